@@ -1,0 +1,109 @@
+"""Which functions a program reaches: the graphs that are analysed and compiled as one."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from trilby.errors import RecursionRefusedError
+from trilby.model.op import Func, walk
+from trilby.model.ops.core import Call
+from trilby.model.ops.host import Dispatch, HostCall
+from trilby.source import Location
+
+Resolve = Callable[[str], Func]
+"""Gives the model of a symbol; whoever reflects knows how."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelGraph:
+    """A kernel and every helper it reaches, callees before callers, the kernel last."""
+
+    functions: tuple[Func, ...]
+
+    @property
+    def entry(self) -> Func:
+        """The kernel."""
+        return self.functions[-1]
+
+    def function(self, symbol: str) -> Func:
+        """The function of that symbol."""
+        return next(f for f in self.functions if f.name == symbol)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComputeGraph:
+    """A compute function, the compute functions it calls, and the kernels they dispatch."""
+
+    functions: tuple[Func, ...]
+    kernels: dict[str, KernelGraph] = field(default_factory=dict[str, KernelGraph])
+
+    @property
+    def entry(self) -> Func:
+        """The entry point."""
+        return self.functions[-1]
+
+
+def kernel_graph(entry: Func, resolve: Resolve) -> KernelGraph:
+    """Close over the helpers of a kernel. Recursion is refused: devices have no stack."""
+    return KernelGraph(tuple(_callees_first(entry, resolve, _helper_calls)))
+
+
+def compute_graph(
+    entry: Func, resolve: Resolve, kernel: Callable[[str], KernelGraph]
+) -> ComputeGraph:
+    """Close over the compute functions and kernels that an entry point reaches."""
+    functions = tuple(_reached(entry, resolve))
+    symbols = dict.fromkeys(
+        op.kernel for f in functions for op in walk(f.body) if isinstance(op, Dispatch)
+    )
+    return ComputeGraph(functions, {symbol: kernel(symbol) for symbol in symbols})
+
+
+def _helper_calls(function: Func) -> Iterator[tuple[str, Location]]:
+    for op in walk(function.body):
+        if isinstance(op, Call):
+            yield op.callee, op.location
+
+
+def _callees_first(
+    entry: Func,
+    resolve: Resolve,
+    calls: Callable[[Func], Iterator[tuple[str, Location]]],
+) -> Iterator[Func]:
+    done: set[str] = set()
+    active: list[str] = []
+
+    def visit(function: Func) -> Iterator[Func]:
+        active.append(function.name)
+        for callee, location in calls(function):
+            if callee in active:
+                raise _recursion([*active[active.index(callee) :], callee], location)
+            if callee not in done:
+                yield from visit(resolve(callee))
+        active.pop()
+        done.add(function.name)
+        yield function
+
+    return visit(entry)
+
+
+def _recursion(cycle: list[str], location: Location) -> RecursionRefusedError:
+    names = " → ".join(f"`{symbol.rpartition('.')[2]}`" for symbol in cycle)
+    return RecursionRefusedError(
+        f"recursion cannot run on a device: {names}",
+        advice="devices have no call stack: write a loop, or keep a small stack in a private array",
+        location=location,
+    )
+
+
+def _reached(entry: Func, resolve: Resolve) -> Iterator[Func]:
+    """Compute functions may call each other in circles, so each is visited once."""
+    done = {entry.name}
+
+    def visit(function: Func) -> Iterator[Func]:
+        for op in walk(function.body):
+            if isinstance(op, HostCall) and op.callee not in done:
+                done.add(op.callee)
+                yield from visit(resolve(op.callee))
+        yield function
+
+    return visit(entry)

@@ -1,0 +1,72 @@
+"""How many work items a launch has, and in what groups."""
+
+from dataclasses import dataclass
+
+from trilby.errors import RangeError
+
+MAX_DIMENSIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NDRange:
+    """A range of one to three dimensions; the first entry is `kc.x`.
+
+    `NDRange((1024, 768), local=(16, 16))` asks for groups of 16 by 16 work items. Without
+    `local` the device's preference decides.
+    """
+
+    size: tuple[int, ...]
+    local: tuple[int, ...] | None = None
+
+    def __init__(
+        self, size: int | tuple[int, ...], local: int | tuple[int, ...] | None = None
+    ) -> None:
+        object.__setattr__(self, "size", _entries(size, "a range", lowest=0))
+        sized = None if local is None else _entries(local, "a local size", lowest=1)
+        if sized is not None and len(sized) != len(self.size):
+            raise RangeError(
+                f"local size {sized} has {len(sized)} dimensions, the range {self.size} has "
+                f"{len(self.size)}",
+                advice="give one local size for each dimension of the range",
+            )
+        object.__setattr__(self, "local", sized)
+
+    @property
+    def items(self) -> int:
+        """The number of work items."""
+        x, y, z = self.padded
+        return x * y * z
+
+    @property
+    def padded(self) -> tuple[int, int, int]:
+        """The size with ones for the dimensions that are not there."""
+        x, y, z = (*self.size, 1, 1)[:MAX_DIMENSIONS]
+        return x, y, z
+
+
+def as_range(size: object) -> NDRange:
+    """Read what a user gave for a range: an int, a tuple of ints, or an `NDRange`."""
+    return size if isinstance(size, NDRange) else NDRange(size)  # pyright: ignore[reportArgumentType] -- checked by NDRange itself
+
+
+def _entries(size: object, what: str, *, lowest: int) -> tuple[int, ...]:
+    entries: tuple[object, ...] = size if isinstance(size, tuple) else (size,)
+    if not 1 <= len(entries) <= MAX_DIMENSIONS:
+        raise RangeError(
+            f"{what} has {len(entries)} dimensions", advice="use one, two or three integers"
+        )
+    return tuple(_entry(entry, what, lowest) for entry in entries)
+
+
+def _entry(entry: object, what: str, lowest: int) -> int:
+    index = getattr(entry, "__index__", None)
+    if index is None or isinstance(entry, bool):
+        raise RangeError(
+            f"{what} is made of integers, and {entry!r} is {type(entry).__name__}",
+            advice="use an int, a tuple of up to three ints, or tb.NDRange; `n // 2` instead of "
+            "`n / 2`",
+        )
+    number = int(index())
+    if number < lowest:
+        raise RangeError(f"{what} cannot be {number}", advice=f"the smallest is {lowest}")
+    return number

@@ -1,0 +1,158 @@
+"""The types that have a place in memory: structs, unions, arrays, buffers.
+
+A schema is pure data: names, types and order. Offsets are `layout`'s work, memory is
+`segment`'s, and the classes that users write are read by `declare`.
+
+A *path* names a place below a value: `"array[]"`, `"result[].x"`, `"[]"`. Each `[]`
+steps into an array and takes one index for each of its dimensions.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trilby.data.dtypes import ScalarType, Type
+from trilby.source import Location
+
+
+@dataclass(frozen=True, slots=True)
+class PadType(Type):
+    """Bytes that hold nothing."""
+
+    size: int
+
+    def __str__(self) -> str:
+        return f"pad<{self.size}>"
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType(Type):
+    """Elements in row-major order. A dimension is a number or the name of a length field.
+
+    `stride` is the distance of two elements in bytes where it is more than their size.
+    """
+
+    element: Type
+    dims: tuple[int | str, ...]
+    stride: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.element}[{', '.join(map(str, self.dims))}]"
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.dims)
+
+    @property
+    def is_bound(self) -> bool:
+        """True where a dimension is a length field, so that the size is set at creation."""
+        return any(isinstance(dim, str) for dim in self.dims)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One member of a struct, union or buffer."""
+
+    name: str
+    type: Type
+    atomic: bool = False
+    align: int | None = None
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StructType(Type):
+    """Members one after the other, or one over the other in a union.
+
+    `qualname` is the dotted name of the class (`ResultTable.Result`).
+    """
+
+    qualname: str
+    fields: tuple[Field, ...]
+    is_union: bool = False
+    align: int | None = None
+
+    def __str__(self) -> str:
+        return self.qualname
+
+    @property
+    def name(self) -> str:
+        """The last part of the qualified name."""
+        return self.qualname.rpartition(".")[2]
+
+    def field(self, name: str) -> Field | None:
+        """The member of that name, or None."""
+        return next((field for field in self.fields if field.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class BufferType(StructType):
+    """A struct that owns a segment. Only its arrays may be bound to length fields."""
+
+    @property
+    def length_names(self) -> frozenset[str]:
+        """The fields that arrays are bound to: set at creation, constant afterwards."""
+        return frozenset(
+            dim
+            for field in self.fields
+            if isinstance(field.type, ArrayType)
+            for dim in field.type.dims
+            if isinstance(dim, str)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NDArrayType(Type):
+    """An n-dimensional array without a header. Its shape travels beside it."""
+
+    element: ScalarType
+    rank: int
+
+    def __str__(self) -> str:
+        return f"NDArray<{self.element}, {self.rank}>"
+
+
+INDEX = "[]"
+
+
+def path_steps(path: str) -> Iterator[str]:
+    """The steps of a path: `"result[].x"` gives `result`, `[]`, `x`."""
+    for part in path.replace(INDEX, f".{INDEX}").split("."):
+        if part:
+            yield part
+
+
+def join_path(prefix: str, suffix: str) -> str:
+    """One path after the other: `join_path("result[]", "x")` is `"result[].x"`."""
+    if not prefix or not suffix or suffix.startswith(INDEX):
+        return prefix + suffix
+    return f"{prefix}.{suffix}"
+
+
+def step_into(parent: Type, step: str) -> Type | None:
+    """The type one step below `parent`, or None where there is no such place."""
+    if step == INDEX:
+        return parent.element if isinstance(parent, ArrayType | NDArrayType) else None
+    if isinstance(parent, StructType):
+        field = parent.field(step)
+        return field.type if field else None
+    return None
+
+
+def type_at(parent: Type, path: str) -> Type | None:
+    """The type that a path leads to, or None where it leads nowhere."""
+    here: Type | None = parent
+    for step in path_steps(path):
+        here = step_into(here, step) if here is not None else None
+    return here
+
+
+def index_count(parent: Type, path: str) -> int:
+    """How many indices a path takes."""
+    count = 0
+    here: Type | None = parent
+    for step in path_steps(path):
+        if step == INDEX and isinstance(here, ArrayType | NDArrayType):
+            count += here.rank
+        here = step_into(here, step) if here is not None else None
+    return count

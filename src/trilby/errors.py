@@ -1,0 +1,141 @@
+"""Every error that Trilby raises on purpose.
+
+Each class derives from `TrilbyError` and from the builtin that it resembles, so that
+`except TypeError` works as a Python programmer expects. A message says where (file,
+line, caret, call chain), what, and what to do about it.
+"""
+
+from collections.abc import Sequence
+from typing import Self
+
+from trilby.source import Location, chain_text, excerpt
+
+
+class TrilbyError(Exception):
+    """Base of all errors of this package.
+
+    `problem` is the sentence that says what is wrong, `advice` says what to do,
+    `location` is the place in the user's source, `calls` the chain of helper calls that
+    led there, innermost first.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        advice: str = "",
+        location: Location | None = None,
+        calls: Sequence[tuple[str, Location]] = (),
+    ) -> None:
+        self.problem = problem
+        self.advice = advice
+        self.location = location
+        self.calls = tuple(calls)
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        where = f"{self.location}: " if self.location else ""
+        parts = [where + self.problem]
+        if self.location:
+            parts.append(excerpt(self.location))
+        parts.append(chain_text(self.calls))
+        if self.advice:
+            parts.append(f"  help: {self.advice}")
+        return "\n".join(part for part in parts if part)
+
+    def __str__(self) -> str:
+        return self._text()
+
+    def within(self, name: str, called_at: Location) -> Self:
+        """Add the caller's frame to the chain; used while an error passes outwards."""
+        self.calls = (*self.calls, (name, called_at))
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.problem, self.advice, self.location, self.calls)
+
+
+def _rebuild(
+    kind: type[TrilbyError],
+    problem: str,
+    advice: str,
+    location: Location | None,
+    calls: tuple[tuple[str, Location], ...],
+) -> TrilbyError:
+    return kind(problem, advice=advice, location=location, calls=calls)
+
+
+class SchemaError(TrilbyError, TypeError):
+    """A buffer or struct class is declared in a way that has no layout."""
+
+
+class BindingError(TrilbyError, ValueError):
+    """Memory or lengths do not fit the buffer class they are bound to."""
+
+
+class FieldError(TrilbyError, AttributeError):
+    """A buffer or struct has no such field, or the field cannot be assigned."""
+
+
+class ReleasedError(TrilbyError, RuntimeError):
+    """A buffer was used after `release()`."""
+
+
+class SourceError(TrilbyError, OSError):
+    """The source of a function is gone, or is no longer what was compiled."""
+
+
+class UnsupportedSyntaxError(TrilbyError, SyntaxError):
+    """A kernel uses Python that has no meaning on a device."""
+
+
+class KernelTypeError(TrilbyError, TypeError):
+    """Types in a kernel do not fit each other."""
+
+
+class KernelNameError(TrilbyError, NameError):
+    """A kernel uses a name that is unknown, or unset on some path."""
+
+
+class RecursionRefusedError(TrilbyError, RecursionError):
+    """A kernel reaches a function that reaches itself."""
+
+
+class DirectCallError(TrilbyError, TypeError):
+    """A kernel or a compute function was called as if it were a plain function."""
+
+
+class ArgumentTypeError(TrilbyError, TypeError):
+    """An argument of a launch has a type that its parameter does not take."""
+
+
+class ArgumentValueError(TrilbyError, ValueError):
+    """An argument of a launch has the right type and an impossible value."""
+
+
+class RangeError(TrilbyError, ValueError):
+    """A range is negative, has too many dimensions, or is not made of integers."""
+
+
+class ModelError(TrilbyError, ValueError):
+    """A code model breaks a rule of its own, or its text does not parse."""
+
+
+class DeviceError(TrilbyError, RuntimeError):
+    """A device or its driver failed."""
+
+
+class DeviceUnavailableError(DeviceError):
+    """The backend or device that was asked for is not on this machine."""
+
+
+class BuildError(DeviceError):
+    """A device's compiler refused the generated code."""
+
+
+class KernelIndexError(TrilbyError, IndexError):
+    """A work item left the bounds of an array (interpreter only)."""
+
+
+class KernelArithmeticError(TrilbyError, ZeroDivisionError):
+    """A work item divided an integer by zero (interpreter only)."""

@@ -1,0 +1,108 @@
+"""What an op is: a frozen dataclass whose fields say everything about it.
+
+The annotation of a field gives its role, and printing, parsing, walking, rewriting and
+verifying follow from the roles alone:
+
+| annotation           | role                                        |
+|----------------------|---------------------------------------------|
+| `Value`              | an operand                                  |
+| `Operands`           | any number of operands (one such field)     |
+| `Block`              | a nested block                              |
+| anything else        | an attribute, printed as `@"text"`          |
+
+`result` and `location` are common to all ops.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, ClassVar, Literal, TypeAlias, cast
+
+from trilby.data.dtypes import Type
+from trilby.model.value import Value
+from trilby.source import NOWHERE, Location
+
+Operands: TypeAlias = tuple[Value, ...]
+Role: TypeAlias = Literal["operand", "operands", "block", "attribute"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Op:
+    """Base of all ops. A class with a `mnemonic` is a real op, others are shapes of ops."""
+
+    mnemonic: ClassVar[str] = ""
+    result: Value | None = None
+    location: Location = field(default=NOWHERE, repr=False)
+
+    @property
+    def value(self) -> Value:
+        """The result of an op that is known to have one."""
+        if self.result is None:
+            message = f"`{self.mnemonic}` has no result"
+            raise TypeError(message)
+        return self.result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Ops in order, and the values they may use from the op that holds the block."""
+
+    ops: tuple[Op, ...] = ()
+    params: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Func:
+    """A function: kernel, helper or compute function, told apart by `kind`."""
+
+    name: str
+    params: tuple[Value, ...]
+    result: Type
+    body: Block
+    kind: str = "func"
+    location: Location = field(default=NOWHERE, repr=False)
+
+
+_ROLES: dict[object, Role] = {
+    Value: "operand",
+    Operands: "operands",
+    Block: "block",
+}
+
+
+@cache
+def roles(kind: type[Op]) -> tuple[tuple[str, Role], ...]:
+    """The fields of an op class in order, with their roles."""
+    return tuple(
+        (f.name, _ROLES.get(cast("object", f.type), "attribute"))
+        for f in fields(kind)
+        if f.name not in {"result", "location"}
+    )
+
+
+def _get(op: Op, name: str) -> Any:
+    return getattr(op, name)
+
+
+def operands(op: Op) -> Iterator[Value]:
+    """The values an op uses, in order."""
+    for name, role in roles(type(op)):
+        if role == "operand":
+            yield _get(op, name)
+        elif role == "operands":
+            yield from _get(op, name)
+
+
+def blocks(op: Op) -> Iterator[Block]:
+    """The blocks nested directly in an op, in order."""
+    for name, role in roles(type(op)):
+        if role == "block":
+            yield _get(op, name)
+
+
+def walk(block: Block) -> Iterator[Op]:
+    """Every op of a block and of the blocks within, outer before inner."""
+    for op in block.ops:
+        yield op
+        for inner in blocks(op):
+            yield from walk(inner)

@@ -1,0 +1,118 @@
+"""Host code: what a compute function does between its dispatches.
+
+Compute functions may hold any Python. What the model need not understand is kept as
+text, with the names that it uses; `{0}`, `{1}` … in a text stand for operands. Reads and
+writes of buffers by the host are the ordinary `load` and `store`.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from trilby.model.op import Block, Op, Operands
+from trilby.model.value import Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostValue(Op):
+    """A Python expression kept as text. `uses` are the local names it reads."""
+
+    mnemonic: ClassVar[str] = "host.value"
+    inputs: Operands
+    code: str
+    uses: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostRun(Op):
+    """Python statements kept as text, with the local names they read and set."""
+
+    mnemonic: ClassVar[str] = "host.run"
+    code: str
+    uses: tuple[str, ...]
+    sets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostView(Op):
+    """A slice of an array of a buffer: a tracked view, no access by itself."""
+
+    mnemonic: ClassVar[str] = "host.view"
+    base: Value
+    indices: Operands
+    path: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostIf(Op):
+    """`if` on any Python truth."""
+
+    mnemonic: ClassVar[str] = "host.if"
+    condition: Value
+    then: Block
+    otherwise: Block
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostWhile(Op):
+    """`while`; `test` yields any Python value."""
+
+    mnemonic: ClassVar[str] = "host.while"
+    test: Block
+    body: Block
+    otherwise: Block
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostFor(Op):
+    """`for` over any iterable; `target` is the text of what each item is bound to."""
+
+    mnemonic: ClassVar[str] = "host.for"
+    iterable: Value
+    body: Block
+    otherwise: Block
+    target: str
+    sets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostWith(Op):
+    """`with` one context manager; `target` may be empty."""
+
+    mnemonic: ClassVar[str] = "host.with"
+    manager: Value
+    body: Block
+    target: str
+    sets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HostCall(Op):
+    """A call of another compute function, by its symbol; the context comes first."""
+
+    mnemonic: ClassVar[str] = "host.call"
+    args: Operands
+    callee: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dispatch(Op):
+    """Launch a kernel, by its symbol, over a range; `args` follow the kernel context."""
+
+    mnemonic: ClassVar[str] = "dispatch"
+    context: Value
+    range: Value
+    args: Operands
+    kernel: str
+
+
+HOST_OPS = (
+    HostValue,
+    HostRun,
+    HostView,
+    HostIf,
+    HostWhile,
+    HostFor,
+    HostWith,
+    HostCall,
+    Dispatch,
+)

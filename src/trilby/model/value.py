@@ -1,0 +1,52 @@
+"""Values, and the types that only values of a model have."""
+
+from dataclasses import dataclass
+
+from trilby.data.dtypes import Type
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """What an op produces or a block takes. Two values are equal only if they are one.
+
+    `hint` is the name the user gave it, for readable texts; it means nothing.
+    """
+
+    type: Type
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class VarType(Type):
+    """A local variable that holds a value of type `of`."""
+
+    of: Type
+
+    def __str__(self) -> str:
+        return f"Var<{self.of}>"
+
+
+@dataclass(frozen=True, slots=True)
+class RefType(Type):
+    """A place in memory that holds a struct: what `r = table.result[i]` gives."""
+
+    to: Type
+
+    def __str__(self) -> str:
+        return f"Ref<{self.to}>"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedType(Type):
+    """A type that the model treats as a name only (`KernelContext`, `object`)."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+KERNEL_CONTEXT = NamedType("KernelContext")
+COMPUTE_CONTEXT = NamedType("ComputeContext")
+OBJECT = NamedType("object")
+NONE = NamedType("None")

@@ -1,0 +1,61 @@
+"""Places in the user's Python source, and how to show them to a person.
+
+This module knows files, lines and columns. It knows nothing of what the source means.
+"""
+
+import linecache
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A stretch of source. Lines count from 1, columns are characters counted from 0.
+
+    `Location("app.py", 12, 4, 12, 9)` is five characters of line 12.
+    """
+
+    file: str
+    line: int
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+    @property
+    def short(self) -> str:
+        """`app.py:12`: the file's name without its folders."""
+        return f"{Path(self.file).name}:{self.line}"
+
+
+NOWHERE = Location("<unknown>", 0)
+
+
+def line_text(location: Location) -> str:
+    """The first source line of `location`, or an empty string where it cannot be read."""
+    return linecache.getline(location.file, location.line).rstrip("\n")
+
+
+def excerpt(location: Location) -> str:
+    """The source line with carets below the place, ready to stand in an error.
+
+    The result is empty where the line cannot be read.
+    """
+    text = line_text(location)
+    if not text.strip():
+        return ""
+    indent = len(text) - len(text.lstrip())
+    start = max(location.column, indent)
+    end = location.end_column if location.end_line == location.line else len(text)
+    carets = "^" * max(1, min(end, len(text)) - start)
+    number = str(location.line)
+    margin = " " * len(number)
+    return f"  {number} | {text[indent:]}\n  {margin} | {' ' * (start - indent)}{carets}"
+
+
+def chain_text(calls: Sequence[tuple[str, Location]]) -> str:
+    """One line for each call that led to a place: `  in square, called at app.py:20`."""
+    return "\n".join(f"  in `{name}`, called at {where}" for name, where in calls)
