@@ -89,9 +89,7 @@ F16 = _scalar("f16", "float", 16, "float16")
 F32 = _scalar("f32", "float", 32, "float32")
 F64 = _scalar("f64", "float", 64, "float64")
 
-SCALARS = {
-    t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64)
-}
+SCALARS = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64)}
 _BY_NUMPY = {t.numpy: t for t in SCALARS.values()}
 
 

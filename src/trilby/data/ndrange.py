@@ -1,6 +1,7 @@
 """How many work items a launch has, and in what groups."""
 
 from dataclasses import dataclass
+from typing import cast
 
 from trilby.errors import RangeError
 
@@ -50,7 +51,7 @@ def as_range(size: object) -> NDRange:
 
 
 def _entries(size: object, what: str, *, lowest: int) -> tuple[int, ...]:
-    entries: tuple[object, ...] = size if isinstance(size, tuple) else (size,)
+    entries = cast("tuple[object, ...]", size) if isinstance(size, tuple) else (size,)
     if not 1 <= len(entries) <= MAX_DIMENSIONS:
         raise RangeError(
             f"{what} has {len(entries)} dimensions", advice="use one, two or three integers"

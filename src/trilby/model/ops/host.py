@@ -1,8 +1,10 @@
 """Host code: what a compute function does between its dispatches.
 
 Compute functions may hold any Python. What the model need not understand is kept as
-text, with the names that it uses; `{0}`, `{1}` … in a text stand for operands. Reads and
-writes of buffers by the host are the ordinary `load` and `store`.
+text, with the names that it uses; `{0}`, `{1}` … in a text stand for operands, and where an
+op has operands, braces of the text itself are doubled, as for `str.format`. Reads and writes
+of buffers by the host are the ordinary `load` and `store`; their indices are Python's, so
+also slices (`host.value @"1:n"`).
 """
 
 from dataclasses import dataclass
@@ -14,7 +16,10 @@ from trilby.model.value import Value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostValue(Op):
-    """A Python expression kept as text. `uses` are the local names it reads."""
+    """A Python expression kept as text. `uses` are the local names it reads.
+
+    `{0} += {1}` is the value that an augmented assignment makes, before it is stored.
+    """
 
     mnemonic: ClassVar[str] = "host.value"
     inputs: Operands
@@ -30,11 +35,16 @@ class HostRun(Op):
     code: str
     uses: tuple[str, ...]
     sets: tuple[str, ...]
+    inputs: Operands = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostView(Op):
-    """A slice of an array of a buffer: a tracked view, no access by itself."""
+    """A slice, row or column of an array of a buffer, or all of it: a tracked view.
+
+    It is no access by itself. Without indices, `[]` in the path is stepped over (`result[].x`
+    is the column `x`).
+    """
 
     mnemonic: ClassVar[str] = "host.view"
     base: Value

@@ -1,0 +1,67 @@
+# `make run` and `make test` are all one needs: each sets up .venv by itself, and starts at once
+# when that has been done.
+
+BIN := .venv/bin
+DEMO := examples/mandel.py --out out/
+CODE := $(wildcard src tests examples bench)
+TYPING := $(wildcard tests/typing/*.py)
+HEADING = @printf '\n== %s ==\n'
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check pytest bench format clean setup-run setup-dev \
+	check-lint check-format check-types check-typing check-layers
+
+help:  ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+run: setup-run  ## run the demonstration
+	@$(BIN)/python $(DEMO)
+
+test: setup-dev  ## run every check, then every test
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target check
+	@$(MAKE) --no-print-directory pytest
+
+check: check-lint check-format check-layers check-types check-typing
+
+check-lint:
+	$(HEADING) 'ruff: lint'
+	@$(BIN)/ruff check --quiet . && echo clean
+
+check-format:
+	$(HEADING) 'ruff: format'
+	@$(BIN)/ruff format --check --quiet . && echo clean
+
+check-layers:
+	$(HEADING) 'import-linter: layers'
+	@$(BIN)/lint-imports --no-logo
+
+check-types:
+	$(HEADING) 'basedpyright: strict types'
+	@$(BIN)/basedpyright $(CODE)
+
+check-typing:
+	$(HEADING) 'mypy: programs as users write them'
+ifeq ($(TYPING),)
+	@echo 'tests/typing has no files yet'
+else
+	@$(BIN)/mypy --strict $(TYPING)
+endif
+
+pytest:
+	$(HEADING) 'pytest'
+	@$(BIN)/pytest --numprocesses=2 --quiet
+
+bench: setup-dev  ## measure
+	@set -e; for file in bench/*.py; do printf '\n== %s ==\n' "$$file"; $(BIN)/python "$$file"; done
+
+format: setup-dev  ## tidy the code: safe fixes, then layout
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format .
+
+clean:  ## remove everything that was made, .venv included
+	rm -rf .venv .setup.lock out build dist src/*.egg-info \
+		.pytest_cache .hypothesis .ruff_cache .mypy_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+setup-run setup-dev: setup-%:
+	@scripts/setup.sh $*

@@ -1,0 +1,53 @@
+"""What a device's compiler complained about, and where in the user's Python that is.
+
+Generated code names the Python lines it came from in `#line` directives, so a compiler
+reports its errors there. This module reads the report. It knows the manners of several
+compilers and calls none.
+"""
+
+import re
+from dataclasses import dataclass
+
+from trilby.source import Location
+
+_DIRECTIVE = re.compile(r'^\s*#line\s+\d+\s+"(?P<file>.*)"\s*$', re.MULTILINE)
+_MANNERS = (
+    # PoCL: the severity comes first.
+    re.compile(r"^\s*error: (?P<file>.+?):(?P<line>\d+):\d+: (?P<message>.+)$"),
+    # Clang, Intel, Mesa, Oclgrind.
+    re.compile(r"^\s*(?P<file>.+?):(?P<line>\d+):\d+: (?:fatal )?error: (?P<message>.+)$"),
+    # NVIDIA.
+    re.compile(r"^\s*(?P<file>.+?)\((?P<line>\d+)\): error(?: \S+)?: (?P<message>.+)$"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """An error of a compiler, and the place in the user's Python if it has one."""
+
+    message: str
+    location: Location | None
+
+
+def first_complaint(log: str, text: str) -> Complaint:
+    """The first error of a log that has a place in Python, or else the first error.
+
+    `text` is the generated code: its `#line` directives tell which files are Python's.
+    """
+    python_files = {match["file"] for match in _DIRECTIVE.finditer(text)}
+    found = [_complaint(match, python_files) for match in _errors(log)]
+    located = (complaint for complaint in found if complaint.location is not None)
+    silent = Complaint("the compiler gave no reason", None)
+    return next(located, found[0] if found else silent)
+
+
+def _errors(log: str) -> list[re.Match[str]]:
+    matches = (manner.match(line) for line in log.splitlines() for manner in _MANNERS)
+    return [match for match in matches if match is not None]
+
+
+def _complaint(match: re.Match[str], python_files: set[str]) -> Complaint:
+    file = match["file"]
+    # The column counts in the generated line, which is not the Python line: it is left out.
+    location = Location(file, int(match["line"])) if file in python_files else None
+    return Complaint(match["message"].strip(), location)

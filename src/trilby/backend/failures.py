@@ -1,0 +1,79 @@
+"""What backends that drive a real device say when it fails. Knows no driver."""
+
+from collections.abc import Sequence
+
+from trilby.backend.base import DeviceInfo
+from trilby.backend.build_log import first_complaint
+from trilby.errors import ArgumentTypeError, BuildError, DeviceError, DeviceUnavailableError
+
+_LACKS = (("f64", "double"), ("f16", "half"))
+
+
+def failed(device: DeviceInfo, what: str, error: Exception) -> DeviceError:
+    """A command failed: `failed(device, "copying 8 bytes to the host", error)`."""
+    return DeviceError(
+        f"{device.name} failed at {what}: {error}",
+        advice="what the host holds is intact. A kernel that leaves the bounds of an array can do "
+        'this: run it with Accelerator("interpreter"), which checks. If the device itself is '
+        "lost, make a new Accelerator",
+    )
+
+
+def no_room(device: DeviceInfo, nbytes: int, largest: int) -> DeviceError:
+    """Memory that was asked for is not there; `largest` is the most one buffer may have."""
+    return DeviceError(
+        f"{device.name} has no room for {nbytes:,} bytes: its memory is "
+        f"{device.memory_bytes:,} bytes in all, and one buffer may have {largest:,}",
+        advice="release buffers that are no longer used, or work in smaller pieces",
+    )
+
+
+def closed(device: DeviceInfo) -> DeviceError:
+    """A device was used after `close()`."""
+    return DeviceError(f"{device.spec} ({device.name}) was closed", advice="make a new Accelerator")
+
+
+def freed(device: DeviceInfo, nbytes: int) -> DeviceError:
+    """Memory was used after it was given back."""
+    return DeviceError(
+        f"{nbytes:,} bytes of {device.spec} were freed, and are used all the same",
+        advice="a released buffer cannot be used again: make a new one",
+    )
+
+
+def foreign(device: DeviceInfo, thing: object) -> ArgumentTypeError:
+    """A kernel or memory was given to a backend that did not make it."""
+    return ArgumentTypeError(
+        f"{device.spec} was given `{type(thing).__name__}`, which another accelerator made",
+        advice="kernels and memory belong to the accelerator that made them",
+    )
+
+
+def none_left(refused: Sequence[DeviceUnavailableError]) -> DeviceUnavailableError:
+    """Every device was refused: all the reasons in one error."""
+    advice = dict.fromkeys(refusal.advice for refusal in refused)
+    return DeviceUnavailableError(
+        "; ".join(refusal.problem for refusal in refused), advice="; ".join(advice)
+    )
+
+
+def refused_code(device: DeviceInfo, entry: str, text: str, log: str) -> BuildError:
+    """A device's compiler refused the generated `text`; `log` is what it said."""
+    complaint = first_complaint(log, text)
+    lines = "\n".join(f"    {line}" for line in log.strip().splitlines())
+    return BuildError(
+        f"the compiler of {device.name} refused `{entry}`: {complaint.message}\n"
+        f"  its log:\n{lines}",
+        advice=_advice(device, complaint.message),
+        location=complaint.location,
+    )
+
+
+def _advice(device: DeviceInfo, message: str) -> str:
+    for feature, word in _LACKS:
+        if word in message and feature not in device.features:
+            return f"{device.name} has no {feature}: use f32, or another device"
+    return (
+        "the code is generated, so this is a fault of Trilby: please report it with this text "
+        "and with what `trilby emit FILE:FUNCTION` prints"
+    )

@@ -1,0 +1,89 @@
+"""How work items are put into groups, for devices on which a launch has to say so.
+
+Measured on PoCL: a new group size costs 60 to 200 ms at its first launch (and 400 to
+1,100 ms where the second axis is 2, 4, or 8 beside a wide first one, because it is then
+unrolled), while the time of a launch hardly differs between 64 and 512 items. So there is
+one size for each number of dimensions, small enough to leave groups for every core, large
+enough for GPUs, and narrow enough for narrow ranges. This module knows no driver.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+
+from trilby.data.ndrange import NDRange
+from trilby.errors import RangeError
+
+PREFERRED = ((128,), (16, 8), (16, 8, 1))
+"""The group of a launch that does not ask for one, by the number of dimensions."""
+
+HIGHEST_INDEX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLimits:
+    """The largest group that a device takes for a kernel: in all, and along each axis."""
+
+    items: int
+    axes: tuple[int, ...]
+
+
+def group_size(size: NDRange, limits: GroupLimits) -> tuple[int, ...]:
+    """The group of a launch: what the range asks for, checked, or what suits the device.
+
+    `group_size(NDRange(1000), GroupLimits(4096, (4096, 4096, 4096)))` is `(128,)`.
+    """
+    if size.local is None:
+        return preferred(len(size.size), limits)
+    _check(size.local, limits)
+    return size.local
+
+
+@cache
+def preferred(dimensions: int, limits: GroupLimits) -> tuple[int, ...]:
+    """The usual group, halved along its longest axis until the device takes it."""
+    local = [
+        min(n, limit) for n, limit in zip(PREFERRED[dimensions - 1], limits.axes, strict=False)
+    ]
+    while math.prod(local) > limits.items:
+        longest = local.index(max(local))
+        local[longest] = -(-local[longest] // 2)
+    return tuple(local)
+
+
+def rounded_up(size: NDRange, local: tuple[int, ...]) -> tuple[int, ...]:
+    """The range in whole groups. The kernel itself leaves out what is too much.
+
+    `rounded_up(NDRange(1000), (128,))` is `(1024,)`.
+    """
+    whole = tuple(-(-n // group) * group for n, group in zip(size.size, local, strict=True))
+    if max(whole) > HIGHEST_INDEX:
+        raise RangeError(
+            f"the range {size.size} has {max(size.size)} work items along one axis, and an index "
+            f"counts to {HIGHEST_INDEX}",
+            advice="use a second dimension, or several launches",
+        )
+    return whole
+
+
+def _check(local: tuple[int, ...], limits: GroupLimits) -> None:
+    items = math.prod(local)
+    if items > limits.items:
+        raise RangeError(
+            f"a group of {_times(local)} = {items} work items is too large: the device takes "
+            f"{limits.items} for this kernel",
+            advice="give a smaller local size, or none: then a size that suits the device is "
+            "chosen",
+        )
+    for axis, (asked, limit) in enumerate(zip(local, limits.axes, strict=False)):
+        if asked > limit:
+            raise RangeError(
+                f"a group of {_times(local)} is too long: the device takes {limit} work items "
+                f"along {'xyz'[axis]}",
+                advice="give a smaller local size, or none: then a size that suits the device "
+                "is chosen",
+            )
+
+
+def _times(local: tuple[int, ...]) -> str:
+    return " × ".join(str(n) for n in local)

@@ -1,0 +1,129 @@
+"""The arguments of a launch as the values that a translated kernel works on.
+
+| parameter      | at run time                                                       |
+|----------------|-------------------------------------------------------------------|
+| a number       | the Python number, converted to its type                          |
+| a buffer       | `bytes`, `n_<length>` for each length field, and `at_<field>` for |
+|                | each member whose place depends on a length                       |
+| an n-d array   | `bytes` and the extents `n_0`, `n_1`, …                           |
+
+The lengths of a buffer are read from its header in device memory, once for each launch.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from math import prod
+from types import SimpleNamespace
+from typing import TypeAlias
+
+from trilby.backend.base import Scalar
+from trilby.backend.interpreter.memory import InterpreterMemory
+from trilby.backend.interpreter.numbers import FORMATS
+from trilby.data.dtypes import I32, Number, ScalarType, convert
+from trilby.data.layout import layout
+from trilby.data.schema import ArrayType, BufferType, NDArrayType
+from trilby.errors import DeviceError
+from trilby.model.op import Func
+from trilby.model.value import Value
+
+Given: TypeAlias = InterpreterMemory | Scalar
+
+
+def bind(kernel: Func, arguments: Iterable[Given]) -> list[object]:
+    """One value for each parameter after the kernel context."""
+    given = iter(arguments)
+    bound = [_bound(param, given) for param in kernel.params[1:]]
+    if next(given, None) is not None:
+        raise DeviceError(f"`{kernel.name}` was given more arguments than it takes")
+    return bound
+
+
+def fixed_offsets(buffer: BufferType) -> dict[str, int]:
+    """The members whose place is known without lengths: up to the first bound array."""
+    places = layout(buffer, dict.fromkeys(buffer.length_names, 0)).slots
+    offsets: dict[str, int] = {}
+    for field in buffer.fields:
+        offsets[field.name] = places[field.name].offset
+        if isinstance(field.type, ArrayType) and field.type.is_bound:
+            break
+    return offsets
+
+
+def _bound(param: Value, given: Iterator[Given]) -> object:
+    match param.type:
+        case ScalarType():
+            return _number(param, param.type, given)
+        case BufferType():
+            return _buffer(param, param.type, _memory(param, given))
+        case NDArrayType():
+            return _ndarray(param, param.type, given)
+        case _:
+            raise DeviceError(f"a launch cannot pass {_named(param)}")
+
+
+def _named(param: Value) -> str:
+    return f"the parameter `{param.hint}` of type {param.type}"
+
+
+def _number(param: Value, of: ScalarType, given: Iterator[Given]) -> Number:
+    argument = next(given, None)
+    if not isinstance(argument, Scalar):
+        raise DeviceError(f"{_named(param)} was given no number")
+    return convert(argument.value, of)
+
+
+def _memory(param: Value, given: Iterator[Given]) -> InterpreterMemory:
+    argument = next(given, None)
+    if not isinstance(argument, InterpreterMemory):
+        raise DeviceError(f"{_named(param)} was given no memory")
+    return argument
+
+
+def _buffer(param: Value, of: BufferType, memory: InterpreterMemory) -> SimpleNamespace:
+    fixed = fixed_offsets(of)
+    lengths = _lengths(param, of, fixed, memory)
+    places = layout(of, lengths)
+    if places.size > memory.nbytes:
+        raise _too_small(param, places.size, memory, lengths)
+    return SimpleNamespace(
+        bytes=memory.content,
+        **{f"n_{name}": length for name, length in lengths.items()},
+        **{f"at_{n}": slot.offset for n, slot in places.slots.items() if n not in fixed},
+    )
+
+
+def _lengths(
+    param: Value, of: BufferType, offsets: Mapping[str, int], memory: InterpreterMemory
+) -> dict[str, int]:
+    """The length fields, read from the header."""
+    lengths: dict[str, int] = {}
+    for field in of.fields:
+        if field.name not in of.length_names or not isinstance(field.type, ScalarType):
+            continue
+        if field.name not in offsets:
+            raise DeviceError(f"{_named(param)}: `{field.name}` lies behind the array it sizes")
+        cell = struct.Struct("=" + FORMATS[field.type.name])
+        (length,) = cell.unpack(memory.span(offsets[field.name], cell.size))
+        if length < 0:
+            raise DeviceError(f"{_named(param)} has {field.name}={length} in its header")
+        lengths[field.name] = length
+    return lengths
+
+
+def _ndarray(param: Value, of: NDArrayType, given: Iterator[Given]) -> SimpleNamespace:
+    memory = _memory(param, given)
+    extents = [int(_number(param, I32, given)) for _ in range(of.rank)]
+    sizes = {f"n_{axis}": extent for axis, extent in enumerate(extents)}
+    needed = prod(extents) * of.element.size
+    if min(extents, default=0) < 0 or needed > memory.nbytes:
+        raise _too_small(param, needed, memory, sizes)
+    return SimpleNamespace(bytes=memory.content, **sizes)
+
+
+def _too_small(
+    param: Value, needed: int, memory: InterpreterMemory, sizes: Mapping[str, int]
+) -> DeviceError:
+    text = ", ".join(f"{name}={size}" for name, size in sizes.items())
+    return DeviceError(
+        f"{_named(param)} with {text} takes {needed} bytes, and its memory has {memory.nbytes}"
+    )

@@ -1,0 +1,150 @@
+"""Running a translated kernel over a range, group after group, and explaining its errors.
+
+Work items run one after the other, x fastest, so a kernel without races has one result.
+A group is run as a whole by `_run_group`: that is where items that wait for each other
+take turns.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from trilby.backend.interpreter.numbers import OutOfRangeError, UndefinedError
+from trilby.backend.interpreter.translate import Program, call_chain
+from trilby.backend.interpreter.writer import Line, known
+from trilby.data.ndrange import NDRange
+from trilby.errors import KernelArithmeticError, KernelIndexError, KernelNameError, TrilbyError
+from trilby.model.op import Func, walk
+from trilby.model.ops.core import Var, VarLoad
+
+PREFERRED_GROUP = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What the work items of one group share; kernels read it through their context.
+
+    `local_max_*` is the size that was asked for in every group, also in the last one of an
+    axis, which has fewer items where the range is no multiple of it. So
+    `group_x * local_max_x + local_x` is always `x`.
+    """
+
+    group_x: int
+    group_y: int
+    group_z: int
+    max_x: int
+    max_y: int
+    max_z: int
+    local_max_x: int
+    local_max_y: int
+    local_max_z: int
+    group_max_x: int
+    group_max_y: int
+    group_max_z: int
+    pass_id: int = 0
+
+
+class WorkItem:
+    """What the kernel context is at run time."""
+
+    __slots__ = ("group", "local_x", "local_y", "local_z", "x", "y", "z")
+
+    def __init__(self, group: Group, local_x: int, local_y: int, local_z: int) -> None:
+        self.group = group
+        self.local_x = local_x
+        self.local_y = local_y
+        self.local_z = local_z
+        self.x = group.group_x * group.local_max_x + local_x
+        self.y = group.group_y * group.local_max_y + local_y
+        self.z = group.group_z * group.local_max_z + local_z
+
+    def __str__(self) -> str:
+        return f"({self.x}, {self.y}, {self.z})"
+
+
+def execute(program: Program, size: NDRange, arguments: Sequence[object]) -> None:
+    """Run every work item; the first one that fails ends the launch."""
+    for group in groups(size):
+        _run_group(program, group, arguments)
+
+
+def local_size(size: NDRange) -> tuple[int, int, int]:
+    """The size of a group: as asked for, else up to 64 items in a row along x."""
+    if size.local is None:
+        return max(1, min(size.size[0], PREFERRED_GROUP)), 1, 1
+    x, y, z = (*size.local, 1, 1)[:3]
+    return x, y, z
+
+
+def groups(size: NDRange) -> Iterator[Group]:
+    """The groups of a range, those along x first."""
+    local = local_size(size)
+    counts = tuple(-(-n // step) for n, step in zip(size.padded, local, strict=True))
+    nx, ny, nz = counts
+    for z, y, x in product(range(nz), range(ny), range(nx)):
+        yield Group(x, y, z, *size.padded, *local, *counts)
+
+
+def _work_items(group: Group) -> Iterator[WorkItem]:
+    """The items of a group that lie within the range."""
+    nx = min(group.local_max_x, group.max_x - group.group_x * group.local_max_x)
+    ny = min(group.local_max_y, group.max_y - group.group_y * group.local_max_y)
+    nz = min(group.local_max_z, group.max_z - group.group_z * group.local_max_z)
+    for z, y, x in product(range(nz), range(ny), range(nx)):
+        yield WorkItem(group, x, y, z)
+
+
+def _run_group(program: Program, group: Group, arguments: Sequence[object]) -> None:
+    run = program.run
+    for item in _work_items(group):
+        try:
+            run(item, *arguments)
+        except (OutOfRangeError, UndefinedError, ZeroDivisionError, NameError) as error:
+            raise _explained(error, program, item) from None
+
+
+def _explained(error: Exception, program: Program, item: WorkItem) -> TrilbyError:
+    """The error of a work item as the user should see it."""
+    trail = program.trail(error.__traceback__)
+    op = trail[-1].op
+    location = known(op.location) if op else None
+    kind, problem, advice = _told(error, trail[-1])
+    return kind(
+        f"{problem}, in work item {item}",
+        advice=advice,
+        location=location,
+        calls=call_chain(trail),
+    )
+
+
+def _told(error: Exception, line: Line) -> tuple[type[TrilbyError], str, str]:
+    """What to raise, what is wrong, and what to do."""
+    if isinstance(error, OutOfRangeError):
+        return KernelIndexError, *_index_text(error)
+    if isinstance(error, UndefinedError):
+        return KernelArithmeticError, error.problem, error.advice
+    if isinstance(error, ZeroDivisionError):
+        advice = "test the divisor before, or divide floats: `/` gives an infinity"
+        return KernelArithmeticError, "an integer is divided by zero", advice
+    if not isinstance(line.op, VarLoad):
+        raise error
+    problem = f"`{_variable(line.function, line.op)}` is read before it is set"
+    return KernelNameError, problem, "give it a value on every path that leads here"
+
+
+def _index_text(error: OutOfRangeError) -> tuple[str, str]:
+    axis = "" if error.axis is None else f" of axis {error.axis}"
+    there = "" if error.axis is None else " there"
+    problem = f"index {error.index}{axis} is outside `{error.array}`, whose size{there} is "
+    advice = (
+        "indices count from 0, and negative ones do not count from the end in a kernel"
+        if error.index < 0
+        else "launch no more work items than there are elements, or guard the access with `if`"
+    )
+    return f"{problem}{error.size}", advice
+
+
+def _variable(function: Func, read: VarLoad) -> str:
+    """The user's name of the variable that an op reads."""
+    variables = (op for op in walk(function.body) if isinstance(op, Var))
+    return next(var.name for var in variables if var.result is read.var)

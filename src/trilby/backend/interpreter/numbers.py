@@ -1,0 +1,146 @@
+"""What the numbers of a kernel do where Python's own operators do something else.
+
+Generated code calls these functions by name. Python raises where IEEE 754 has an answer,
+and Python's floats are doubles only; both are put right here. Nothing here knows models.
+"""
+
+import math
+import struct
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from trilby.data.dtypes import F16, F32, SCALARS, ScalarType, saturate
+
+FORMATS = {
+    "bool": "?",
+    "i8": "b",
+    "i16": "h",
+    "i32": "i",
+    "i64": "q",
+    "u8": "B",
+    "u16": "H",
+    "u32": "I",
+    "u64": "Q",
+    "f16": "e",
+    "f32": "f",
+    "f64": "d",
+}
+"""The letter of the `struct` module for every scalar type."""
+
+
+class OutOfRangeError(Exception):
+    """An index that an array does not have; translated before the user sees it."""
+
+    def __init__(self, array: str, axis: int | None, index: int, size: int) -> None:
+        super().__init__(array, axis, index, size)
+        self.array = array
+        self.axis = axis
+        self.index = index
+        self.size = size
+
+
+class UndefinedError(Exception):
+    """An operation without a result; translated before the user sees it."""
+
+    def __init__(self, problem: str, advice: str) -> None:
+        super().__init__(problem, advice)
+        self.problem = problem
+        self.advice = advice
+
+
+def divide(left: float, right: float) -> float:
+    """`left / right` as in IEEE 754: a division by zero gives an infinity or NaN."""
+    if right:
+        return left / right
+    if not left or math.isnan(left):
+        return math.nan
+    return math.copysign(math.inf, left) * math.copysign(1.0, right)
+
+
+def floor_divide(left: float, right: float) -> float:
+    """`left // right` as Python has it; by zero, the quotient as NumPy has it."""
+    return left // right if right else divide(left, right)
+
+
+def modulo(left: float, right: float) -> float:
+    """`left % right` with the sign of `right`; NaN by zero, as NumPy has it."""
+    return left % right if right else math.nan
+
+
+def power(base: float, exponent: float) -> float:
+    """`base ** exponent` as C's `pow`: NaN instead of a complex number, infinities."""
+    try:
+        return math.pow(base, exponent)
+    except ValueError:
+        return math.nan if base else _signed_infinity(base, exponent)
+    except OverflowError:
+        return _signed_infinity(base, exponent)
+
+
+def _signed_infinity(base: float, exponent: float) -> float:
+    """An odd power keeps the sign of its base, also that of a zero."""
+    odd = abs(math.fmod(exponent, 2.0)) == 1.0
+    return math.copysign(math.inf, base) if odd else math.inf
+
+
+def integer_power(base: int, exponent: int, bits: int) -> int:
+    """`base ** exponent` modulo the width; the caller brings it into the signed range."""
+    if exponent < 0:
+        raise UndefinedError(
+            f"an integer cannot be raised to the negative power {exponent}",
+            "make the base a float: `f32(n) ** e`",
+        )
+    return pow(base, exponent, 1 << bits)
+
+
+def loop_range(start: int, stop: int, step: int) -> range:
+    """What a `for` runs over."""
+    if step == 0:
+        raise UndefinedError(
+            "the step of a range is 0", "a loop needs a positive or a negative step"
+        )
+    return range(start, stop, step)
+
+
+def _rounding(target: ScalarType) -> Callable[[float], float]:
+    """Round a double to a narrower float, as `dtypes.round_to` does, only faster."""
+    cell = struct.Struct("=" + FORMATS[target.name])
+    pack, unpack = cell.pack, cell.unpack
+
+    def rounded(value: float) -> float:
+        try:
+            return unpack(pack(value))[0]
+        except OverflowError:
+            return math.copysign(math.inf, value)
+
+    return rounded
+
+
+def _memory_access() -> dict[str, Any]:
+    """`load_i32(bytes, offset)` gives a tuple of one number; `store_i32` takes the number."""
+    names: dict[str, Any] = {}
+    for name, letter in FORMATS.items():
+        cell = struct.Struct("=" + letter)
+        names[f"load_{name}"] = cell.unpack_from
+        names[f"store_{name}"] = cell.pack_into
+    return names
+
+
+def vocabulary() -> dict[str, Any]:
+    """A fresh namespace with every name of this module that generated code may use."""
+    return {
+        "inf": math.inf,
+        "nan": math.nan,
+        "OutOfRangeError": OutOfRangeError,
+        "divide": divide,
+        "floor_divide": floor_divide,
+        "modulo": modulo,
+        "power": power,
+        "integer_power": integer_power,
+        "loop_range": loop_range,
+        "to_f32": _rounding(F32),
+        "to_f16": _rounding(F16),
+        **{f"cut_{t.name}": partial(saturate, target=t) for t in SCALARS.values() if t.is_integer},
+        **_memory_access(),
+    }

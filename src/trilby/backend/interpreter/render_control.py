@@ -1,0 +1,148 @@
+"""What variables, calls, control flow and the kernel context mean, as Python statements."""
+
+from trilby.backend.interpreter.render_arith import literal_text
+from trilby.backend.interpreter.writer import FunctionWriter, Renderer, known, scalar
+from trilby.data.kernel_context import GRID_FIELDS
+from trilby.errors import BuildError
+from trilby.model.op import Op
+from trilby.model.ops.control import (
+    AndThen,
+    Break,
+    Continue,
+    For,
+    If,
+    OrElse,
+    Ternary,
+    While,
+)
+from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.grid import Grid
+
+ITEM_FIELDS = ("x", "y", "z", "local_x", "local_y", "local_z")
+"""What differs within a group; all other fields of the context belong to the group."""
+
+
+def _constant(writer: FunctionWriter, op: Constant) -> None:
+    writer.define(op.value, literal_text(op.literal, scalar(op, op.value.type)))
+
+
+def _var(writer: FunctionWriter, op: Var) -> None:
+    """A variable is a Python variable; without a first content it is unbound until stored."""
+    name = writer.temporary(op.name)
+    writer.define(op.value, name)
+    for init in op.init:
+        writer.line(f"{name} = {writer.name(init)}", op)
+
+
+def _var_load(writer: FunctionWriter, op: VarLoad) -> None:
+    writer.assign(op, writer.name(op.var))
+
+
+def _var_store(writer: FunctionWriter, op: VarStore) -> None:
+    writer.line(f"{writer.name(op.var)} = {writer.name(op.stored)}", op)
+
+
+def _call(writer: FunctionWriter, op: Call) -> None:
+    name = writer.functions.get(op.callee)
+    if name is None:
+        raise BuildError(
+            f"the kernel's graph has no function `{op.callee}`", location=known(op.location)
+        )
+    writer.assign(op, f"{name}({', '.join(writer.name(arg) for arg in op.args)})")
+
+
+def _return(writer: FunctionWriter, op: Return) -> None:
+    writer.line(" ".join(["return", *(writer.name(value) for value in op.returned)]), op)
+
+
+def _yield(writer: FunctionWriter, op: Yield) -> None:
+    writer.line(f"{writer.into} = {writer.name(op.yielded)}", op)
+
+
+def _if(writer: FunctionWriter, op: If) -> None:
+    writer.line(f"if {writer.name(op.condition)}:", op)
+    writer.block(op.then)
+    if op.otherwise.ops:
+        writer.line("else:")
+        writer.block(op.otherwise)
+
+
+def _while(writer: FunctionWriter, op: While) -> None:
+    """The test is a block of its own, so it stands at the top of an endless loop."""
+    go_on = writer.temporary("go_on")
+    writer.line("while True:", op)
+    writer.block(op.test, into=go_on)
+    with writer.nested():
+        writer.line(f"if not {go_on}: break", op)
+    writer.block(op.body)
+
+
+def _for(writer: FunctionWriter, op: For) -> None:
+    """Python's `range`: the loop value lies between two numbers of its type, so it fits."""
+    (item,) = op.body.params
+    bounds = ", ".join(writer.name(value) for value in (op.start, op.stop, op.step))
+    writer.line(f"for {writer.name(item)} in loop_range({bounds}):", op)
+    writer.block(op.body)
+
+
+def _break(writer: FunctionWriter, op: Break) -> None:
+    writer.line("break", op)
+
+
+def _continue(writer: FunctionWriter, op: Continue) -> None:
+    writer.line("continue", op)
+
+
+def _ternary(writer: FunctionWriter, op: Ternary) -> None:
+    result = writer.name(op.value)
+    writer.line(f"if {writer.name(op.condition)}:", op)
+    writer.block(op.then, into=result)
+    writer.line("else:")
+    writer.block(op.otherwise, into=result)
+
+
+def _and_then(writer: FunctionWriter, op: AndThen) -> None:
+    result = writer.name(op.value)
+    writer.line(f"{result} = {writer.name(op.first)}", op)
+    writer.line(f"if {result}:", op)
+    writer.block(op.rest, into=result)
+
+
+def _or_else(writer: FunctionWriter, op: OrElse) -> None:
+    result = writer.name(op.value)
+    writer.line(f"{result} = {writer.name(op.first)}", op)
+    writer.line(f"if not {result}:", op)
+    writer.block(op.rest, into=result)
+
+
+def _grid(writer: FunctionWriter, op: Grid) -> None:
+    """The context of a work item never changes, so its fields are written where used."""
+    if op.field not in GRID_FIELDS:
+        raise BuildError(
+            f"the kernel context has no field `{op.field}`", location=known(op.location)
+        )
+    owner = writer.name(op.context)
+    if op.field not in ITEM_FIELDS:
+        owner += ".group"
+    writer.define(op.value, f"{owner}.{op.field}")
+
+
+CONTROL_RENDERERS: dict[type[Op], Renderer] = {
+    Constant: _constant,
+    Var: _var,
+    VarLoad: _var_load,
+    VarStore: _var_store,
+    Call: _call,
+    Return: _return,
+    Yield: _yield,
+    If: _if,
+    While: _while,
+    For: _for,
+    Break: _break,
+    Continue: _continue,
+    Ternary: _ternary,
+    AndThen: _and_then,
+    OrElse: _or_else,
+    Grid: _grid,
+}
+"""How each op of the core, control and grid families is written."""

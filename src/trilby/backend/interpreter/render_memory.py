@@ -1,0 +1,189 @@
+"""What access to memory means: where a place lies, and reading and writing it.
+
+A reference to a struct is the pair (bytes, offset). Buffers and n-d arrays are what
+`arguments` makes of them. Every index is checked against the size of its axis first.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from trilby.backend.interpreter.arguments import fixed_offsets
+from trilby.backend.interpreter.render_arith import sum_text
+from trilby.backend.interpreter.writer import (
+    FunctionWriter,
+    Renderer,
+    known,
+    no_meaning,
+    scalar,
+)
+from trilby.data.dtypes import BOOL, ScalarType, Type
+from trilby.data.layout import layout, stride_of
+from trilby.data.schema import (
+    INDEX,
+    ArrayType,
+    BufferType,
+    NDArrayType,
+    StructType,
+    index_count,
+    join_path,
+    path_steps,
+    step_into,
+)
+from trilby.errors import BuildError
+from trilby.model.op import Op
+from trilby.model.ops.memory import Atomic, Extent, Load, Place, Store
+from trilby.model.value import RefType
+
+Access: TypeAlias = Load | Store | Place | Atomic
+
+CHANGES: dict[str, Callable[[str, str, ScalarType], str]] = {"add": sum_text}
+"""The new number of an atomic op, written from the old one and the operand."""
+
+
+@dataclass(slots=True)
+class _Spot:
+    """A place while its path is followed: the bytes it lies in and its offset so far."""
+
+    content: str
+    type: Type
+    label: str
+    terms: list[str] = field(default_factory=list[str])
+    fixed: int = 0
+
+    @property
+    def offset(self) -> str:
+        """The offset as an expression; what is known beforehand is added up already."""
+        terms = self.terms if self.terms and not self.fixed else [*self.terms, str(self.fixed)]
+        return " + ".join(terms)
+
+
+def _spot(writer: FunctionWriter, op: Access) -> _Spot:
+    """Follow the path of an op; writes the checks of its indices."""
+    if len(op.indices) != index_count(_root(op), op.path):
+        raise BuildError(
+            f"`{op.path}` does not take {len(op.indices)} indices", location=known(op.location)
+        )
+    spot = _base(writer, op)
+    indices = iter([writer.name(index) for index in op.indices])
+    for step in path_steps(op.path):
+        below = step_into(spot.type, step)
+        if below is None:
+            raise BuildError(
+                f"`{op.path}` is no place in {op.base.type}", location=known(op.location)
+            )
+        if step == INDEX:
+            _into_element(writer, op, spot, indices)
+        else:
+            _into_field(writer, op, spot, step)
+        spot.type = below
+        spot.label = join_path(spot.label, step)
+    return spot
+
+
+def _root(op: Access) -> Type:
+    """The type in which the path of an op begins."""
+    return op.base.type.to if isinstance(op.base.type, RefType) else op.base.type
+
+
+def _base(writer: FunctionWriter, op: Access) -> _Spot:
+    base = writer.name(op.base)
+    match op.base.type:
+        case BufferType() | NDArrayType():
+            return _Spot(f"{base}.bytes", op.base.type, op.base.hint)
+        case RefType(to):
+            return _Spot(f"{base}[0]", to, op.base.hint, [f"{base}[1]"])
+        case other:
+            raise no_meaning(op, other)
+
+
+def _into_field(writer: FunctionWriter, op: Access, spot: _Spot, name: str) -> None:
+    """Members behind a length-bound array have their offset beside the buffer."""
+    if isinstance(spot.type, BufferType):
+        offsets = fixed_offsets(spot.type)
+        if name not in offsets:
+            spot.terms.append(f"{writer.name(op.base)}.at_{name}")
+        spot.fixed += offsets.get(name, 0)
+    elif isinstance(spot.type, StructType):
+        spot.fixed += layout(spot.type).slots[name].offset
+
+
+def _into_element(
+    writer: FunctionWriter,
+    op: Access,
+    spot: _Spot,
+    indices: Iterator[str],
+) -> None:
+    """Row-major: `(y * width + x) * stride`."""
+    sizes, stride = _axes(writer, op, spot.type)
+    flat = ""
+    for axis, size in enumerate(sizes):
+        index = next(indices)
+        told = axis if len(sizes) > 1 else None
+        fault = f"OutOfRangeError({spot.label or 'array'!r}, {told}, {index}, {size})"
+        writer.line(f"if not 0 <= {index} < {size}: raise {fault}", op)
+        flat = f"({flat} * {size} + {index})" if flat else index
+    if flat:
+        spot.terms.append(f"{flat} * {stride}")
+
+
+def _axes(writer: FunctionWriter, op: Access, array: Type) -> tuple[Sequence[str], int]:
+    """The size of each axis as an expression, and the distance of two elements."""
+    base = writer.name(op.base)
+    match array:
+        case NDArrayType():
+            return [f"{base}.n_{axis}" for axis in range(array.rank)], array.element.size
+        case ArrayType() if not array.is_bound or isinstance(op.base.type, BufferType):
+            sizes = [f"{base}.n_{dim}" if isinstance(dim, str) else str(dim) for dim in array.dims]
+            return sizes, stride_of(array)
+        case _:
+            raise no_meaning(op, array)
+
+
+def _load(writer: FunctionWriter, op: Load) -> None:
+    spot = _spot(writer, op)
+    writer.assign(op, f"load_{scalar(op, spot.type)}({spot.content}, {spot.offset})[0]")
+
+
+def _store(writer: FunctionWriter, op: Store) -> None:
+    spot = _spot(writer, op)
+    of, stored = scalar(op, spot.type), writer.name(op.stored)
+    writer.line(f"store_{of}({spot.content}, {spot.offset}, {stored})", op)
+
+
+def _place(writer: FunctionWriter, op: Place) -> None:
+    spot = _spot(writer, op)
+    writer.assign(op, f"({spot.content}, {spot.offset})")
+
+
+def _atomic(writer: FunctionWriter, op: Atomic) -> None:
+    """Work items run one after the other, so reading and writing is one step."""
+    spot = _spot(writer, op)
+    of = scalar(op, spot.type)
+    change = CHANGES.get(op.change)
+    if change is None or of is BOOL:
+        raise no_meaning(op, of)
+    old = writer.name(op.result) if op.result else writer.temporary("old")
+    at = writer.temporary("at")
+    writer.line(f"{at} = {spot.offset}", op)
+    writer.line(f"{old} = load_{of}({spot.content}, {at})[0]", op)
+    new = change(old, writer.name(op.operand), of)
+    writer.line(f"store_{of}({spot.content}, {at}, {new})", op)
+
+
+def _extent(writer: FunctionWriter, op: Extent) -> None:
+    """The shape never changes, so it is written where it is used."""
+    array = op.base.type
+    if not isinstance(array, NDArrayType) or not 0 <= op.axis < array.rank:
+        raise no_meaning(op, array)
+    writer.define(op.value, f"{writer.name(op.base)}.n_{op.axis}")
+
+
+MEMORY_RENDERERS: dict[type[Op], Renderer] = {
+    Load: _load,
+    Store: _store,
+    Place: _place,
+    Atomic: _atomic,
+    Extent: _extent,
+}
+"""How each op of the memory family is written."""

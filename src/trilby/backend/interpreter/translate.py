@@ -1,0 +1,118 @@
+"""A kernel and its helpers as one Python module: text, compiled code, and the way back.
+
+Every op has its own small renderer; this module joins their tables, writes function after
+function, and remembers for each line which op it carries out, so that an error in a
+work item can name the place in the user's source.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from types import TracebackType
+from typing import Any
+
+from trilby.analysis.reach import KernelGraph
+from trilby.backend.interpreter.numbers import vocabulary
+from trilby.backend.interpreter.render_arith import ARITH_RENDERERS
+from trilby.backend.interpreter.render_control import CONTROL_RENDERERS
+from trilby.backend.interpreter.render_memory import MEMORY_RENDERERS
+from trilby.backend.interpreter.writer import FunctionWriter, Line, Names, Renderer, known
+from trilby.errors import BuildError
+from trilby.model.intrinsics import INTRINSICS
+from trilby.model.op import Func, Op
+from trilby.model.value import KERNEL_CONTEXT
+from trilby.source import Location
+
+RENDERERS: dict[type[Op], Renderer] = {
+    **CONTROL_RENDERERS,
+    **ARITH_RENDERERS,
+    **MEMORY_RENDERERS,
+}
+"""The meaning of every op that a kernel may hold."""
+
+_BUILTINS = frozenset({"int", "float", "bool"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A kernel ready to run: `run` is called once for each work item."""
+
+    entry: Func
+    lines: tuple[Line, ...]
+    run: Callable[..., None]
+    names: dict[str, Any]
+
+    @property
+    def source(self) -> str:
+        """The Python text."""
+        return "\n".join(line.text for line in self.lines) + "\n"
+
+    def trail(self, traceback: TracebackType | None) -> list[Line]:
+        """The lines that were running when an error arose, outermost first."""
+        lines: list[Line] = []
+        while traceback is not None:
+            if traceback.tb_frame.f_globals is self.names:
+                lines.append(self.lines[traceback.tb_lineno - 1])
+            traceback = traceback.tb_next
+        return lines
+
+
+def translate(graph: KernelGraph) -> Program:
+    """Write a kernel as Python and compile it."""
+    entry = graph.entry
+    if not entry.params or entry.params[0].type != KERNEL_CONTEXT:
+        raise BuildError(
+            f"the first parameter of the kernel `{short_name(entry)}` is no KernelContext",
+            location=known(entry.location),
+        )
+    names = vocabulary()
+    names.update((f"math_{row.name}", row.meaning) for row in INTRINSICS.values())
+    functions = _function_names(graph, frozenset(names))
+    lines = _write(graph, functions, frozenset(names) | _BUILTINS)
+    _load(entry, lines, names)
+    return Program(entry, tuple(lines), names[functions[entry.name]], names)
+
+
+def short_name(function: Func) -> str:
+    """The last part of a symbol: what the user called the function."""
+    return function.name.rpartition(".")[2]
+
+
+def call_chain(trail: list[Line]) -> list[tuple[str, Location]]:
+    """The helper calls on the way to an error, innermost first."""
+    return [
+        (short_name(inner.function), outer.op.location)
+        for outer, inner in pairwise(trail)
+        if outer.op is not None
+    ][::-1]
+
+
+def _function_names(graph: KernelGraph, taken: frozenset[str]) -> dict[str, str]:
+    fresh = Names(taken | _BUILTINS).fresh
+    return {function.name: fresh(short_name(function)) for function in graph.functions}
+
+
+def _write(graph: KernelGraph, functions: dict[str, str], taken: frozenset[str]) -> list[Line]:
+    lines: list[Line] = []
+    for function in graph.functions:
+        heading = f"# {function.name}"
+        if known(function.location):
+            heading += f", {function.location.short}"
+        lines.append(Line(heading, function))
+        lines += FunctionWriter(function, functions, RENDERERS, taken).write()
+        lines.append(Line("", function))
+    return lines[:-1]
+
+
+def _load(entry: Func, lines: list[Line], names: dict[str, Any]) -> None:
+    """Run the module's text, which only defines its functions."""
+    text = "\n".join(line.text for line in lines)
+    try:
+        code = compile(text, f"<interpreter: {entry.name}>", "exec")
+    except SyntaxError as error:
+        raise BuildError(
+            f"the kernel `{short_name(entry)}` cannot be written as Python: {error.msg}",
+            advice="move the innermost blocks to a function of their own (@tb.func)",
+            location=known(entry.location),
+        ) from error
+    exec(code, names)  # noqa: S102 -- the text is our own, made of names and numbers

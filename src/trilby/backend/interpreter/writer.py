@@ -1,0 +1,161 @@
+"""One function of a model as lines of Python, while it is being written.
+
+The writer keeps names, indentation and which op a line came from. What an op means is
+told by the renderers that it is given; this module knows no op.
+"""
+
+import keyword
+import re
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from trilby.data.dtypes import ScalarType, Type
+from trilby.errors import BuildError
+from trilby.model.op import Block, Func, Op
+from trilby.model.value import Value
+from trilby.source import NOWHERE, Location
+
+Renderer: TypeAlias = "Callable[[FunctionWriter, Any], None]"
+"""Writes one op of the class it stands for in the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of Python, the function it is part of, and the op that it carries out."""
+
+    text: str
+    function: Func
+    op: Op | None = None
+
+
+class Names:
+    """Gives out Python names that are not taken yet."""
+
+    __slots__ = ("_last", "_taken")
+
+    def __init__(self, taken: frozenset[str]) -> None:
+        self._taken = set(taken)
+        self._last: dict[str, int] = {}
+
+    def fresh(self, wish: str) -> str:
+        """`wish` made an identifier, with a number behind it where it is taken."""
+        stem = re.sub(r"\W", "_", wish, flags=re.ASCII) or "v"
+        stem = f"_{stem}" if stem[0].isdigit() else stem
+        name, number = stem, self._last.get(stem, 1)
+        while name in self._taken or keyword.iskeyword(name):
+            number += 1
+            name = f"{stem}_{number}"
+        self._last[stem] = number
+        self._taken.add(name)
+        return name
+
+
+class FunctionWriter:
+    """Collects the lines of one function; renderers call its methods.
+
+    `functions` gives the Python name of every symbol that may be called.
+    """
+
+    def __init__(
+        self,
+        function: Func,
+        functions: Mapping[str, str],
+        renderers: Mapping[type[Op], Renderer],
+        taken: frozenset[str],
+    ) -> None:
+        self.function = function
+        self.functions = functions
+        self.lines: list[Line] = []
+        self._renderers = renderers
+        self._names = Names(taken | frozenset(functions.values()))
+        self._texts: dict[Value, str] = {}
+        self._depth = 0
+        self._into = ""
+        self._place = NOWHERE
+
+    def write(self) -> list[Line]:
+        """The whole function."""
+        params = ", ".join(self.name(param) for param in self.function.params)
+        self.line(f"def {self.functions[self.function.name]}({params}):")
+        self.block(self.function.body)
+        return self.lines
+
+    def line(self, text: str, op: Op | None = None) -> None:
+        """Append a line, after a comment with its place where that is a new one."""
+        if op is not None and op.location != NOWHERE:
+            self._mark(op.location)
+        self.lines.append(Line("    " * self._depth + text, self.function, op))
+
+    def _mark(self, location: Location) -> None:
+        if (location.file, location.line) != (self._place.file, self._place.line):
+            self._place = location
+            self.line(f"# {location.short}")
+
+    def name(self, value: Value) -> str:
+        """The text of a value: the Python name that holds it, or what `define` said."""
+        if value not in self._texts:
+            self._texts[value] = self._names.fresh(value.hint or "v")
+        return self._texts[value]
+
+    def define(self, value: Value, text: str) -> None:
+        """Let a value be written as `text` wherever it is used: it must never change."""
+        self._texts[value] = text
+
+    def temporary(self, wish: str) -> str:
+        """A name of its own for something that is no value of the model."""
+        return self._names.fresh(wish)
+
+    def assign(self, op: Op, expression: str) -> None:
+        """`name = expression`, or the bare expression where nothing uses the result."""
+        target = f"{self.name(op.result)} = " if op.result else ""
+        self.line(target + expression, op)
+
+    def block(self, block: Block, into: str = "") -> None:
+        """Write a nested block, indented; its `yield` is assigned to the name `into`."""
+        with self.nested(into):
+            before = len(self.lines)
+            for op in block.ops:
+                self._render(op)
+            if len(self.lines) == before:
+                self.line("pass")
+
+    @contextmanager
+    def nested(self, into: str = "") -> Generator[None]:
+        """One step further to the right."""
+        outer, self._into = self._into, into
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self._into = outer
+
+    @property
+    def into(self) -> str:
+        """The name that the `yield` of the block at hand is assigned to."""
+        return self._into
+
+    def _render(self, op: Op) -> None:
+        renderer = self._renderers.get(type(op))
+        if renderer is None:
+            raise BuildError(
+                f"`{op.mnemonic}` has no meaning in a kernel", location=known(op.location)
+            )
+        renderer(self, op)
+
+
+def known(location: Location) -> Location | None:
+    """The location, or None where an op has none."""
+    return None if location == NOWHERE else location
+
+
+def scalar(op: Op, of: Type) -> ScalarType:
+    """The type of a number that `op` works on."""
+    if isinstance(of, ScalarType):
+        return of
+    raise no_meaning(op, of)
+
+
+def no_meaning(op: Op, of: Type) -> BuildError:
+    """An op was given a type that it does not take."""
+    return BuildError(f"`{op.mnemonic}` has no meaning for {of}", location=known(op.location))

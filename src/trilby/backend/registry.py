@@ -1,0 +1,191 @@
+"""Which backends there are, which devices they find, and which one is opened.
+
+Backends are named here and imported only when they are asked for, so that optional
+packages cost nothing until they are used. Nothing falls back silently: whatever was passed
+over is handed back with the reason.
+"""
+
+import importlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Protocol, runtime_checkable
+
+from trilby.backend.base import Backend, DeviceInfo, Family
+from trilby.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a family of backends lives, and what it needs."""
+
+    name: str
+    module: str
+    family: str
+    package: str = ""
+    """The optional package without which the module cannot be imported."""
+    computes: bool = True
+    """False where kernels give no results: never chosen unless it is named."""
+
+
+ENTRIES = (
+    Entry("opencl", "trilby.backend.opencl", "OpenCLFamily", package="pyopencl"),
+    Entry("interpreter", "trilby.backend.interpreter", "InterpreterFamily"),
+    Entry("null", "trilby.backend.null", "NullFamily", computes=False),
+)
+"""Every family; the first that works is the default."""
+
+
+@runtime_checkable
+class Refusing(Protocol):
+    """A family that can say why some of what it found cannot be used."""
+
+    def refused(self) -> Sequence[DeviceUnavailableError]:
+        """The reasons, one for each driver or device."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A backend or device that is not used, why, and what would change that."""
+
+    name: str
+    reason: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An opened backend, and what came before it in the order and could not be opened."""
+
+    backend: Backend
+    passed_over: tuple[PassedOver, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What one family has on this machine: its devices, and what is absent or refused."""
+
+    name: str
+    computes: bool
+    devices: tuple[DeviceInfo, ...]
+    absent: tuple[PassedOver, ...]
+
+
+def open_backend(spec: str | None = None) -> Choice:
+    """Open the device that `spec` names, or the first one that works.
+
+    `open_backend("opencl:1")` opens one device, `open_backend("opencl")` the first of a
+    family that works, `open_backend()` the first of all.
+    """
+    passed_over: list[PassedOver] = []
+    errors: list[DeviceUnavailableError] = []
+    entries, index = _candidates(spec)
+    for entry in entries:
+        for name, attempt in _attempts(entry, index):
+            if not isinstance(attempt, DeviceUnavailableError):
+                return Choice(attempt, tuple(passed_over))
+            errors.append(attempt)
+            passed_over.append(PassedOver(name, attempt.problem, attempt.advice))
+    raise errors[0] if len(errors) == 1 else _none_works(passed_over)
+
+
+def open_family(entry: Entry) -> Family:
+    """Import a family, or raise a `DeviceUnavailableError` that says what to install."""
+    try:
+        module = importlib.import_module(entry.module)
+    except ImportError as error:
+        if not entry.package or (error.name or entry.package).partition(".")[0] != entry.package:
+            raise
+        raise _package_missing(entry, error) from error
+    family: Family = getattr(module, entry.family)()
+    return family
+
+
+def survey(entries: Sequence[Entry] = ENTRIES) -> list[Survey]:
+    """Look at every family; nothing is opened."""
+    return [_survey(entry) for entry in entries]
+
+
+def _survey(entry: Entry) -> Survey:
+    try:
+        family = open_family(entry)
+        devices = tuple(family.devices())
+    except DeviceUnavailableError as error:
+        absent = PassedOver(entry.name, error.problem, error.advice)
+        return Survey(entry.name, entry.computes, (), (absent,))
+    refused = family.refused() if isinstance(family, Refusing) else ()
+    absences = tuple(PassedOver(entry.name, error.problem, error.advice) for error in refused)
+    return Survey(entry.name, entry.computes, devices, absences)
+
+
+def _candidates(spec: str | None) -> tuple[Sequence[Entry], int | None]:
+    if spec is None:
+        return [entry for entry in ENTRIES if entry.computes], None
+    if not isinstance(spec, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- users may give anything
+        raise ArgumentTypeError(
+            f"a backend is named by a string, and {spec!r} is {type(spec).__name__}",
+            advice='write "opencl", "opencl:1" or "interpreter"; `trilby devices` lists them all',
+        )
+    name, colon, number = spec.partition(":")
+    entry = next((entry for entry in ENTRIES if entry.name == name), None)
+    if entry is None:
+        raise _unknown(name)
+    if colon and not (number.isascii() and number.isdigit()):
+        raise ArgumentValueError(
+            f"`{spec}` names no device: after the colon comes its number",
+            advice=f"write `{name}:0`; `trilby devices` lists them all",
+        )
+    return [entry], int(number) if colon else None
+
+
+def _attempts(
+    entry: Entry, index: int | None
+) -> Iterator[tuple[str, Backend | DeviceUnavailableError]]:
+    """Each device of a family, or the one of that index, opened as it is asked for."""
+    try:
+        family = open_family(entry)
+        devices = family.devices()
+        wanted = devices if index is None else [_device(entry, devices, index)]
+    except DeviceUnavailableError as error:
+        yield entry.name, error
+        return
+    for device in wanted:
+        try:
+            yield device.spec, family.open(device.index)
+        except DeviceUnavailableError as error:
+            yield device.spec, error
+
+
+def _device(entry: Entry, devices: Sequence[DeviceInfo], index: int) -> DeviceInfo:
+    if index < len(devices):
+        return devices[index]
+    count = "one device" if len(devices) == 1 else f"{len(devices)} devices"
+    raise DeviceUnavailableError(
+        f"there is no `{entry.name}:{index}`: {entry.name} has {count} here",
+        advice=f"the last one is `{devices[-1].spec}`; `trilby devices` lists them all",
+    )
+
+
+def _package_missing(entry: Entry, error: ImportError) -> DeviceUnavailableError:
+    missing = isinstance(error, ModuleNotFoundError) and error.name == entry.package
+    reason = "is not installed" if missing else f"cannot be imported: {error}"
+    return DeviceUnavailableError(
+        f"{entry.package} {reason}", advice=f'pip install "trilby[{entry.name}]"'
+    )
+
+
+def _unknown(name: str) -> ArgumentValueError:
+    names = [entry.name for entry in ENTRIES]
+    close = get_close_matches(name, names, n=1)
+    meant = f"did you mean `{close[0]}`? " if close else ""
+    return ArgumentValueError(
+        f"there is no backend `{name}`", advice=f"{meant}the backends are {', '.join(names)}"
+    )
+
+
+def _none_works(passed_over: Sequence[PassedOver]) -> DeviceUnavailableError:
+    reasons = "".join(f"\n  {each.name}: {each.reason} ({each.advice})" for each in passed_over)
+    return DeviceUnavailableError(
+        f"no device can be opened{reasons}", advice="`trilby devices` tells more"
+    )

@@ -1,0 +1,211 @@
+"""Arithmetic and choices, as the C family writes them."""
+
+from collections.abc import Mapping
+
+from trilby.codegen.cfunction import FunctionWriter
+from trilby.codegen.text import (
+    BITS,
+    CHOICE,
+    EQUAL,
+    ORDER,
+    POSTFIX,
+    PRODUCT,
+    SHIFT,
+    SUM,
+    UNARY,
+    Text,
+    reads_of,
+)
+from trilby.data.dtypes import BOOL, F16, I64, U64, Number, ScalarType, Type
+from trilby.model.op import Op
+from trilby.model.ops import arith
+from trilby.model.ops.arith import Binary, Cast, Compare, Math, Unary
+from trilby.model.ops.core import Constant
+from trilby.model.ops.grid import Grid
+
+_SYMBOLS: Mapping[type[Op], tuple[str, int]] = {
+    arith.Add: ("+", SUM),
+    arith.Sub: ("-", SUM),
+    arith.Mul: ("*", PRODUCT),
+    arith.TrueDiv: ("/", PRODUCT),
+    arith.Shl: ("<<", SHIFT),
+    arith.Shr: (">>", SHIFT),
+    arith.BitAnd: ("&", BITS),
+    arith.BitOr: ("|", BITS),
+    arith.BitXor: ("^", BITS),
+    arith.Lt: ("<", ORDER),
+    arith.Le: ("<=", ORDER),
+    arith.Gt: (">", ORDER),
+    arith.Ge: (">=", ORDER),
+    arith.Eq: ("==", EQUAL),
+    arith.Ne: ("!=", EQUAL),
+}
+_FUNCTIONS: Mapping[type[Op], str] = {
+    arith.FloorDiv: "floordiv",
+    arith.Mod: "mod",
+    arith.Pow: "pow",
+}
+_WRAPPING = (arith.Add, arith.Sub, arith.Mul, arith.Shl)
+_SUPPORTED_MATH = frozenset({"min", "max", "abs"})
+
+
+def _scalar(type_: Type) -> ScalarType:
+    if not isinstance(type_, ScalarType):
+        raise TypeError(type_)
+    return type_
+
+
+def constant(writer: FunctionWriter, op: Constant) -> None:
+    """A literal of the right type."""
+    writer.give_anywhere(op, literal(writer, op.literal, _scalar(op.value.type)))
+
+
+def literal(writer: FunctionWriter, number: Number, type_: ScalarType) -> Text:
+    """A number as C spells it; the lowest integers have no literal of their own."""
+    if type_ is BOOL:
+        return Text("true" if number else "false")
+    if type_.is_float:
+        text = writer.module.dialect.float_literal(float(number), type_)
+        return Text(text, UNARY if text.startswith("-") else 0)
+    suffix = {I64: "L", U64: "UL"}.get(type_, "u" if type_.kind == "uint" else "")
+    number = int(number)
+    if number == type_.lowest < 0 and type_.bits >= 32:
+        return Text(f"({number + 1}{suffix} - 1)")
+    return Text(f"{number}{suffix}", UNARY if number < 0 else 0)
+
+
+def grid(writer: FunctionWriter, op: Grid) -> None:
+    """A field of the kernel context."""
+    context = writer.take(op.context)
+    writer.give_anywhere(op, Text(f"{context}->{op.field}", POSTFIX))
+
+
+def binary(writer: FunctionWriter, op: Binary) -> None:
+    """Arithmetic with Python's meaning."""
+    left, right = writer.take(op.left), writer.take(op.right)
+    type_ = _scalar(op.left.type)
+    writer.give(op, _binary(writer, type(op), type_, left, right))
+
+
+def _binary(
+    writer: FunctionWriter, kind: type[Op], type_: ScalarType, left: Text, right: Text
+) -> Text:
+    reads = reads_of([left, right])
+    if kind in _FUNCTIONS:
+        return _call(writer, _FUNCTIONS[kind], type_, [left, right])
+    symbol, strength = _SYMBOLS[kind]
+    if kind in {arith.Shl, arith.Shr}:
+        right = Text(f"({right.within(BITS - 1)} & {type_.bits - 1})")
+    if kind in _WRAPPING and type_.is_integer:
+        return _wrapped(writer, type_, symbol, strength, left, right)
+    # The right side of `-` and `/` must bind tighter; `&`, `|` and `^` share a level here.
+    left_strength = strength - 1 if strength == BITS else strength
+    text = f"{left.within(left_strength)} {symbol} {right.within(strength - 1)}"
+    if type_.is_integer and type_.bits < 32:
+        return Text(f"({writer.module.dialect.scalars[type_]})({text})", UNARY, reads)
+    return _rounded(writer, type_, Text(text, strength, reads))
+
+
+def _wrapped(
+    writer: FunctionWriter,
+    type_: ScalarType,
+    symbol: str,
+    strength: int,
+    left: Text,
+    right: Text,
+) -> Text:
+    """Signed overflow is undefined in C: compute without a sign, then go back."""
+    reads = reads_of([left, right])
+    own = writer.module.dialect.scalars[type_]
+    if type_.kind == "uint" and type_.bits >= 32:
+        text = f"{left.within(strength)} {symbol} {right.within(strength - 1)}"
+        return Text(text, strength, reads)
+    unsigned = writer.module.dialect.unsigned[type_]
+    if type_.bits < 32:
+        unsigned = "uint" if "uint" in writer.module.dialect.unsigned.values() else "unsigned"
+    text = f"({own})(({unsigned}){left.within(UNARY)} {symbol} {right.within(strength - 1)})"
+    return Text(text, UNARY, reads)
+
+
+def _rounded(writer: FunctionWriter, type_: ScalarType, text: Text) -> Text:
+    """Halves are computed as floats and rounded after each step."""
+    if type_ is not F16:
+        return text
+    writer.module.need("round", F16)
+    return Text(f"round_f16({text})", POSTFIX, text.reads)
+
+
+def _call(writer: FunctionWriter, name: str, type_: ScalarType, args: list[Text]) -> Text:
+    if name == "pow" and type_.is_float:
+        text = Text(f"pow({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
+        return _rounded(writer, type_, text)
+    if type_ is F16:
+        writer.module.need("round", F16)
+    function = writer.module.need(name, type_)
+    return Text(f"{function}({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
+
+
+def compare(writer: FunctionWriter, op: Compare) -> None:
+    """A comparison."""
+    left, right = writer.take(op.left), writer.take(op.right)
+    symbol, strength = _SYMBOLS[type(op)]
+    text = f"{left.within(strength - 1)} {symbol} {right.within(strength - 1)}"
+    writer.give(op, Text(text, strength, reads_of([left, right])))
+
+
+def unary(writer: FunctionWriter, op: Unary) -> None:
+    """`-`, `~`, `!`."""
+    operand = writer.take(op.operand)
+    type_ = _scalar(op.operand.type)
+    own = writer.module.dialect.scalars[type_]
+    if isinstance(op, arith.Not):
+        text = Text(f"!{operand.within(UNARY)}", UNARY, operand.reads)
+    elif isinstance(op, arith.Invert):
+        text = Text(f"({own})~{operand.within(UNARY)}", UNARY, operand.reads)
+    elif type_.is_float:
+        text = Text(f"-{operand.within(POSTFIX)}", UNARY, operand.reads)
+    else:
+        unsigned = writer.module.dialect.unsigned[type_]
+        wrapped = f"({own})(0 - ({unsigned}){operand.within(UNARY)})"
+        text = Text(wrapped, UNARY, operand.reads)
+    writer.give(op, text)
+
+
+def cast(writer: FunctionWriter, op: Cast) -> None:
+    """A conversion, as `dtypes.convert` defines it."""
+    operand = writer.take(op.operand)
+    source, target = _scalar(op.operand.type), _scalar(op.value.type)
+    own = writer.module.dialect.scalars[target]
+    if target is BOOL:
+        text = Text(f"{operand.within(EQUAL - 1)} != 0", EQUAL, operand.reads)
+    elif source.is_float and target.is_integer:
+        spelt = writer.module.dialect.saturating(own, operand.text)
+        text = Text(spelt, POSTFIX, operand.reads)
+    else:
+        text = Text(f"({own}){operand.within(UNARY)}", UNARY, operand.reads)
+        if source is not F16:
+            text = _rounded(writer, target, text)
+    writer.give(op, text)
+
+
+def math(writer: FunctionWriter, op: Math) -> None:
+    """A math function: the language's own, or a support function where C means another."""
+    args = [writer.take(argument) for argument in op.args]
+    type_ = _scalar(op.value.type)
+    if op.function == "abs" and type_.is_float:
+        name = "fabs"
+    elif op.function == "abs" and type_.kind == "uint":
+        writer.give(op, args[0])
+        return
+    elif op.function in _SUPPORTED_MATH:
+        name = writer.module.need(op.function, type_)
+    else:
+        name = writer.module.dialect.math.get(op.function, op.function)
+    text = Text(f"{name}({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
+    writer.give(op, text if op.function in _SUPPORTED_MATH else _rounded(writer, type_, text))
+
+
+def choice(condition: Text, then: Text, otherwise: Text) -> Text:
+    """`c ? a : b`."""
+    arms = f"{then.within(CHOICE - 1)} : {otherwise.within(CHOICE)}"
+    return Text(f"{condition.within(CHOICE - 1)} ? {arms}", CHOICE, reads_of([condition, then, otherwise]))

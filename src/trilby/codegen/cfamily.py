@@ -1,0 +1,85 @@
+"""C for a kernel graph, in the words of a dialect: OpenCL C, CUDA C.
+
+The text has the kernel context, the typedefs, the support functions that are needed, the
+helpers and at last the kernel. It knows no device and no driver.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from trilby.analysis.reach import KernelGraph
+from trilby.codegen.cfunction import FunctionWriter, Module
+from trilby.codegen.cstatements import write_function
+from trilby.codegen.dialect import Dialect
+from trilby.codegen.names import Names
+from trilby.codegen.structs import Structs
+from trilby.codegen.support import support_text
+from trilby.codegen.text import Line, with_line_directives
+from trilby.data.kernel_context import GRID_FIELDS
+from trilby.model.op import Func, walk
+from trilby.model.ops.grid import Grid
+from trilby.model.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Device code: its text, and the name of the kernel in it."""
+
+    text: str
+    entry: str
+
+
+def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generated:
+    """Write a kernel and all that it reaches."""
+    module = _module(graph, dialect)
+    functions = [write_function(FunctionWriter(module, f)) for f in graph.functions]
+    parts = [
+        [Line(text) for text in dialect.preamble.splitlines()],
+        _context_typedef(graph),
+        *([Line(t) for t in text.splitlines()] for text in module.structs.text()),
+        *([Line(t) for t in text.splitlines()] for text in _support(module)),
+        *functions,
+    ]
+    flat = [line for part in parts if part for line in (*part, Line(""))]
+    text = with_line_directives(flat) if lines else (line.text for line in flat)
+    return Generated("\n".join(text), module.functions[graph.entry.name])
+
+
+def _module(graph: KernelGraph, dialect: Dialect) -> Module:
+    names = Names(dialect.reserved)
+    names.fresh("KernelContext")
+    structs = Structs(dialect, names)
+    functions: dict[str, str] = {}
+    for function in reversed(graph.functions):
+        short = function.name.partition("[")[0].rpartition(".")[2]
+        functions[function.name] = names.fresh(short)
+    for function in graph.functions:
+        for value in _values(function):
+            structs.add(value.type)
+    return Module(dialect, structs, functions, names, tuple(_grid_fields(graph)))
+
+
+def _values(function: Func) -> Iterator[Value]:
+    yield from function.params
+    for op in walk(function.body):
+        if op.result is not None:
+            yield op.result
+
+
+def _grid_fields(graph: KernelGraph) -> Iterator[str]:
+    """The fields of the context that are used, and the ids and sizes that the guard needs."""
+    used = {
+        op.field for f in graph.functions for op in walk(f.body) if isinstance(op, Grid)
+    }
+    guard = {"x", "y", "z", "max_x", "max_y", "max_z"}
+    return (name for name in GRID_FIELDS if name in used | guard)
+
+
+def _context_typedef(graph: KernelGraph) -> list[Line]:
+    members = [Line(f"    int {name};") for name in _grid_fields(graph)]
+    return [Line("typedef struct KernelContext_s {"), *members, Line("} KernelContext_t;")]
+
+
+def _support(module: Module) -> Iterator[str]:
+    for name, type_ in module.needed:
+        yield support_text(name, type_, module.dialect)

@@ -1,0 +1,166 @@
+"""One function of the C family while it is written: values, lines, order of evaluation.
+
+The model is a list of ops; C that people like to read is nested expressions. A result that
+is used once, in the same block, waits as a piece of text until its use takes it in; a
+statement that could change what a waiting text reads first makes it a variable.
+"""
+
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from trilby.codegen.dialect import Dialect
+from trilby.codegen.names import Names
+from trilby.codegen.structs import Structs
+from trilby.codegen.text import Dependence, Line, Text
+from trilby.data.dtypes import ScalarType, Type
+from trilby.data.schema import BufferType, NDArrayType
+from trilby.model.op import Block, Func, Op, blocks, operands
+from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value
+from trilby.source import Location
+
+
+@dataclass(slots=True)
+class Module:
+    """What all functions of one text share."""
+
+    dialect: Dialect
+    structs: Structs
+    functions: dict[str, str]
+    names: Names
+    grid_fields: tuple[str, ...]
+    needed: list[tuple[str, ScalarType]] = field(default_factory=list[tuple[str, ScalarType]])
+
+    def need(self, name: str, type_: ScalarType) -> str:
+        """Ask for a support function and get its name."""
+        if (name, type_) not in self.needed:
+            self.needed.append((name, type_))
+        return f"{name}_{type_}"
+
+    def value_type(self, type_: Type) -> str:
+        """The spelling of a type of values, ready to stand before a name."""
+        match type_:
+            case ScalarType():
+                return f"{self.dialect.scalars[type_]} "
+            case NDArrayType(element=element) | RefType(to=element):
+                return self.structs.pointer(element)
+            case BufferType():
+                return self.structs.pointer(type_)
+            case _ if type_ == KERNEL_CONTEXT:
+                return "KernelContext_t *"
+            case _ if type_ == NONE:
+                return "void "
+            case _:
+                raise TypeError(type_)
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """How often each value is used, and whether only in the block that makes it."""
+
+    count: dict[Value, int]
+    elsewhere: frozenset[Value]
+
+
+def uses_of(function: Func) -> Uses:
+    """Count the uses of every value of a function."""
+    count: dict[Value, int] = {}
+    home: dict[Value, Block] = {}
+    elsewhere: set[Value] = set()
+
+    def visit(block: Block) -> None:
+        for op in block.ops:
+            for value in operands(op):
+                count[value] = count.get(value, 0) + 1
+                if home.get(value) is not block:
+                    elsewhere.add(value)
+            if op.result is not None:
+                home[op.result] = block
+            for inner in blocks(op):
+                visit(inner)
+
+    visit(function.body)
+    return Uses(count, frozenset(elsewhere))
+
+
+class FunctionWriter:
+    """Writes one function."""
+
+    def __init__(self, module: Module, function: Func) -> None:
+        self.module = module
+        self.function = function
+        self.names = module.names.child()
+        self.uses = uses_of(function)
+        self.texts: dict[Value, Text] = {}
+        self.shapes: dict[Value, tuple[Text, ...]] = {}
+        self.waiting: dict[Value, Text] = {}
+        self.cached: dict[tuple[Value, str], str] = {}
+        self._lines: list[Line] = []
+        self._indent = 1
+
+    # -- lines ------------------------------------------------------------------------
+
+    def line(self, text: str, location: Location | None = None) -> None:
+        """Append a line at the current depth."""
+        self._lines.append(Line("    " * self._indent + text, location))
+
+    def lines(self, lines: Iterable[Line]) -> None:
+        """Append lines that were captured."""
+        self._lines.extend(lines)
+
+    @contextmanager
+    def indented(self) -> Generator[None]:
+        """Go one level deeper."""
+        self._indent += 1
+        yield
+        self._indent -= 1
+
+    @contextmanager
+    def captured(self) -> Generator[list[Line]]:
+        """Collect lines apart from the others."""
+        outer, self._lines = self._lines, []
+        yield self._lines
+        self._lines = outer
+
+    # -- values -----------------------------------------------------------------------
+
+    def take(self, value: Value) -> Text:
+        """The text of a value at its use."""
+        if value in self.waiting:
+            return self.waiting.pop(value)
+        return self.texts[value]
+
+    def parts(self, value: Value) -> list[str]:
+        """The texts that stand for a value as an argument: an n-d array has its shape too."""
+        shape = [part.text for part in self.shapes.get(value, ())]
+        return [self.take(value).text, *shape]
+
+    def give(self, op: Op, text: Text) -> None:
+        """Take note of the text of a pure op's result."""
+        value = op.value
+        if self.uses.count.get(value, 0) == 0:
+            return
+        if self.uses.count[value] == 1 and value not in self.uses.elsewhere:
+            self.waiting[value] = text
+        else:
+            self.bind(value, text, op.location)
+
+    def give_anywhere(self, op: Op, text: Text) -> None:
+        """The same for a text that is as short as a name and never changes."""
+        self.texts[op.value] = text
+
+    def bind(self, value: Value, text: Text, location: Location) -> None:
+        """Make a variable of a result."""
+        name = self.names.fresh(value.hint or "t")
+        self.line(f"{self.module.value_type(value.type)}{name} = {text};", location)
+        self.texts[value] = Text(name)
+
+    def before_change(self, *changed: Dependence) -> None:
+        """Make variables of the waiting texts that read what is about to change."""
+        for value in [v for v, text in self.waiting.items() if text.reads & set(changed)]:
+            self.bind(value, self.waiting.pop(value), self.function.location)
+
+    def settle(self) -> None:
+        """Make variables of all waiting texts that any statement could change."""
+        for value in [v for v, text in self.waiting.items() if text.reads]:
+            self.bind(value, self.waiting.pop(value), self.function.location)

@@ -1,0 +1,329 @@
+"""Statements and control flow, as the C family writes them; and the table of all ops."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trilby.codegen import cexpressions, cmemory
+from trilby.codegen.cexpressions import choice
+from trilby.codegen.cfunction import FunctionWriter
+from trilby.codegen.csignature import head, prologue
+from trilby.codegen.text import AND, MEMORY, OR, POSTFIX, UNARY, Line, Text, reads_of
+from trilby.data.dtypes import ScalarType
+from trilby.data.schema import BufferType, NDArrayType
+from trilby.model.op import Block, Op, walk
+from trilby.model.ops.arith import BINARIES, COMPARES, UNARIES, Cast, Math
+from trilby.model.ops.control import (
+    AndThen,
+    Break,
+    Continue,
+    For,
+    If,
+    OrElse,
+    Ternary,
+    While,
+)
+from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.grid import Grid
+from trilby.model.ops.memory import Atomic, Extent, Load, Place, Store
+from trilby.model.value import NONE, RefType, Value
+from trilby.source import Location
+
+
+def write_function(writer: FunctionWriter) -> list[Line]:
+    """A whole function: head, prologue, body."""
+    first = Line(head(writer), writer.function.location)
+    with writer.captured() as body:
+        prologue(writer)
+        _block(writer, writer.function.body)
+    return [first, *body, Line("}")]
+
+
+def _block(writer: FunctionWriter, block: Block) -> None:
+    for op in block.ops:
+        OP_RULES[type(op)](writer, op)
+
+
+def _braces(writer: FunctionWriter, block: Block) -> None:
+    """The lines of a block, one level deeper; names that end with it are free again."""
+    with writer.indented():
+        _block(writer, block)
+
+
+# -- variables and calls ------------------------------------------------------------------
+
+
+def _var(writer: FunctionWriter, op: Var) -> None:
+    var = op.value
+    name = writer.names.fresh(op.name)
+    content = op.init[0] if op.init else None
+    type_ = content.type if content is not None else var.type.of  # type: ignore[attr-defined]
+    texts = writer.parts(content) if content is not None else []
+    writer.texts[var] = Text(name)
+    variables = [name, *_shape_names(writer, var, type_, name)]
+    spellings = [writer.module.value_type(type_), *("int " for _ in variables[1:])]
+    for number, (spelling, variable) in enumerate(zip(spellings, variables, strict=True)):
+        init = f" = {texts[number]}" if texts else ""
+        writer.line(f"{spelling}{variable}{init};", op.location)
+
+
+def _shape_names(writer: FunctionWriter, var: Value, type_: object, name: str) -> list[str]:
+    if not isinstance(type_, NDArrayType):
+        return []
+    names = [writer.names.fresh(f"{name}_shape{axis}") for axis in range(type_.rank)]
+    writer.shapes[var] = tuple(Text(n) for n in names)
+    return names
+
+
+def _var_load(writer: FunctionWriter, op: VarLoad) -> None:
+    name = writer.texts[op.var].text
+    if op.var in writer.shapes:
+        writer.shapes[op.value] = writer.shapes[op.var]
+    writer.give(op, Text(name, reads=frozenset({op.var})))
+
+
+def _var_store(writer: FunctionWriter, op: VarStore) -> None:
+    texts = writer.parts(op.stored)
+    writer.before_change(op.var)
+    targets = [writer.texts[op.var].text, *(t.text for t in writer.shapes.get(op.var, ()))]
+    for target, text in zip(targets, texts, strict=True):
+        writer.line(f"{target} = {text};", op.location)
+
+
+def touches_memory(op: Call) -> bool:
+    """True where a callee gets a place in memory, so that it may read or write it."""
+    return any(isinstance(a.type, BufferType | NDArrayType | RefType) for a in op.args)
+
+
+def _call(writer: FunctionWriter, op: Call) -> None:
+    args = [part for argument in op.args for part in writer.parts(argument)]
+    text = Text(f"{writer.module.functions[op.callee]}({', '.join(args)})", POSTFIX)
+    if not touches_memory(op) and op.result is not None:
+        writer.give(op, text)
+        return
+    writer.before_change(MEMORY)
+    if op.result is None or writer.uses.count.get(op.result, 0) == 0:
+        writer.line(f"{text};", op.location)
+    else:
+        writer.bind(op.result, text, op.location)
+
+
+def _return(writer: FunctionWriter, op: Return) -> None:
+    value = f" {writer.take(op.returned[0])}" if op.returned else ""
+    if op.returned or not _is_last(writer, op):
+        writer.line(f"return{value};", op.location)
+
+
+def _is_last(writer: FunctionWriter, op: Return) -> bool:
+    return writer.function.body.ops[-1] is op and writer.function.result == NONE
+
+
+# -- control flow -------------------------------------------------------------------------
+
+
+def _if(writer: FunctionWriter, op: If) -> None:
+    condition = writer.take(op.condition)
+    writer.settle()
+    writer.line(f"if ({condition}) {{", op.location)
+    _braces(writer, op.then)
+    if op.otherwise.ops:
+        writer.line("} else {")
+        _braces(writer, op.otherwise)
+    writer.line("}")
+
+
+def _while(writer: FunctionWriter, op: While) -> None:
+    writer.settle()
+    with writer.captured() as lines, writer.indented():
+        condition = _yielded(writer, op.test)
+    if not lines:
+        writer.line(f"while ({condition}) {{", op.location)
+    else:
+        writer.line("while (true) {", op.location)
+        writer.lines(lines)
+        with writer.indented():
+            writer.line(f"if (!{condition.within(UNARY)}) break;", op.location)
+    _braces(writer, op.body)
+    writer.line("}")
+
+
+def _yielded(writer: FunctionWriter, block: Block) -> Text:
+    """Write the ops of a block and give the text of what it yields."""
+    _block(writer, Block(block.ops[:-1]))
+    last = block.ops[-1]
+    if not isinstance(last, Yield):
+        raise TypeError(last)
+    return writer.take(last.yielded)
+
+
+def _for(writer: FunctionWriter, op: For) -> None:
+    start, stop, step = (writer.take(v) for v in (op.start, op.stop, op.step))
+    start = _steady(writer, op.start, start, op.location)
+    stop = _steady(writer, op.stop, stop, op.location)
+    step = _steady(writer, op.step, step, op.location)
+    writer.settle()
+    counter = op.body.params[0]
+    name = writer.names.fresh(counter.hint or "i")
+    writer.texts[counter] = Text(name)
+    type_ = op.start.type
+    if not isinstance(type_, ScalarType):
+        raise TypeError(type_)
+    spelling = writer.module.value_type(type_)
+    if step.text in {"1", "1u", "1L", "1UL"}:
+        turns = f"{spelling}{name} = {start}; {name} < {stop.within(UNARY)}; ++{name}"
+    elif step.text in {"-1", "-1L"}:
+        turns = f"{spelling}{name} = {start}; {name} > {stop.within(UNARY)}; --{name}"
+    else:
+        turns = _counted(writer, type_, name, (start, stop, step))
+    writer.line(f"for ({turns}) {{", op.location)
+    _braces(writer, op.body)
+    writer.line("}")
+
+
+def _steady(writer: FunctionWriter, value: Value, text: Text, location: Location) -> Text:
+    """A bound that the loop's body could change is read before the loop begins."""
+    if not text.reads:
+        return text
+    writer.bind(value, text, location)
+    return writer.texts[value]
+
+
+def _counted(
+    writer: FunctionWriter, type_: ScalarType, name: str, bounds: tuple[Text, Text, Text]
+) -> str:
+    """Any step: count the turns, so that no bound can be jumped over by wrapping round."""
+    start, stop, step = bounds
+    unsigned = writer.module.dialect.unsigned[type_]
+    trips = writer.module.need("trips", type_)
+    count = writer.names.fresh("trips")
+    spelling = writer.module.value_type(type_)
+    writer.line(f"{unsigned} {count} = {trips}({start}, {stop}, {step});")
+    advance = f"{name} = ({spelling.strip()})(({unsigned}){name} + {step.within(UNARY)})"
+    return f"{spelling}{name} = {start}; {count} != 0; --{count}, {advance}"
+
+
+def _break(writer: FunctionWriter, op: Break) -> None:
+    writer.line("break;", op.location)
+
+
+def _continue(writer: FunctionWriter, op: Continue) -> None:
+    writer.line("continue;", op.location)
+
+
+# -- choices ------------------------------------------------------------------------------
+
+
+def _ternary(writer: FunctionWriter, op: Ternary) -> None:
+    condition = writer.take(op.condition)
+    _settle_if_arms_act(writer, op.then, op.otherwise)
+    arms = [_arm(writer, block) for block in (op.then, op.otherwise)]
+    if not any(lines for lines, _ in arms) and not isinstance(op.value.type, NDArrayType):
+        writer.give(op, choice(condition, _single(arms[0][1]), _single(arms[1][1])))
+        return
+    names = _result_variables(writer, op)
+    writer.line(f"if ({condition}) {{", op.location)
+    _assign_arm(writer, names, arms[0])
+    writer.line("} else {")
+    _assign_arm(writer, names, arms[1])
+    writer.line("}")
+
+
+def _settle_if_arms_act(writer: FunctionWriter, *arms: Block) -> None:
+    acts = any(
+        isinstance(op, Atomic) or (isinstance(op, Call) and touches_memory(op))
+        for arm in arms
+        for op in walk(arm)
+    )
+    if acts:
+        writer.settle()
+
+
+def _arm(writer: FunctionWriter, block: Block) -> tuple[list[Line], list[Text]]:
+    """The lines that an arm needs, and the texts of its value."""
+    with writer.captured() as lines, writer.indented():
+        _block(writer, Block(block.ops[:-1]))
+        last = block.ops[-1]
+        if not isinstance(last, Yield):
+            raise TypeError(last)
+        shape = writer.shapes.get(last.yielded, ())
+        return lines, [writer.take(last.yielded), *shape]
+
+
+def _single(texts: list[Text]) -> Text:
+    return texts[0]
+
+
+def _result_variables(writer: FunctionWriter, op: Op) -> list[str]:
+    value = op.value
+    name = writer.names.fresh(value.hint or "t")
+    writer.texts[value] = Text(name)
+    names = [name, *_shape_names(writer, value, value.type, name)]
+    writer.line(f"{writer.module.value_type(value.type)}{name};", op.location)
+    for shape in names[1:]:
+        writer.line(f"int {shape};", op.location)
+    return names
+
+
+def _assign_arm(
+    writer: FunctionWriter, names: list[str], arm: tuple[list[Line], list[Text]]
+) -> None:
+    lines, texts = arm
+    writer.lines(lines)
+    with writer.indented():
+        for name, text in zip(names, texts, strict=True):
+            writer.line(f"{name} = {text};")
+
+
+def _short_circuit(writer: FunctionWriter, op: AndThen | OrElse) -> None:
+    first = writer.take(op.first)
+    _settle_if_arms_act(writer, op.rest)
+    lines, texts = _arm(writer, op.rest)
+    symbol, strength = ("&&", AND) if isinstance(op, AndThen) else ("||", OR)
+    if not lines:
+        text = f"{_logical(first, strength)} {symbol} {_logical(texts[0], strength)}"
+        writer.give(op, Text(text, strength, reads_of([first, texts[0]])))
+        return
+    name = _result_variables(writer, op)[0]
+    writer.line(f"{name} = {first};", op.location)
+    writer.line(f"if ({name if symbol == '&&' else f'!{name}'}) {{", op.location)
+    _assign_arm(writer, [name], (lines, texts))
+    writer.line("}")
+
+
+def _logical(part: Text, strength: int) -> str:
+    """An operand of `&&` or `||`; compilers warn where the two stand side by side."""
+    return part.text if part.strength in {*range(AND), strength} else f"({part})"
+
+
+def _refused_yield(writer: FunctionWriter, op: Yield) -> None:
+    raise TypeError(op)
+
+
+OP_RULES: Mapping[type[Op], Callable[[FunctionWriter, Any], None]] = {
+    Constant: cexpressions.constant,
+    Grid: cexpressions.grid,
+    **dict.fromkeys(BINARIES, cexpressions.binary),
+    **dict.fromkeys(COMPARES, cexpressions.compare),
+    **dict.fromkeys(UNARIES, cexpressions.unary),
+    Cast: cexpressions.cast,
+    Math: cexpressions.math,
+    Load: cmemory.load,
+    Store: cmemory.store,
+    Place: cmemory.reference,
+    Extent: cmemory.extent,
+    Atomic: cmemory.atomic,
+    Var: _var,
+    VarLoad: _var_load,
+    VarStore: _var_store,
+    Call: _call,
+    Return: _return,
+    Yield: _refused_yield,
+    If: _if,
+    While: _while,
+    For: _for,
+    Break: _break,
+    Continue: _continue,
+    Ternary: _ternary,
+    AndThen: _short_circuit,
+    OrElse: _short_circuit,
+}
+"""How each op is written."""

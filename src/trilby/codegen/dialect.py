@@ -1,0 +1,41 @@
+"""What one C-like language says differently from the others: a table, no code.
+
+OpenCL C and CUDA C share one writer; a `Dialect` holds all that it asks them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from trilby.data.dtypes import ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The words of a language.
+
+    `scalars` are the types of values, `stored` those that are spelt otherwise in memory
+    and in kernel arguments (a bool is a byte there). `grid` gives the vendor's expression
+    for a field of the kernel context. `math` has the functions whose name is not the
+    intrinsic's own; `{}` stands for the type's suffix. `atomics` spells a change of a place.
+    `saturating` spells a cast from a float to an integer type of that C name.
+    `half_load` and `half_store` spell access to a half at an address ({0}) in a memory space
+    (the last one), and `half_round` is the body of a function that rounds a float to a half.
+    """
+
+    name: str
+    kernel: str
+    helper: str
+    global_space: str
+    scalars: Mapping[ScalarType, str]
+    stored: Mapping[ScalarType, str]
+    unsigned: Mapping[ScalarType, str]
+    grid: Mapping[str, str]
+    math: Mapping[str, str]
+    atomics: Mapping[str, Callable[[ScalarType, str, str], str]]
+    saturating: Callable[[str, str], str]
+    float_literal: Callable[[float, ScalarType], str]
+    half_load: str
+    half_store: str
+    half_round: str
+    reserved: frozenset[str]
+    preamble: str = ""

@@ -1,0 +1,255 @@
+"""`Buffer`: a class of fields bound to a memory segment.
+
+The host's side only: creating, binding, accessors, release. A buffer belongs to no
+accelerator; where its content is current is the business of the runtime, which watches
+the segment.
+"""
+
+import inspect
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+
+import numpy as np
+
+from trilby.data.declare import declare
+from trilby.data.dtypes import Type
+from trilby.data.layout import Layout, header_size, layout
+from trilby.data.lengths import given_lengths, read_lengths, shape_lengths, write_lengths
+from trilby.data.members import LengthMember
+from trilby.data.record import Element, assign_member, unknown_field
+from trilby.data.schema import ArrayType, BufferType, Field, StructType
+from trilby.data.segment import Live, Segment, borrowed_bytes
+from trilby.data.struct import install_members
+from trilby.data.window import converted
+from trilby.errors import ArgumentTypeError, BindingError
+
+
+class Buffer:
+    """Fields and arrays in one piece of memory. The order of annotations is their order.
+
+        class ResultTable(tb.Buffer):
+            class Result(tb.Struct):
+                x: f32
+                y: f32
+            count: tb.Atomic[i32]
+            length: i32
+            result: tb.Array[Result] = tb.array("length")
+
+        table = ResultTable.create(accelerator, length=100)
+        table.count = 0
+        table.result[3].x = 1.0
+
+    The class has `__schema__`, the type as pure data, and `__elements__`, which says for
+    every field what it, or one element of it, is. The class keyword `align=64` raises the
+    alignment.
+    """
+
+    __slots__ = ("__layout__", "__lengths__", "__segment__", "__weakref__")
+    __schema__: ClassVar[BufferType]
+    __elements__: ClassVar[Mapping[str, Element]]
+    __start__: ClassVar[int] = 0
+    __segment__: Segment
+    __layout__: Layout
+    __lengths__: Mapping[str, int]
+
+    def __init_subclass__(cls, *, align: int | None = None) -> None:
+        frame = inspect.currentframe()
+        around = frame.f_back if frame else None
+        declaration = declare(cls, around, Buffer, "buffer", align=align)
+        cls.__schema__ = cast("BufferType", declaration.schema)
+        cls.__elements__ = declaration.elements
+        install_members(cls, declaration)
+        for name in cls.__schema__.length_names:
+            setattr(cls, name, LengthMember(name))
+
+    def __init__(self) -> None:
+        cls = type(self).__name__
+        raise BindingError(
+            f"a `{cls}` is not made by calling its class",
+            advice=f"write `{cls}.create(accelerator, ...)`, `{cls}.bind(memory)` or "
+            f"`{cls}.of(values)`",
+        )
+
+    # ------------------------------------------------------------------- ways to make one
+
+    @classmethod
+    def create(cls, accelerator: object = None, /, **lengths: int) -> Self:
+        """A new buffer full of zeros: `S32Array.create(accelerator, length=32)`.
+
+        It belongs to no accelerator: any may use it, and none needs to be given.
+        """
+        if isinstance(accelerator, int):
+            raise BindingError(
+                f"`{cls.__name__}.create({accelerator})` gives a number for the accelerator",
+                advice="name the lengths: `create(accelerator, length=32)`",
+            )
+        known = given_lengths(cls.__schema__, lengths)
+        places = layout(cls.__schema__, known)
+        segment = Segment.allocate(places.size, cls.__name__)
+        write_lengths(places, known, segment.memory)
+        return _made(cls, segment, places, known)
+
+    @classmethod
+    def bind(cls, memory: object, /, **lengths: int) -> Self:
+        """A buffer on memory that you already have; it is shared, not copied.
+
+        The memory holds the whole layout, header and arrays. Lengths that are given are
+        written to the header; without them, the header's own are taken. What you do to
+        the memory behind the buffer's back is not tracked.
+        """
+        content = borrowed_bytes(memory, cls.__name__)
+        schema = cls.__schema__
+        known = given_lengths(schema, lengths) if lengths else read_lengths(schema, content)
+        places = layout(schema, known)
+        _check_room(cls, content, places, known)
+        segment = Segment(content[: places.size], cls.__name__, borrowed=True)
+        _check_aligned(cls, segment, places)
+        write_lengths(places, known, segment.memory)
+        return _made(cls, segment, places, known)
+
+    @classmethod
+    def of(cls, values: object, /) -> Self:
+        """A new buffer with a copy of `values` in its one array: `S32Array.of([1, 2, 3])`.
+
+        The lengths are taken from the shape of the values.
+        """
+        schema = cls.__schema__
+        field = _only_array(schema, f"{cls.__name__}.of", bound=True)
+        source = converted(values, cls.__elements__[field.name])
+        buffer = cls.create(**shape_lengths(schema, field, source.shape))
+        getattr(buffer, field.name)[...] = source
+        return buffer
+
+    # ------------------------------------------------------------------------- properties
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the whole layout in bytes."""
+        return self.__layout__.size
+
+    @property
+    def segment(self) -> Segment:
+        """The memory, and who watches it."""
+        return self.__segment__
+
+    @property
+    def layout(self) -> Layout:
+        """Where each field lies."""
+        return self.__layout__
+
+    # ---------------------------------------------------------------------------- the end
+
+    def release(self) -> None:
+        """Give the memory up; every later use is a `ReleasedError`."""
+        self.__segment__.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    # --------------------------------------------------------------------------- protocols
+
+    def __array__(
+        self,
+        dtype: np.dtype[Any] | None = None,
+        copy: bool | None = None,  # noqa: FBT001 -- NumPy's signature
+    ) -> np.ndarray[Any, Any]:
+        field = _only_array(self.__schema__, "np.asarray", bound=False)
+        return getattr(self, field.name).__array__(dtype, copy)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        self.__segment__.reading(0, self.nbytes)
+        return _restored, (type(self), self.__segment__.memory)
+
+    def __repr__(self) -> str:
+        fields = (field for field in self.__schema__.fields if field.name in self.__elements__)
+        text = ", ".join(f"{field.name}={self._shown(field)}" for field in fields)
+        ending = " (released)" if self.__segment__.released else ""
+        return f"{type(self).__name__}[{text}]{ending}"
+
+    def _shown(self, field: Field) -> str:
+        """Lengths as numbers, everything else as its type: showing a buffer reads no data."""
+        if field.name in self.__lengths__:
+            return str(self.__lengths__[field.name])
+        if isinstance(field.type, ArrayType):
+            count = math.prod(self.__layout__.slots[field.name].shape)
+            return f"{_short(field.type.element)}[{count}]"
+        return f"Atomic[{field.type}]" if field.atomic else _short(field.type)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        assign_member(self, name, value, self.__elements__)
+
+    if not TYPE_CHECKING:  # a checker must see only the declared fields
+
+        def __getattr__(self, name: str) -> object:
+            raise unknown_field(type(self).__name__, name, self.__elements__)
+
+
+BufferT = TypeVar("BufferT", bound=Buffer)
+
+
+def _made(
+    cls: type[BufferT], segment: Segment, places: Layout, lengths: Mapping[str, int]
+) -> BufferT:
+    buffer = object.__new__(cls)
+    object.__setattr__(buffer, "__segment__", segment)
+    object.__setattr__(buffer, "__layout__", places)
+    object.__setattr__(buffer, "__lengths__", lengths)
+    return buffer
+
+
+def _restored(cls: type[BufferT], content: Live) -> BufferT:
+    """A buffer with a copy of the whole content of another: for `copy` and `pickle`."""
+    lengths = read_lengths(cls.__schema__, content)
+    buffer = cls.create(**lengths)
+    buffer.segment.memory[...] = content
+    return buffer
+
+
+def _only_array(schema: BufferType, what: str, *, bound: bool) -> Field:
+    arrays = [
+        field
+        for field in schema.fields
+        if isinstance(field.type, ArrayType) and (field.type.is_bound or not bound)
+    ]
+    if len(arrays) != 1:
+        names = ", ".join(field.name for field in arrays)
+        raise ArgumentTypeError(
+            f"`{what}` needs a buffer with one array, and `{schema.name}` has "
+            + (f"{len(arrays)}: {names}" if arrays else "none"),
+            advice=f"name the one you mean: `buffer.{arrays[0].name}`"
+            if arrays
+            else "read its fields one by one",
+        )
+    return arrays[0]
+
+
+def _check_room(
+    cls: type[Buffer], content: Live, places: Layout, lengths: Mapping[str, int]
+) -> None:
+    if content.nbytes >= places.size:
+        return
+    given = ", ".join(f"{name}={value}" for name, value in lengths.items())
+    raise BindingError(
+        f"`{cls.__name__}` with {given or 'its fields'} takes {places.size} bytes "
+        f"({header_size(cls.__schema__)} of them before the array), and the memory has "
+        f"{content.nbytes}",
+        advice="bind memory for header and arrays; an array without a header is shared by "
+        f"`accelerator.array(x)` and copied by `{cls.__name__}.of(x)`",
+    )
+
+
+def _check_aligned(cls: type[Buffer], segment: Segment, places: Layout) -> None:
+    if segment.address % places.align:
+        raise BindingError(
+            f"`{cls.__name__}` is aligned to {places.align} bytes, and the memory begins "
+            f"{segment.address % places.align} bytes after such a place",
+            advice=f"begin at a multiple of {places.align} bytes",
+        )
+
+
+def _short(type_: Type) -> str:
+    return type_.name if isinstance(type_, StructType) else str(type_)

@@ -1,0 +1,328 @@
+"""From the class that a user writes to its schema.
+
+Reads annotations and markers, checks that they have a layout, and says in the user's own
+terms what is wrong where they do not. Knows no memory.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import FrameType
+from typing import (
+    Any,
+    ClassVar,
+    ForwardRef,
+    Literal,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+)
+
+import numpy as np
+
+from trilby.data.class_body import ClassBody, read_body
+from trilby.data.dtypes import BOOL, F32, I32, I64, U32, U64, ScalarType, Type, scalar_of
+from trilby.data.layout import align_of, numpy_dtype
+from trilby.data.markers import ArrayMarker, Atomic, FieldMarker, PadMarker
+from trilby.data.record import Element, Record
+from trilby.data.schema import ArrayType, BufferType, Field, PadType, StructType
+from trilby.data.segment import PAGE
+from trilby.data.views import Array
+
+C = TypeVar("C")
+
+ATOMICS = (I32, U32, I64, U64, F32)
+Kind: TypeAlias = Literal["struct", "union", "buffer"]
+MARKERS = (ArrayMarker, PadMarker, FieldMarker, ScalarType)
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A schema, and for every field what it, or an element of it, is to accessors."""
+
+    schema: StructType
+    elements: Mapping[str, Element]
+
+
+def declare(
+    cls: type, frame: FrameType | None, root: type, kind: Kind, *, align: int | None = None
+) -> Declaration:
+    """Read the body of a class that extends `root`: `Struct`, `Union` or `Buffer`.
+
+    Fields of another declared class that it extends come first.
+    """
+    body = read_body(cls, frame)
+    _check_unannotated(body)
+    _check_align(body, "", align)
+    inherited = cast("StructType | None", getattr(cls, "__schema__", None))
+    fields = list(inherited.fields) if inherited else []
+    elements: dict[str, Element] = dict(getattr(cls, "__elements__", {}))
+    for name in body.annotations:
+        if _is_class_variable(body, name):
+            continue
+        _check_name(body, name, root, fields)
+        field, element = _field(body, name)
+        _check_lengths(body, field, fields, kind)
+        fields.append(field)
+        if element is not None:
+            elements[name] = element
+    if not elements:
+        raise body.error(
+            "",
+            f"`{cls.__name__}` has no fields",
+            advice="declare at least one: `x: f32`",
+        )
+    make = BufferType if kind == "buffer" else StructType
+    qualname = cls.__qualname__.rpartition("<locals>.")[2]
+    wider = max(align or 0, (inherited.align if inherited else None) or 0) or None
+    return Declaration(make(qualname, tuple(fields), kind == "union", wider), elements)
+
+
+def element_of(annotation: object) -> Element | None:
+    """The scalar type or the record class that a resolved annotation names, or None."""
+    if annotation is bool:
+        return BOOL
+    if isinstance(annotation, ScalarType):
+        return annotation
+    if is_subclass(annotation, Record) and hasattr(annotation, "__schema__"):
+        return annotation
+    return None
+
+
+def is_subclass(annotation: object, base: type[C]) -> TypeGuard[type[C]]:
+    """True for a class that extends `base`; other things than classes do not."""
+    return isinstance(annotation, type) and issubclass(annotation, base)
+
+
+def _field(body: ClassBody, name: str) -> tuple[Field, Element | None]:
+    """One field. Padding is no element for anyone."""
+    default = body.default(name)
+    if isinstance(default, PadMarker):
+        size = _positive(body, name, default.nbytes, "the size of padding")
+        return Field(name, PadType(size)), None
+    annotation = body.annotation(name)
+    if annotation is Array or get_origin(annotation) is Array:
+        return _array_field(body, name, annotation, default)
+    if default is not None and not isinstance(default, FieldMarker):
+        raise body.error(
+            name,
+            f"`{name}` is given `{default!r}`, and a field has no default value",
+            advice=f"tb.array goes with an annotation like `{name}: tb.Array[f32]`"
+            if isinstance(default, ArrayMarker)
+            else "leave it out; memory starts as zeros",
+        )
+    align = _check_align(body, name, default.align if default else None)
+    if annotation is Atomic or get_origin(annotation) is Atomic:
+        scalar = _atomic(body, name, annotation)
+        return Field(name, scalar, atomic=True, align=align), scalar
+    element = _element(body, name, annotation)
+    return Field(name, _type_of(element), align=align), element
+
+
+def _array_field(
+    body: ClassBody, name: str, annotation: object, marker: object
+) -> tuple[Field, Element]:
+    if not get_args(annotation):
+        raise body.error(
+            name,
+            f"`{name}` does not say what it is an array of",
+            advice=f'write `{name}: tb.Array[f32] = tb.array("length")`',
+        )
+    if not isinstance(marker, ArrayMarker):
+        raise body.error(
+            name,
+            f"the array `{name}` has no dimensions",
+            advice=f'write `= tb.array("length")` or `= tb.array(16)` behind `{name}`',
+        )
+    element = _element(body, name, get_args(annotation)[0])
+    type_ = ArrayType(_type_of(element), _dims(body, name, marker.dims))
+    stride = _stride(body, name, marker.stride, type_)
+    align = _check_align(body, name, marker.align)
+    return Field(name, ArrayType(type_.element, type_.dims, stride), align=align), element
+
+
+def _element(body: ClassBody, name: str, annotation: object) -> Element:
+    if isinstance(annotation, ForwardRef):
+        annotation = body.evaluate(name, annotation.__forward_arg__)
+    element = element_of(annotation)
+    if element is None:
+        raise body.error(
+            name,
+            f"`{name}` is annotated `{_shown(annotation)}`, which has no size in memory",
+            advice=_advice(name, annotation),
+        )
+    return element
+
+
+def _atomic(body: ClassBody, name: str, annotation: object) -> ScalarType:
+    found = _element(body, name, get_args(annotation)[0]) if get_args(annotation) else None
+    if not isinstance(found, ScalarType) or found not in ATOMICS:
+        raise body.error(
+            name,
+            f"`{name}` is atomic, and no device has atomic operations on `{_shown(found)}`",
+            advice=f"use one of {', '.join(map(str, ATOMICS))}: `{name}: tb.Atomic[i32]`",
+        )
+    return found
+
+
+def _dims(body: ClassBody, name: str, dims: tuple[object, ...]) -> tuple[int | str, ...]:
+    if not dims:
+        raise body.error(
+            name,
+            f"the array `{name}` has no dimensions",
+            advice='give the name of a length field, `tb.array("length")`, or a number',
+        )
+    return tuple(
+        dim if isinstance(dim, str) else _positive(body, name, dim, "a dimension") for dim in dims
+    )
+
+
+def _positive(body: ClassBody, name: str, value: object, what: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise body.error(
+            name,
+            f"{what} cannot be {value!r} (`{name}`)",
+            advice="give a whole number from 1 on",
+        )
+    return value
+
+
+def _stride(body: ClassBody, name: str, stride: object, type_: ArrayType) -> int | None:
+    if stride is None:
+        return None
+    size, align = numpy_dtype(type_.element).itemsize, align_of(type_.element)
+    number = _positive(body, name, stride, "a stride")
+    if number < size or number % align:
+        raise body.error(
+            name,
+            f"elements of {size} bytes, aligned to {align}, cannot stand every {number} bytes",
+            advice=f"give a multiple of {align} that is at least {size}",
+        )
+    return number
+
+
+def _check_align(body: ClassBody, name: str, align: object) -> int | None:
+    if align is None:
+        return None
+    if not isinstance(align, int) or align < 1 or align & (align - 1) or align > PAGE:
+        raise body.error(
+            name,
+            f"an alignment cannot be {align!r}",
+            advice=f"give a power of two up to {PAGE}",
+        )
+    return align
+
+
+def _check_name(body: ClassBody, name: str, root: type, fields: list[Field]) -> None:
+    if name.startswith("_") and not isinstance(body.default(name), PadMarker):
+        raise body.error(
+            name,
+            f"the field `{name}` begins with an underscore, which is for padding",
+            advice=f"call it `{name.lstrip('_') or 'x'}`, or write `{name}: Any = tb.pad(4)`",
+        )
+    if not name.startswith("_") and isinstance(body.default(name), PadMarker):
+        raise body.error(
+            name,
+            f"padding holds nothing, and `{name}` is a name to use",
+            advice="call it `_`, `_1`, `_2`, …",
+        )
+    if not name.startswith("_") and hasattr(root, name):
+        raise body.error(
+            name,
+            f"a field cannot be called `{name}`, which every {root.__name__} has already",
+            advice=f"call it otherwise, for example `{name}_`",
+        )
+    if any(field.name == name for field in fields):
+        raise body.error(
+            name,
+            f"`{name}` is declared already in the class that `{body.cls.__name__}` extends",
+            advice="give it another name",
+        )
+
+
+def _check_lengths(body: ClassBody, field: Field, before: list[Field], kind: Kind) -> None:
+    """Lengths must be known from what stands before the array that they are for."""
+    if not isinstance(field.type, ArrayType) or not field.type.is_bound:
+        return
+    if kind != "buffer":
+        raise body.error(
+            field.name,
+            f"`{field.name}` is bound to a length, and a {kind} has one size",
+            advice="give it a fixed size, `tb.array(16)`, or move the array to the tb.Buffer",
+        )
+    for dim in field.type.dims:
+        if isinstance(dim, str):
+            _check_length(body, field.name, dim, before)
+
+
+def _check_length(body: ClassBody, name: str, dim: str, before: list[Field]) -> None:
+    found = next((field for field in before if field.name == dim), None)
+    if found is None:
+        later = dim in body.annotations
+        raise body.error(
+            name,
+            f"`{name}` is bound to `{dim}`, which is "
+            + ("declared after it" if later else f"no field of `{body.cls.__name__}`"),
+            advice=f"declare `{dim}: i32` before `{name}`",
+        )
+    if not isinstance(found.type, ScalarType) or not found.type.is_integer or found.atomic:
+        what = f"atomic {found.type}" if found.atomic else str(found.type)
+        raise body.error(
+            name,
+            f"`{name}` is bound to `{dim}`, which is no length but {what}",
+            advice=f"declare `{dim}: i32`",
+        )
+
+
+def _check_unannotated(body: ClassBody) -> None:
+    for name, value in vars(body.cls).items():
+        if isinstance(value, MARKERS) and name not in body.annotations:
+            raise body.error(
+                name,
+                f"`{name}` has no annotation",
+                advice=f"write `{name}: {value}`"
+                if isinstance(value, ScalarType)
+                else f"write its type behind the name: `{name}: tb.Array[f32] = ...`, or "
+                "`_: Any = tb.pad(4)`",
+            )
+
+
+def _is_class_variable(body: ClassBody, name: str) -> bool:
+    annotation = body.annotations[name]
+    if isinstance(annotation, str):
+        return "ClassVar" in annotation
+    return annotation is ClassVar or get_origin(annotation) is ClassVar
+
+
+def _type_of(element: Element) -> Type:
+    return element if isinstance(element, ScalarType) else element.__schema__
+
+
+def _shown(annotation: object) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation)
+
+
+def _advice(name: str, annotation: object) -> str:
+    origin: object = get_origin(annotation) or annotation
+    if origin in {int, float}:
+        scalar, others = ("i32", "i8 … u64") if origin is int else ("f32", "f16 or f64")
+        return f"write `{name}: {scalar}`; it has a width ({others} have others)"
+    if origin in {list, tuple, set, np.ndarray, Array}:
+        return f'write `{name}: tb.Array[f32] = tb.array("length")`; it may have more dimensions'
+    if origin in {str, bytes, bytearray}:
+        return f"write `{name}: tb.Array[u8] = tb.array(16)`; text has no size of its own"
+    if origin is Atomic:
+        return "write the plain type; elements of any array can be changed atomically"
+    if is_subclass(origin, np.generic):
+        scalar = scalar_of(np.dtype(origin))
+        return f"write `{name}: {scalar}`" if scalar else _GENERAL
+    if hasattr(origin, "__schema__"):
+        return "a buffer owns its memory and cannot stand in another; make it a tb.Struct"
+    return _GENERAL
+
+
+_GENERAL = (
+    "use a scalar (i8 … u64, f16, f32, f64, bool), a tb.Struct or tb.Union class, or tb.Array"
+)

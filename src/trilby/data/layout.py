@@ -1,0 +1,201 @@
+"""Where the members of a type lie in memory.
+
+Pure arithmetic on schemas: offsets, sizes, alignments, by a set of rules. It knows nothing
+of memory, of buffers that exist, or of the classes that users write.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+
+from trilby.data.dtypes import ScalarType, Type
+from trilby.data.schema import ArrayType, BufferType, Field, PadType, StructType
+from trilby.errors import BindingError, SchemaError
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What one device language says about layout, beyond "aligned by its own size".
+
+    `header_is_struct` is for languages in which the part before the first length-bound
+    array is a struct of its own and the array begins where that struct ends. Languages
+    with run-time sized arrays begin it at the next aligned place.
+    """
+
+    name: str
+    least_struct_align: int = 1
+    least_element_align: int = 1
+    header_is_struct: bool = True
+
+
+C_RULES = Rules("c")
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The place of one member. `shape` and `strides` are empty where it is no array."""
+
+    name: str
+    type: Type
+    offset: int
+    size: int
+    shape: tuple[int, ...] = ()
+    strides: tuple[int, ...] = ()
+
+    @property
+    def cell(self) -> int:
+        """The bytes that belong to one element, a wider stride included."""
+        return self.strides[-1] if self.strides else self.size
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The places of all members, padding included, and the size of the whole."""
+
+    slots: Mapping[str, Slot]
+    size: int
+    align: int
+
+
+def round_up(value: int, step: int) -> int:
+    """The next multiple of `step`: `round_up(12, 8)` is 16."""
+    return -(-value // step) * step
+
+
+def layout(
+    type_: StructType, lengths: Mapping[str, int] | None = None, rules: Rules = C_RULES
+) -> Layout:
+    """Place the members of a struct, union or buffer.
+
+    `lengths` has the values of the length fields; a type without length-bound arrays
+    needs none. The offset of a member that follows such an array depends on them.
+    """
+    slots: dict[str, Slot] = {}
+    end = 0
+    for field in type_.fields:
+        start = 0 if type_.is_union else _start(type_, field, end, rules)
+        slots[field.name] = slot = _slot(field, start, lengths or {}, rules)
+        end = max(end, start + slot.size)
+    align = align_of(type_, rules)
+    return Layout(slots, round_up(end, align), align)
+
+
+def header_size(type_: BufferType, rules: Rules = C_RULES) -> int:
+    """The bytes before the first length-bound array, which begins exactly there.
+
+    It is a multiple of the alignment of the header's own members (what `sizeof` counts)
+    and of the array's element. A buffer without such an array is all header.
+    """
+    header, first = _split(type_)
+    fixed = layout(replace(type_, fields=header), rules=rules)
+    return fixed.size if first is None else round_up(fixed.size, field_align(first, rules))
+
+
+def align_of(type_: Type, rules: Rules = C_RULES) -> int:
+    """The alignment of a value of that type."""
+    match type_:
+        case ScalarType():
+            return type_.size
+        case PadType():
+            return 1
+        case ArrayType():
+            return max(align_of(type_.element, rules), rules.least_element_align)
+        case StructType():
+            members = (field_align(field, rules) for field in type_.fields)
+            return max(type_.align or 1, rules.least_struct_align, *members, 1)
+        case _:
+            raise SchemaError(f"`{type_}` has no place inside a struct or buffer")
+
+
+def field_align(field: Field, rules: Rules = C_RULES) -> int:
+    """The alignment of a member: its type's, or more where it was asked for."""
+    return max(align_of(field.type, rules), field.align or 1)
+
+
+def size_of(type_: Type, lengths: Mapping[str, int] | None = None, rules: Rules = C_RULES) -> int:
+    """The bytes that a value of that type takes, padding at its end included."""
+    match type_:
+        case ScalarType() | PadType():
+            return type_.size
+        case ArrayType():
+            return stride_of(type_, rules) * math.prod(shape_of(type_, lengths or {}))
+        case StructType():
+            return layout(type_, lengths, rules).size
+        case _:
+            raise SchemaError(f"`{type_}` has no place inside a struct or buffer")
+
+
+def stride_of(type_: ArrayType, rules: Rules = C_RULES) -> int:
+    """The distance in bytes from one element to the next."""
+    natural = round_up(size_of(type_.element, rules=rules), align_of(type_, rules))
+    return max(natural, type_.stride or 0)
+
+
+def shape_of(type_: ArrayType, lengths: Mapping[str, int]) -> tuple[int, ...]:
+    """The dimensions with the lengths put in."""
+    missing = [dim for dim in type_.dims if isinstance(dim, str) and dim not in lengths]
+    if missing:
+        raise BindingError(
+            f"the length `{missing[0]}` is not known",
+            advice=f"give it a number: `{missing[0]}=...`",
+        )
+    return tuple(lengths[dim] if isinstance(dim, str) else dim for dim in type_.dims)
+
+
+@cache
+def numpy_dtype(type_: Type) -> np.dtype[Any]:
+    """The NumPy dtype of the same bytes by C rules. Padding has no name in it.
+
+    An array with a wider stride becomes an array of one-field records named `value`.
+    """
+    match type_:
+        case ScalarType():
+            return type_.numpy
+        case ArrayType():
+            base = numpy_dtype(type_.element)
+            stride = stride_of(type_)
+            if stride != base.itemsize:
+                base = _record(["value"], [base], [0], stride)
+            return np.dtype((base, shape_of(type_, {})))
+        case StructType():
+            places = layout(type_)
+            slots = [s for s in places.slots.values() if not isinstance(s.type, PadType)]
+            formats = [numpy_dtype(slot.type) for slot in slots]
+            offsets = [slot.offset for slot in slots]
+            return _record([slot.name for slot in slots], formats, offsets, places.size)
+        case _:
+            raise SchemaError(f"`{type_}` has no NumPy counterpart")
+
+
+def _record(
+    names: list[str], formats: list[np.dtype[Any]], offsets: list[int], size: int
+) -> np.dtype[Any]:
+    spec = {"names": names, "formats": formats, "offsets": offsets, "itemsize": size}
+    return np.dtype(cast("Any", spec))
+
+
+def _slot(field: Field, start: int, lengths: Mapping[str, int], rules: Rules) -> Slot:
+    if not isinstance(field.type, ArrayType):
+        return Slot(field.name, field.type, start, size_of(field.type, rules=rules))
+    shape = shape_of(field.type, lengths)
+    stride = stride_of(field.type, rules)
+    strides = tuple(stride * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    return Slot(field.name, field.type, start, stride * math.prod(shape), shape, strides)
+
+
+def _start(type_: StructType, field: Field, end: int, rules: Rules) -> int:
+    if rules.header_is_struct and isinstance(type_, BufferType) and field is _split(type_)[1]:
+        return header_size(type_, rules)
+    return round_up(end, field_align(field, rules))
+
+
+def _split(type_: BufferType) -> tuple[tuple[Field, ...], Field | None]:
+    """The members before the first length-bound array, and that array."""
+    for number, field in enumerate(type_.fields):
+        if isinstance(field.type, ArrayType) and field.type.is_bound:
+            return type_.fields[:number], field
+    return type_.fields, None

@@ -1,0 +1,75 @@
+"""What stands at the right of a field's annotation, and `Atomic`, which stands in it.
+
+These are notes for `declare`, nothing more: no check is made here, because only the class
+around a field knows where it stands.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+if TYPE_CHECKING:
+    from typing import Self
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayMarker:
+    """What `array(...)` was given."""
+
+    dims: tuple[object, ...]
+    stride: object
+    align: object
+
+
+@dataclass(frozen=True, slots=True)
+class PadMarker:
+    """What `pad(...)` was given."""
+
+    nbytes: object
+
+
+@dataclass(frozen=True, slots=True)
+class FieldMarker:
+    """What `field(...)` was given."""
+
+    align: object
+
+
+def array(*dims: int | str, stride: int | None = None, align: int | None = None) -> Any:
+    """The dimensions of an array field: numbers, or names of length fields declared before it.
+
+        length: i32
+        result: tb.Array[Result] = tb.array("length")
+        pixel: tb.Array[u8] = tb.array("height", "width")
+        weight: tb.Array[f32] = tb.array(3, 3)
+
+    `stride` is the distance of two elements in bytes, `align` the alignment of the first.
+    """
+    return ArrayMarker(dims, stride, align)
+
+
+def pad(nbytes: int) -> Any:
+    """Bytes that hold nothing: `_: Any = tb.pad(4)`, the next one `_1: Any = tb.pad(4)`."""
+    return PadMarker(nbytes)
+
+
+def field(*, align: int | None = None) -> Any:
+    """A field with more than its natural alignment: `x: f32 = tb.field(align=16)`."""
+    return FieldMarker(align)
+
+
+class Atomic(Generic[T]):
+    """A number that kernels change in one indivisible step: `count: tb.Atomic[i32]`.
+
+    On the host it reads and is assigned as the plain number it holds.
+    """
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, holder: None, owner: type, /) -> Self: ...
+        @overload
+        def __get__(self, holder: object, owner: type, /) -> T: ...
+        def __get__(self, holder: Any, owner: Any, /) -> Any: ...
+        def __set__(self, holder: object, value: T, /) -> None: ...

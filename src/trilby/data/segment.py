@@ -1,0 +1,191 @@
+"""Host memory with a state: bytes, who watches them, and what leaked out of them.
+
+A segment knows byte ranges and nothing of what the bytes mean. Accessors announce every
+range they read or write; the runtime sets a watcher that hears it and sees to it that the
+range is current before it is read.
+"""
+
+import sys
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, TypeGuard, cast
+
+import numpy as np
+
+from trilby.data.layout import round_up
+from trilby.errors import BindingError, ReleasedError
+
+PAGE = 4096
+
+Live: TypeAlias = np.ndarray[Any, Any]
+"""A NumPy array over the bytes of a segment. It must not get into a user's hands."""
+
+
+class Watcher(Protocol):
+    """Hears of host accesses. Ranges are in bytes from the start of the segment."""
+
+    def before_read(self, start: int, nbytes: int) -> None:
+        """The host is about to read the range, so it must be current on the host."""
+        ...
+
+    def before_write(self, start: int, nbytes: int) -> None:
+        """The host is about to set every byte of the range that holds data.
+
+        A write that leaves gaps announces a read of the range first. An access that fails
+        after this call has changed nothing, and `after_write` does not follow.
+        """
+        ...
+
+    def after_write(self, start: int, nbytes: int) -> None:
+        """The range was written: from now on the host's content is the content."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Escape:
+    """A raw view that the user asked for; it lives as long as any NumPy view made from it."""
+
+    start: int
+    nbytes: int
+    memory: Live = field(repr=False)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self.memory.__array_interface__
+
+
+class Segment:
+    """A stretch of host memory, zeroed, page-aligned and a whole number of pages long.
+
+    `borrowed` is true where the memory is the user's own, which may have any place and
+    size. `label` names the segment in messages.
+    """
+
+    __slots__ = ("__weakref__", "_escapes", "_memory", "address", "borrowed", "label", "watcher")
+
+    def __init__(self, memory: Live, label: str, *, borrowed: bool) -> None:
+        self.label = label
+        self.borrowed = borrowed
+        self.watcher: Watcher | None = None
+        self.address = address_of(memory)
+        self._memory: Live | None = memory
+        self._escapes: list[weakref.ref[Escape]] = []
+
+    @classmethod
+    def allocate(cls, nbytes: int, label: str) -> "Segment":
+        """New memory full of zeros."""
+        pages = round_up(nbytes, PAGE)
+        if pages > sys.maxsize - PAGE:
+            raise BindingError(
+                f"{label} would take {nbytes} bytes, more than an address can reach",
+                advice="use smaller lengths",
+            )
+        block = np.zeros(pages + PAGE, np.uint8)
+        start = -address_of(block) % PAGE
+        return cls(block[start : start + nbytes], label, borrowed=False)
+
+    @property
+    def memory(self) -> Live:
+        """All bytes as `uint8`. Taking it announces nothing."""
+        if self._memory is None:
+            raise ReleasedError(
+                f"this {self.label} was released",
+                advice="use it before `release()`, or outside of the `with` block make a new one",
+            )
+        return self._memory
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes."""
+        return self.memory.nbytes
+
+    @property
+    def released(self) -> bool:
+        """True after `release()`."""
+        return self._memory is None
+
+    def release(self) -> None:
+        """Give the memory up. Every later use is a `ReleasedError`; a second call is nothing."""
+        self._memory = None
+
+    def reading(self, start: int, nbytes: int) -> None:
+        """Announce a read."""
+        if self._memory is None:
+            _ = self.memory
+        if self.watcher is not None and nbytes:
+            self.watcher.before_read(start, nbytes)
+
+    def writing(self, start: int, nbytes: int) -> None:
+        """Announce a write that will set the whole range."""
+        if self._memory is None:
+            _ = self.memory
+        if self.watcher is not None and nbytes:
+            self.watcher.before_write(start, nbytes)
+
+    def written(self, start: int, nbytes: int) -> None:
+        """Announce that a write was done."""
+        if self.watcher is not None and nbytes:
+            self.watcher.after_write(start, nbytes)
+
+    @property
+    def escapes(self) -> Sequence[Escape]:
+        """The raw views that are still alive. While there is one, the host may write."""
+        living = [(ref, ref()) for ref in self._escapes]
+        self._escapes = [ref for ref, escape in living if escape is not None]
+        return tuple(escape for _, escape in living if escape is not None)
+
+    def escape(self, start: int, nbytes: int) -> Live:
+        """Raw bytes for the user, writable, current now, and remembered in `escapes`."""
+        self.reading(start, nbytes)
+        self.writing(start, nbytes)
+        escape = Escape(start, nbytes, self.memory[start : start + nbytes])
+        self._escapes.append(weakref.ref(escape))
+        self.written(start, nbytes)
+        return np.asarray(escape)
+
+
+def borrowed_bytes(memory: object, label: str) -> Live:
+    """The bytes of memory that the user already has; nothing is copied.
+
+    Anything with a writable, contiguous buffer will do; the result keeps it alive.
+    """
+    try:
+        if is_ndarray(memory):
+            view = _bytes_of(memory)
+        else:
+            view = np.frombuffer(cast("Any", memory), np.uint8)
+    except (TypeError, ValueError, BufferError) as error:
+        raise BindingError(
+            f"{label} cannot be bound to {_described(memory)}: {error}",
+            advice="give one contiguous block of bytes with a buffer: a NumPy array "
+            "(`np.ascontiguousarray`), a bytearray, an mmap",
+        ) from error
+    if not view.flags.writeable:
+        raise BindingError(
+            f"{label} cannot be bound to {_described(memory)}, which is read-only",
+            advice="give writable memory, for example a copy: `np.array(x)`, `bytearray(x)`",
+        )
+    return view
+
+
+def _bytes_of(array: Live) -> Live:
+    if not array.flags.c_contiguous:
+        raise ValueError("its elements do not lie one after the other in row-major order")
+    return array.reshape(-1).view(np.uint8)
+
+
+def is_ndarray(value: object) -> TypeGuard[Live]:
+    """True for NumPy arrays; it spares the checker an array of unknowns."""
+    return isinstance(value, np.ndarray)
+
+
+def address_of(array: Live) -> int:
+    """The address of an array's first element."""
+    return int(array.__array_interface__["data"][0])
+
+
+def _described(memory: object) -> str:
+    if is_ndarray(memory):
+        return f"an ndarray of {memory.dtype} with shape {memory.shape}"
+    return f"a {type(memory).__name__}"

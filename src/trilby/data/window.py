@@ -1,0 +1,227 @@
+"""A window: numbers or records at regular distances in a segment, read and written in the open.
+
+Every access of the host passes here and is announced to the segment with the exact range
+of bytes. What users hold are `Array` objects, which wrap windows; this module knows
+nothing of them and little of NumPy's protocols.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, SupportsIndex, TypeAlias, cast
+
+import numpy as np
+
+from trilby.data.dtypes import Number, ScalarType
+from trilby.data.record import Element, Record, unknown_field
+from trilby.data.segment import Live, Segment, address_of
+from trilby.data.values import check_shape, number, numbers, record, records
+
+Range: TypeAlias = tuple[int, int]
+"""The first byte and the number of bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """Elements in a segment. `live` is NumPy's view of them, `start` the first one's place.
+
+    `cell` is how many bytes belong to an element: more than its size where the array was
+    declared with a wider stride, so that the gap holds nothing.
+    """
+
+    segment: Segment
+    start: int
+    live: Live
+    element: Element
+    cell: int
+
+    @property
+    def extent(self) -> Range:
+        """The range from the first to the last byte of the elements."""
+        if not self.live.size:
+            return self.start, 0
+        low = high = self.start
+        for count, stride in zip(self.live.shape, self.live.strides, strict=True):
+            reach = (count - 1) * stride
+            low, high = low + min(reach, 0), high + max(reach, 0)
+        return low, high - low + self.live.itemsize
+
+    @property
+    def is_dense(self) -> bool:
+        """True where no bytes of others lie between the elements."""
+        return self.extent[1] <= self.live.size * self.cell
+
+    def read(self) -> Live:
+        """The live elements, announced as read. For use at once, not to be kept."""
+        self.segment.reading(*self.extent)
+        return self.live
+
+    @contextmanager
+    def writing(self, *, partly: bool = False) -> Generator[Live]:
+        """The live elements, to be written in the block.
+
+        `partly` says that not all of them will be. An error in the block means that
+        nothing was written.
+        """
+        extent = self.extent
+        if partly or not self.is_dense:
+            self.segment.reading(*extent)
+        self.segment.writing(*extent)
+        yield self.live
+        self.segment.written(*extent)
+
+    def item(self, index: tuple[int, ...]) -> object:
+        """One element: a Python number, or a record object."""
+        return read_element(self.segment, self.place_of(index), self.element)
+
+    def set_item(self, index: tuple[int, ...], value: object) -> None:
+        """Write one element."""
+        write_element(self.segment, self.place_of(index), self.element, value)
+
+    def place_of(self, index: tuple[int, ...]) -> int:
+        """The place of one element, or an `IndexError`."""
+        place = self.start
+        for axis, (position, count) in enumerate(zip(index, self.live.shape, strict=True)):
+            if not -count <= position < count:
+                raise IndexError(
+                    f"index {position} is out of bounds for axis {axis} with size {count}"
+                )
+            place += (position % count) * self.live.strides[axis]
+        return place
+
+    def part(self, key: Any) -> "Window":
+        """The elements that a key of integers, slices, `...` and `None` selects."""
+        live = self.live[key if isinstance(key, tuple) else (key, ...)]
+        start = address_of(live) - self.segment.address if live.size else self.start
+        return Window(self.segment, start, live, self.element, self.cell)
+
+    def column(self, name: str) -> "Window":
+        """One member of every record."""
+        cls = self.element
+        if isinstance(cls, ScalarType):
+            raise unknown_field(f"Array[{cls}]", name, ())
+        if name not in cls.__elements__:
+            raise unknown_field(cls.__name__, name, cls.__elements__)
+        slot = cls.__layout__.slots[name]
+        return window(
+            self.segment,
+            self.start + slot.offset,
+            cls.__elements__[name],
+            self.live.shape + slot.shape,
+            self.live.strides + slot.strides,
+            slot.cell,
+        )
+
+    def members_as(self, scalar: ScalarType) -> "Window":
+        """Records that are nothing but numbers of one type, as one more dimension of them."""
+        count = self.live.itemsize // scalar.size
+        shape, strides = (*self.live.shape, count), (*self.live.strides, scalar.size)
+        return window(self.segment, self.start, scalar, shape, strides, scalar.size)
+
+    def assign(self, value: object) -> None:
+        """Write all elements: from one value for all, or from as many as there are."""
+        other = window_of(value)
+        if other is not None and self.is_same_as(other):
+            return
+        source = converted(value, self.element)
+        check_shape(source.shape, self.live.shape)
+        with self.writing() as live:
+            np.copyto(live, source, casting="unsafe")
+
+    def assign_selected(self, key: Any, value: object) -> None:
+        """Write the elements that a mask or a list of indices selects."""
+        source = converted(value, self.element)
+        with self.writing(partly=True) as live:
+            live[key] = source
+
+    def is_same_as(self, other: "Window") -> bool:
+        """True where both show the same elements in the same order."""
+        return (
+            self.segment is other.segment
+            and self.start == other.start
+            and self.element is other.element
+            and self.live.shape == other.live.shape
+            and self.live.strides == other.live.strides
+        )
+
+    def escape(self) -> Live:
+        """A raw, writable view of the elements, remembered by the segment while it lives."""
+        low, nbytes = self.extent
+        block = self.segment.escape(low, nbytes)
+        live = self.live
+        return np.ndarray(live.shape, live.dtype, block, self.start - low, live.strides)
+
+
+def window(
+    segment: Segment,
+    start: int,
+    element: Element,
+    shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    cell: int,
+) -> Window:
+    """A window on elements at `start`."""
+    live = np.ndarray(shape, dtype_of(element), segment.memory, start, strides)
+    return Window(segment, start, live, element, cell)
+
+
+def dtype_of(element: Element) -> np.dtype[Any]:
+    """The NumPy dtype of an element."""
+    return element.numpy if isinstance(element, ScalarType) else element.__dtype__
+
+
+def read_element(segment: Segment, place: int, element: Element) -> "Number | Record":
+    """The number at a place (it is read now), or the record there (nothing is read)."""
+    if not isinstance(element, ScalarType):
+        _ = segment.memory
+        return element.__at__(segment, place)
+    segment.reading(place, element.size)
+    return np.ndarray((), element.numpy, segment.memory, place).item()
+
+
+def write_element(segment: Segment, place: int, element: Element, value: object) -> None:
+    """Set the number or the record at a place."""
+    if isinstance(element, ScalarType):
+        stored: object = number(value, element)
+    else:
+        stored = record(value, element).__array__()
+    target = np.ndarray((), dtype_of(element), segment.memory, place)
+    segment.writing(place, target.itemsize)
+    target[...] = stored
+    segment.written(place, target.itemsize)
+
+
+def converted(value: object, element: Element) -> Live:
+    """What a user gave, as an array of numbers or records that can be stored."""
+    other = window_of(value)
+    given = value if other is None else other.read()
+    return numbers(given, element) if isinstance(element, ScalarType) else records(given, element)
+
+
+def window_of(value: object) -> Window | None:
+    """The window of a tracked array, or None for anything else."""
+    found = getattr(value, "__window__", None)
+    return found if isinstance(found, Window) else None
+
+
+def exact_index(key: object) -> tuple[int, ...] | None:
+    """The key as a tuple of integers, or None where it is anything but integers."""
+    if type(key) is int:
+        return (key,)
+    entries = cast("tuple[object, ...]", key) if isinstance(key, tuple) else (key,)
+    if all(_is_index(entry) for entry in entries):
+        return tuple(cast("SupportsIndex", entry).__index__() for entry in entries)
+    return None
+
+
+def is_basic(key: object) -> bool:
+    """True for keys that select without copying: integers, slices, `...`, `None`."""
+    entries = cast("tuple[object, ...]", key) if isinstance(key, tuple) else (key,)
+    return all(
+        entry is None or entry is ... or isinstance(entry, slice) or _is_index(entry)
+        for entry in entries
+    )
+
+
+def _is_index(entry: object) -> bool:
+    return hasattr(type(entry), "__index__") and not isinstance(entry, bool | np.bool | np.ndarray)

@@ -1,0 +1,128 @@
+"""Changing a model: the counterpart of Babylon's `transformInvokes`.
+
+`rewrite` copies a function op by op and asks at each what to put in its place. The
+original stays as it is; what was not changed is shared with the copy. Nothing here knows
+a single op.
+
+```
+def visit(op: Op, out: Rewriter) -> None:
+    if isinstance(op, Load):
+        out.run(HostValue, (context, op.base), "{0}.pre_access({1})", ())
+    out.emit(op)
+
+tracked = rewrite(func, visit)
+```
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from trilby.errors import ModelError
+from trilby.model.build import Builder
+from trilby.model.op import Block, Func, Op, operands, roles, walk
+from trilby.model.value import Value
+from trilby.source import NOWHERE, Location
+
+Visit: TypeAlias = "Callable[[Op, Rewriter], None]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Changes:
+    """What happened so far to the values of the function that is rewritten."""
+
+    replaced: dict[Value, Value] = field(default_factory=dict[Value, Value])
+    deleted: set[Value] = field(default_factory=set[Value])
+
+    def current(self, value: Value) -> Value:
+        return self.replaced.get(value, value)
+
+
+class Rewriter(Builder):
+    """Takes what shall stand in the place of an op: all that `visit` emits.
+
+    Emitting the op itself keeps it, emitting nothing deletes it. New ops get the place of
+    the visited one in the source unless they name another.
+    """
+
+    __slots__ = ("_changes",)
+
+    def __init__(self, location: Location, changes: _Changes) -> None:
+        super().__init__(location)
+        self._changes = changes
+
+    def replace(self, old: Value, new: Value) -> None:
+        """Let every later use of `old` be a use of `new`."""
+        self._changes.replaced[old] = new
+
+
+def rewrite(func: Func, visit: Visit) -> Func:
+    """A function in which each op is replaced by what `visit(op, out)` emits.
+
+    Ops are visited in the order of the text, but an op that holds blocks comes after the
+    ops within: when `visit` sees an op, its operands are replaced and its blocks are
+    rewritten already. A result that is used later must be kept, or replaced.
+    """
+    changes = _Changes()
+    body = _rewritten(func.body, visit, changes)
+    for op in walk(body) if changes.deleted else ():
+        if not changes.deleted.isdisjoint(operands(op)):
+            raise ModelError(
+                f"the rewrite deleted an op whose result is used by `{op.mnemonic}`",
+                advice="keep the op with out.emit(op), or name another value for its result "
+                "with out.replace(op.value, other)",
+                location=None if op.location == NOWHERE else op.location,
+            )
+    return func if body is func.body else replace(func, body=body)
+
+
+def _rewritten(block: Block, visit: Visit, changes: _Changes) -> Block:
+    made: list[Op] = []
+    for old in block.ops:
+        op = _mapped(old, changes.current, lambda b: _rewritten(b, visit, changes))
+        out = Rewriter(op.location, changes)
+        visit(op, out)
+        new = out.block().ops
+        made += new
+        kept = op.result in changes.replaced or any(one.result is op.result for one in new)
+        if op.result and not kept:
+            changes.deleted.add(op.result)
+    return block if tuple(made) == block.ops else Block(tuple(made), block.params)
+
+
+def clone_block(block: Block, mapping: Mapping[Value, Value]) -> Block:
+    """A copy with fresh values, in which uses of the values in `mapping` are replaced.
+
+    To inline a call, clone the callee's body with its parameters mapped to the arguments.
+    """
+    known = dict(mapping)
+
+    def fresh(value: Value) -> Value:
+        known[value] = Value(value.type, value.hint)
+        return known[value]
+
+    def clone(inner: Block) -> Block:
+        params = tuple(map(fresh, inner.params))
+        return Block(tuple(map(clone_op, inner.ops)), params)
+
+    def clone_op(op: Op) -> Op:
+        copy = _mapped(op, lambda value: known.get(value, value), clone)
+        return replace(copy, result=fresh(op.result)) if op.result else copy
+
+    return clone(block)
+
+
+def _mapped(op: Op, value: Callable[[Value], Value], block: Callable[[Block], Block]) -> Op:
+    """The op with other operands and blocks; the same op where nothing changes."""
+    changed: dict[str, Any] = {}
+    for name, role in roles(type(op)):
+        if role == "attribute":
+            continue
+        old = getattr(op, name)
+        if role == "operands":
+            new = tuple(map(value, old))
+        else:
+            new = block(old) if role == "block" else value(old)
+        if new != old:
+            changed[name] = new
+    return replace(op, **changed) if changed else op

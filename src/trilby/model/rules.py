@@ -1,0 +1,344 @@
+"""What each op demands of its operands, attributes and result: one function for a family.
+
+A rule yields a sentence for each way in which an op breaks it. Rules see types, never
+where values come from: that is `verify`'s part. Host ops take anything, and `object`
+fits every type, because Python decides about it when it runs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from trilby.data.dtypes import BOOL, Kind, ScalarType, Type, fits
+from trilby.data.kernel_context import GRID_FIELDS
+from trilby.data.schema import BufferType, NDArrayType, StructType, index_count, type_at
+from trilby.model.intrinsics import INTRINSICS
+from trilby.model.op import Block, Func, Op, blocks, operands
+from trilby.model.ops import arith, control, core, memory
+from trilby.model.ops.grid import Grid
+from trilby.model.ops.host import HOST_OPS
+from trilby.model.value import KERNEL_CONTEXT, NONE, OBJECT, RefType, Value, VarType
+
+Problems: TypeAlias = Iterator[str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """What an op belongs to: its function, and the functions that can be called."""
+
+    func: Func
+    functions: Mapping[str, Func] | None
+
+
+Rule: TypeAlias = Callable[[Any, Program], Problems]
+
+WITHOUT_RESULT = (
+    core.VarStore,
+    core.Return,
+    core.Yield,
+    control.If,
+    control.While,
+    control.For,
+    control.Break,
+    control.Continue,
+    memory.Store,
+)
+WITH_OR_WITHOUT_RESULT = (core.Call, *HOST_OPS)
+
+_NUMBERS: frozenset[Kind] = frozenset({"int", "uint", "float"})
+_INTEGERS: frozenset[Kind] = frozenset({"int", "uint"})
+_BITS: frozenset[Kind] = frozenset({"bool", "int", "uint"})
+_TAKES: dict[type[Op], frozenset[Kind]] = {
+    arith.TrueDiv: frozenset({"float"}),
+    arith.Shl: _INTEGERS,
+    arith.Shr: _INTEGERS,
+    arith.BitAnd: _BITS,
+    arith.BitOr: _BITS,
+    arith.BitXor: _BITS,
+    arith.Invert: _INTEGERS,
+    arith.Not: frozenset({"bool"}),
+}
+
+
+def _matches(wanted: Type, given: Type) -> bool:
+    return wanted == given or OBJECT in (wanted, given)
+
+
+def _is_integer(given: Type) -> bool:
+    return isinstance(given, ScalarType) and given.is_integer
+
+
+def _listed(values: tuple[Value, ...]) -> str:
+    return ", ".join(f"`{value.type}`" for value in values) or "nothing"
+
+
+def _anything(_op: Op, _program: Program) -> Problems:
+    return iter(())
+
+
+# Arithmetic
+
+
+def _one_type(op: Op, kinds: frozenset[Kind]) -> Problems:
+    values = (*operands(op), op.value)
+    found = op.value.type
+    if any(value.type != found for value in values):
+        yield f"its operands and its result have several types: {_listed(values)}"
+    elif not isinstance(found, ScalarType) or found.kind not in kinds:
+        yield f"it does not exist for `{found}`"
+
+
+def _arithmetic(op: arith.Binary | arith.Unary, _program: Program) -> Problems:
+    return _one_type(op, _TAKES.get(type(op), _NUMBERS))
+
+
+def _compare(op: arith.Compare, _program: Program) -> Problems:
+    pair = (op.left, op.right)
+    if op.left.type != op.right.type or not isinstance(op.left.type, ScalarType):
+        yield f"it compares {_listed(pair)}, not two numbers of one type"
+    if op.value.type != BOOL:
+        yield f"its result is `{op.value.type}`, not `bool`"
+
+
+def _cast(op: arith.Cast, _program: Program) -> Problems:
+    for value in (op.operand, op.value):
+        if not isinstance(value.type, ScalarType):
+            yield f"only numbers can be converted, not `{value.type}`"
+
+
+def _math(op: arith.Math, _program: Program) -> Problems:
+    intrinsic = INTRINSICS.get(op.function)
+    if intrinsic is None:
+        yield f"there is no function `{op.function}`"
+    elif len(op.args) != intrinsic.arity:
+        yield f"`{op.function}` takes {intrinsic.arity} operands, not {len(op.args)}"
+    else:
+        floats: frozenset[Kind] = frozenset({"float"})
+        yield from _one_type(op, floats if intrinsic.takes == "float" else _NUMBERS)
+
+
+def _constant(op: core.Constant, _program: Program) -> Problems:
+    wanted = op.value.type
+    if not isinstance(wanted, ScalarType):
+        yield f"a constant is a number, not `{wanted}`"
+        return
+    python = {"bool": bool, "float": float}.get(wanted.kind, int)
+    if type(op.literal) is not python or not fits(op.literal, wanted):
+        yield f"{op.literal!r} is not a value of `{wanted}`"
+
+
+# Variables and calls
+
+
+def _var(op: core.Var, _program: Program) -> Problems:
+    holds = op.value.type
+    if not isinstance(holds, VarType):
+        yield f"its result is `{holds}`, not a variable"
+    elif len(op.init) > 1:
+        yield f"a variable begins with one value, not {len(op.init)}"
+    elif op.init and not _matches(holds.of, op.init[0].type):
+        yield f"a `{holds}` cannot begin with `{op.init[0].type}`"
+
+
+def _var_access(op: core.VarLoad | core.VarStore, _program: Program) -> Problems:
+    holds = op.var.type
+    moved = op.stored.type if isinstance(op, core.VarStore) else op.value.type
+    if not isinstance(holds, VarType):
+        yield f"`{holds}` is not a variable"
+    elif not _matches(holds.of, moved):
+        yield f"a `{holds}` does not hold `{moved}`"
+
+
+def _call(op: core.Call, program: Program) -> Problems:
+    if program.functions is None:
+        return
+    callee = program.functions.get(op.callee)
+    if callee is None:
+        yield f"there is no function `{op.callee}`"
+        return
+    pairs = zip(callee.params, op.args, strict=False)
+    if len(callee.params) != len(op.args) or not all(_matches(p.type, a.type) for p, a in pairs):
+        yield f"`{op.callee}` takes {_listed(callee.params)}, not {_listed(op.args)}"
+    if op.result and not _matches(callee.result, op.result.type):
+        yield f"`{op.callee}` gives `{callee.result}`, not `{op.result.type}`"
+
+
+def _return(op: core.Return, program: Program) -> Problems:
+    wanted = program.func.result
+    given = op.returned[0].type if op.returned else NONE
+    if len(op.returned) > 1 or not _matches(wanted, given):
+        yield f"the function returns `{wanted}`, not {_listed(op.returned)}"
+
+
+# Control flow
+
+
+def _boolean(value: Value) -> Problems:
+    if value.type != BOOL:
+        yield f"its condition is `{value.type}`, not `bool`"
+
+
+def _yields(block: Block, wanted: Type) -> Problems:
+    """A block that does not end in a `yield` is a matter of structure, not of types."""
+    last = block.ops[-1] if block.ops else None
+    if isinstance(last, core.Yield) and not _matches(wanted, last.yielded.type):
+        yield f"a block yields `{last.yielded.type}`, not `{wanted}`"
+
+
+def _if(op: control.If, _program: Program) -> Problems:
+    return _boolean(op.condition)
+
+
+def _while(op: control.While, _program: Program) -> Problems:
+    return _yields(op.test, BOOL)
+
+
+def _for(op: control.For, _program: Program) -> Problems:
+    bounds = (op.start, op.stop, op.step)
+    if any(bound.type != op.start.type for bound in bounds) or not _is_integer(op.start.type):
+        yield f"its bounds are {_listed(bounds)}, not integers of one type"
+    if [param.type for param in op.body.params] != [op.start.type]:
+        yield f"its body takes {_listed(op.body.params)}, not one `{op.start.type}`"
+
+
+def _ternary(op: control.Ternary, _program: Program) -> Problems:
+    yield from _boolean(op.condition)
+    for block in blocks(op):
+        yield from _yields(block, op.value.type)
+
+
+def _short_circuit(op: control.AndThen | control.OrElse, _program: Program) -> Problems:
+    yield from _boolean(op.first)
+    yield from _yields(op.rest, BOOL)
+    if op.value.type != BOOL:
+        yield f"its result is `{op.value.type}`, not `bool`"
+
+
+# Memory
+
+
+def _place_type(op: memory.Load | memory.Store | memory.Place | memory.Atomic) -> Type | None:
+    return type_at(_base_type(op.base), op.path)
+
+
+def _base_type(base: Value) -> Type:
+    return base.type.to if isinstance(base.type, RefType) else base.type
+
+
+def _path(op: memory.Load | memory.Store | memory.Place | memory.Atomic) -> Problems:
+    base = _base_type(op.base)
+    if _place_type(op) is None:
+        yield f'`{base}` has no place "{op.path}"'
+    wanted = index_count(base, op.path)
+    if wanted != len(op.indices):
+        yield f'"{op.path}" takes {wanted} indices, not {len(op.indices)}'
+    if not all(_is_integer(index.type) or index.type == OBJECT for index in op.indices):
+        yield f"indices are integers, not {_listed(op.indices)}"
+
+
+def _number(op: memory.Load | memory.Store | memory.Atomic, moved: Value) -> Problems:
+    found = _place_type(op)
+    if not isinstance(found, ScalarType):
+        yield f'"{op.path}" holds `{found}`, not a number'
+    elif not _matches(found, moved.type):
+        yield f'"{op.path}" holds `{found}`, not `{moved.type}`'
+
+
+def _writable(op: memory.Store | memory.Atomic) -> Problems:
+    base = _base_type(op.base)
+    if isinstance(base, BufferType) and op.path in base.length_names:
+        yield f'"{op.path}" is a length, which never changes after creation'
+
+
+def _load(op: memory.Load, _program: Program) -> Problems:
+    yield from _path(op)
+    yield from _number(op, op.value)
+
+
+def _store(op: memory.Store, _program: Program) -> Problems:
+    yield from _path(op)
+    yield from _number(op, op.stored)
+    yield from _writable(op)
+
+
+def _atomic(op: memory.Atomic, _program: Program) -> Problems:
+    yield from _path(op)
+    yield from _number(op, op.operand)
+    yield from _number(op, op.value)
+    yield from _writable(op)
+
+
+def _place(op: memory.Place, _program: Program) -> Problems:
+    yield from _path(op)
+    found = _place_type(op)
+    if not isinstance(found, StructType) or op.value.type != RefType(found):
+        yield f'"{op.path}" holds `{found}`, and a `{op.value.type}` refers to something else'
+
+
+def _extent(op: memory.Extent, _program: Program) -> Problems:
+    array = op.base.type
+    if not isinstance(array, NDArrayType):
+        yield f"`{array}` is not an n-d array"
+    elif not 0 <= op.axis < array.rank:
+        yield f"`{array}` has no axis {op.axis}"
+    if not _is_integer(op.value.type):
+        yield f"its result is `{op.value.type}`, not an integer"
+
+
+def _grid(op: Grid, _program: Program) -> Problems:
+    if op.context.type != KERNEL_CONTEXT:
+        yield f"`{op.context.type}` is not the kernel context"
+    if op.field not in GRID_FIELDS:
+        yield f"the kernel context has no field `{op.field}`"
+    if not _is_integer(op.value.type):
+        yield f"its result is `{op.value.type}`, not an integer"
+
+
+RULES: dict[type[Op], Rule] = {
+    core.Constant: _constant,
+    core.Var: _var,
+    core.VarLoad: _var_access,
+    core.VarStore: _var_access,
+    core.Call: _call,
+    core.Return: _return,
+    core.Yield: _anything,
+    arith.Binary: _arithmetic,
+    arith.Unary: _arithmetic,
+    arith.Compare: _compare,
+    arith.Cast: _cast,
+    arith.Math: _math,
+    control.If: _if,
+    control.While: _while,
+    control.For: _for,
+    control.Break: _anything,
+    control.Continue: _anything,
+    control.Ternary: _ternary,
+    control.AndThen: _short_circuit,
+    control.OrElse: _short_circuit,
+    memory.Load: _load,
+    memory.Store: _store,
+    memory.Place: _place,
+    memory.Atomic: _atomic,
+    memory.Extent: _extent,
+    Grid: _grid,
+    **dict.fromkeys(HOST_OPS, _anything),
+}
+"""The rule of every op class, or of the shape it derives from."""
+
+
+def problems(op: Op, program: Program) -> Problems:
+    """How an op breaks its own rules; nothing where it keeps them."""
+    if op.result and isinstance(op, WITHOUT_RESULT):
+        yield "it has no result"
+    elif not op.result and not isinstance(op, (*WITHOUT_RESULT, *WITH_OR_WITHOUT_RESULT)):
+        yield "it must have a result"
+    else:
+        yield from _rule_of(type(op))(op, program)
+
+
+def _rule_of(kind: type[Op]) -> Rule:
+    return next((RULES[base] for base in kind.__mro__ if base in RULES), _unknown)
+
+
+def _unknown(op: Op, _program: Program) -> Problems:
+    yield f"`{op.mnemonic}` has no rule; give it one in `trilby.model.rules.RULES`"

@@ -1,0 +1,117 @@
+"""The text of a model, in the manner of Babylon's. It is stable, and `parse` reads it back.
+
+```
+kernel @"squares.square_kernel" (%0 : KernelContext, %1 : S32Array) -> None {
+  %2 : i32 = grid %0 @"x"
+! %3 : i32 = load %1 %2 @"array[]"
+  %4 : i32 = call %3 @"squares.square"
+! store %1 %2 %4 @"array[]"
+  return
+}
+```
+
+An op is its result, its mnemonic, its operands, its attributes, its blocks, whatever the
+order of its fields. Values are numbered as they appear. A `!` in the margin marks an
+access to a buffer. Nothing here knows a single op, but for that mark.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import cast
+
+from trilby.data.schema import BufferType, NDArrayType
+from trilby.errors import ModelError
+from trilby.model.op import Block, Func, Op, blocks, operands, roles
+from trilby.model.ops.memory import Atomic, Load, Store
+from trilby.model.value import RefType, Value
+from trilby.source import NOWHERE, Location
+
+
+def to_text(func: Func, *, locations: bool = False) -> str:
+    """The text of a function; `locations` adds `loc(line:column-line:column)` to each op."""
+    printer = _Printer(func.location.file, locations=locations)
+    printer.function(func)
+    return "\n".join(printer.lines)
+
+
+def op_text(func: Func, op: Op) -> str:
+    """The line of one op as it stands in the text of its function, for messages."""
+    printer = _Printer(func.location.file)
+    printer.function(func)
+    return printer.heads[op].lstrip("! ")
+
+
+def is_buffer_access(op: Op) -> bool:
+    """True where an op reads or writes a buffer, and not an array of the device's own."""
+    return isinstance(op, Load | Store | Atomic) and isinstance(
+        op.base.type, BufferType | NDArrayType | RefType
+    )
+
+
+@dataclass(slots=True)
+class _Printer:
+    file: str
+    locations: bool = field(default=False, kw_only=True)
+    lines: list[str] = field(default_factory=list[str])
+    heads: dict[Op, str] = field(default_factory=dict[Op, str])
+    names: dict[Value, str] = field(default_factory=dict[Value, str])
+
+    def function(self, func: Func) -> None:
+        head = f"{func.kind} @{_literal(func.name)} {self.params(func.params)} -> {func.result}"
+        self.blocks(head + self.place(func.location, None), [Block(func.body.ops)], 0)
+
+    def op(self, op: Op, depth: int) -> None:
+        margin = "!" if is_buffer_access(op) else " "
+        words = [op.mnemonic, *map(self.name, operands(op)), *_attributes(op)]
+        result = f"{self.declared(op.result)} = " if op.result else ""
+        head = f"{margin}{'  ' * depth}"[:-1] + result + " ".join(words)
+        self.heads[op] = head
+        self.blocks(head + self.place(op.location, self.file), blocks(op), depth)
+
+    def blocks(self, line: str, inner: Iterable[Block], depth: int) -> None:
+        for block in inner:
+            line += f" {self.params(block.params)} {{" if block.params else " {"
+            if block.ops:
+                self.lines.append(line)
+                for op in block.ops:
+                    self.op(op, depth + 1)
+                line = "  " * depth
+            line += "}"
+        self.lines.append(line)
+
+    def name(self, value: Value) -> str:
+        return self.names.setdefault(value, f"%{len(self.names)}")
+
+    def declared(self, value: Value) -> str:
+        return f"{self.name(value)} : {value.type}"
+
+    def params(self, values: Iterable[Value]) -> str:
+        return f"({', '.join(map(self.declared, values))})"
+
+    def place(self, at: Location, file: str | None) -> str:
+        if not self.locations or at == NOWHERE:
+            return ""
+        other = "" if at.file == file else f"{_literal(at.file)} "
+        return f" loc({other}{at.line}:{at.column}-{at.end_line}:{at.end_column})"
+
+
+def _attributes(op: Op) -> list[str]:
+    return [
+        f"@{_literal(getattr(op, name))}" for name, role in roles(type(op)) if role == "attribute"
+    ]
+
+
+def _literal(value: object) -> str:
+    """Text that says the type as well: `1`, `1.0`, `True`, `"1"` and `("1")` all differ."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, tuple):
+        parts = cast("tuple[object, ...]", value)
+        return f"({', '.join(map(_literal, parts))})"
+    if type(value) in {bool, int, float, type(None)}:
+        return repr(value)
+    raise ModelError(
+        f"{value!r} of type `{type(value).__name__}` has no text as an attribute of an op",
+        advice="use str, bool, int, float, None, or tuples of these",
+    )

@@ -1,0 +1,243 @@
+"""Which function in a text a code object was compiled from.
+
+The text is parsed and compiled once more; the function whose code equals the given one is
+the answer. Bytecode, constants, names and argument counts are compared, not positions:
+those are absent under `-X no_debug_ranges` and for some lambdas. This module knows texts,
+trees and code objects; it reads no files and raises no errors of its own.
+"""
+
+import __future__
+
+import ast
+import inspect
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
+from typing import Final, TypeAlias, cast
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+# Only the features that change what a text compiles to: the others are long part of Python.
+_FUTURES: Final = __future__.annotations.compiler_flag | __future__.barry_as_FLUFL.compiler_flag
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A function in a tree, the innermost class around it, and how many lambdas are."""
+
+    node: FunctionNode
+    class_name: str
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A function in a tree and the code that it compiles to."""
+
+    site: Site
+    code: CodeType
+
+
+def find_site(text: str, code: CodeType, *, asserts_rewritten: bool = False) -> Site | None:
+    """The function in a text that compiles to `code` and starts in the same line, if any.
+
+    `asserts_rewritten` says that `code` went through pytest, which makes `assert` statements
+    longer: a function that holds some is then found by its line, its name and its names.
+    """
+    try:
+        candidates = _candidates(text, code.co_flags & _FUTURES, code.co_firstlineno, code.co_name)
+    except (SyntaxError, ValueError):  # a text that Python refuses is not what was compiled
+        return None
+    wanted = _fingerprint(code)
+    equal = [one for one in candidates if _fingerprint(one.code) == wanted]
+    if not equal and asserts_rewritten:
+        equal = [one for one in candidates if _equal_but_for_asserts(code, one)]
+    return max(equal, key=lambda one: _likeness(code, one.code)).site if equal else None
+
+
+@lru_cache(maxsize=256)
+def _candidates(text: str, flags: int, line: int, name: str) -> tuple[_Candidate, ...]:
+    """The functions of that name which start in that line.
+
+    There is at most one `def`. Of several lambdas each is compiled apart from the others.
+    """
+    tree, codes = _compiled(text, flags)
+    sites = [site for site in _sites(tree, line) if _name(site.node) == name]
+    found = [codes.get((line, name))]
+    if len(sites) > 1:
+        found = _codes_apart(text, flags, line, [site.depth for site in sites])
+    return tuple(_Candidate(site, code) for site, code in zip(sites, found, strict=False) if code)
+
+
+@lru_cache(maxsize=16)
+def _compiled(text: str, flags: int) -> tuple[ast.Module, Mapping[tuple[int, str], CodeType]]:
+    """The tree of a text, and its code by first line and name."""
+    tree = _parse(text, flags)
+    return tree, _codes(tree, flags)
+
+
+def _parse(text: str, flags: int) -> ast.Module:
+    with warnings.catch_warnings():
+        # Python gave its warnings when it compiled the text for the user
+        warnings.simplefilter("ignore")
+        tree = compile(text, "<source>", "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+    return cast("ast.Module", tree)
+
+
+def _codes(tree: ast.Module, flags: int) -> dict[tuple[int, str], CodeType]:
+    """Every code object by first line and name; the outer one where both are equal."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # notebooks allow `await` outside of functions
+        flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        level = [cast("CodeType", compile(tree, "<source>", "exec", flags, dont_inherit=True))]
+    found: dict[tuple[int, str], CodeType] = {}
+    while level:
+        for code in level:
+            found.setdefault((code.co_firstlineno, code.co_name), code)
+        level = [inner for code in level for inner in code.co_consts if isinstance(inner, CodeType)]
+    return found
+
+
+def _codes_apart(text: str, flags: int, line: int, depths: Sequence[int]) -> list[CodeType | None]:
+    """The code of each lambda that starts in `line`; none for one that is never reached.
+
+    Each lambda is moved to a line of its own, so that the first line of a code object names
+    its lambda. What is inside moves along, since bytecode depends on how lines lie to each
+    other; therefore a lambda within a lambda has its turn in a compilation of its own.
+    """
+    stride = text.count("\n") + 2
+    codes = {depth: _codes_moved(text, flags, line, depth, stride) for depth in set(depths)}
+    return [
+        codes[depth].get((line + number * stride, "<lambda>"))
+        for number, depth in enumerate(depths, 1)
+    ]
+
+
+def _codes_moved(
+    text: str, flags: int, line: int, depth: int, stride: int
+) -> dict[tuple[int, str], CodeType]:
+    """The codes of a text whose lambdas of one depth, in one line, are moved apart."""
+    tree = _parse(text, flags)
+    sites = list(_sites(tree, line))
+    lambdas = [(site.node, site.depth) for site in sites if isinstance(site.node, ast.Lambda)]
+    for number, (node, its_depth) in enumerate(lambdas, 1):
+        if its_depth == depth:
+            _move_down(node, number * stride)
+    return _codes(tree, flags)
+
+
+def _move_down(node: ast.Lambda, lines: int) -> None:
+    """Move a lambda without its defaults: those belong to the code around it."""
+    ast.increment_lineno(node.body, lines)
+    node.lineno += lines
+    node.end_lineno = (node.end_lineno or 0) + lines
+
+
+def _sites(tree: ast.Module, line: int) -> Iterator[Site]:
+    """The functions that start in `line`, in the order in which they are written."""
+    pending: list[tuple[ast.AST, str, int]] = [(tree, "", 0)]
+    while pending:
+        node, class_name, depth = pending.pop()
+        if isinstance(node, ast.stmt) and not _spans(node, line):
+            continue
+        if isinstance(node, FunctionNode) and _first_line(node) == line:
+            yield Site(node, class_name, depth)
+        children: list[tuple[ast.AST, str, int]] = []
+        for part, child in _children(node):
+            inside = part == "body"
+            owner = node.name if inside and isinstance(node, ast.ClassDef) else class_name
+            deeper = int(inside and isinstance(node, ast.Lambda))
+            children.append((child, owner, depth + deeper))
+        pending += reversed(children)
+
+
+def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    for part in node._fields:
+        value = cast("object", getattr(node, part, None))
+        for child in cast("list[object]", value) if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield part, child
+
+
+def _spans(statement: ast.stmt, line: int) -> bool:
+    return _first_line(statement) <= line <= (statement.end_lineno or statement.lineno)
+
+
+def _first_line(node: ast.stmt | ast.Lambda) -> int:
+    """The line that Python counts as the first: a decorator's, if there is one."""
+    decorated = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    decorators = node.decorator_list if decorated else ()
+    return decorators[0].lineno if decorators else node.lineno
+
+
+def _name(node: FunctionNode) -> str:
+    return "<lambda>" if isinstance(node, ast.Lambda) else node.name
+
+
+# -------------------------------------------------------------------------------- comparing
+
+
+def _likeness(left: CodeType, right: CodeType) -> tuple[bool, bool]:
+    """What tells apart lambdas that mean the same: the function around them, the columns."""
+    return left.co_qualname == right.co_qualname, _columns(left) == _columns(right)
+
+
+def _columns(code: CodeType) -> list[tuple[int | None, int | None]]:
+    return [place[2:] for place in code.co_positions()]
+
+
+def _fingerprint(code: CodeType) -> tuple[object, ...]:
+    """All that decides what a code object does, and nothing of where it stands."""
+    return (
+        _signature(code),
+        code.co_code,
+        code.co_exceptiontable,
+        code.co_names,
+        code.co_varnames,
+        code.co_cellvars,
+        tuple(_constant(value) for value in code.co_consts),
+    )
+
+
+def _signature(code: CodeType) -> tuple[object, ...]:
+    stars = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    count = code.co_argcount + code.co_kwonlyargcount + stars.bit_count()
+    return (
+        code.co_name,
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        stars,
+        code.co_varnames[:count],
+        code.co_freevars,
+    )
+
+
+def _constant(value: object) -> object:
+    """A stand-in that is equal only for the same constant: 1, 1.0 and True differ."""
+    if isinstance(value, CodeType):
+        return _fingerprint(value)
+    if isinstance(value, tuple):
+        return tuple(_constant(item) for item in cast("tuple[object, ...]", value))
+    if isinstance(value, frozenset):
+        return frozenset(_constant(item) for item in cast("frozenset[object]", value))
+    # the text of a number keeps -0.0 apart from 0.0, and makes nan equal to itself
+    return type(value), repr(value)
+
+
+def _equal_but_for_asserts(code: CodeType, candidate: _Candidate) -> bool:
+    """Whether the code can be the candidate's with its `assert` statements made longer.
+
+    pytest adds names and takes none away.
+    """
+    has_assert = any(isinstance(part, ast.Assert) for part in ast.walk(candidate.site.node))
+    known = {*code.co_names, *code.co_varnames, *code.co_cellvars}
+    plain = candidate.code
+    return (
+        has_assert
+        and _signature(code) == _signature(plain)
+        and known.issuperset((*plain.co_names, *plain.co_varnames, *plain.co_cellvars))
+    )

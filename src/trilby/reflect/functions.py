@@ -1,0 +1,147 @@
+"""The decorators: `@tb.func`, `@tb.kernel`, `@tb.compute`, and what they make.
+
+A decorated function keeps its Python function and is reflected when it is first used.
+Only `@tb.func` can be called as plain Python.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import update_wrapper
+from types import FunctionType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
+
+from trilby.data.kernel_context import KernelContext
+from trilby.errors import ArgumentTypeError, DirectCallError
+from trilby.source import Location
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Reflectable:
+    """A decorated function: the Python function and the names that were in sight.
+
+    `scope` holds the local names where a function was decorated inside another one,
+    so that its annotations can be resolved.
+    """
+
+    kind: str
+
+    def __init__(self, function: Callable[..., Any], scope: Mapping[str, object]) -> None:
+        if not isinstance(function, FunctionType):
+            raise ArgumentTypeError(
+                f"@tb.{self.kind} takes a function, and {function!r} is "
+                f"{type(function).__name__}",
+                advice=f"write `@tb.{self.kind}` directly above `def`, below @staticmethod",
+            )
+        self.function = function
+        self.scope = scope
+        update_wrapper(self, function)
+
+    @property
+    def symbol(self) -> str:
+        """The qualified name: `squares.square_kernel`."""
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+    @property
+    def name(self) -> str:
+        """The name that the function was defined with."""
+        return self.function.__name__
+
+    @property
+    def location(self) -> Location:
+        """Where the function stands."""
+        code = self.function.__code__
+        return Location(code.co_filename, code.co_firstlineno)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.symbol}>"
+
+
+class Kernel(Reflectable, Generic[P]):
+    """A function that runs once for each work item, on a device."""
+
+    kind = "kernel"
+
+    def __call__(self, kc: KernelContext, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Kernels are dispatched, not called: this raises with what to write instead."""
+        raise DirectCallError(
+            f"`{self.name}` is a kernel and cannot be called: it runs on a device, once for "
+            "each work item",
+            advice=f"inside a compute function write `cc.dispatch(n, {self.name}, …)` or "
+            f"`cc.dispatch(n, lambda kc: {self.name}(kc, …))`",
+        )
+
+
+class Helper(Reflectable, Generic[P, R]):
+    """A function that kernels call; on the host it is the plain Python function."""
+
+    kind = "func"
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the Python function."""
+        return self.function(*args, **kwargs)
+
+
+@runtime_checkable
+class RunsCompute(Protocol):
+    """What a compute context can do for a compute function that is called with it."""
+
+    def run_compute(
+        self, function: "Compute[..., Any]", args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run a compute function as part of the one that is running."""
+        ...
+
+
+class Compute(Reflectable, Generic[P, R]):
+    """Host code that dispatches kernels; reflected, rewritten, then run."""
+
+    kind = "compute"
+
+    def __call__(self, cc: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run inside another compute function; anywhere else this raises."""
+        if isinstance(cc, RunsCompute):
+            result: R = cc.run_compute(self, args, kwargs)
+            return result
+        raise DirectCallError(
+            f"`{self.name}` is a compute function and cannot be called directly",
+            advice=f"write `accelerator.compute({self.name}, …)` or "
+            f"`accelerator.compute(lambda cc: {self.name}(cc, …))`",
+        )
+
+
+def kernel(function: Callable[Concatenate[KernelContext, P], None]) -> Kernel[P]:
+    """Make a kernel of a function whose first parameter is the kernel context.
+
+    >>> @tb.kernel
+    ... def double(kc: KernelContext, a: S32Array) -> None:
+    ...     a.array[kc.x] = a.array[kc.x] * 2
+    """
+    return Kernel(function, _scope_of_caller())
+
+
+def func(function: Callable[P, R]) -> Helper[P, R]:
+    """Make a function that kernels can call.
+
+    >>> @tb.func
+    ... def square(v: i32) -> i32:
+    ...     return v * v
+    """
+    return Helper(function, _scope_of_caller())
+
+
+def compute(function: Callable[Concatenate[Any, P], R]) -> Compute[P, R]:
+    """Make a compute function of a function whose first parameter is the compute context.
+
+    >>> @tb.compute
+    ... def double_all(cc: ComputeContext, a: S32Array) -> None:
+    ...     cc.dispatch(a.length, double, a)
+    """
+    return Compute(function, _scope_of_caller())
+
+
+def _scope_of_caller() -> Mapping[str, object]:
+    """The local names where the decorator stands, or nothing at module level."""
+    frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- names in an enclosing function cannot be had otherwise
+    return {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)

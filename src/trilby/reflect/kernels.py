@@ -1,0 +1,134 @@
+"""From a decorated function to its code model."""
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from trilby.data.dtypes import Type
+from trilby.errors import KernelTypeError
+from trilby.model.build import Builder
+from trilby.model.op import Func
+from trilby.model.ops.core import Return
+from trilby.model.value import NONE, Value
+from trilby.reflect.capture import MISSING, Captured, capture
+from trilby.reflect.expressions import expression
+from trilby.reflect.functions import Helper, Kernel
+from trilby.reflect.lowering import Callee, Level, Lowering, WidenError
+from trilby.reflect.scopes import assignment_counts, home_blocks, stored_names
+from trilby.reflect.signature import Signature, helper_signature, kernel_signature
+from trilby.reflect.statements import block
+
+
+@dataclass(frozen=True, slots=True)
+class Reflected:
+    """The model of a function, the helpers it calls, and the Python values folded into it."""
+
+    func: Func
+    callees: Mapping[str, Callee]
+    constants: Mapping[str, object]
+    captured: Captured
+
+    def is_current(self) -> bool:
+        """False once a global or closure value that was folded in has changed."""
+        return all(
+            _same(_resolve(self.captured, name), value) for name, value in self.constants.items()
+        )
+
+
+def reflect_kernel(
+    kernel: Kernel[...], ranks: tuple[int, ...], symbol_of: Callable[[Callee], str]
+) -> Reflected:
+    """The model of a kernel for n-d arrays of the given ranks."""
+    return _reflect(kernel, kernel_signature(kernel, ranks), kernel.symbol, symbol_of)
+
+
+def reflect_helper(
+    callee: Callee, symbol: str, symbol_of: Callable[[Callee], str]
+) -> Reflected:
+    """The model of a helper, for the argument ranks of one of its calls."""
+    signature = helper_signature(callee.helper, callee.ranks)
+    return _reflect(callee.helper, signature, symbol, symbol_of)
+
+
+def _reflect(
+    function: Kernel[...] | Helper[..., object],
+    signature: Signature,
+    symbol: str,
+    symbol_of: Callable[[Callee], str],
+) -> Reflected:
+    """Lower, and once more for each variable whose literal turned out to need a wider type."""
+    captured = capture(function.function)
+    if not isinstance(captured.node, ast.FunctionDef):
+        raise TypeError(captured.node)
+    widened: dict[str, Type] = {}
+    while True:
+        lowering = _lowering(captured, captured.node, signature, symbol_of, widened)
+        try:
+            func = _lower(lowering, captured.node, signature, symbol, function.kind)
+        except WidenError as error:
+            widened[error.name] = error.to
+        else:
+            return Reflected(func, lowering.callees, lowering.constants, captured)
+
+
+def _lowering(
+    captured: Captured,
+    node: ast.FunctionDef,
+    signature: Signature,
+    symbol_of: Callable[[Callee], str],
+    widened: Mapping[str, Type],
+) -> Lowering:
+    counts = assignment_counts(node.body)
+    return Lowering(
+        captured=captured,
+        result_type=signature.result,
+        expression=expression,
+        symbol_of=symbol_of,
+        params={p.name: Value(p.type, p.name) for p in signature.params},
+        homes=home_blocks(node.body),
+        stored=stored_names(node.body),
+        single=frozenset(name for name, count in counts.items() if count == 1),
+        widened=widened,
+    )
+
+
+def _lower(
+    lw: Lowering, node: ast.FunctionDef, signature: Signature, symbol: str, kind: str
+) -> Func:
+    level = Level(Builder(), ())
+
+    def parameters_that_change() -> None:
+        for name, value in lw.params.items():
+            if name in lw.stored:
+                lw.declare(name, value.type, node.args, is_weak=False, init=value)
+                lw.mark_assigned(name)
+
+    homes = {**lw.homes, **dict.fromkeys(lw.params, ())}
+    lw.homes = homes
+    body = block(lw, node.body, level, parameters_that_change)
+    if lw.assigned is not None:
+        if signature.result != NONE:
+            raise KernelTypeError(
+                f"`{node.name}` returns `{signature.result}`, and some path ends without a value",
+                advice="end every path with `return …`",
+                location=lw.where(node.body[-1]),
+            )
+        level.builder.run(Return, (), location=lw.where(node.body[-1]))
+        body = level.builder.block()
+    return Func(
+        symbol, tuple(lw.params.values()), signature.result, body, kind, lw.where(node)
+    )
+
+
+def _resolve(captured: Captured, name: str) -> object:
+    first, *rest = name.split(".")
+    thing = captured.lookup(first)
+    for part in rest:
+        thing = getattr(thing, part, MISSING)
+    return thing
+
+
+def _same(left: object, right: object) -> bool:
+    if left is right:
+        return True
+    return type(left) is type(right) and isinstance(left, bool | int | float) and left == right

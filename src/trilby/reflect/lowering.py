@@ -1,0 +1,206 @@
+"""The state of one function on its way from AST to model.
+
+The rules for statements and expressions stand in modules of their own and get this object
+as their first argument; it knows variables, the current block, and how to raise an error
+at a node.
+"""
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from trilby.data.dtypes import Type, scalar_of
+from trilby.errors import FieldError, KernelNameError, KernelTypeError, TrilbyError
+from trilby.model.build import Builder
+from trilby.model.op import Op
+from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
+from trilby.model.value import Value, VarType
+from trilby.reflect.capture import Captured
+from trilby.reflect.functions import Helper
+from trilby.reflect.operands import Known, Literal, Operand, PlaceOf
+from trilby.reflect.scopes import BlockPath
+from trilby.source import Location
+
+ErrorT = TypeVar("ErrorT", bound=TrilbyError)
+
+
+class WidenError(Exception):
+    """A variable that began as a bare literal turned out to need another type."""
+
+    def __init__(self, name: str, to: Type) -> None:
+        super().__init__(name)
+        self.name = name
+        self.to = to
+
+
+@dataclass(slots=True)
+class Level:
+    """A block that is being built: where it is, and where its current statement began."""
+
+    builder: Builder
+    path: BlockPath
+    statement_start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A local variable: its `var` op's result, and whether its type came from a literal."""
+
+    var: Value
+    type: Type
+    is_weak: bool
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A helper that the function calls, with the ranks of its n-d array arguments."""
+
+    helper: Helper[..., object]
+    ranks: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Loop:
+    """The innermost loop: the flag that its `else` needs, and what is set at each `break`."""
+
+    broke: Value | None
+    breaks: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
+
+
+@dataclass(slots=True)
+class Lowering:
+    """Everything that is known while one function is lowered."""
+
+    captured: Captured
+    result_type: Type
+    expression: Callable[["Lowering", ast.expr], Operand]
+    symbol_of: Callable[[Callee], str]
+    params: Mapping[str, Value]
+    homes: Mapping[str, BlockPath]
+    stored: frozenset[str]
+    single: frozenset[str]
+    widened: Mapping[str, Type]
+    levels: list[Level] = field(default_factory=list[Level])
+    variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
+    aliases: dict[str, Operand] = field(default_factory=dict[str, Operand])
+    assigned: frozenset[str] | None = frozenset()
+    weak: set[Value] = field(default_factory=set[Value])
+    loops: list[Loop] = field(default_factory=list[Loop])
+    callees: dict[str, Callee] = field(default_factory=dict[str, Callee])
+    constants: dict[str, object] = field(default_factory=dict[str, object])
+
+    # -- building ---------------------------------------------------------------------
+
+    @property
+    def builder(self) -> Builder:
+        """The builder of the block that is being lowered."""
+        return self.levels[-1].builder
+
+    def value(
+        self, kind: Callable[..., Op], *fields: object, type: Type, at: ast.AST, hint: str = ""  # noqa: A002 -- the word that `Value` uses
+    ) -> Value:
+        """Append an op with a result, located at a node."""
+        return self.builder.value(kind, *fields, type=type, hint=hint, location=self.where(at))
+
+    def run(self, kind: Callable[..., Op], *fields: object, at: ast.AST) -> None:
+        """Append an op without a result, located at a node."""
+        self.builder.run(kind, *fields, location=self.where(at))
+
+    def lower(self, node: ast.expr) -> Operand:
+        """Lower an expression."""
+        return self.expression(self, node)
+
+    @contextmanager
+    def inside(self, level: Level) -> Iterator[None]:
+        """Emit into another block for a while."""
+        self.levels.append(level)
+        yield
+        self.levels.pop()
+
+    # -- errors -----------------------------------------------------------------------
+
+    def where(self, node: ast.AST) -> Location:
+        """The place of a node in the user's file."""
+        return self.captured.location(node)
+
+    def error(self, kind: type[ErrorT], node: ast.AST, problem: str, advice: str = "") -> ErrorT:
+        """An error with the place of a node."""
+        return kind(problem, advice=advice, location=self.where(node))
+
+    def clash(self, node: ast.AST, problem: str, advice: str = "") -> KernelTypeError:
+        """The error for types that do not fit."""
+        return self.error(KernelTypeError, node, problem, advice)
+
+    def check_writable(self, place: PlaceOf, node: ast.AST) -> None:
+        """Refuse to change what is fixed when a buffer is created."""
+        if not place.writable:
+            raise self.error(
+                FieldError,
+                node,
+                f"`{place.path}` is a length, fixed when the buffer was created",
+                "keep a count in a field of its own",
+            )
+
+    # -- names from outside -------------------------------------------------------------
+
+    def known(self, name: str, thing: object, node: ast.AST) -> Operand:
+        """What a Python object means in a kernel; numbers are constants, folded in."""
+        self.constants[name] = thing
+        if isinstance(thing, np.generic):
+            return self._typed_constant(name, thing, node)
+        if isinstance(thing, bool | int | float):
+            return Literal(thing)
+        return Known(thing)
+
+    def _typed_constant(self, name: str, thing: np.generic, node: ast.AST) -> Value:
+        type_ = scalar_of(thing.dtype)
+        if type_ is None:
+            raise self.clash(node, f"`{name}` is `{thing.dtype}`, which kernels do not have")
+        return self.value(Constant, thing.item(), type=type_, at=node, hint=name)
+
+    # -- variables --------------------------------------------------------------------
+
+    def read_variable(self, name: str, node: ast.AST) -> Value:
+        """The content of a local variable; it must be set on every path to here."""
+        variable = self.variables.get(name)
+        if variable is None or (self.assigned is not None and name not in self.assigned):
+            raise self.error(
+                KernelNameError,
+                node,
+                f"`{name}` may be used before it is set",
+                f"set `{name}` on every path that leads here, for example before the `if` or loop",
+            )
+        loaded = self.value(VarLoad, variable.var, type=variable.type, at=node, hint=name)
+        if variable.is_weak:
+            self.weak.add(loaded)
+        return loaded
+
+    def declare(
+        self, name: str, type: Type, node: ast.AST, *, is_weak: bool, init: Value | None = None  # noqa: A002 -- the word that `Value` uses
+    ) -> Variable:
+        """Make a local variable in its home block, before the current statement there."""
+        home = self.homes.get(name, self.levels[-1].path)
+        level = next(level for level in self.levels if level.path == home)
+        var = Value(VarType(type), name)
+        here = level is self.levels[-1] and init is not None
+        op = Var((init,) if here and init else (), name, result=var, location=self.where(node))
+        if here:
+            level.builder.emit(op)
+        else:
+            level.builder.insert(level.statement_start, op)
+            level.statement_start += 1
+        variable = Variable(var, type, is_weak, self.where(node))
+        self.variables[name] = variable
+        if init is not None and not here:
+            self.run(VarStore, var, init, at=node)
+        return variable
+
+    def mark_assigned(self, name: str) -> None:
+        """Note that a variable is set from here on."""
+        if self.assigned is not None:
+            self.assigned |= {name}

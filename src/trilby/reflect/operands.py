@@ -1,0 +1,52 @@
+"""What an expression of a kernel can be before it is a value of the model."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from trilby.data.dtypes import Number, Type
+from trilby.model.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A Python number without a type of its own; it takes the other operand's."""
+
+    number: Number
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceOf:
+    """A place in memory that is neither read nor written yet.
+
+    `type` is what stands there: a number, a struct, or an array still to be indexed.
+    """
+
+    base: Value
+    path: str
+    indices: tuple[Value, ...]
+    type: Type
+    writable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeOf:
+    """`a.shape` of an n-d array."""
+
+    base: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A Python object that the kernel names: a function, a type, a module."""
+
+    thing: object
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A tuple; it exists only on the way to a tuple assignment or an index."""
+
+    items: "tuple[Operand, ...]"
+
+
+Operand: TypeAlias = Value | Literal | PlaceOf | ShapeOf | Known | Several

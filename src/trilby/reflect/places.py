@@ -1,0 +1,208 @@
+"""Attributes and subscripts: the way from a buffer to one of its numbers."""
+
+import ast
+import difflib
+
+from trilby.data.dtypes import I32, ScalarType
+from trilby.data.kernel_context import GRID_FIELDS
+from trilby.data.schema import (
+    INDEX,
+    ArrayType,
+    BufferType,
+    NDArrayType,
+    StructType,
+    join_path,
+)
+from trilby.errors import FieldError
+from trilby.model.ops.arith import Mul
+from trilby.model.ops.grid import Grid
+from trilby.model.ops.memory import Extent
+from trilby.model.value import KERNEL_CONTEXT, RefType, Value
+from trilby.reflect.arithmetic import describe, read, typed
+from trilby.reflect.lowering import Lowering
+from trilby.reflect.operands import Known, Literal, Operand, PlaceOf, Several, ShapeOf
+from trilby.reflect.subset import refuse
+
+
+def attribute(lw: Lowering, node: ast.Attribute) -> Operand:
+    """`base.name`: a field of a buffer, struct or context, or something a module holds."""
+    base = lw.lower(node.value)
+    match base:
+        case Known(thing):
+            return _member(lw, node, thing)
+        case Value(type=t) if t == KERNEL_CONTEXT:
+            return _grid(lw, node, base)
+        case Value(type=NDArrayType()):
+            return _ndarray_attribute(lw, node, base)
+        case Value(type=BufferType() as buffer):
+            return _field(lw, node, PlaceOf(base, "", (), buffer), buffer)
+        case Value(type=RefType(to=StructType() as struct)):
+            return _field(lw, node, PlaceOf(base, "", (), struct), struct)
+        case PlaceOf(type=StructType() as struct):
+            return _field(lw, node, base, struct)
+        case _:
+            raise lw.error(FieldError, node, f"{describe(base)} has no attribute `{node.attr}`")
+
+
+def _grid(lw: Lowering, node: ast.Attribute, context: Value) -> Value:
+    if node.attr not in GRID_FIELDS:
+        raise _unknown(lw, node, "the kernel context", GRID_FIELDS)
+    return lw.value(Grid, context, node.attr, type=I32, at=node, hint=node.attr)
+
+
+def _unknown(
+    lw: Lowering, node: ast.Attribute, owner: str, names: tuple[str, ...]
+) -> FieldError:
+    close = difflib.get_close_matches(node.attr, names, n=1)
+    hint = f"did you mean `{close[0]}`? " if close else ""
+    listed = ", ".join(f"`{name}`" for name in names)
+    return lw.error(
+        FieldError, node, f"{owner} has no field `{node.attr}`", f"{hint}it has {listed}"
+    )
+
+
+def _field(lw: Lowering, node: ast.Attribute, base: PlaceOf, struct: StructType) -> PlaceOf:
+    field = struct.field(node.attr)
+    if field is None:
+        names = tuple(f.name for f in struct.fields if not f.name.startswith("_"))
+        raise _unknown(lw, node, f"`{struct}`", names)
+    is_length = isinstance(struct, BufferType) and node.attr in struct.length_names
+    path = join_path(base.path, node.attr)
+    return PlaceOf(base.base, path, base.indices, field.type, base.writable and not is_length)
+
+
+def _ndarray_attribute(lw: Lowering, node: ast.Attribute, base: Value) -> Operand:
+    array = base.type
+    if not isinstance(array, NDArrayType):
+        raise TypeError(array)
+    if node.attr == "shape":
+        return ShapeOf(base)
+    if node.attr == "ndim":
+        return Literal(array.rank)
+    if node.attr == "size":
+        return _size(lw, node, base, array.rank)
+    raise _unknown(lw, node, f"`{array}`", ("shape", "size", "ndim"))
+
+
+def _size(lw: Lowering, node: ast.Attribute, base: Value, rank: int) -> Operand:
+    from_axes = [extent(lw, node, base, axis) for axis in range(rank)]
+    total: Operand = Literal(1)
+    for axis in from_axes:
+        total = axis if isinstance(total, Literal) else _product(lw, node, total, axis)
+    return total
+
+
+def _product(lw: Lowering, node: ast.AST, left: Operand, right: Operand) -> Operand:
+    from_left, from_right = read(lw, left, node), read(lw, right, node)
+    return lw.value(
+        Mul, typed(lw, from_left, node), typed(lw, from_right, node), type=I32, at=node
+    )
+
+
+def extent(lw: Lowering, node: ast.AST, base: Value, axis: int) -> Value:
+    """The size of one axis of an n-d array."""
+    return lw.value(Extent, base, axis, type=I32, at=node)
+
+
+def _member(lw: Lowering, node: ast.Attribute, owner: object) -> Operand:
+    missing = object()
+    thing = getattr(owner, node.attr, missing)
+    if thing is missing:
+        name = getattr(owner, "__name__", type(owner).__name__)
+        raise lw.error(FieldError, node, f"`{name}` has no attribute `{node.attr}`")
+    return lw.known(ast.unparse(node), thing, node)
+
+
+def subscript(lw: Lowering, node: ast.Subscript) -> Operand:
+    """`base[i]`, `base[y, x]`: an element, or one axis of a shape."""
+    base = lw.lower(node.value)
+    if isinstance(base, ShapeOf):
+        return _axis(lw, node, base)
+    place = _array_place(base)
+    if place is None:
+        raise lw.clash(
+            node, f"{describe(base)} cannot be indexed", "index an array: `buffer.array[i]`"
+        )
+    return _indexed(lw, node, place, node.slice)
+
+
+def element_of(
+    lw: Lowering, node: ast.AST, array: PlaceOf | Value, index: ast.expr
+) -> PlaceOf:
+    """The element of an array, for an index (one number or a tuple) written on its own."""
+    place = _array_place(array)
+    if place is None:
+        raise lw.clash(node, f"{describe(array)} cannot be indexed")
+    return _indexed(lw, node, place, index)
+
+
+def _indexed(lw: Lowering, node: ast.AST, place: PlaceOf, index: ast.expr) -> PlaceOf:
+    array = place.type
+    if not isinstance(array, ArrayType | NDArrayType):
+        raise TypeError(array)
+    indices = _indices(lw, node, index, array)
+    path = join_path(place.path, INDEX)
+    return PlaceOf(place.base, path, (*place.indices, *indices), array.element, place.writable)
+
+
+def _array_place(base: Operand) -> PlaceOf | None:
+    match base:
+        case PlaceOf(type=ArrayType()):
+            return base
+        case Value(type=NDArrayType() as array):
+            return PlaceOf(base, "", (), array)
+        case _:
+            return None
+
+
+def _axis(lw: Lowering, node: ast.Subscript, shape: ShapeOf) -> Value:
+    array = shape.base.type
+    axis = lw.lower(node.slice)
+    rank = array.rank if isinstance(array, NDArrayType) else 0
+    if not isinstance(axis, Literal) or not isinstance(axis.number, int):
+        raise lw.clash(node.slice, "an axis of a shape is a constant", "write `a.shape[0]`")
+    if not -rank <= axis.number < rank:
+        raise lw.clash(
+            node.slice, f"axis {axis.number} does not exist: the array has {rank} dimensions"
+        )
+    return extent(lw, node, shape.base, axis.number % rank)
+
+
+def _indices(
+    lw: Lowering, node: ast.AST, index: ast.expr, array: ArrayType | NDArrayType
+) -> tuple[Value, ...]:
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    for part in parts:
+        if isinstance(part, ast.Slice):
+            raise refuse(part, lw.where(node))
+    if len(parts) != array.rank:
+        names = ", ".join("yx"[-array.rank :] if array.rank <= 2 else "ijklmn"[: array.rank])
+        raise lw.clash(
+            node,
+            f"an array of {array.rank} dimensions is indexed with {len(parts)}",
+            f"write `[{names}]`",
+        )
+    return tuple(_index(lw, part) for part in parts)
+
+
+def _index(lw: Lowering, node: ast.expr) -> Value:
+    operand = lw.lower(node)
+    if isinstance(operand, Several):
+        raise lw.clash(node, "an index is one integer for each dimension")
+    value = typed(lw, _integral(lw, operand, node), node)
+    if not isinstance(value.type, ScalarType) or not value.type.is_integer:
+        raise lw.clash(
+            node, f"an index is an integer, and this is `{value.type}`", "convert it: `i32(…)`"
+        )
+    return value
+
+
+def _integral(lw: Lowering, operand: Operand, node: ast.expr) -> Value | Literal:
+    result = read(lw, operand, node)
+    if isinstance(result, Literal) and isinstance(result.number, int) and result.number < 0:
+        raise lw.clash(
+            node,
+            f"index {result.number} is negative",
+            "kernels do not count from the end: write `length - 1`",
+        )
+    return result

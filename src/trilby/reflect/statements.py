@@ -1,0 +1,294 @@
+"""Statements of kernels: one rule for each kind of node, found through a table."""
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+
+from trilby.data.dtypes import BOOL, I32, ScalarType
+from trilby.errors import UnsupportedSyntaxError
+from trilby.model.op import Block
+from trilby.model.ops.arith import Not
+from trilby.model.ops.control import Break, Continue, For, If, While
+from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore, Yield
+from trilby.model.value import NONE, Value, VarType
+from trilby.reflect.arithmetic import (
+    common_type,
+    convert_for,
+    number,
+    typed,
+)
+from trilby.reflect.assignments import (
+    annotated_assignment,
+    assign_name,
+    assign_statement,
+    augmented_assignment,
+)
+from trilby.reflect.expressions import condition
+from trilby.reflect.lowering import Level, Loop, Lowering
+from trilby.reflect.operands import Known, Literal
+from trilby.reflect.scopes import inner_path
+from trilby.reflect.subset import refuse
+
+
+def block(
+    lw: Lowering,
+    body: Sequence[ast.stmt],
+    level: Level,
+    prologue: Callable[[], None] | None = None,
+    params: tuple[Value, ...] = (),
+) -> Block:
+    """Lower the statements of one block."""
+    with lw.inside(level):
+        if prologue is not None:
+            prologue()
+        for node in body:
+            _statement(lw, node)
+    return level.builder.block(params)
+
+
+def _statement(lw: Lowering, node: ast.stmt) -> None:
+    rule = RULES.get(type(node))
+    if rule is None:
+        raise refuse(node, lw.where(node))
+    level = lw.levels[-1]
+    level.statement_start = len(level.builder)
+    if lw.assigned is not None:
+        rule(lw, node)
+        return
+    # Code that cannot be reached is checked like any other, and then left out.
+    lw.assigned = frozenset(lw.variables)
+    with lw.inside(Level(level.builder.nested(), level.path)):
+        rule(lw, node)
+    lw.assigned = None
+
+
+def _inner(lw: Lowering, node: ast.stmt, part: str) -> Level:
+    level = lw.levels[-1]
+    return Level(level.builder.nested(), inner_path(level.path, node, part))
+
+
+# -- simple statements --------------------------------------------------------------------
+
+
+def _expression(lw: Lowering, node: ast.stmt) -> None:
+    if not isinstance(node, ast.Expr):
+        raise TypeError(node)
+    if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        return  # a docstring
+    if isinstance(node.value, ast.Constant) and node.value.value is Ellipsis:
+        return
+    result = lw.lower(node.value)
+    if isinstance(node.value, ast.Call) or isinstance(result, Known):
+        return
+    raise lw.error(
+        UnsupportedSyntaxError,
+        node,
+        "this expression does nothing",
+        "assign its value, or take it out",
+    )
+
+
+def _pass(lw: Lowering, node: ast.stmt) -> None:
+    """Nothing to do."""
+
+
+def _return(lw: Lowering, node: ast.stmt) -> None:
+    if not isinstance(node, ast.Return):
+        raise TypeError(node)
+    if lw.result_type == NONE:
+        if node.value is not None and not _is_none(node.value):
+            raise lw.clash(
+                node, "this function returns nothing", "declare the result, or use plain `return`"
+            )
+        lw.run(Return, (), at=node)
+    else:
+        if node.value is None:
+            raise lw.clash(node, f"this function returns `{lw.result_type}`", "return a value")
+        value = convert_for(lw, lw.lower(node.value), lw.result_type, node, "the result")
+        lw.run(Return, (value,), at=node)
+    lw.assigned = None
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+# -- control flow -------------------------------------------------------------------------
+
+
+def _if(lw: Lowering, node: ast.stmt) -> None:
+    if not isinstance(node, ast.If):
+        raise TypeError(node)
+    test = condition(lw, node.test)
+    if isinstance(test, Literal):
+        _folded_if(lw, node, taken=bool(test.number))
+        return
+    before = lw.assigned
+    then = block(lw, node.body, _inner(lw, node, "body"))
+    after_then, lw.assigned = lw.assigned, before
+    otherwise = block(lw, node.orelse, _inner(lw, node, "orelse"))
+    lw.assigned = _merge(after_then, lw.assigned)
+    lw.run(If, test, then, otherwise, at=node)
+
+
+def _folded_if(lw: Lowering, node: ast.If, *, taken: bool) -> None:
+    """A condition that is a constant: the other branch is checked, and left out."""
+    before = lw.assigned
+    test = lw.value(Constant, taken, type=BOOL, at=node.test)
+    then = block(lw, node.body, _inner(lw, node, "body"))
+    after_then, lw.assigned = lw.assigned, before
+    otherwise = block(lw, node.orelse, _inner(lw, node, "orelse"))
+    lw.assigned = after_then if taken else lw.assigned
+    lw.run(If, test, then, otherwise, at=node)
+
+
+def _merge(left: frozenset[str] | None, right: frozenset[str] | None) -> frozenset[str] | None:
+    """What is set after two paths join; a path that does not arrive adds nothing."""
+    if left is None or right is None:
+        return right if left is None else left
+    return left & right
+
+
+def _while(lw: Lowering, node: ast.stmt) -> None:
+    if not isinstance(node, ast.While):
+        raise TypeError(node)
+    before = lw.assigned
+    loop = _begin_loop(lw, node)
+    test_level = Level(lw.builder.nested(), (*lw.levels[-1].path, (-1, "test")))
+    with lw.inside(test_level):
+        test = condition(lw, node.test)
+        lw.run(Yield, typed(lw, test, node.test, BOOL), at=node.test)
+    body = block(lw, node.body, _inner(lw, node, "body"))
+    lw.loops.pop()
+    lw.run(While, test_level.builder.block(), body, at=node)
+    is_endless = isinstance(test, Literal) and bool(test.number)
+    lw.assigned = None if is_endless else before
+    for at_break in loop.breaks:
+        lw.assigned = _merge(lw.assigned, at_break)
+    _loop_else(lw, node, loop)
+
+
+def _begin_loop(lw: Lowering, node: ast.While | ast.For) -> Loop:
+    loop = Loop(None)
+    if node.orelse:
+        no = lw.value(Constant, False, type=BOOL, at=node)  # noqa: FBT003 -- a literal of the model
+        broke = Value(VarType(BOOL), "broke")
+        lw.builder.emit(Var((no,), "broke", result=broke, location=lw.where(node)))
+        loop.broke = broke
+    lw.loops.append(loop)
+    return loop
+
+
+def _loop_else(lw: Lowering, node: ast.While | ast.For, loop: Loop) -> None:
+    if loop.broke is None:
+        return
+    broke = lw.value(VarLoad, loop.broke, type=BOOL, at=node)
+    finished = lw.value(Not, broke, type=BOOL, at=node)
+    before = lw.assigned
+    then = block(lw, node.orelse, _inner(lw, node, "orelse"))
+    lw.assigned = before
+    lw.run(If, finished, then, Block(), at=node)
+
+
+def _for(lw: Lowering, node: ast.stmt) -> None:
+    if not isinstance(node, ast.For):
+        raise TypeError(node)
+    if not isinstance(node.target, ast.Name):
+        raise lw.clash(node.target, "a loop over `range` has one name as its target")
+    target = node.target
+    start, stop, step = _range(lw, node.iter)
+    counter = Value(start.type, target.id)
+    before = lw.assigned
+    loop = _begin_loop(lw, node)
+    strong = any(v not in lw.weak for v in (start, stop))
+
+    def bind_target() -> None:
+        if not strong or target.id not in lw.variables:
+            lw.weak.add(counter)
+        _assign_counter(lw, target, counter, node)
+
+    body = block(lw, node.body, _inner(lw, node, "body"), bind_target, (counter,))
+    lw.loops.pop()
+    lw.run(For, start, stop, step, body, at=node)
+    lw.assigned = before
+    _loop_else(lw, node, loop)
+
+
+def _assign_counter(lw: Lowering, target: ast.Name, counter: Value, node: ast.For) -> None:
+    """A target that only this loop sets and uses is the counter itself, no variable."""
+    if target.id in lw.single and lw.homes[target.id] == lw.levels[-1].path:
+        lw.aliases[target.id] = counter
+        return
+    if target.id in lw.variables:
+        assign_name(lw, target, counter, node, declared=None)
+        return
+    lw.declare(target.id, counter.type, target, is_weak=True, init=counter)
+    lw.mark_assigned(target.id)
+
+
+def _range(lw: Lowering, node: ast.expr) -> tuple[Value, Value, Value]:
+    if not isinstance(node, ast.Call) or lw.lower(node.func) != Known(range):
+        raise lw.error(
+            UnsupportedSyntaxError,
+            node,
+            "a kernel's `for` loops over `range(…)` only",
+            "write `for i in range(n):` and index with `i`",
+        )
+    if node.keywords or not 1 <= len(node.args) <= 3 or _has_star(node.args):
+        raise lw.clash(node, "`range` takes one to three integers")
+    given = [number(lw, lw.lower(argument), argument) for argument in node.args]
+    start, stop = (Literal(0), given[0]) if len(given) == 1 else (given[0], given[1])
+    step = given[2] if len(given) > 2 else Literal(1)
+    if step == Literal(0):
+        raise lw.clash(node, "the step of a range cannot be 0")
+    shared = _range_type(lw, node, [start, stop, step])
+    a, b, c = (typed(lw, part, node, shared) for part in (start, stop, step))
+    return a, b, c
+
+
+def _has_star(nodes: Sequence[ast.expr]) -> bool:
+    return any(isinstance(node, ast.Starred) for node in nodes)
+
+
+def _range_type(lw: Lowering, node: ast.expr, parts: list[Value | Literal]) -> ScalarType:
+    shared: Value | Literal = parts[0]
+    for part in parts[1:]:
+        common = common_type(lw, shared, part)
+        if common is not None:
+            shared = Value(common)
+    result = shared.type if isinstance(shared, Value) else I32
+    if not isinstance(result, ScalarType) or not result.is_integer:
+        raise lw.clash(
+            node, f"`range` takes integers, and this is `{result}`", "convert them: `i32(…)`"
+        )
+    return result
+
+
+def _break(lw: Lowering, node: ast.stmt) -> None:
+    loop = lw.loops[-1]
+    if lw.assigned is not None:
+        loop.breaks.append(lw.assigned)
+    if loop.broke is not None:
+        yes = lw.value(Constant, True, type=BOOL, at=node)  # noqa: FBT003 -- a literal of the model
+        lw.run(VarStore, loop.broke, yes, at=node)
+    lw.run(Break, at=node)
+    lw.assigned = None
+
+
+def _continue(lw: Lowering, node: ast.stmt) -> None:
+    lw.run(Continue, at=node)
+    lw.assigned = None
+
+
+RULES: Mapping[type[ast.stmt], Callable[[Lowering, ast.stmt], None]] = {
+    ast.Expr: _expression,
+    ast.Pass: _pass,
+    ast.Assign: assign_statement,
+    ast.AnnAssign: annotated_assignment,
+    ast.AugAssign: augmented_assignment,
+    ast.Return: _return,
+    ast.If: _if,
+    ast.While: _while,
+    ast.For: _for,
+    ast.Break: _break,
+    ast.Continue: _continue,
+}
