@@ -23,7 +23,7 @@ class Options:
     backend: str | None = None
     """`TRILBY_BACKEND`: what `Accelerator()` opens, such as `opencl:1`; None is the first
     that works."""
-    log: LogLevel = "warning"
+    log: LogLevel = "info"
     """`TRILBY_LOG`: how much is told; `info` says what was chosen and what was passed over."""
 
     @classmethod
@@ -32,7 +32,7 @@ class Options:
         given = os.environ if environment is None else environment
         return cls(
             backend=given.get("TRILBY_BACKEND", "").strip() or None,
-            log=_log_level(given.get("TRILBY_LOG", "").strip().lower() or "warning"),
+            log=_log_level(given.get("TRILBY_LOG", "").strip().lower() or "info"),
         )
 
 

@@ -104,7 +104,7 @@ def test_whole_models_pass(text: str) -> None:
 
 
 def test_the_models_above_have_every_op() -> None:
-    texts = "\n".join([SQUARE_KERNEL, ALL_CONTROL, ARITHMETIC, MEMORY, HOST])
+    texts = f"{SQUARE_KERNEL}\n{ALL_CONTROL}\n{ARITHMETIC}\n{MEMORY}\n{HOST}"
     functions = parse_all(texts, TYPES)
     found = {type(op) for func in functions for op in walk(func.body)}
     assert {kind.mnemonic for kind in OPS.values()} == {kind.mnemonic for kind in found}
@@ -166,6 +166,7 @@ BROKEN = {
     "its condition is `f32`, not `bool`": "%1 : i32 = ternary %f {\nyield %i\n} {\nyield %i\n}",
     "a block yields `f32`, not `i32`": "%1 : i32 = ternary %b {\nyield %i\n} {\nyield %f\n}",
     "a block yields `i32`, not `bool`": "%1 : bool = or_else %b {\nyield %i\n}",
+    "its result is `f32`, not `bool`": "%1 : f32 = and_then %b {\nyield %b\n}",
     "a block yields `f32`, not `bool`": "while {\nyield %f\n} {}",
     "its bounds are `i32`, `f32`, `i32`": "for %i %f %i (%n : i32) {}",
     "its bounds are `f32`, `f32`, `f32`": "for %f %f %f (%n : f32) {}",

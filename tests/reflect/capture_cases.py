@@ -14,6 +14,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import cast
 
 from trilby.reflect.capture import Captured, capture
@@ -48,6 +49,9 @@ CASES = {
     ),
     "same code, other local name": Case(
         "pair = (lambda x: x + x, lambda y: y + y)\n", "pair[1]", "lambda y: y + y"
+    ),
+    "same code, other variable around": Case(
+        "def make(a, b): return lambda: a, lambda: b\n", "make(1, 2)[1]", "lambda: b"
     ),
     "star or two stars": Case("pair = (lambda *a: a, lambda **a: a)\n", "pair[1]", "lambda **a: a"),
     "star or keyword only": Case(
@@ -358,15 +362,21 @@ CASES = {
 }
 
 
-def run(case: Case, folder: Path) -> tuple[str, int]:
-    """Import the case's module, capture the function, give its text and where that starts."""
-    file = folder / "case.py"
-    file.write_bytes(case.source.encode())
-    spec = importlib.util.spec_from_file_location("case", file)
+def load(folder: Path, source: str, name: str = "case") -> ModuleType:
+    """A module of that source, in a file of that name."""
+    file = folder / f"{name}.py"
+    file.write_bytes(source.encode())
+    spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ImportError(str(file))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def run(case: Case, folder: Path) -> tuple[str, int]:
+    """Load the case's module, capture the function, give its text and where that starts."""
+    module = load(folder, case.source)
     captured = capture(cast("object", eval(case.function, vars(module))))  # noqa: S307 -- ours
     return text_of(captured, captured.node), captured.location(captured.node).line
 

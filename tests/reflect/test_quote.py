@@ -253,6 +253,7 @@ def test_exception_in_an_argument_shows_the_line() -> None:
     last = traceback.extract_tb(caught.value.__traceback__)[-1]
     assert (last.filename, last.name) == (__file__, "<lambda>")
     assert last.line == "quote(lambda cc: entry(cc, NUMBERS, 1 / zero))"
+    assert caught.traceback[-1].frame.code.firstlineno + 1 == last.lineno  # counted from 0
 
 
 def test_unknown_name_in_an_argument(given: Callable[[str], Lambda]) -> None:

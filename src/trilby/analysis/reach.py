@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from trilby.errors import RecursionRefusedError
+from trilby.errors import RecursionRefusedError, TrilbyError
 from trilby.model.op import Func, walk
 from trilby.model.ops.core import Call
 from trilby.model.ops.host import Dispatch, HostCall
@@ -78,7 +78,10 @@ def _callees_first(
             if callee in active:
                 raise _recursion([*active[active.index(callee) :], callee], location)
             if callee not in done:
-                yield from visit(resolve(callee))
+                try:
+                    yield from visit(resolve(callee))
+                except TrilbyError as error:
+                    raise error.within(_short(callee), location) from error.__cause__
         active.pop()
         done.add(function.name)
         yield function
@@ -87,12 +90,16 @@ def _callees_first(
 
 
 def _recursion(cycle: list[str], location: Location) -> RecursionRefusedError:
-    names = " → ".join(f"`{symbol.rpartition('.')[2]}`" for symbol in cycle)
+    names = " → ".join(f"`{_short(symbol)}`" for symbol in cycle)
     return RecursionRefusedError(
         f"recursion cannot run on a device: {names}",
         advice="devices have no call stack: write a loop, or keep a small stack in a private array",
         location=location,
     )
+
+
+def _short(symbol: str) -> str:
+    return symbol.partition("[")[0].rpartition(".")[2]
 
 
 def _reached(entry: Func, resolve: Resolve) -> Iterator[Func]:

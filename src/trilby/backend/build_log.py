@@ -34,7 +34,7 @@ def first_complaint(log: str, text: str) -> Complaint:
 
     `text` is the generated code: its `#line` directives tell which files are Python's.
     """
-    python_files = {match["file"] for match in _DIRECTIVE.finditer(text)}
+    python_files = {_unescaped(match["file"]) for match in _DIRECTIVE.finditer(text)}
     found = [_complaint(match, python_files) for match in _errors(log)]
     located = (complaint for complaint in found if complaint.location is not None)
     silent = Complaint("the compiler gave no reason", None)
@@ -44,6 +44,10 @@ def first_complaint(log: str, text: str) -> Complaint:
 def _errors(log: str) -> list[re.Match[str]]:
     matches = (manner.match(line) for line in log.splitlines() for manner in _MANNERS)
     return [match for match in matches if match is not None]
+
+
+def _unescaped(literal: str) -> str:
+    return re.sub(r"\\(.)", r"\1", literal)
 
 
 def _complaint(match: re.Match[str], python_files: set[str]) -> Complaint:

@@ -9,7 +9,7 @@ enough for GPUs, and narrow enough for narrow ranges. This module knows no drive
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from trilby.data.ndrange import NDRange
 from trilby.errors import RangeError
@@ -51,6 +51,7 @@ def preferred(dimensions: int, limits: GroupLimits) -> tuple[int, ...]:
     return tuple(local)
 
 
+@lru_cache(maxsize=1024)  # a program launches a few ranges, many times
 def rounded_up(size: NDRange, local: tuple[int, ...]) -> tuple[int, ...]:
     """The range in whole groups. The kernel itself leaves out what is too much.
 

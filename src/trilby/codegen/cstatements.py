@@ -25,7 +25,7 @@ from trilby.model.ops.control import (
 from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import Atomic, Extent, Load, Place, Store
-from trilby.model.value import NONE, RefType, Value
+from trilby.model.value import NONE, RefType, Value, VarType
 from trilby.source import Location
 
 
@@ -56,7 +56,9 @@ def _var(writer: FunctionWriter, op: Var) -> None:
     var = op.value
     name = writer.names.fresh(op.name)
     content = op.init[0] if op.init else None
-    type_ = content.type if content is not None else var.type.of  # type: ignore[attr-defined]
+    if not isinstance(var.type, VarType):
+        raise TypeError(var.type)
+    type_ = var.type.of
     texts = writer.parts(content) if content is not None else []
     writer.texts[var] = Text(name)
     variables = [name, *_shape_names(writer, var, type_, name)]
@@ -294,8 +296,9 @@ def _logical(part: Text, strength: int) -> str:
     return part.text if part.strength in {*range(AND), strength} else f"({part})"
 
 
-def _refused_yield(writer: FunctionWriter, op: Yield) -> None:
-    raise TypeError(op)
+def _yield(writer: FunctionWriter, op: Yield) -> None:
+    """Yields are taken by the op that holds their block, never met on their own."""
+    raise TypeError((writer.function.name, op))
 
 
 OP_RULES: Mapping[type[Op], Callable[[FunctionWriter, Any], None]] = {
@@ -316,7 +319,7 @@ OP_RULES: Mapping[type[Op], Callable[[FunctionWriter, Any], None]] = {
     VarStore: _var_store,
     Call: _call,
     Return: _return,
-    Yield: _refused_yield,
+    Yield: _yield,
     If: _if,
     While: _while,
     For: _for,

@@ -121,9 +121,9 @@ def _trips(dialect: Dialect, type_: ScalarType) -> str:
     )
 
 
-def _round_f16(dialect: Dialect, type_: ScalarType) -> str:
+def _round(dialect: Dialect, type_: ScalarType) -> str:
     t = dialect.scalars[F32]
-    return f"{dialect.helper} {t} round_f16({t} x) {{\n    {dialect.half_round}\n}}"
+    return f"{dialect.helper} {t} round_{type_}({t} x) {{\n    {dialect.half_round}\n}}"
 
 
 def _chosen(word: str, symbol: str) -> Callable[[Dialect, ScalarType], str]:
@@ -152,5 +152,5 @@ _MAKERS: dict[str, Callable[[Dialect, ScalarType], str]] = {
     "min": _chosen("min", "<"),
     "max": _chosen("max", ">"),
     "abs": _abs,
-    "round": _round_f16,
+    "round": _round,
 }

@@ -31,7 +31,7 @@ class Text:
 
 def reads_of(parts: Iterable[Text]) -> frozenset[Dependence]:
     """Everything that some expressions depend on."""
-    return frozenset().union(*(part.reads for part in parts))
+    return frozenset[Dependence]().union(*(part.reads for part in parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,12 @@ from trilby.data.declare import declare
 from trilby.data.dtypes import Type
 from trilby.data.layout import Layout, header_size, layout
 from trilby.data.lengths import given_lengths, read_lengths, shape_lengths, write_lengths
-from trilby.data.members import LengthMember
+from trilby.data.members import KeptArrayMember, LengthMember
 from trilby.data.record import Element, assign_member, unknown_field
 from trilby.data.schema import ArrayType, BufferType, Field, StructType
 from trilby.data.segment import Live, Segment, borrowed_bytes
 from trilby.data.struct import install_members
+from trilby.data.views import Array
 from trilby.data.window import converted
 from trilby.errors import ArgumentTypeError, BindingError
 
@@ -45,13 +46,14 @@ class Buffer:
     alignment.
     """
 
-    __slots__ = ("__layout__", "__lengths__", "__segment__", "__weakref__")
+    __slots__ = ("__arrays__", "__layout__", "__lengths__", "__segment__", "__weakref__")
     __schema__: ClassVar[BufferType]
     __elements__: ClassVar[Mapping[str, Element]]
     __start__: ClassVar[int] = 0
     __segment__: Segment
     __layout__: Layout
     __lengths__: Mapping[str, int]
+    __arrays__: dict[str, Array[Any]]
 
     def __init_subclass__(cls, *, align: int | None = None) -> None:
         frame = inspect.currentframe()
@@ -59,7 +61,7 @@ class Buffer:
         declaration = declare(cls, around, Buffer, "buffer", align=align)
         cls.__schema__ = cast("BufferType", declaration.schema)
         cls.__elements__ = declaration.elements
-        install_members(cls, declaration)
+        install_members(cls, declaration, KeptArrayMember)
         for name in cls.__schema__.length_names:
             setattr(cls, name, LengthMember(name))
 
@@ -143,6 +145,7 @@ class Buffer:
     def release(self) -> None:
         """Give the memory up; every later use is a `ReleasedError`."""
         self.__segment__.release()
+        self.__arrays__.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -198,6 +201,7 @@ def _made(
     object.__setattr__(buffer, "__segment__", segment)
     object.__setattr__(buffer, "__layout__", places)
     object.__setattr__(buffer, "__lengths__", lengths)
+    object.__setattr__(buffer, "__arrays__", {})
     return buffer
 
 

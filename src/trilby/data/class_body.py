@@ -42,7 +42,8 @@ class ClassBody:
             raise self.error(
                 name,
                 f"the annotation `{text}` of `{name}` cannot be evaluated: {error}",
-                advice="declare or import the type before the class, or in its body",
+                advice="declare or import the type before the class, or in its body; a name that is "
+                "imported only under TYPE_CHECKING is not there when the class is made",
             ) from error
 
     def default(self, name: str) -> object:

@@ -4,11 +4,11 @@ Reads annotations and markers, checks that they have a layout, and says in the u
 terms what is wrong where they do not. Knows no memory.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import FrameType
 from typing import (
-    Any,
     ClassVar,
     ForwardRef,
     Literal,
@@ -36,6 +36,18 @@ C = TypeVar("C")
 ATOMICS = (I32, U32, I64, U64, F32)
 Kind: TypeAlias = Literal["struct", "union", "buffer"]
 MARKERS = (ArrayMarker, PadMarker, FieldMarker, ScalarType)
+
+ARRAY_ADVICE = 'write `{name}: tb.Array[f32] = tb.array("length")`; it may have more dimensions'
+TEXT_ADVICE = "write `{name}: tb.Array[u8] = tb.array(16)`; text has no size of its own"
+GENERAL_ADVICE = (
+    "use a scalar (i8 … u64, f16, f32, f64, bool), a tb.Struct or tb.Union class, or tb.Array"
+)
+ADVICE: Mapping[object, str] = {
+    int: "write `{name}: i32`, which has a width, or another one of i8 … u64",
+    float: "write `{name}: f32`, which has a width, or f16 or f64",
+    **dict.fromkeys((list, tuple, set, np.ndarray, Array), ARRAY_ADVICE),
+    **dict.fromkeys((str, bytes, bytearray), TEXT_ADVICE),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +169,13 @@ def _element(body: ClassBody, name: str, annotation: object) -> Element:
 
 
 def _atomic(body: ClassBody, name: str, annotation: object) -> ScalarType:
-    found = _element(body, name, get_args(annotation)[0]) if get_args(annotation) else None
+    advice = f"use one of {', '.join(map(str, ATOMICS))}: `{name}: tb.Atomic[i32]`"
+    if not get_args(annotation):
+        raise body.error(name, f"`{name}` does not say what is atomic", advice=advice)
+    found = _element(body, name, get_args(annotation)[0])
     if not isinstance(found, ScalarType) or found not in ATOMICS:
-        raise body.error(
-            name,
-            f"`{name}` is atomic, and no device has atomic operations on `{_shown(found)}`",
-            advice=f"use one of {', '.join(map(str, ATOMICS))}: `{name}: tb.Atomic[i32]`",
-        )
+        problem = f"`{name}` is atomic, and devices have no atomic operations on `{_shown(found)}`"
+        raise body.error(name, problem, advice=advice)
     return found
 
 
@@ -292,7 +304,7 @@ def _check_unannotated(body: ClassBody) -> None:
 def _is_class_variable(body: ClassBody, name: str) -> bool:
     annotation = body.annotations[name]
     if isinstance(annotation, str):
-        return "ClassVar" in annotation
+        return re.match(r"(\w+\.)*ClassVar\b", annotation) is not None
     return annotation is ClassVar or get_origin(annotation) is ClassVar
 
 
@@ -305,24 +317,14 @@ def _shown(annotation: object) -> str:
 
 
 def _advice(name: str, annotation: object) -> str:
+    """What to write instead of an annotation that says nothing about size."""
     origin: object = get_origin(annotation) or annotation
-    if origin in {int, float}:
-        scalar, others = ("i32", "i8 … u64") if origin is int else ("f32", "f16 or f64")
-        return f"write `{name}: {scalar}`; it has a width ({others} have others)"
-    if origin in {list, tuple, set, np.ndarray, Array}:
-        return f'write `{name}: tb.Array[f32] = tb.array("length")`; it may have more dimensions'
-    if origin in {str, bytes, bytearray}:
-        return f"write `{name}: tb.Array[u8] = tb.array(16)`; text has no size of its own"
     if origin is Atomic:
         return "write the plain type; elements of any array can be changed atomically"
     if is_subclass(origin, np.generic):
         scalar = scalar_of(np.dtype(origin))
-        return f"write `{name}: {scalar}`" if scalar else _GENERAL
+        return f"write `{name}: {scalar}`" if scalar else GENERAL_ADVICE
     if hasattr(origin, "__schema__"):
         return "a buffer owns its memory and cannot stand in another; make it a tb.Struct"
-    return _GENERAL
-
-
-_GENERAL = (
-    "use a scalar (i8 … u64, f16, f32, f64, bool), a tb.Struct or tb.Union class, or tb.Array"
-)
+    found = ADVICE.get(origin) if isinstance(origin, type) else None
+    return found.format(name=name) if found else GENERAL_ADVICE

@@ -8,7 +8,7 @@ instead, so that annotated kernels read and check as ordinary Python.
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -96,6 +96,11 @@ _BY_NUMPY = {t.numpy: t for t in SCALARS.values()}
 def scalar_of(dtype: np.dtype[Any]) -> ScalarType | None:
     """The scalar type of a NumPy dtype in native byte order, or None."""
     return _BY_NUMPY.get(dtype) if dtype.isnative else None
+
+
+def is_numpy_scalar(value: object) -> TypeGuard["np.generic[Any]"]:
+    """True for a single NumPy number such as `np.float32(1)`."""
+    return isinstance(value, np.generic)
 
 
 @cache

@@ -76,6 +76,21 @@ class ArrayMember:
         return window(holder.__segment__, place, self.element, slot.shape, slot.strides, slot.cell)
 
 
+class KeptArrayMember(ArrayMember):
+    """An array of a buffer, whose accessor is made once and kept."""
+
+    __slots__ = ()
+
+    def __get__(self, holder: Any, owner: type) -> Any:
+        if holder is None:
+            return self
+        _ = holder.__segment__.memory
+        kept: dict[str, Array[Any]] = holder.__arrays__
+        if self.name not in kept:
+            kept[self.name] = Array(self.window(holder))
+        return kept[self.name]
+
+
 class LengthMember:
     """A length: fixed when the buffer is made, so that reading it is no access to data."""
 

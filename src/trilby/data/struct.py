@@ -56,12 +56,12 @@ def _prepare(
     cls.__layout__ = layout(declaration.schema)
     cls.__dtype__ = numpy_dtype(declaration.schema)
     cls.__elements__ = declaration.elements
-    install_members(cls, declaration)
+    install_members(cls, declaration, ArrayMember)
 
 
-def install_members(cls: type, declaration: Declaration) -> None:
+def install_members(cls: type, declaration: Declaration, array_member: type[ArrayMember]) -> None:
     """Put a descriptor on the class for every field that holds something."""
     for name, element in declaration.elements.items():
         member = cast("Any", declaration.schema.field(name)).type
-        kind = ArrayMember if isinstance(member, ArrayType) else SingleMember
+        kind = array_member if isinstance(member, ArrayType) else SingleMember
         setattr(cls, name, kind(name, element))

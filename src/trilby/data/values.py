@@ -32,6 +32,8 @@ def number(value: object, target: ScalarType) -> Number:
 
 def numbers(value: object, target: ScalarType) -> Live:
     """Numbers that can be stored in an array of `target`; an array of them is not copied."""
+    if isinstance(value, int | float):
+        return np.asarray(number(value, target), target.numpy)
     found = _as_array(value)
     kind = found.dtype.kind
     if kind == "O":
@@ -88,6 +90,8 @@ def as_tuple(value: object) -> tuple[object, ...] | None:
 
 def check_shape(given: tuple[int, ...], wanted: tuple[int, ...]) -> None:
     """Values are stretched as NumPy does it, to `wanted` and no further."""
+    if given in {(), wanted}:
+        return
     try:
         fits = np.broadcast_shapes(given, wanted) == wanted
     except ValueError:

@@ -91,7 +91,7 @@ class Window:
 
     def part(self, key: Any) -> "Window":
         """The elements that a key of integers, slices, `...` and `None` selects."""
-        live = self.live[key if isinstance(key, tuple) else (key, ...)]
+        live = self.live[key]
         start = address_of(live) - self.segment.address if live.size else self.start
         return Window(self.segment, start, live, self.element, self.cell)
 

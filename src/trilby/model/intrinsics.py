@@ -47,6 +47,15 @@ def _at_pole(function: Callable[..., float], args: tuple[float, ...]) -> float:
     return math.nan
 
 
+def _integral(function: Callable[[float], int]) -> Callable[[float], float]:
+    """Infinities and NaN stay what they are, and the sign of a zero is kept."""
+
+    def integral(x: float) -> float:
+        return math.copysign(float(function(x)), x) if math.isfinite(x) else x
+
+    return integral
+
+
 def _python_min(left: float, right: float) -> float:
     return right if right < left else left
 
@@ -69,21 +78,14 @@ _ROWS = (
     Intrinsic("atan", 1, "float", _guarded(math.atan), 5, "arc tangent"),
     Intrinsic("atan2", 2, "float", math.atan2, 6, "angle of the point (x, y), given as (y, x)"),
     Intrinsic("hypot", 2, "float", math.hypot, 4, "length of the vector (x, y)"),
-    Intrinsic("floor", 1, "float", lambda x: _integral(math.floor, x), 0, "largest whole ≤ x"),
-    Intrinsic("ceil", 1, "float", lambda x: _integral(math.ceil, x), 0, "smallest whole ≥ x"),
-    Intrinsic("trunc", 1, "float", lambda x: _integral(math.trunc, x), 0, "x cut towards zero"),
+    Intrinsic("floor", 1, "float", _integral(math.floor), 0, "largest whole ≤ x"),
+    Intrinsic("ceil", 1, "float", _integral(math.ceil), 0, "smallest whole ≥ x"),
+    Intrinsic("trunc", 1, "float", _integral(math.trunc), 0, "x cut towards zero"),
     Intrinsic("fabs", 1, "float", math.fabs, 0, "magnitude of a float"),
     Intrinsic("min", 2, "number", _python_min, 0, "the smaller, as Python's `min`"),
     Intrinsic("max", 2, "number", _python_max, 0, "the larger, as Python's `max`"),
     Intrinsic("abs", 1, "number", abs, 0, "magnitude; the lowest integer stays itself"),
 )
-
-
-def _integral(function: Callable[[float], int], x: float) -> float:
-    """Infinities and NaN stay what they are, and the sign of a zero is kept."""
-    if not math.isfinite(x):
-        return x
-    return math.copysign(float(function(x)), x)
 
 
 INTRINSICS: dict[str, Intrinsic] = {row.name: row for row in _ROWS}

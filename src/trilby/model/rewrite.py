@@ -24,7 +24,8 @@ from trilby.model.op import Block, Func, Op, operands, roles, walk
 from trilby.model.value import Value
 from trilby.source import NOWHERE, Location
 
-Visit: TypeAlias = "Callable[[Op, Rewriter], None]"
+Visit: TypeAlias = "Callable[[Op, Rewriter], object]"
+"""Emits what takes the place of an op; what it returns does not matter."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ operand's type, as a Python integer does beside a NumPy float.
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from trilby.data.dtypes import (
     BOOL,
@@ -37,27 +37,30 @@ from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import Known, Literal, Operand, PlaceOf, Several, ShapeOf
 from trilby.reflect.subset import refuse
 
-BINARY: Mapping[type[ast.operator], tuple[type[Op], Callable[[Any, Any], Any]]] = {
-    ast.Add: (arith.Add, operator.add),
-    ast.Sub: (arith.Sub, operator.sub),
-    ast.Mult: (arith.Mul, operator.mul),
-    ast.Div: (arith.TrueDiv, operator.truediv),
-    ast.FloorDiv: (arith.FloorDiv, operator.floordiv),
-    ast.Mod: (arith.Mod, operator.mod),
-    ast.Pow: (arith.Pow, operator.pow),
-    ast.LShift: (arith.Shl, operator.lshift),
-    ast.RShift: (arith.Shr, operator.rshift),
-    ast.BitAnd: (arith.BitAnd, operator.and_),
-    ast.BitOr: (arith.BitOr, operator.or_),
-    ast.BitXor: (arith.BitXor, operator.xor),
+Fold: TypeAlias = Callable[[Any, Any], Any]
+_python: Any = operator
+
+BINARY: Mapping[type[ast.operator], tuple[type[Op], Fold]] = {
+    ast.Add: (arith.Add, _python.add),
+    ast.Sub: (arith.Sub, _python.sub),
+    ast.Mult: (arith.Mul, _python.mul),
+    ast.Div: (arith.TrueDiv, _python.truediv),
+    ast.FloorDiv: (arith.FloorDiv, _python.floordiv),
+    ast.Mod: (arith.Mod, _python.mod),
+    ast.Pow: (arith.Pow, _python.pow),
+    ast.LShift: (arith.Shl, _python.lshift),
+    ast.RShift: (arith.Shr, _python.rshift),
+    ast.BitAnd: (arith.BitAnd, _python.and_),
+    ast.BitOr: (arith.BitOr, _python.or_),
+    ast.BitXor: (arith.BitXor, _python.xor),
 }
-COMPARE: Mapping[type[ast.cmpop], tuple[type[Op], Callable[[Any, Any], bool]]] = {
-    ast.Lt: (arith.Lt, operator.lt),
-    ast.LtE: (arith.Le, operator.le),
-    ast.Gt: (arith.Gt, operator.gt),
-    ast.GtE: (arith.Ge, operator.ge),
-    ast.Eq: (arith.Eq, operator.eq),
-    ast.NotEq: (arith.Ne, operator.ne),
+COMPARE: Mapping[type[ast.cmpop], tuple[type[Op], Fold]] = {
+    ast.Lt: (arith.Lt, _python.lt),
+    ast.LtE: (arith.Le, _python.le),
+    ast.Gt: (arith.Gt, _python.gt),
+    ast.GtE: (arith.Ge, _python.ge),
+    ast.Eq: (arith.Eq, _python.eq),
+    ast.NotEq: (arith.Ne, _python.ne),
 }
 _SHIFTS = (arith.Shl, arith.Shr)
 _BITWISE = (arith.BitAnd, arith.BitOr, arith.BitXor)
@@ -268,7 +271,7 @@ def _operand_type(
 
 
 def _folded(
-    lw: Lowering, node: ast.AST, fold: Callable[[Any, Any], Any], left: Number, right: Number
+    lw: Lowering, node: ast.AST, fold: Fold, left: Number, right: Number
 ) -> Literal:
     try:
         result = fold(left, right)

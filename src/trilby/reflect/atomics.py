@@ -1,6 +1,6 @@
 """Atomic operations, as names to write in kernels."""
 
-from typing import Any, NoReturn, overload
+from typing import Any, overload
 
 from trilby.errors import DirectCallError
 
@@ -21,7 +21,7 @@ class AtomicFunction:
     def __call__(self, place: Any, value: float, /) -> int: ...
     @overload
     def __call__(self, array: Any, index: int | tuple[int, ...], value: float, /) -> int: ...
-    def __call__(self, *_: Any) -> NoReturn:
+    def __call__(self, *_: Any) -> int:
         """Kernels only."""
         raise DirectCallError(
             f"`{self.__name__}` works inside kernels only",

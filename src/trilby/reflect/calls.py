@@ -5,7 +5,6 @@ import builtins
 import inspect
 import math
 import types
-from collections.abc import Callable
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from trilby.reflect.arithmetic import (
     typed,
 )
 from trilby.reflect.atomics import AtomicFunction
-from trilby.reflect.functions import Compute, Helper, Kernel
+from trilby.reflect.functions import Compute, Helper, Kernel, is_helper
 from trilby.reflect.lowering import Callee, Lowering
 from trilby.reflect.operands import Known, Literal, Operand, PlaceOf
 from trilby.reflect.places import element_of
@@ -54,8 +53,8 @@ def call(lw: Lowering, node: ast.Call) -> Operand:
     match callee:
         case Known(ScalarType() as scalar):
             return _cast(lw, node, scalar)
-        case Known(Helper() as helper):
-            return _helper(lw, node, helper)
+        case Known(thing) if is_helper(thing):
+            return _helper(lw, node, thing)
         case Known(AtomicFunction() as atomic):
             return _atomic(lw, node, atomic.change)
         case Known(thing) if thing is bool:
@@ -69,7 +68,7 @@ def call(lw: Lowering, node: ast.Call) -> Operand:
 
 
 def _row_of(thing: object) -> Intrinsic | None:
-    return MATH_FUNCTIONS.get(thing) if isinstance(thing, Callable) else None
+    return MATH_FUNCTIONS.get(thing) if callable(thing) else None
 
 
 def _refused(lw: Lowering, node: ast.Call, thing: object) -> UnsupportedSyntaxError:
@@ -80,19 +79,21 @@ def _refused(lw: Lowering, node: ast.Call, thing: object) -> UnsupportedSyntaxEr
     )
 
 
+_ADVICE: tuple[tuple[object, str], ...] = (
+    (int, "say the width: `i32(…)`, `i64(…)`"),
+    (float, "say the width: `f32(…)`, `f64(…)`"),
+    (range, "`range` stands in `for … in range(…)` only"),
+    (print, "write values into a buffer and print them on the host"),
+    (len, "use the buffer's length field, or `a.shape[0]` of an n-d array"),
+)
+
+
 def _advice(thing: object, name: str) -> str:
-    if isinstance(thing, Kernel):
-        return "dispatch a second kernel from the compute function, or make it a @tb.func"
-    if isinstance(thing, Compute):
-        return "compute functions run on the host"
-    if thing in (int, float):
-        return "say the width: `i32(…)`, `i64(…)`, `f32(…)`, `f64(…)`"
-    if thing is range:
-        return "`range` stands in `for … in range(…)` only"
-    if thing is print:
-        return "write values into a buffer and print them on the host"
-    if thing is len:
-        return "use the buffer's length field, or `a.shape[0]` of an n-d array"
+    for known, advice in _ADVICE:
+        if thing is known:
+            return advice
+    if isinstance(thing, Kernel | Compute):
+        return "only @tb.func functions can be called; dispatch kernels from a compute function"
     if isinstance(thing, np.ufunc):
         return f"use `math.{thing.__name__}` or Python's operators on single numbers"
     if isinstance(thing, types.FunctionType):

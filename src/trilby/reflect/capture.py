@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Final, TypeAlias, TypeGuard
 
 from trilby.errors import ArgumentTypeError, SourceError
@@ -163,13 +163,13 @@ def _texts(function: FunctionType) -> Iterator[str]:
     if now and now != text:
         yield now
     if not text and not now:
-        yield from _typed_text(code)
+        yield from _typed_text(function)
 
 
-def _typed_text(code: CodeType) -> Iterator[str]:
+def _typed_text(function: FunctionType) -> Iterator[str]:
     """What newer interactive prompts remember of their input, under a key of their own."""
     try:
-        lines, _ = inspect.findsource(code)
+        lines, _ = inspect.findsource(function)
     except OSError:
         return
     yield "".join(lines)

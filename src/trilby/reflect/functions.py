@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from types import FunctionType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from trilby.data.kernel_context import KernelContext
 from trilby.errors import ArgumentTypeError, DirectCallError
@@ -36,7 +36,8 @@ class Reflectable:
             )
         self.function = function
         self.scope = scope
-        update_wrapper(self, function)
+        wrapper: Any = self
+        update_wrapper(wrapper, function)
 
     @property
     def symbol(self) -> str:
@@ -109,6 +110,21 @@ class Compute(Reflectable, Generic[P, R]):
             advice=f"write `accelerator.compute({self.name}, …)` or "
             f"`accelerator.compute(lambda cc: {self.name}(cc, …))`",
         )
+
+
+def is_helper(thing: object) -> TypeGuard[Helper[..., object]]:
+    """True for what `@tb.func` makes."""
+    return isinstance(thing, Helper)
+
+
+def is_kernel(thing: object) -> TypeGuard[Kernel[...]]:
+    """True for what `@tb.kernel` makes."""
+    return isinstance(thing, Kernel)
+
+
+def is_compute(thing: object) -> TypeGuard[Compute[..., Any]]:
+    """True for what `@tb.compute` makes."""
+    return isinstance(thing, Compute)
 
 
 def kernel(function: Callable[Concatenate[KernelContext, P], None]) -> Kernel[P]:

@@ -6,14 +6,14 @@ at a node.
 """
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from trilby.data.dtypes import Type, scalar_of
+from trilby.data.dtypes import Type, is_numpy_scalar, scalar_of
 from trilby.errors import FieldError, KernelNameError, KernelTypeError, TrilbyError
 from trilby.model.build import Builder
 from trilby.model.op import Op
@@ -116,7 +116,7 @@ class Lowering:
         return self.expression(self, node)
 
     @contextmanager
-    def inside(self, level: Level) -> Iterator[None]:
+    def inside(self, level: Level) -> Generator[None]:
         """Emit into another block for a while."""
         self.levels.append(level)
         yield
@@ -151,13 +151,13 @@ class Lowering:
     def known(self, name: str, thing: object, node: ast.AST) -> Operand:
         """What a Python object means in a kernel; numbers are constants, folded in."""
         self.constants[name] = thing
-        if isinstance(thing, np.generic):
+        if is_numpy_scalar(thing):
             return self._typed_constant(name, thing, node)
         if isinstance(thing, bool | int | float):
             return Literal(thing)
         return Known(thing)
 
-    def _typed_constant(self, name: str, thing: np.generic, node: ast.AST) -> Value:
+    def _typed_constant(self, name: str, thing: "np.generic[Any]", node: ast.AST) -> Value:
         type_ = scalar_of(thing.dtype)
         if type_ is None:
             raise self.clash(node, f"`{name}` is `{thing.dtype}`, which kernels do not have")

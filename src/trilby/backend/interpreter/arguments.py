@@ -86,7 +86,7 @@ def _buffer(param: Value, of: BufferType, memory: InterpreterMemory) -> SimpleNa
     if places.size > memory.nbytes:
         raise _too_small(param, places.size, memory, lengths)
     return SimpleNamespace(
-        bytes=memory.content,
+        bytes=memory.bytes,
         **{f"n_{name}": length for name, length in lengths.items()},
         **{f"at_{n}": slot.offset for n, slot in places.slots.items() if n not in fixed},
     )
@@ -117,7 +117,7 @@ def _ndarray(param: Value, of: NDArrayType, given: Iterator[Given]) -> SimpleNam
     needed = prod(extents) * of.element.size
     if min(extents, default=0) < 0 or needed > memory.nbytes:
         raise _too_small(param, needed, memory, sizes)
-    return SimpleNamespace(bytes=memory.content, **sizes)
+    return SimpleNamespace(bytes=memory.bytes, **sizes)
 
 
 def _too_small(

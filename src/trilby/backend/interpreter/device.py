@@ -3,18 +3,20 @@
 import os
 import platform
 from collections.abc import Sequence
-from math import prod
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Argument, DeviceInfo, Event, Executable, Memory, Scalar
+from trilby.backend.failures import closed, foreign, freed, no_room
+from trilby.backend.group_size import GroupLimits, group_size
 from trilby.backend.interpreter.arguments import bind
-from trilby.backend.interpreter.execute import execute, local_size
-from trilby.backend.interpreter.memory import InterpreterMemory
+from trilby.backend.interpreter.execute import execute
+from trilby.backend.interpreter.memory import POISON, InterpreterMemory
 from trilby.backend.interpreter.translate import Program, translate
-from trilby.data.ndrange import NDRange
+from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
 from trilby.errors import DeviceError, DeviceUnavailableError
 
 MAX_GROUP_ITEMS = 4096
+LIMITS = GroupLimits(MAX_GROUP_ITEMS, (MAX_GROUP_ITEMS,) * MAX_DIMENSIONS)
 
 
 class DoneEvent:
@@ -33,33 +35,34 @@ class InterpreterBackend:
     that moment.
     """
 
-    __slots__ = ("_live", "device")
-
     def __init__(self, device: DeviceInfo) -> None:
         self.device = device
-        self._live: set[InterpreterMemory] = set()
+        self._is_open = True
 
     def compile(self, graph: KernelGraph) -> Program:
         """Translate a kernel to Python."""
+        self._check_open()
         return translate(graph)
 
     def allocate(self, nbytes: int) -> InterpreterMemory:
         """Bytes with a content that does not look like zeros."""
-        memory = InterpreterMemory(nbytes)
-        self._live.add(memory)
-        return memory
+        self._check_open()
+        if nbytes < 0:
+            raise DeviceError(f"cannot allocate {nbytes} bytes")
+        # Filling more than there is would not fail here but take the machine down.
+        if nbytes > (self.device.memory_bytes or nbytes):
+            raise no_room(self.device, nbytes, self.device.memory_bytes)
+        return InterpreterMemory(nbytes, self, bytearray([POISON]) * nbytes)
 
     def free(self, memory: Memory) -> None:
         """Give memory back; using it afterwards is an error."""
-        own = self._own(memory)
-        self._live.remove(own)
-        own.free()
+        self._own(memory).content = None
 
     def upload(
         self, memory: Memory, offset: int, source: memoryview, after: Sequence[Event] = ()
     ) -> DoneEvent:
         """Copy host bytes to the device."""
-        _wait(after)
+        self._begin(after)
         target = self._own(memory).span(offset, source.nbytes)
         if source.nbytes:
             target[:] = source.cast("B")
@@ -69,7 +72,7 @@ class InterpreterBackend:
         self, memory: Memory, offset: int, target: memoryview, after: Sequence[Event] = ()
     ) -> DoneEvent:
         """Copy device bytes to the host."""
-        _wait(after)
+        self._begin(after)
         source = self._own(memory).span(offset, target.nbytes)
         if target.nbytes:
             target.cast("B")[:] = source
@@ -79,7 +82,7 @@ class InterpreterBackend:
         self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Event] = ()
     ) -> DoneEvent:
         """Set every byte of a range."""
-        _wait(after)
+        self._begin(after)
         self._own(memory).span(offset, nbytes)[:] = bytes([byte]) * nbytes
         return DoneEvent()
 
@@ -91,26 +94,32 @@ class InterpreterBackend:
         after: Sequence[Event] = (),
     ) -> DoneEvent:
         """Run a kernel; an error in it is raised here, naming the work item and the line."""
-        _wait(after)
+        self._begin(after)
         if not isinstance(executable, Program):
-            raise DeviceError("this kernel was compiled by another backend")
-        _check_group(size)
+            raise foreign(self.device, executable)
         own = [a if isinstance(a, Scalar) else self._own(a) for a in arguments]
-        execute(executable, size, bind(executable.entry, own))
+        execute(executable, size, group_size(size, LIMITS), bind(executable.entry, own))
         return DoneEvent()
 
     def close(self) -> None:
-        """Free everything that is still allocated."""
-        for memory in self._live:
-            memory.free()
-        self._live.clear()
+        """Nothing is under way; from now on only `free` may be called."""
+        self._is_open = False
+
+    def _begin(self, after: Sequence[Event]) -> None:
+        self._check_open()
+        for event in after:
+            event.wait()
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise closed(self.device)
 
     def _own(self, memory: Memory) -> InterpreterMemory:
-        if isinstance(memory, InterpreterMemory) and memory in self._live:
-            return memory
-        raise DeviceError(
-            f"these {memory.nbytes} bytes of memory were freed, or belong to another device"
-        )
+        if not isinstance(memory, InterpreterMemory) or memory.owner is not self:
+            raise foreign(self.device, memory)
+        if memory.content is None:
+            raise freed(self.device, memory.nbytes)
+        return memory
 
 
 class InterpreterFamily:
@@ -153,17 +162,3 @@ def _host_memory() -> int:
     if not hasattr(os, "sysconf"):
         return 0
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def _check_group(size: NDRange) -> None:
-    items = prod(local_size(size))
-    if items > MAX_GROUP_ITEMS:
-        raise DeviceError(
-            f"a group of {items} work items is more than the {MAX_GROUP_ITEMS} of this device",
-            advice="ask for a smaller local size",
-        )
-
-
-def _wait(events: Sequence[Event]) -> None:
-    for event in events:
-        event.wait()

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from trilby.backend.group_size import rounded_up
 from trilby.backend.interpreter.numbers import OutOfRangeError, UndefinedError
 from trilby.backend.interpreter.translate import Program, call_chain
 from trilby.backend.interpreter.writer import Line, known
@@ -16,8 +17,6 @@ from trilby.data.ndrange import NDRange
 from trilby.errors import KernelArithmeticError, KernelIndexError, KernelNameError, TrilbyError
 from trilby.model.op import Func, walk
 from trilby.model.ops.core import Var, VarLoad
-
-PREFERRED_GROUP = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +61,23 @@ class WorkItem:
         return f"({self.x}, {self.y}, {self.z})"
 
 
-def execute(program: Program, size: NDRange, arguments: Sequence[object]) -> None:
-    """Run every work item; the first one that fails ends the launch."""
-    for group in groups(size):
+def execute(
+    program: Program, size: NDRange, local: tuple[int, ...], arguments: Sequence[object]
+) -> None:
+    """Run every work item in groups of size `local`; the first that fails ends the launch."""
+    for group in groups(size, local):
         _run_group(program, group, arguments)
 
 
-def local_size(size: NDRange) -> tuple[int, int, int]:
-    """The size of a group: as asked for, else up to 64 items in a row along x."""
-    if size.local is None:
-        return max(1, min(size.size[0], PREFERRED_GROUP)), 1, 1
-    x, y, z = (*size.local, 1, 1)[:3]
-    return x, y, z
-
-
-def groups(size: NDRange) -> Iterator[Group]:
+def groups(size: NDRange, local: tuple[int, ...]) -> Iterator[Group]:
     """The groups of a range, those along x first."""
-    local = local_size(size)
-    counts = tuple(-(-n // step) for n, step in zip(size.padded, local, strict=True))
-    nx, ny, nz = counts
-    for z, y, x in product(range(nz), range(ny), range(nx)):
-        yield Group(x, y, z, *size.padded, *local, *counts)
+    steps = NDRange(local).padded
+    whole = NDRange(rounded_up(size, local)).padded
+    nx, ny, nz = (n // step for n, step in zip(whole, steps, strict=True))
+    for z in range(nz):
+        for y in range(ny):
+            for x in range(nx):
+                yield Group(x, y, z, *size.padded, *steps, nx, ny, nz)
 
 
 def _work_items(group: Group) -> Iterator[WorkItem]:

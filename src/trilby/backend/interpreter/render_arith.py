@@ -80,13 +80,20 @@ def cast_text(operand: str, source: ScalarType, target: ScalarType) -> str:
         return operand
     if target is BOOL:
         return f"{operand} != 0"
+    if source.is_float:
+        return _cast_float(operand, source, target)
     if target.is_float:
         return fitted(f"float({operand})", target)
-    if source.is_float:
-        return f"cut_{target}({operand})"
     if source is BOOL:
         return f"int({operand})"
     return operand if _contains(target, source) else wrapped(operand, target)
+
+
+def _cast_float(operand: str, source: ScalarType, target: ScalarType) -> str:
+    """A wider float holds the same number; an integer gets what is before the point."""
+    if target.is_integer:
+        return f"cut_{target}({operand})"
+    return operand if source.bits < target.bits else fitted(operand, target)
 
 
 def _contains(outer: ScalarType, inner: ScalarType) -> bool:

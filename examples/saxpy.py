@@ -1,0 +1,53 @@
+"""saxpy on NumPy arrays: `z = a * x + y` for people who come with ndarrays."""
+
+import argparse
+
+import numpy as np
+
+import trilby as tb
+from trilby import Accelerator, ComputeContext, KernelContext, NDArray, f32
+
+
+@tb.kernel
+def saxpy_kernel(
+    kc: KernelContext, a: f32, x: NDArray[f32], y: NDArray[f32], z: NDArray[f32]
+) -> None:
+    z[kc.x] = a * x[kc.x] + y[kc.x]
+
+
+@tb.compute
+def saxpy(
+    cc: ComputeContext, a: f32, x: NDArray[f32], y: NDArray[f32], z: NDArray[f32]
+) -> None:
+    cc.dispatch(x.shape[0], saxpy_kernel, a, x, y, z)
+
+
+def run(accelerator: Accelerator, length: int, a: float, seed: int = 1) -> tuple[
+    "np.ndarray[tuple[int], np.dtype[np.float32]]",
+    "np.ndarray[tuple[int], np.dtype[np.float32]]",
+]:
+    """The device's answer and NumPy's."""
+    random = np.random.default_rng(seed)
+    left = random.standard_normal(length, dtype=np.float32)
+    right = random.standard_normal(length, dtype=np.float32)
+    result = accelerator.array(np.zeros(length, np.float32))
+    accelerator.compute(saxpy, a, accelerator.array(left), accelerator.array(right), result)
+    return np.asarray(result), np.float32(a) * left + right
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--length", type=int, default=1_000_000, help="how many elements")
+    parser.add_argument("--a", type=float, default=2.5, help="the factor")
+    parser.add_argument("--backend", help="opencl, interpreter, …: the first that works if left out")
+    options = parser.parse_args()
+    accelerator = Accelerator(options.backend)
+    with accelerator.record() as ledger:
+        computed, expected = run(accelerator, options.length, options.a)
+    np.testing.assert_array_equal(computed, expected)
+    print(f"{options.length:,} elements, equal to NumPy's to the last bit")
+    print(ledger)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""Trilby: kernels and the host code that dispatches them, as plain Python functions.
+
+>>> import trilby as tb
+>>> from trilby import Accelerator, ComputeContext, KernelContext, S32Array, i32
+
+Importing this package imports no backend: what runs programs is loaded when it is first used.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from trilby.data.buffer import Buffer
+from trilby.data.kernel_context import KernelContext
+from trilby.data.library import (
+    F16Array,
+    F16Array2D,
+    F32Array,
+    F32Array2D,
+    F64Array,
+    F64Array2D,
+    GreyImage,
+    RGBAImage,
+    S8Array,
+    S8Array2D,
+    S16Array,
+    S16Array2D,
+    S32Array,
+    S32Array2D,
+    S64Array,
+    S64Array2D,
+    U8Array,
+    U8Array2D,
+    U16Array,
+    U16Array2D,
+    U32Array,
+    U32Array2D,
+    U64Array,
+    U64Array2D,
+)
+from trilby.data.markers import Atomic, array, field, pad
+from trilby.data.names import f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from trilby.data.ndarray import NDArray
+from trilby.data.ndrange import NDRange
+from trilby.data.struct import Struct, Union
+from trilby.data.views import Array
+from trilby.errors import TrilbyError
+from trilby.reflect.atomics import atomic_add
+from trilby.reflect.functions import compute, func, kernel
+
+if TYPE_CHECKING:
+    from trilby.runtime.accelerator import Accelerator
+    from trilby.runtime.context import ComputeContext
+    from trilby.runtime.ledger import Ledger
+
+__all__ = [
+    "Accelerator",
+    "Array",
+    "Atomic",
+    "Buffer",
+    "ComputeContext",
+    "F16Array",
+    "F16Array2D",
+    "F32Array",
+    "F32Array2D",
+    "F64Array",
+    "F64Array2D",
+    "GreyImage",
+    "KernelContext",
+    "Ledger",
+    "NDArray",
+    "NDRange",
+    "RGBAImage",
+    "S8Array",
+    "S8Array2D",
+    "S16Array",
+    "S16Array2D",
+    "S32Array",
+    "S32Array2D",
+    "S64Array",
+    "S64Array2D",
+    "Struct",
+    "TrilbyError",
+    "U8Array",
+    "U8Array2D",
+    "U16Array",
+    "U16Array2D",
+    "U32Array",
+    "U32Array2D",
+    "U64Array",
+    "U64Array2D",
+    "Union",
+    "array",
+    "atomic_add",
+    "compute",
+    "f16",
+    "f32",
+    "f64",
+    "field",
+    "func",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "kernel",
+    "pad",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+]
+
+__version__ = "0.1.0"
+
+_LOADED_WHEN_USED = {
+    "Accelerator": "trilby.runtime.accelerator",
+    "ComputeContext": "trilby.runtime.context",
+    "Ledger": "trilby.runtime.ledger",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _LOADED_WHEN_USED:
+        return getattr(importlib.import_module(_LOADED_WHEN_USED[name]), name)
+    message = f"module 'trilby' has no attribute {name!r}"
+    raise AttributeError(message)

@@ -1,0 +1,178 @@
+"""The side table: what a kernel does with each of its buffers, field by field.
+
+Found on the models alone, through helper calls, aliases and references. Never optimistic:
+a variable that may hold one of several buffers counts as all of them. A length is fixed
+when its buffer is created, so reading it is no access to data.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Flag
+from typing import TypeAlias
+
+from trilby.analysis.reach import KernelGraph
+from trilby.data.dtypes import Type
+from trilby.data.schema import BufferType, NDArrayType, join_path
+from trilby.model.op import Func, Op, walk
+from trilby.model.ops.control import Ternary
+from trilby.model.ops.core import Call, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.memory import Atomic, Load, Place, Store
+from trilby.model.value import Value
+
+
+class Access(Flag):
+    """What is done with some data; atomics do both."""
+
+    UNTOUCHED = 0
+    READS = 1
+    WRITES = 2
+    BOTH = 3
+
+    def __str__(self) -> str:
+        return (self.name or "").lower()
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterAccess:
+    """What a kernel does with one buffer parameter; `fields` has the paths it touches."""
+
+    name: str
+    type: Type
+    fields: Mapping[str, Access]
+
+    @property
+    def whole(self) -> Access:
+        """The access to the buffer as one piece."""
+        total = Access.UNTOUCHED
+        for access in self.fields.values():
+            total |= access
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class AccessTable:
+    """The accesses of one kernel: an entry for each buffer parameter, in order."""
+
+    kernel: str
+    parameters: tuple[ParameterAccess, ...]
+
+    def __str__(self) -> str:
+        lines = [f'access @"{self.kernel}"']
+        for parameter in self.parameters:
+            lines.append(f"  {parameter.name} : {parameter.type} {parameter.whole}")
+            lines.extend(f"    {path}: {access}" for path, access in parameter.fields.items())
+        return "\n".join(lines)
+
+
+Root: TypeAlias = tuple[int, str]
+"""A parameter, by its number, and a path below it."""
+Summary: TypeAlias = Mapping[Root, Access]
+
+
+def access_table(graph: KernelGraph) -> AccessTable:
+    """The side table of a kernel."""
+    summaries: dict[str, Summary] = {}
+    for function in graph.functions:
+        summaries[function.name] = _summary(function, summaries)
+    entry = graph.entry
+    return AccessTable(
+        entry.name,
+        tuple(
+            ParameterAccess(param.hint, param.type, _fields(summaries[entry.name], number))
+            for number, param in enumerate(entry.params)
+            if isinstance(param.type, BufferType | NDArrayType)
+        ),
+    )
+
+
+def _fields(summary: Summary, number: int) -> dict[str, Access]:
+    return {path: access for (param, path), access in summary.items() if param == number}
+
+
+@dataclass(slots=True)
+class _Aliases:
+    """Which places each value of a function may stand for."""
+
+    roots: dict[Value, frozenset[Root]] = field(default_factory=dict[Value, frozenset[Root]])
+
+    def of(self, value: Value) -> frozenset[Root]:
+        return self.roots.get(value, frozenset())
+
+    def add(self, value: Value, more: frozenset[Root]) -> bool:
+        """Widen what a value may stand for; true where that was news."""
+        known = self.of(value)
+        self.roots[value] = known | more
+        return not more <= known
+
+
+def _aliases(function: Func) -> _Aliases:
+    aliases = _Aliases()
+    for number, param in enumerate(function.params):
+        if isinstance(param.type, BufferType | NDArrayType):
+            aliases.add(param, frozenset({(number, "")}))
+    # A loop may carry a buffer from a later statement to an earlier one: go round until calm.
+    ops = tuple(walk(function.body))
+    while sum(_flows(aliases, op) for op in ops):
+        pass
+    return aliases
+
+
+def _flows(aliases: _Aliases, op: Op) -> bool:
+    match op:
+        case Var(init=(content,)):
+            return aliases.add(op.value, aliases.of(content))
+        case VarLoad(var):
+            return aliases.add(op.value, aliases.of(var))
+        case VarStore(var, stored):
+            return aliases.add(var, aliases.of(stored))
+        case Place(base, _, path):
+            below = frozenset((n, join_path(p, path)) for n, p in aliases.of(base))
+            return aliases.add(op.value, below)
+        case Ternary(_, then, otherwise):
+            arms = [aliases.of(y) for y in (*_yields(then.ops), *_yields(otherwise.ops))]
+            return aliases.add(op.value, frozenset[Root]().union(*arms))
+        case _:
+            return False
+
+
+def _yields(ops: tuple[Op, ...]) -> Iterator[Value]:
+    return (op.yielded for op in ops if isinstance(op, Yield))
+
+
+def _summary(function: Func, callees: Mapping[str, Summary]) -> Summary:
+    aliases = _aliases(function)
+    found: dict[Root, Access] = {}
+    for op in walk(function.body):
+        for root, access in _accesses(op, aliases, callees):
+            if not _is_length(function, root):
+                found[root] = found.get(root, Access.UNTOUCHED) | access
+    return found
+
+
+def _accesses(
+    op: Op, aliases: _Aliases, callees: Mapping[str, Summary]
+) -> Iterator[tuple[Root, Access]]:
+    match op:
+        case Load(base, _, path):
+            yield from _at(aliases, base, path, Access.READS)
+        case Store(base, _, _, path):
+            yield from _at(aliases, base, path, Access.WRITES)
+        case Atomic(base, _, _, path):
+            yield from _at(aliases, base, path, Access.BOTH)
+        case Call(args, callee):
+            for (number, path), access in callees[callee].items():
+                yield from _at(aliases, args[number], path, access)
+        case _:
+            pass
+
+
+def _at(
+    aliases: _Aliases, base: Value, path: str, access: Access
+) -> Iterator[tuple[Root, Access]]:
+    for number, prefix in aliases.of(base):
+        yield (number, join_path(prefix, path)), access
+
+
+def _is_length(function: Func, root: Root) -> bool:
+    type_ = function.params[root[0]].type
+    return isinstance(type_, BufferType) and root[1] in type_.length_names

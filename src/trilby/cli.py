@@ -1,0 +1,67 @@
+"""The `trilby` command. It reads arguments, calls a tool, and prints; it decides nothing."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from trilby.errors import TrilbyError
+from trilby.runtime.selftest import check_device
+from trilby.tools.devices import as_json, devices_report, print_report
+from trilby.tools.emit import TARGETS, emit
+from trilby.tools.load import load_function
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; 0 if it went well, 1 if it failed, 2 for wrong arguments."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.run(options)
+    except TrilbyError as error:
+        sys.stderr.write(f"trilby: {error}\n")
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="trilby", description="Kernels as Python functions.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    devices = commands.add_parser(
+        "devices", help="list every backend and device, and test each with a small kernel"
+    )
+    devices.add_argument("--json", action="store_true", help="for programs")
+    devices.set_defaults(run=_devices)
+    emitting = commands.add_parser("emit", help="print what a function becomes")
+    emitting.add_argument("function", metavar="FILE:FUNCTION", help="a kernel or compute function")
+    emitting.add_argument("--target", choices=list(TARGETS), default="opencl")
+    emitting.add_argument(
+        "--ranks",
+        type=_ranks,
+        metavar="2,1",
+        help="the dimensions of the n-d array parameters (default: as they are indexed)",
+    )
+    emitting.add_argument(
+        "--no-lines", action="store_true", help="leave out the marks of the Python lines"
+    )
+    emitting.set_defaults(run=_emit)
+    return parser
+
+
+def _ranks(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
+def _devices(options: argparse.Namespace) -> int:
+    report = devices_report(check_device)
+    if options.json:
+        sys.stdout.write(as_json(report) + "\n")
+    else:
+        print_report(report, Console())
+    return 0 if report.default is not None else 1
+
+
+def _emit(options: argparse.Namespace) -> int:
+    function = load_function(options.function)
+    text = emit(function, options.target, ranks=options.ranks, lines=not options.no_lines)
+    sys.stdout.write(text + "\n")
+    return 0

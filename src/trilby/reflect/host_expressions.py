@@ -1,0 +1,197 @@
+"""Expressions of compute functions as ops: what the model understands, the rest as text."""
+
+import ast
+from dataclasses import dataclass, field
+
+from trilby.data.dtypes import I32, Number, ScalarType, Type
+from trilby.data.schema import StructType
+from trilby.model.build import Builder
+from trilby.model.ops.core import Constant, VarLoad
+from trilby.model.ops.host import Dispatch, HostCall, HostValue, HostView
+from trilby.model.ops.memory import Extent, Load
+from trilby.model.ops.memory import Place as PlaceOp
+from trilby.model.value import OBJECT, RefType, Value
+from trilby.reflect.capture import Captured
+from trilby.reflect.functions import Kernel
+from trilby.reflect.host_launch import Launch, Symbols, launch_of
+from trilby.reflect.host_names import names_in
+from trilby.reflect.host_order import Order
+from trilby.reflect.host_text import Pages
+from trilby.reflect.host_types import Place, Typing, is_rankless, literal, number_type
+from trilby.source import Location
+
+_READING = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.FormattedValue)
+"""What only reads its operands, and keeps none of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The function that is reflected, and its variables as far as they are declared."""
+
+    captured: Captured
+    pages: Pages
+    typing: Typing
+    symbol_of: Symbols
+    variables: dict[str, Value] = field(default_factory=dict[str, Value])
+    launches: dict[int, Launch | None] = field(default_factory=dict[int, Launch | None])
+
+    @property
+    def order(self) -> Order:
+        """How expressions are cut."""
+        return Order(self.typing, self.is_modelled)
+
+    def is_modelled(self, node: ast.expr) -> bool:
+        """Whether an expression as a whole is an op that the model understands."""
+        if isinstance(node, ast.Call):
+            return self.launch(node) is not None
+        if not isinstance(node, ast.Attribute | ast.Subscript):
+            return False
+        if self.typing.extent(node) or self.typing.metadata(node):
+            return True
+        return self.typing.place(node) is not None
+
+    def launch(self, node: ast.Call) -> Launch | None:
+        """The launch that a call is, if it is one."""
+        if id(node) not in self.launches:
+            self.launches[id(node)] = launch_of(self.typing, node)
+        return self.launches[id(node)]
+
+    def uses(self, *nodes: ast.AST, without: tuple[ast.AST, ...] = ()) -> tuple[str, ...]:
+        """The local names that some trees touch."""
+        found = names_in(*nodes, without=without)
+        return self.typing.locals.own(dict.fromkeys((*found.reads, *found.sets)))
+
+    def location(self, node: ast.AST) -> Location:
+        """The place of a node."""
+        return self.captured.location(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Expressions:
+    """Appends the ops of expressions to a block."""
+
+    host: Host
+    out: Builder
+
+    def value(self, node: ast.expr, *, only_read: bool = False) -> Value:
+        """The value of an expression; `only_read` says that nothing else is done with it."""
+        number = literal(node)
+        if number is not None:
+            return self.constant(number, node)
+        match node:
+            case ast.Name(id=name) if name in self.host.variables:
+                return self._load_variable(node)
+            case ast.Call() if launch := self.host.launch(node):
+                return self._launch(launch, node, Value(OBJECT))
+            case ast.Attribute() | ast.Subscript() if self.host.is_modelled(node):
+                return self._access(node, only_read=only_read)
+            case _:
+                return self._text(node)
+
+    def effect(self, node: ast.expr) -> None:
+        """An expression whose value nobody uses."""
+        if isinstance(node, ast.Call) and (launch := self.host.launch(node)):
+            self._launch(launch, node, None)
+        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            self.value(node)
+        else:
+            inputs, code, uses = self.cut(node)
+            self.out.run(HostValue, inputs, code, uses, location=self.host.location(node))
+
+    def cut(self, node: ast.expr) -> tuple[tuple[Value, ...], str, tuple[str, ...]]:
+        """The operands, the text and the names of an expression that is not modelled itself."""
+        holes = self.host.order.holes(node)
+        inputs = tuple(self.value(hole, only_read=_is_read(node, hole)) for hole in holes)
+        pages = self.host.pages
+        code = pages.template(node, holes) if holes else pages.expression(node)
+        return inputs, code, self.host.uses(node, without=tuple(holes))
+
+    def constant(self, number: Number, node: ast.expr) -> Value:
+        """A number."""
+        return self._made(Constant, number, type=number_type(number), node=node)
+
+    def index(self, node: ast.expr) -> Value:
+        """An index, also a slice."""
+        return self.value(node, only_read=True)
+
+    # ---------------------------------------------------------------------- kinds of values
+
+    def _text(self, node: ast.expr) -> Value:
+        inputs, code, uses = self.cut(node)
+        known = self.host.typing.of(node) or OBJECT
+        return self._made(HostValue, inputs, code, uses, type=known, node=node)
+
+    def _load_variable(self, node: ast.Name) -> Value:
+        held = self.host.typing.variables[node.id] or OBJECT
+        variable = self.host.variables[node.id]
+        return self._made(VarLoad, variable, type=held, node=node, hint=node.id)
+
+    def _access(self, node: ast.Attribute | ast.Subscript, *, only_read: bool) -> Value:
+        extent, metadata = self.host.typing.extent(node), self.host.typing.metadata(node)
+        if extent:
+            return self._made(Extent, self.value(extent[0]), extent[1], type=I32, node=node)
+        if metadata and isinstance(node, ast.Attribute):
+            base = (self.value(metadata),)
+            code = f"{{0}}.{node.attr}"
+            return self._made(HostValue, base, code, (), type=OBJECT, node=node)
+        place = self.host.typing.place(node)
+        if place is None:
+            return self._text(node)
+        base, indices = self.parts(place)
+        kind, result = _reading(place, self.host.typing.of(place.root), only_read=only_read)
+        return self._made(kind, base, indices, place.path, type=result, node=node)
+
+    def parts(self, place: Place) -> tuple[Value, tuple[Value, ...]]:
+        """The base and the indices of a place, evaluated in Python's order."""
+        return self.value(place.root), tuple(map(self.index, place.indices))
+
+    def _launch(self, launch: Launch, node: ast.Call, result: Value | None) -> Value:
+        values = {expression: self.value(expression) for expression in launch.given}
+        args = tuple(
+            values[given] if isinstance(given, ast.expr) else self.constant(given, node)
+            for given in launch.arranged
+        )
+        context = values[launch.context]
+        symbol = self.host.symbol_of(launch.target)
+        where = self.host.location(node)
+        if isinstance(launch.target, Kernel):
+            size = values[launch.given[1]]
+            op = Dispatch(context, size, args, symbol, result=result, location=where)
+        else:
+            op = HostCall((context, *args), symbol, result=result, location=where)
+        self.out.emit(op)
+        return result or context
+
+    def _made(
+        self,
+        kind: type[Constant | VarLoad | HostValue | HostView | Extent | Load | PlaceOp],
+        *fields: object,
+        type: Type,  # noqa: A002 -- the word that `Value` uses
+        node: ast.expr,
+        hint: str = "",
+    ) -> Value:
+        where = self.host.location(node)
+        return self.out.value(kind, *fields, type=type, hint=hint, location=where)
+
+
+def _reading(
+    place: Place, base: Type | None, *, only_read: bool
+) -> tuple[type[Load | PlaceOp | HostView], Type]:
+    """The op that reads a place, and its type.
+
+    How many indices an n-d array of unknown rank needs is not known: what comes out may be a
+    row that somebody writes to later, unless it is used up at once.
+    """
+    surely_number = only_read or not is_rankless(base)
+    if place.whole and isinstance(place.type, ScalarType) and surely_number:
+        return Load, place.type
+    if place.whole and isinstance(place.type, StructType):
+        return PlaceOp, RefType(place.type)
+    return HostView, OBJECT
+
+
+def _is_read(node: ast.expr, hole: ast.expr) -> bool:
+    """Whether a subtree is an operand of something that only reads it."""
+    around = (part for part in ast.walk(node) if hole in ast.iter_child_nodes(part))
+    parent = next(around, None)
+    return isinstance(parent, _READING) or (isinstance(parent, ast.IfExp) and parent.test is hole)

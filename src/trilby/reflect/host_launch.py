@@ -1,0 +1,197 @@
+"""Launches of kernels and calls of other compute functions inside a compute function."""
+
+import ast
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from inspect import Parameter
+from types import FunctionType
+from typing import TypeAlias
+
+from trilby.data.dtypes import Number
+from trilby.errors import ArgumentTypeError
+from trilby.model.value import COMPUTE_CONTEXT
+from trilby.reflect.functions import Compute, Helper, Kernel, Reflectable
+from trilby.reflect.host_direct import DISPATCH
+from trilby.reflect.host_types import Typing
+
+AnyKernel: TypeAlias = Kernel[...]
+AnyCompute: TypeAlias = Compute[..., object]
+
+_PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A launch or call whose target is known.
+
+    `given` are the expressions in the order of the source, the context first; `arranged`
+    says for each parameter after the context which of them it gets, or what number.
+    """
+
+    target: AnyKernel | AnyCompute
+    given: tuple[ast.expr, ...]
+    arranged: tuple[ast.expr | Number, ...]
+
+    @property
+    def context(self) -> ast.expr:
+        """The compute context that launches."""
+        return self.given[0]
+
+
+def launch_of(typing: Typing, node: ast.expr) -> Launch | None:
+    """What `cc.dispatch(range, kernel, …)` or `other(cc, …)` launches, if that is known."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(value=context, attr="dispatch"), args=[size, kernel, *args]
+        ):
+            target = typing.resolve(kernel)
+            if not isinstance(target, Kernel) or not _is_context(typing, context):
+                return None
+            return _launch(typing, node, target, (context, size), args)
+        case ast.Call(func=function, args=[context, *args]):
+            target = typing.resolve(function)
+            if not isinstance(target, Compute) or not _is_context(typing, context):
+                return None
+            return _launch(typing, node, target, (context,), args)
+        case _:
+            return None
+
+
+def _is_context(typing: Typing, node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and typing.of(node) == COMPUTE_CONTEXT
+
+
+def _launch(
+    typing: Typing,
+    call: ast.Call,
+    target: AnyKernel | AnyCompute,
+    first: tuple[ast.expr, ...],
+    args: list[ast.expr],
+) -> Launch | None:
+    if any(isinstance(argument, ast.Starred) for argument in args):
+        return None
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    params = _parameters(target)
+    if params is None or len(keywords) != len(call.keywords) or not keywords.keys() <= params.keys():
+        return None
+    arranged = _arranged(typing, call, target, params, args, keywords)
+    given = (*first, *args, *keywords.values())
+    return Launch(target, given, tuple(arranged)) if arranged is not None else None
+
+
+def _parameters(target: Reflectable) -> dict[str, Parameter] | None:
+    """The parameters after the context, if each can be given by its position."""
+    params = list(inspect.signature(target.function).parameters.values())[1:]
+    if any(param.kind not in _PLAIN for param in params):
+        return None
+    return {param.name: param for param in params}
+
+
+def _arranged(
+    typing: Typing,
+    call: ast.Call,
+    target: Reflectable,
+    params: dict[str, Parameter],
+    args: list[ast.expr],
+    keywords: dict[str, ast.expr],
+) -> list[ast.expr | Number] | None:
+    """The arguments in the order of the parameters; None where only Python can tell."""
+    by_position = dict(zip(params, args, strict=False))
+    problem = _misfit(params, args, by_position, keywords)
+    if problem and isinstance(target, Kernel):
+        raise ArgumentTypeError(
+            f"`{target.name}` {problem}",
+            advice=f"its parameters after the kernel context are: {', '.join(params) or 'none'}",
+            location=typing.captured.location(call),
+        )
+    if problem or any(params[name].kind is Parameter.POSITIONAL_ONLY for name in keywords):
+        return None
+    found: list[ast.expr | Number] = []
+    for name, param in params.items():
+        value = by_position.get(name, keywords.get(name, param.default))
+        if not isinstance(value, ast.expr | bool | int | float):
+            return None
+        found.append(value)
+    return found
+
+
+def _misfit(
+    params: dict[str, Parameter],
+    args: list[ast.expr],
+    by_position: dict[str, ast.expr],
+    keywords: dict[str, ast.expr],
+) -> str:
+    """How arguments do not fit the parameters of a function, or nothing."""
+    if len(args) > len(params):
+        return f"takes {len(params)} arguments, and {len(args)} are given"
+    for name, param in params.items():
+        if name in by_position and name in keywords:
+            return f"gets two values for `{name}`"
+        if name not in by_position and name not in keywords and param.default is Parameter.empty:
+            return f"gets no value for `{name}`"
+    return ""
+
+
+# ------------------------------------------------------------------- a look over everything
+
+
+def targets(typing: Typing, node: ast.FunctionDef) -> Iterator[AnyKernel | AnyCompute]:
+    """Every kernel and compute function that a function names, also in text."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name | ast.Attribute):
+            found = typing.resolve(part)
+            if isinstance(found, Kernel | Compute):
+                yield found
+
+
+def check_dispatches(typing: Typing, node: ast.FunctionDef) -> None:
+    """Refuse launches of what is known not to be a kernel."""
+    for part in ast.walk(node):
+        match part:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
+                if method == DISPATCH and name == typing.locals.params[0]:
+                    _check_kernel(typing, part)
+            case _:
+                continue
+
+
+def _check_kernel(typing: Typing, call: ast.Call) -> None:
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    kernel = call.args[1] if len(call.args) > 1 else given.get("kernel")
+    if isinstance(kernel, ast.Lambda):
+        raise ArgumentTypeError(
+            "the lambda of a dispatch is its second argument",
+            advice="write `cc.dispatch(range, lambda kc: kernel(kc, …))`",
+            location=typing.captured.location(kernel),
+        )
+    found = typing.resolve(kernel) if kernel else None
+    if kernel is None or not isinstance(found, FunctionType | Helper | Compute | type):
+        return
+    what, advice = _MISTAKEN[_kind(found)]
+    name = ast.unparse(kernel)
+    raise ArgumentTypeError(
+        f"`{name}` is {what}, and only kernels can be dispatched",
+        advice=advice.format(name=name),
+        location=typing.captured.location(kernel),
+    )
+
+
+def _kind(found: object) -> str:
+    if isinstance(found, Reflectable):
+        return found.kind
+    return "class" if isinstance(found, type) else "function"
+
+
+_MISTAKEN = {
+    "function": ("a plain function", "decorate it with `@tb.kernel`"),
+    "class": ("a class", "dispatch a function that is decorated with `@tb.kernel`"),
+    "func": (
+        "a helper of kernels (@tb.func)",
+        "write a `@tb.kernel` that calls `{name}` for its work item, and dispatch that",
+    ),
+    "compute": ("a compute function", "call it: `{name}(cc, …)`"),
+}
+
+Symbols = Callable[[Reflectable], str]
+"""Gives the symbol under which a decorated function is known in a program."""

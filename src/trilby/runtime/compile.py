@@ -1,0 +1,208 @@
+"""Drives a function through its stages: reflect, reach, analyse, generate, compile.
+
+The one module that knows reflection, analysis and backends at the same time. What it makes
+is cached for each function, and made anew when a Python constant that was folded in changes.
+"""
+
+from dataclasses import dataclass, field
+from threading import RLock
+from types import FunctionType
+from typing import Any
+
+from trilby.codegen.python import compile_compute
+from trilby.reflect.host import ReflectedCompute, reflect_compute
+
+from trilby.analysis.access import AccessTable, access_table
+from trilby.analysis.reach import ComputeGraph, KernelGraph, compute_graph, kernel_graph
+from trilby.backend.base import Backend, Executable
+from trilby.model.op import Func
+from trilby.model.text import to_text
+from trilby.reflect.functions import Compute, Kernel
+from trilby.reflect.kernels import Reflected, reflect_helper, reflect_kernel
+from trilby.reflect.lowering import Callee
+from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedKernel:
+    """A kernel with everything that can be known without a device."""
+
+    kernel: Kernel[...]
+    signature: Signature
+    graph: KernelGraph
+    access: AccessTable
+    reflected: tuple[Reflected, ...]
+
+    def is_current(self) -> bool:
+        """False once a Python constant that was folded in has changed."""
+        return all(part.is_current() for part in self.reflected)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOf:
+    """What stands behind an entry point: graphs, side tables and models, to look at.
+
+    `print(accelerator.context_of(square_all))` shows all of it.
+    """
+
+    graph: ComputeGraph
+    access: tuple[AccessTable, ...]
+    kernels: tuple[AnalysedKernel, ...]
+    computes: tuple[ReflectedCompute, ...]
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The text of every model by its symbol."""
+        functions = [*self.graph.functions]
+        for kernel in self.graph.kernels.values():
+            functions.extend(kernel.functions)
+        return {function.name: to_text(function) for function in functions}
+
+    def __str__(self) -> str:
+        sections = [
+            _graph_text("compute graph", self.graph.functions, list(self.graph.kernels)),
+            *(_graph_text("kernel graph", g.functions, []) for g in self.graph.kernels.values()),
+            *map(str, self.access),
+            *self.models.values(),
+        ]
+        return "\n\n".join(sections)
+
+
+def _graph_text(title: str, functions: tuple[Func, ...], kernels: list[str]) -> str:
+    lines = [f'{title} @"{functions[-1].name}"']
+    lines.extend(f'  calls @"{function.name}"' for function in functions[:-1])
+    lines.extend(f'  dispatches @"{symbol}"' for symbol in kernels)
+    return "\n".join(lines)
+
+
+class Symbols:
+    """Gives every helper of a graph one symbol, also where two have the same name."""
+
+    def __init__(self) -> None:
+        self._symbols: dict[Callee, str] = {}
+        self._callees: dict[str, Callee] = {}
+
+    def of(self, callee: Callee) -> str:
+        """The symbol of a helper for the ranks of its arguments."""
+        if callee not in self._symbols:
+            ranks = ",".join(map(str, callee.ranks))
+            wanted = f"{callee.helper.symbol}[{ranks}]" if ranks else callee.helper.symbol
+            symbol, number = wanted, 1
+            while symbol in self._callees:
+                number += 1
+                symbol = f"{wanted}#{number}"
+            self._symbols[callee] = symbol
+            self._callees[symbol] = callee
+        return self._symbols[callee]
+
+    def callee(self, symbol: str) -> Callee:
+        """The helper of a symbol."""
+        return self._callees[symbol]
+
+
+def analyse_kernel(kernel: Kernel[...], ranks: tuple[int, ...] | None = None) -> AnalysedKernel:
+    """Reflect a kernel and all it reaches, and find its accesses.
+
+    Without `ranks` the dimensions of n-d arrays are guessed from how they are indexed.
+    """
+    ranks = ranks_from_use(kernel) if ranks is None else ranks
+    symbols = Symbols()
+    entry = reflect_kernel(kernel, ranks, symbols.of)
+    reflected = [entry]
+
+    def resolve(symbol: str) -> Func:
+        helper = reflect_helper(symbols.callee(symbol), symbol, symbols.of)
+        reflected.append(helper)
+        return helper.func
+
+    graph = kernel_graph(entry.func, resolve)
+    signature = kernel_signature(kernel, ranks)
+    return AnalysedKernel(kernel, signature, graph, access_table(graph), tuple(reflected))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyKernel:
+    """A kernel compiled for one device."""
+
+    analysed: AnalysedKernel
+    executable: Executable
+
+
+@dataclass(slots=True)
+class ReadyCompute:
+    """A compute function: its models and graphs, and the Python that runs."""
+
+    context: ContextOf
+    function: FunctionType
+
+
+@dataclass(slots=True)
+class Compiler:
+    """The caches of one accelerator."""
+
+    backend: Backend
+    _kernels: dict[tuple[Kernel[...], tuple[int, ...]], ReadyKernel] = field(
+        default_factory=dict[tuple[Kernel[...], tuple[int, ...]], ReadyKernel]
+    )
+    _computes: dict[Compute[..., Any], ReadyCompute] = field(
+        default_factory=dict[Compute[..., Any], ReadyCompute]
+    )
+    _lock: RLock = field(default_factory=RLock)
+
+    def kernel(self, kernel: Kernel[...], ranks: tuple[int, ...]) -> ReadyKernel:
+        """A kernel ready to launch, from the cache or made now."""
+        with self._lock:
+            ready = self._kernels.get((kernel, ranks))
+            if ready is None or not ready.analysed.is_current():
+                analysed = analyse_kernel(kernel, ranks)
+                ready = ReadyKernel(analysed, self.backend.compile(analysed.graph))
+                self._kernels[kernel, ranks] = ready
+            return ready
+
+    def compute(self, compute: Compute[..., Any]) -> ReadyCompute:
+        """A compute function ready to run; its kernels are compiled ahead where possible."""
+        with self._lock:
+            ready = self._computes.get(compute)
+            if ready is None:
+                ready = self._make(compute)
+                self._computes[compute] = ready
+            return ready
+
+    def _make(self, compute: Compute[..., Any]) -> ReadyCompute:
+        context = analyse_compute(compute)
+        entry = context.computes[-1]
+        for analysed in context.kernels:
+            self._hand_over(analysed)
+        return ReadyCompute(context, compile_compute(entry.func, entry.function, entry.objects))
+
+    def _hand_over(self, analysed: AnalysedKernel) -> None:
+        """Compile before the first dispatch; n-d arrays must wait for their ranks."""
+        if not ranks_from_use(analysed.kernel):
+            self.kernel(analysed.kernel, ())
+
+
+def analyse_compute(compute: Compute[..., Any]) -> ContextOf:
+    """Reflect a compute function and close over everything that it reaches."""
+    reflected: dict[str, ReflectedCompute] = {}
+    kernels: dict[str, AnalysedKernel] = {}
+
+    def resolve(symbol: str) -> Func:
+        callee = next(r.callees[symbol] for r in list(reflected.values()) if symbol in r.callees)
+        return reflect(callee)
+
+    def reflect(function: Compute[..., Any]) -> Func:
+        made = reflect_compute(function)
+        reflected[function.symbol] = made
+        return made.func
+
+    def kernel(symbol: str) -> KernelGraph:
+        found = next(r.kernels[symbol] for r in reflected.values() if symbol in r.kernels)
+        kernels[symbol] = analyse_kernel(found)
+        return kernels[symbol].graph
+
+    graph = compute_graph(reflect(compute), resolve, kernel)
+    order = tuple(reflected[function.name] for function in graph.functions)
+    tables = tuple(analysed.access for analysed in kernels.values())
+    return ContextOf(graph, tables, tuple(kernels.values()), order)
+
+

@@ -1,0 +1,122 @@
+"""Where data is, and the one place that decides what is copied, and when.
+
+The rule here is the simple one, by access: before a launch every buffer that the kernel
+touches goes up, after it every buffer that the kernel writes comes down. A kernel that only
+writes may write a part, so what it leaves alone must be there before it starts: nothing the
+host wrote is ever lost. Between launches the host's copy is the only one that counts.
+"""
+
+import time
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from threading import RLock
+
+from trilby.analysis.access import Access
+from trilby.backend.base import Backend, Event, Memory
+from trilby.data.segment import Segment
+from trilby.runtime.ledger import Copy, Direction
+from trilby.source import Location
+
+POISON = 0xA5
+"""The byte that fills copies whose content is stale, when poisoning is on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A buffer in a launch: its memory, what the kernel does with it, what to call it.
+
+    `header` is the number of bytes at its start that hold lengths: they are set when
+    the buffer is created and belong to every copy of it.
+    """
+
+    segment: Segment
+    access: Access
+    label: str
+    header: int
+
+
+class Residency:
+    """The device copies of one accelerator."""
+
+    def __init__(
+        self, backend: Backend, record: Callable[[Copy], None], *, poison: bool
+    ) -> None:
+        self._backend = backend
+        self._record = record
+        self._poison = poison
+        self._copies: weakref.WeakKeyDictionary[Segment, Memory] = weakref.WeakKeyDictionary()
+        self.lock = RLock()
+
+    def before_launch(
+        self, uses: Sequence[Use], kernel: str, location: Location | None
+    ) -> list[Memory]:
+        """Bring what a kernel needs to the device; gives the memory of each use."""
+        merged = _merged(uses)
+        for use in merged:
+            memory = self._memory(use)
+            if use.access is not Access.UNTOUCHED:
+                self._copy("up", use, memory, f"{kernel} {_verb(use.access)} it", location)
+        return [self._copies[use.segment] for use in uses]
+
+    def after_launch(
+        self, uses: Sequence[Use], kernel: str, location: Location | None, launched: Event
+    ) -> None:
+        """Bring back what a kernel wrote."""
+        launched.wait()
+        for use in _merged(uses):
+            memory = self._copies[use.segment]
+            if Access.WRITES in use.access:
+                self._copy("down", use, memory, f"{kernel} wrote it", location)
+            if self._poison:
+                self._spoil(use, memory)
+
+    def _memory(self, use: Use) -> Memory:
+        memory = self._copies.get(use.segment)
+        if memory is None:
+            memory = self._backend.allocate(use.segment.nbytes)
+            self._copies[use.segment] = memory
+            weakref.finalize(use.segment, self._backend.free, memory)
+            self._spoil(use, memory)
+        return memory
+
+    def _spoil(self, use: Use, memory: Memory) -> None:
+        """Leave nothing of a stale copy but its lengths."""
+        if self._poison and use.segment.nbytes:
+            self._backend.fill(memory, 0, use.segment.nbytes, POISON).wait()
+        if use.header:
+            self._backend.upload(memory, 0, _bytes(use.segment)[: use.header]).wait()
+
+    def _copy(
+        self, direction: Direction, use: Use, memory: Memory, cause: str, location: Location | None
+    ) -> None:
+        nbytes = use.segment.nbytes
+        if not nbytes:
+            return
+        copy = self._backend.upload if direction == "up" else self._backend.download
+        started = time.perf_counter()
+        copy(memory, 0, _bytes(use.segment)).wait()
+        seconds = time.perf_counter() - started
+        self._record(Copy(direction, use.label, 0, nbytes, cause, location, seconds))
+
+
+def _verb(access: Access) -> str:
+    return {
+        Access.READS: "reads",
+        Access.WRITES: "may write a part of",
+        Access.BOTH: "reads and writes",
+    }[access]
+
+
+def _merged(uses: Iterable[Use]) -> list[Use]:
+    """Each buffer once, with all that the kernel does through any of its parameters."""
+    merged: dict[Segment, Use] = {}
+    for use in uses:
+        known = merged.get(use.segment)
+        access = use.access if known is None else known.access | use.access
+        merged[use.segment] = Use(use.segment, access, use.label, use.header)
+    return list(merged.values())
+
+
+def _bytes(segment: Segment) -> memoryview:
+    return segment.memory.data

@@ -1,0 +1,25 @@
+"""What Trilby tells while it works: one logger, `trilby`, of Python's own logging.
+
+A program that sets up logging gets the messages its own way. Otherwise they go to standard
+error, as much of them as the level of the options says.
+"""
+
+import logging
+
+log = logging.getLogger("trilby")
+
+
+def tell(level: str, message: str, *details: object) -> None:
+    """Log a message: `tell("info", "using %s", device)`."""
+    log.log(logging.getLevelNamesMapping()[level.upper()], message, *details)
+
+
+def set_up(level: str) -> None:
+    """Send messages of a level and above to standard error, unless the program has a say."""
+    if log.hasHandlers() or log.level != logging.NOTSET:
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("trilby: %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(level.upper())
+    log.propagate = False

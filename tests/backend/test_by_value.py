@@ -1,0 +1,33 @@
+import struct
+
+import numpy as np
+import pytest
+
+from trilby.backend.base import Scalar
+from trilby.backend.by_value import type_by_value, value_by_value
+from trilby.data.dtypes import BOOL, F16, F32, I64, SCALARS, U8
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1.0, 0.1, 65504.0, -2.5, float("inf")])
+def test_halves_travel_as_their_bits(value: float) -> None:
+    (bits,) = struct.unpack("<H", struct.pack("<e", value))
+    assert value_by_value(Scalar(F16, value)) == bits
+
+
+def test_bools_travel_as_bytes() -> None:
+    travelled = [value_by_value(Scalar(BOOL, value)) for value in (True, False)]
+    assert travelled == [1, 0]
+    assert not any(isinstance(value, bool) for value in travelled)
+
+
+def test_other_numbers_travel_as_they_are() -> None:
+    assert value_by_value(Scalar(I64, -(2**63))) == -(2**63)
+    assert value_by_value(Scalar(U8, 255)) == 255
+    assert value_by_value(Scalar(F32, 0.1)) == 0.1
+
+
+def test_types() -> None:
+    assert type_by_value(BOOL) == np.uint8
+    assert type_by_value(F16) == np.uint16
+    for kind in set(SCALARS.values()) - {BOOL, F16}:
+        assert type_by_value(kind) == kind.numpy

@@ -1,0 +1,78 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trilby.backend.group_size import GroupLimits, group_size, preferred, rounded_up
+from trilby.data.ndrange import NDRange
+from trilby.errors import RangeError
+
+ROOMY = GroupLimits(4096, (4096, 4096, 4096))
+
+
+@pytest.mark.parametrize(
+    ("dimensions", "limits", "expected"),
+    [
+        (1, ROOMY, (128,)),
+        (2, ROOMY, (16, 8)),
+        (3, ROOMY, (16, 8, 1)),
+        (1, GroupLimits(64, (1024, 1024, 64)), (64,)),
+        (2, GroupLimits(64, (1024, 1024, 64)), (8, 8)),
+        (3, GroupLimits(32, (1024, 1024, 64)), (4, 8, 1)),
+        (2, GroupLimits(1024, (1024, 1, 1)), (16, 1)),
+        (1, GroupLimits(1, (1, 1, 1)), (1,)),
+        (2, GroupLimits(100, (1024, 1024, 64)), (8, 8)),
+    ],
+)
+def test_the_usual_group_shrinks_to_what_the_device_takes(
+    dimensions: int, limits: GroupLimits, expected: tuple[int, ...]
+) -> None:
+    assert preferred(dimensions, limits) == expected
+
+
+@given(
+    st.integers(1, 3),
+    st.integers(1, 5000),
+    st.tuples(st.integers(1, 200), st.integers(1, 200), st.integers(1, 200)),
+)
+def test_a_chosen_group_is_always_within_the_limits(
+    dimensions: int, items: int, axes: tuple[int, int, int]
+) -> None:
+    local = preferred(dimensions, GroupLimits(items, axes))
+    assert len(local) == dimensions
+    assert 1 <= math.prod(local) <= items
+    assert all(1 <= n <= limit for n, limit in zip(local, axes, strict=False))
+
+
+@given(st.lists(st.integers(1, 10_000), min_size=1, max_size=3))
+def test_whole_groups_cover_the_range_and_not_one_group_more(size: list[int]) -> None:
+    asked = NDRange(tuple(size))
+    local = group_size(asked, ROOMY)
+    for n, group, whole in zip(size, local, rounded_up(asked, local), strict=True):
+        assert whole % group == 0
+        assert n <= whole < n + group
+
+
+def test_a_group_that_was_asked_for_is_taken_as_it_is() -> None:
+    assert group_size(NDRange((100, 100), local=(7, 3)), ROOMY) == (7, 3)
+
+
+def test_a_group_that_is_too_long_along_one_axis() -> None:
+    limits = GroupLimits(1024, (1024, 1024, 64))
+    with pytest.raises(RangeError) as caught:
+        group_size(NDRange((2, 2, 200), local=(1, 1, 100)), limits)
+    assert str(caught.value) == (
+        "a group of 1 × 1 × 100 is too long: the device takes 64 work items along z\n"
+        "  help: give a smaller local size, or none: then a size that suits the device is chosen"
+    )
+
+
+def test_a_group_of_too_many() -> None:
+    limits = GroupLimits(256, (1024, 1024, 64))
+    with pytest.raises(RangeError) as caught:
+        group_size(NDRange((64, 64), local=(32, 16)), limits)
+    assert str(caught.value) == (
+        "a group of 32 × 16 = 512 work items is too large: the device takes 256 for this kernel\n"
+        "  help: give a smaller local size, or none: then a size that suits the device is chosen"
+    )

@@ -1,0 +1,37 @@
+import pytest
+
+from trilby.errors import ArgumentValueError
+from trilby.options import Options, program_path
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, Options(backend=None, log="info")),
+        ({"TRILBY_BACKEND": "opencl:1"}, Options(backend="opencl:1")),
+        ({"TRILBY_BACKEND": " ", "TRILBY_LOG": ""}, Options()),
+        ({"TRILBY_LOG": "DEBUG"}, Options(log="debug")),
+        ({"BACKEND": "null", "LOG": "nonsense"}, Options()),
+    ],
+)
+def test_what_the_environment_says(environment: dict[str, str], expected: Options) -> None:
+    assert Options.from_environment(environment) == expected
+
+
+def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRILBY_BACKEND", "interpreter")
+    assert Options.from_environment().backend == "interpreter"
+
+
+def test_a_level_that_does_not_exist() -> None:
+    with pytest.raises(ArgumentValueError) as caught:
+        Options.from_environment({"TRILBY_LOG": "loud"})
+    assert str(caught.value) == (
+        "TRILBY_LOG is `loud`, which is no level\n  help: use one of error, warning, info, debug"
+    )
+
+
+def test_the_path_is_empty_where_it_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert program_path({"PATH": "/bin:/usr/bin"}) == "/bin:/usr/bin"
+    monkeypatch.delenv("PATH")
+    assert program_path() == ""
