@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import tests.data.text_annotations as texts
 
-from trilby.data.annotations import type_of
 from trilby.data.buffer import Buffer
 from trilby.data.dtypes import BOOL, F32, I8, I32, U32
 from trilby.data.markers import Atomic, array, field, pad
@@ -132,15 +131,6 @@ def test_class_variables_and_methods_are_no_fields() -> None:
 
     assert [f.name for f in Point.__schema__.fields] == ["x"]
     assert Point.unit == "m"
-
-
-def test_type_of_reads_what_a_parameter_may_be() -> None:
-    assert type_of(i32) is I32
-    assert type_of(bool) is BOOL
-    assert type_of(ResultTable) == TABLE
-    assert type_of(ResultTable.Result) == RESULT
-    for nothing in (int, float, str, list, None, "i32", Struct, Buffer, Array[f32], Atomic[i32]):
-        assert type_of(nothing) is None
 
 
 # ------------------------------------------------------------------------ what is refused

@@ -182,10 +182,10 @@ class Buffer:
             return f"{_short(field.type.element)}[{count}]"
         return f"Atomic[{field.type}]" if field.atomic else _short(field.type)
 
-    def __setattr__(self, name: str, value: object) -> None:
-        assign_member(self, name, value, self.__elements__)
-
     if not TYPE_CHECKING:  # a checker must see only the declared fields
+
+        def __setattr__(self, name: str, value: object) -> None:
+            assign_member(self, name, value, self.__elements__)
 
         def __getattr__(self, name: str) -> object:
             raise unknown_field(type(self).__name__, name, self.__elements__)

@@ -42,7 +42,7 @@ class ClassBody:
             raise self.error(
                 name,
                 f"the annotation `{text}` of `{name}` cannot be evaluated: {error}",
-                advice="declare or import the type before the class, or in its body; a name that is "
+                advice="declare or import the type before the class, or in its body; what is "
                 "imported only under TYPE_CHECKING is not there when the class is made",
             ) from error
 

@@ -80,16 +80,7 @@ def declare(
         fields.append(field)
         if element is not None:
             elements[name] = element
-    if not elements:
-        raise body.error(
-            "",
-            f"`{cls.__name__}` has no fields",
-            advice="declare at least one: `x: f32`",
-        )
-    make = BufferType if kind == "buffer" else StructType
-    qualname = cls.__qualname__.rpartition("<locals>.")[2]
-    wider = max(align or 0, (inherited.align if inherited else None) or 0) or None
-    return Declaration(make(qualname, tuple(fields), kind == "union", wider), elements)
+    return Declaration(_schema(body, fields, kind, align, inherited), elements)
 
 
 def element_of(annotation: object) -> Element | None:
@@ -106,6 +97,22 @@ def element_of(annotation: object) -> Element | None:
 def is_subclass(annotation: object, base: type[C]) -> TypeGuard[type[C]]:
     """True for a class that extends `base`; other things than classes do not."""
     return isinstance(annotation, type) and issubclass(annotation, base)
+
+
+def _schema(
+    body: ClassBody,
+    fields: list[Field],
+    kind: Kind,
+    align: int | None,
+    inherited: StructType | None,
+) -> StructType:
+    if all(isinstance(field.type, PadType) for field in fields):
+        problem = f"`{body.cls.__name__}` has no fields"
+        raise body.error("", problem, advice="declare at least one: `x: f32`")
+    make = BufferType if kind == "buffer" else StructType
+    qualname = body.cls.__qualname__.rpartition("<locals>.")[2]
+    wider = max(align or 0, (inherited.align if inherited else None) or 0) or None
+    return make(qualname, tuple(fields), kind == "union", wider)
 
 
 def _field(body: ClassBody, name: str) -> tuple[Field, Element | None]:
@@ -228,30 +235,23 @@ def _check_align(body: ClassBody, name: str, align: object) -> int | None:
 
 
 def _check_name(body: ClassBody, name: str, root: type, fields: list[Field]) -> None:
-    if name.startswith("_") and not isinstance(body.default(name), PadMarker):
-        raise body.error(
-            name,
-            f"the field `{name}` begins with an underscore, which is for padding",
-            advice=f"call it `{name.lstrip('_') or 'x'}`, or write `{name}: Any = tb.pad(4)`",
-        )
-    if not name.startswith("_") and isinstance(body.default(name), PadMarker):
-        raise body.error(
-            name,
-            f"padding holds nothing, and `{name}` is a name to use",
-            advice="call it `_`, `_1`, `_2`, …",
-        )
-    if not name.startswith("_") and hasattr(root, name):
-        raise body.error(
-            name,
-            f"a field cannot be called `{name}`, which every {root.__name__} has already",
-            advice=f"call it otherwise, for example `{name}_`",
-        )
-    if any(field.name == name for field in fields):
-        raise body.error(
-            name,
-            f"`{name}` is declared already in the class that `{body.cls.__name__}` extends",
-            advice="give it another name",
-        )
+    is_padding = isinstance(body.default(name), PadMarker)
+    problem = advice = ""
+    if name.startswith("_") != is_padding:
+        if is_padding:
+            problem = f"padding holds nothing, and `{name}` is a name to use"
+            advice = "call it `_`, `_1`, `_2`, …"
+        else:
+            problem = f"the field `{name}` begins with an underscore, which is for padding"
+            advice = f"call it `{name.lstrip('_') or 'x'}`, or write `{name}: Any = tb.pad(4)`"
+    elif not is_padding and hasattr(root, name):
+        problem = f"a field cannot be called `{name}`, which every {root.__name__} has already"
+        advice = f"call it otherwise, for example `{name}_`"
+    elif any(field.name == name for field in fields):
+        problem = f"`{name}` is declared already in the class that `{body.cls.__name__}` extends"
+        advice = "give it another name"
+    if problem:
+        raise body.error(name, problem, advice=advice)
 
 
 def _check_lengths(body: ClassBody, field: Field, before: list[Field], kind: Kind) -> None:

@@ -165,10 +165,17 @@ def convert(value: Number, target: ScalarType) -> Number:
     if target is BOOL:
         return bool(value)
     if target.is_float:
-        return round_to(float(value), target)
+        return _as_float(value, target)
     if isinstance(value, int):
         return wrap(int(value), target)
     return saturate(float(value), target)
+
+
+def _as_float(value: Number, target: ScalarType) -> float:
+    """Round once: an integer of more than 53 bits must not stop at a double on its way."""
+    if target is F32 and isinstance(value, int) and abs(value) > 2**53:
+        return float(np.array(value, np.int64 if value < 2**63 else np.uint64).astype(np.float32))
+    return round_to(float(value), target)
 
 
 def saturate(value: float, target: ScalarType) -> int:

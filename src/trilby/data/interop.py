@@ -48,7 +48,7 @@ def call_function(
     """Run one of NumPy's functions for `__array_function__`."""
     partly = "where" in options or function in CHANGES
     out = options.get("out")
-    first_is_written = function in OVERWRITES or function in CHANGES
+    first_is_written = bool(args) and (function in OVERWRITES or function in CHANGES)
     with ExitStack() as writes:
         arguments = [_reader(entry) for entry in (args[1:] if first_is_written else args)]
         settings = {name: _reader(entry) for name, entry in options.items() if name != "out"}

@@ -1,8 +1,8 @@
 """The scalar types under the names that users write in annotations.
 
 At run time `i32` is the scalar type. Type checkers see the plain Python type, so that
-`def square(v: i32) -> i32: return v * v` and `f32(n)` check as ordinary Python. The
-eighth kind of number is Python's own `bool`.
+`def square(v: i32) -> i32: return v * v` and `f32(n)` check as ordinary Python.
+Truth values have Python's own name, `bool`.
 """
 
 from typing import TYPE_CHECKING, TypeAlias

@@ -59,7 +59,7 @@ class Record:
         """A snapshot: a structured array without dimensions."""
         if copy is False:
             raise ValueError("a struct leaves as a copy; `copy=False` cannot be had")
-        return self._live().astype(dtype or self.__dtype__, copy=True)
+        return self._live().astype(self.__dtype__ if dtype is None else dtype, copy=True)
 
     def _live(self) -> Live:
         self.__segment__.reading(self.__start__, self.__layout__.size)
@@ -76,16 +76,17 @@ class Record:
         if self.__segment__.released:
             return f"{type(self).__name__}(released)"
         numbers = self._live()
-        members = ", ".join(f"{name}={_shown(numbers[name])}" for name in self.__elements__)
+        shown = (_shown(cls, numbers[name]) for name, cls in self.__elements__.items())
+        members = ", ".join(map("=".join, zip(self.__elements__, shown, strict=True)))
         return f"{type(self).__name__}({members})"
 
     def __reduce__(self) -> tuple[object, ...]:
         return _restore, (type(self), self._live().tobytes())
 
-    def __setattr__(self, name: str, value: object) -> None:
-        assign_member(self, name, value, self.__elements__)
-
     if not TYPE_CHECKING:  # a checker must see only the declared members
+
+        def __setattr__(self, name: str, value: object) -> None:
+            assign_member(self, name, value, self.__elements__)
 
         def __getattr__(self, name: str) -> object:
             raise unknown_field(type(self).__name__, name, self.__elements__)
@@ -141,10 +142,12 @@ def _check_names(cls: type[Record], values: Mapping[str, object]) -> None:
         )
 
 
-def _shown(numbers: Live) -> str:
-    if numbers.dtype.names is None and not numbers.shape:
+def _shown(element: Element, numbers: Live) -> str:
+    if numbers.shape:
+        return str(numbers).replace("\n", "")
+    if isinstance(element, ScalarType):
         return repr(numbers.item())
-    return str(numbers).replace("\n", "")
+    return repr(_restore(element, numbers.tobytes()))
 
 
 def _restore(cls: type[Record], content: bytes) -> Record:

@@ -37,7 +37,7 @@ def numbers(value: object, target: ScalarType) -> Live:
     found = _as_array(value)
     kind = found.dtype.kind
     if kind == "O":
-        _refuse_objects(found, value, target)
+        return _from_objects(found, value, target)
     if kind not in "biuf" or (kind == "f" and not target.is_float and found.size):
         raise _wrong_kind(_described(value if kind != "f" else found), target)
     if kind in "iu" and not target.is_float and found.size:
@@ -131,14 +131,13 @@ def _check_range(found: Live, target: ScalarType) -> None:
     _integer(int(found.max()), target)
 
 
-def _refuse_objects(found: Live, value: object, target: ScalarType) -> None:
+def _from_objects(found: Live, value: object, target: ScalarType) -> Live:
+    """NumPy keeps integers of more than 64 bits as objects; they may still fit a float."""
     entries = cast("list[object]", found.ravel().tolist())
-    if found.ndim == 0 or not all(isinstance(entry, int | float) for entry in entries):
+    if not found.ndim or not all(isinstance(entry, int | float) for entry in entries):
         raise _wrong_kind(_described(value), target)
-    for entry in entries:
-        number(entry, target)
-    # NumPy keeps integers of more than 64 bits as objects; a float target rounds them
-    raise OverflowError(f"integers of more than 64 bits cannot be stored as {target} at once")
+    stored = [number(entry, target) for entry in entries]
+    return np.array(stored, target.numpy).reshape(found.shape)
 
 
 def _described(value: object) -> str:

@@ -6,7 +6,7 @@ difference: what leaves as a plain NumPy array is a snapshot, never the live mem
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeAlias, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Index: TypeAlias = SupportsIndex | tuple[SupportsIndex, ...]
-Part: TypeAlias = (
-    "slice | EllipsisType | tuple[SupportsIndex | slice | EllipsisType | None, ...] | None"
-)
+Position: TypeAlias = "int | np.integer[Any]"
+Index: TypeAlias = "Position | tuple[Position, ...]"
+Part: TypeAlias = "slice | EllipsisType | tuple[Position | slice | EllipsisType | None, ...] | None"
 Selection: TypeAlias = "np.ndarray[Any, Any] | list[int] | list[bool] | Array[Any]"
 Values: TypeAlias = "Iterable[Any] | np.number[Any] | np.bool | Array[Any]"
 
@@ -173,7 +172,8 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
                 "a tracked array leaves as a snapshot, which is a copy; for the live memory "
                 "take `raw()`"
             )
-        return self.__window__.read().astype(dtype or self.dtype, order="C", copy=True)
+        wanted = self.dtype if dtype is None else dtype
+        return self.__window__.read().astype(wanted, order="C", copy=True)
 
     def copy(self) -> np.ndarray[Any, Any]:
         """A snapshot as a plain NumPy array."""

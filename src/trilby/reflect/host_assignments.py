@@ -13,7 +13,6 @@ from trilby.model.ops.memory import Load, Store
 from trilby.model.value import OBJECT, Value, VarType
 from trilby.reflect.host_expressions import Expressions, Host
 from trilby.reflect.host_names import names_in
-from trilby.reflect.host_text import escaped
 from trilby.reflect.host_types import Place
 from trilby.reflect.host_variables import opposite
 
@@ -63,44 +62,99 @@ class Assignments:
                 return False
 
     def _plain(self, targets: list[ast.expr], value: ast.expr, node: ast.stmt) -> bool:
-        if not self._concerns_model(targets, value):
+        pairs = self._pairs(targets, value)
+        stored = [target for target, _ in pairs] or targets
+        if not self.host.order.holes(value) and not any(map(self._concerns_model, stored)):
             return False
-        pairs = opposite(targets[0], value) if len(targets) == 1 else []
-        if pairs and self._is_simple(targets[0]):
+        if pairs:
             values = [self.expressions.value(bound) for _, bound in pairs]
-            for (target, _), bound in zip(pairs, values, strict=True):
-                self.store(target, bound, node)
         else:
-            bound = self.expressions.value(value, only_read=self._only_stored(targets))
-            for target in targets:
-                self.store(target, bound, node)
+            is_copied = all(self._writable(target) for target in targets)
+            values = [self.expressions.value(value, only_read=is_copied)] * len(targets)
+        for target, bound in zip(stored, values, strict=True):
+            self._store(target, bound, node)
         return True
 
-    def _concerns_model(self, targets: list[ast.expr], value: ast.expr) -> bool:
-        """Whether anything in an assignment is a variable or an access."""
-        if self.host.order.holes(value):
-            return True
-        return any(
-            self._is_variable(part) or (isinstance(part, ast.expr) and self._is_access(part))
-            for target in targets
-            for part in ([target] if isinstance(target, ast.Name) else ast.walk(target))
-            if not isinstance(part, ast.Name) or target is part or self._is_paired(target, value)
-        )
+    def _pairs(
+        self, targets: list[ast.expr], value: ast.expr
+    ) -> list[tuple[ast.expr, ast.expr]]:
+        """What is assigned to what in `a, b = b, a`; nothing if this is no such assignment."""
+        pairs = opposite(targets[0], value) if len(targets) == 1 else []
+        nested = any(isinstance(target, ast.Tuple | ast.List) for target, _ in pairs)
+        return [] if nested else pairs
 
-    def _is_paired(self, target: ast.expr, value: ast.expr) -> bool:
-        return bool(opposite(target, value)) and self._is_simple(target)
+    def _concerns_model(self, target: ast.expr) -> bool:
+        """Whether assigning to a target is something that the model understands."""
+        if isinstance(target, ast.Name):
+            return target.id in self.host.typing.locals.plain
+        return self._writable(target) is not None or bool(self._target_holes(target))
 
-    def _is_simple(self, target: ast.expr) -> bool:
-        """Whether the targets in a tuple are names or places, with no tuples among them."""
-        items = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-        return not any(isinstance(item, ast.Tuple | ast.List | ast.Starred) for item in items)
+    def _target_holes(self, target: ast.expr) -> list[ast.expr]:
+        """Unpacking comes before the targets in a tuple are evaluated, so these stay whole."""
+        unpacks = isinstance(target, ast.Tuple | ast.List | ast.Starred)
+        return [] if unpacks else self.host.order.within(target)
 
-    def _is_variable(self, node: ast.AST) -> bool:
-        return isinstance(node, ast.Name) and node.id in self.host.typing.locals.plain
+    def _writable(self, target: ast.expr) -> Place | None:
+        """The number, or the slice of numbers, in a buffer that a target names."""
+        if not isinstance(target, ast.Attribute | ast.Subscript):
+            return None
+        place = self.host.typing.place(target)
+        if place is None or not isinstance(place.type, ScalarType):
+            return None
+        base = self.host.typing.of(place.root)
+        if isinstance(base, BufferType) and place.path in base.length_names:
+            return None
+        return place if place.whole or isinstance(target, ast.Subscript) else None
 
-    def _is_access(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Attribute | ast.Subscript) and self.host.is_modelled(node)
+    # ------------------------------------------------------------------------------ storing
 
-    def _only_stored(self, targets: list[ast.expr]) -> bool:
-        """Whether all that happens to a value is that it is copied into buffers."""
-        return all(self._writable(target) for target in targets)
+    def _store(self, target: ast.expr, bound: Value, node: ast.stmt) -> None:
+        where = self.host.location(node)
+        place = self._writable(target)
+        if isinstance(target, ast.Name) and target.id in self.host.typing.locals.plain:
+            self._store_variable(target.id, bound, node)
+        elif place:
+            base, indices = self.expressions.parts(place)
+            self.out.run(Store, base, indices, bound, place.path, location=where)
+        else:
+            holes = self._target_holes(target)
+            inputs = (bound, *map(self.expressions.index, holes))
+            code = self.host.pages.template(target, holes, first=1) + " = {0}"
+            found, own = names_in(target, without=holes), self.host.typing.locals.own
+            uses, sets = own(found.reads), own(found.sets)
+            self.out.run(HostRun, code, uses, sets, inputs, location=where)
+
+    def _store_variable(self, name: str, bound: Value, node: ast.stmt) -> None:
+        where = self.host.location(node)
+        if name in self.host.variables:
+            self.out.run(VarStore, self.host.variables[name], bound, location=where)
+            return
+        holds = VarType(self.host.typing.variables[name] or OBJECT)
+        made = self.out.value(Var, (bound,), name, type=holds, hint=name, location=where)
+        self.host.variables[name] = made
+
+    # ---------------------------------------------------------------------------- `x += 1`
+
+    def _augmented(self, node: ast.AugAssign) -> bool:
+        where = self.host.location(node)
+        place = self._writable(node.target)
+        if isinstance(node.target, ast.Name) and self._concerns_model(node.target):
+            old = self.expressions.value(node.target)
+            new = self._changed(old, node)
+            self._store_variable(node.target.id, new, node)
+        elif place:
+            base, indices = self.expressions.parts(place)
+            kind, held = (Load, place.type) if place.whole else (HostView, OBJECT)
+            old = self.out.value(kind, base, indices, place.path, type=held, location=where)
+            new = self._changed(old, node)
+            self.out.run(Store, base, indices, new, place.path, location=where)
+        else:
+            return False
+        return True
+
+    def _changed(self, old: Value, node: ast.AugAssign) -> Value:
+        """The value that `+=` makes of the old one; objects that can change do so in place."""
+        operand = self.expressions.value(node.value, only_read=True)
+        code = f"{{0}} {_SIGNS[type(node.op)]}= {{1}}"
+        where = self.host.location(node)
+        return self.out.value(HostValue, (old, operand), code, (), type=OBJECT, location=where)

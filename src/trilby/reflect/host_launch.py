@@ -31,7 +31,7 @@ class Launch:
 
     target: AnyKernel | AnyCompute
     given: tuple[ast.expr, ...]
-    arranged: tuple[ast.expr | Number, ...]
+    arranged: "tuple[ast.expr | Number, ...]"
 
     @property
     def context(self) -> ast.expr:
@@ -95,7 +95,7 @@ def _arranged(
     params: dict[str, Parameter],
     args: list[ast.expr],
     keywords: dict[str, ast.expr],
-) -> list[ast.expr | Number] | None:
+) -> "list[ast.expr | Number] | None":
     """The arguments in the order of the parameters; None where only Python can tell."""
     by_position = dict(zip(params, args, strict=False))
     problem = _misfit(params, args, by_position, keywords)
@@ -107,7 +107,7 @@ def _arranged(
         )
     if problem or any(params[name].kind is Parameter.POSITIONAL_ONLY for name in keywords):
         return None
-    found: list[ast.expr | Number] = []
+    found: "list[ast.expr | Number]" = []
     for name, param in params.items():
         value = by_position.get(name, keywords.get(name, param.default))
         if not isinstance(value, ast.expr | bool | int | float):

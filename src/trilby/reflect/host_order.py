@@ -6,6 +6,7 @@ or be something that may as well be evaluated later: a constant, a local name.
 """
 
 import ast
+import builtins
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -134,7 +135,7 @@ class Order:
         """
         match node:
             case ast.Name(id=name):
-                return name in self.typing.locals.plain or not runs_code
+                return name in self.typing.locals.plain or not runs_code or self._is_builtin(node)
             case ast.Attribute():
                 return not runs_code and self.typing.resolve(node) is not MISSING
             case ast.Constant():
@@ -145,6 +146,12 @@ class Order:
                 return spec is None and not runs_code and self._may_wait(value, runs_code=False)
             case _:
                 return literal(node) is not None
+
+
+    def _is_builtin(self, node: ast.Name) -> bool:
+        """Whether a name is Python's own, and nobody's variable."""
+        found = self.typing.resolve(node)
+        return found is not MISSING and found is getattr(builtins, node.id, MISSING)
 
 
 def _runs_code(node: ast.expr) -> bool:

@@ -101,10 +101,11 @@ class Statements:
 
     def declare(self, name: str, init: tuple[Value, ...], node: ast.AST) -> None:
         """A variable, with or without its first value."""
-        holds = VarType(self.host.typing.variables[name] or OBJECT)
+        holds = VarType(self.host.typing.variables.get(name) or OBJECT)
         where = self.host.location(node)
         made = self.out.value(Var, init, name, type=holds, hint=name, location=where)
-        self.host.variables[name] = made
+        if name in self.host.typing.locals.plain:
+            self.host.variables[name] = made
 
     # --------------------------------------------------------------------------- structure
 

@@ -156,7 +156,7 @@ def is_rankless(known: Type | None) -> bool:
     return isinstance(known, NDArrayType) and known.rank == UNKNOWN_RANK
 
 
-def literal(node: ast.expr) -> Number | None:
+def literal(node: ast.expr) -> "Number | None":
     """The number that is written here, if it fits 64 bits: what `constant` can hold."""
     match node:
         case ast.Constant(value=bool(number) | int(number) | float(number)):
@@ -210,7 +210,8 @@ def _element(outer: Place, index: ast.expr) -> Place | None:
     """One step through `[]`: to an element, or to a view where not every index is a number."""
     if not isinstance(outer.type, ArrayType | NDArrayType):
         return None
-    given = tuple(index.elts) if isinstance(index, ast.Tuple) else (index,)
+    several = isinstance(index, ast.Tuple) and len(index.elts) > 1
+    given = tuple(index.elts) if several else (index,)
     if any(isinstance(one, ast.Starred) for one in given):
         return None
     rank = outer.type.rank or len(given)
@@ -223,4 +224,4 @@ def _is_part(index: ast.expr) -> bool:
     """Whether an index selects more than one element, as far as it can be seen."""
     if isinstance(index, ast.Constant):
         return type(index.value) is not int
-    return isinstance(index, ast.Slice | ast.List | ast.ListComp)
+    return isinstance(index, ast.Slice | ast.Tuple | ast.List | ast.ListComp)

@@ -43,7 +43,7 @@ class Accelerator:
         self.compiler = Compiler(choice.backend)
         self._ledgers: list[Ledger] = []
         self._residency = Residency(choice.backend, self._record, poison=poison)
-        if backend is None:
+        if backend is None or self.passed_over:
             _announce(self.device, self.passed_over)
 
     @property

@@ -4,23 +4,25 @@ The one module that knows reflection, analysis and backends at the same time. Wh
 is cached for each function, and made anew when a Python constant that was folded in changes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import RLock
 from types import FunctionType
-from typing import Any
-
-from trilby.codegen.python import compile_compute
-from trilby.reflect.host import ReflectedCompute, reflect_compute
+from typing import Any, Generic, TypeVar
 
 from trilby.analysis.access import AccessTable, access_table
 from trilby.analysis.reach import ComputeGraph, KernelGraph, compute_graph, kernel_graph
 from trilby.backend.base import Backend, Executable
+from trilby.codegen.python import compile_compute
 from trilby.model.op import Func
 from trilby.model.text import to_text
-from trilby.reflect.functions import Compute, Kernel
+from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
+from trilby.reflect.host import ReflectedCompute, reflect_compute
 from trilby.reflect.kernels import Reflected, reflect_helper, reflect_kernel
 from trilby.reflect.lowering import Callee
 from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,13 @@ class ContextOf:
     """
 
     graph: ComputeGraph
-    access: tuple[AccessTable, ...]
     kernels: tuple[AnalysedKernel, ...]
-    computes: tuple[ReflectedCompute, ...]
+    entry: ReflectedCompute
+
+    @property
+    def access(self) -> tuple[AccessTable, ...]:
+        """The side table of every kernel."""
+        return tuple(kernel.access for kernel in self.kernels)
 
     @property
     def models(self) -> dict[str, str]:
@@ -75,29 +81,35 @@ def _graph_text(title: str, functions: tuple[Func, ...], kernels: list[str]) -> 
     return "\n".join(lines)
 
 
-class Symbols:
-    """Gives every helper of a graph one symbol, also where two have the same name."""
+class Symbols(Generic[T]):
+    """Gives every function of a graph one symbol, also where two have the same name."""
 
-    def __init__(self) -> None:
-        self._symbols: dict[Callee, str] = {}
-        self._callees: dict[str, Callee] = {}
+    def __init__(self, wanted: Callable[[T], str]) -> None:
+        self._wanted = wanted
+        self._symbols: dict[T, str] = {}
+        self._functions: dict[str, T] = {}
 
-    def of(self, callee: Callee) -> str:
-        """The symbol of a helper for the ranks of its arguments."""
-        if callee not in self._symbols:
-            ranks = ",".join(map(str, callee.ranks))
-            wanted = f"{callee.helper.symbol}[{ranks}]" if ranks else callee.helper.symbol
-            symbol, number = wanted, 1
-            while symbol in self._callees:
+    def of(self, function: T) -> str:
+        """The symbol of a function."""
+        if function not in self._symbols:
+            wanted = symbol = self._wanted(function)
+            number = 1
+            while symbol in self._functions:
                 number += 1
                 symbol = f"{wanted}#{number}"
-            self._symbols[callee] = symbol
-            self._callees[symbol] = callee
-        return self._symbols[callee]
+            self._symbols[function] = symbol
+            self._functions[symbol] = function
+        return self._symbols[function]
 
-    def callee(self, symbol: str) -> Callee:
-        """The helper of a symbol."""
-        return self._callees[symbol]
+    def function(self, symbol: str) -> T:
+        """The function of a symbol."""
+        return self._functions[symbol]
+
+
+def _helper_symbol(callee: Callee) -> str:
+    """A helper is a function of its own for each choice of ranks."""
+    ranks = ",".join(map(str, callee.ranks))
+    return f"{callee.helper.symbol}[{ranks}]" if ranks else callee.helper.symbol
 
 
 def analyse_kernel(kernel: Kernel[...], ranks: tuple[int, ...] | None = None) -> AnalysedKernel:
@@ -106,12 +118,12 @@ def analyse_kernel(kernel: Kernel[...], ranks: tuple[int, ...] | None = None) ->
     Without `ranks` the dimensions of n-d arrays are guessed from how they are indexed.
     """
     ranks = ranks_from_use(kernel) if ranks is None else ranks
-    symbols = Symbols()
+    symbols = Symbols(_helper_symbol)
     entry = reflect_kernel(kernel, ranks, symbols.of)
     reflected = [entry]
 
     def resolve(symbol: str) -> Func:
-        helper = reflect_helper(symbols.callee(symbol), symbol, symbols.of)
+        helper = reflect_helper(symbols.function(symbol), symbol, symbols.of)
         reflected.append(helper)
         return helper.func
 
@@ -170,10 +182,13 @@ class Compiler:
 
     def _make(self, compute: Compute[..., Any]) -> ReadyCompute:
         context = analyse_compute(compute)
-        entry = context.computes[-1]
         for analysed in context.kernels:
             self._hand_over(analysed)
-        return ReadyCompute(context, compile_compute(entry.func, entry.function, entry.objects))
+        entry = context.entry
+        objects: dict[str, object] = {**entry.kernels, **entry.callees}
+        original = compute.function
+        function = compile_compute(entry.func, original, objects, entry.captured.class_name)
+        return ReadyCompute(context, function)
 
     def _hand_over(self, analysed: AnalysedKernel) -> None:
         """Compile before the first dispatch; n-d arrays must wait for their ranks."""
@@ -183,26 +198,24 @@ class Compiler:
 
 def analyse_compute(compute: Compute[..., Any]) -> ContextOf:
     """Reflect a compute function and close over everything that it reaches."""
+    symbols = Symbols[Reflectable](lambda function: function.symbol)
     reflected: dict[str, ReflectedCompute] = {}
     kernels: dict[str, AnalysedKernel] = {}
 
-    def resolve(symbol: str) -> Func:
-        callee = next(r.callees[symbol] for r in list(reflected.values()) if symbol in r.callees)
-        return reflect(callee)
-
-    def reflect(function: Compute[..., Any]) -> Func:
-        made = reflect_compute(function)
-        reflected[function.symbol] = made
-        return made.func
+    def reflect(symbol: str) -> Func:
+        function = symbols.function(symbol)
+        if not is_compute(function):
+            raise TypeError(function)
+        reflected[symbol] = reflect_compute(function, symbols.of)
+        return reflected[symbol].func
 
     def kernel(symbol: str) -> KernelGraph:
-        found = next(r.kernels[symbol] for r in reflected.values() if symbol in r.kernels)
-        kernels[symbol] = analyse_kernel(found)
+        function = symbols.function(symbol)
+        if not is_kernel(function):
+            raise TypeError(function)
+        kernels[symbol] = analyse_kernel(function)
         return kernels[symbol].graph
 
-    graph = compute_graph(reflect(compute), resolve, kernel)
-    order = tuple(reflected[function.name] for function in graph.functions)
-    tables = tuple(analysed.access for analysed in kernels.values())
-    return ContextOf(graph, tables, tuple(kernels.values()), order)
-
-
+    entry = symbols.of(compute)
+    graph = compute_graph(reflect(entry), reflect, kernel)
+    return ContextOf(graph, tuple(kernels.values()), reflected[entry])

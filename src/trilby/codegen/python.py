@@ -1,0 +1,166 @@
+"""Compute models as Python: as text for people, as functions that run.
+
+What is written comes from the model alone. The original function only lends what is not in
+the model: its signature and defaults, its globals, the variables of functions around it.
+"""
+
+import __future__
+
+import ast
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import CellType, CodeType, FunctionType
+from typing import cast
+
+from trilby.codegen.python_blocks import Writer
+from trilby.codegen.python_text import placed
+from trilby.codegen.python_values import Known
+from trilby.errors import ModelError
+from trilby.model.op import Func
+
+VARIADIC, KEYWORDS = 0x04, 0x08
+"""The flags of a code object with `*args`, and with `**kwargs`."""
+
+FUTURES = sum(
+    getattr(__future__, name).compiler_flag for name in ("annotations", "barry_as_FLUFL")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A function in Python; `objects` gives for each outer name it needs a symbol."""
+
+    tree: ast.FunctionDef
+    objects: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """The function as a person would write it."""
+        return ast.unparse(self.tree)
+
+
+def emit(func: Func, function: FunctionType | None = None) -> Emitted:
+    """Write a compute model in Python, with the signature of the original function if given."""
+    known = Known.of(func)
+    body = [*_kept_parameters(known), *Writer.of(known, func.body.ops).write()]
+    args = _signature(function) if function else _plain_signature(known)
+    name = function.__name__ if function else func.name.rpartition(".")[2]
+    whole = body or [placed(ast.Pass(), func.location)]
+    tree = placed(ast.FunctionDef(name, args, whole, [], None), func.location)
+    ast.fix_missing_locations(tree)
+    return Emitted(tree, {name: symbol for symbol, name in known.objects.items()})
+
+
+def to_python(func: Func, function: FunctionType | None = None) -> str:
+    """The text of a compute model in Python, for people.
+
+    >>> print(to_python(reflect_compute(square_all).func))
+    def square_all(cc, s32):
+        cc.dispatch(s32.length, square_kernel, s32)
+    """
+    return emit(func, function).text
+
+
+def compile_compute(
+    func: Func,
+    function: FunctionType,
+    objects: Mapping[str, object],
+    class_name: str = "",
+) -> FunctionType:
+    """A function that does what a model says, in the place of the one it was made of.
+
+    It has the original's signature, defaults, globals and closure, and its lines in
+    tracebacks. `objects` gives kernels and compute functions by their symbols; `class_name`
+    is the class around the function, for names like `__x`.
+    """
+    emitted = emit(func, function)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells |= {name: CellType(_object(func, objects, s)) for name, s in emitted.objects.items()}
+    code = _code(emitted.tree, function, tuple(cells), class_name)
+    closure = tuple(cells[name] for name in code.co_freevars)
+    made = FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    for name in ("__doc__", "__module__", "__qualname__", "__annotations__"):
+        setattr(made, name, getattr(function, name))
+    return made
+
+
+def _object(func: Func, objects: Mapping[str, object], symbol: str) -> object:
+    if symbol in objects:
+        return objects[symbol]
+    raise ModelError(
+        f"`{func.name}` uses `{symbol}`, and nothing is known under that symbol",
+        advice="give the kernels and compute functions of the model to `compile_compute`",
+        location=func.location,
+    )
+
+
+# -------------------------------------------------------------------------------- parameters
+
+
+def _kept_parameters(known: Known) -> Iterator[ast.stmt]:
+    """A parameter that is used besides its variable is kept where the variable changes."""
+    changed = {name for op in known.func.body.ops for name in known.sets(op)}
+    for param, name in known.parameters.items():
+        known.names[param] = name
+        is_variable = name in known.variables.values()
+        if is_variable and known.uses.left[param] > 1 and name in changed:
+            location = known.func.location
+            kept = placed(ast.Name(known.temporary(param), ast.Store()), location)
+            given = placed(ast.Name(name, ast.Load()), location)
+            yield placed(ast.Assign([kept], given), location)
+
+
+def _plain_signature(known: Known) -> ast.arguments:
+    names = [ast.arg(name) for name in known.parameters.values()]
+    return ast.arguments([], names, None, [], [], None, [])
+
+
+def _signature(function: FunctionType) -> ast.arguments:
+    """The parameters of a function; default values are set on the function that is made."""
+    code = function.__code__
+    names = iter(code.co_varnames)
+    arguments = [ast.arg(next(names)) for _ in range(code.co_argcount)]
+    keyword_only = [ast.arg(next(names)) for _ in range(code.co_kwonlyargcount)]
+    return ast.arguments(
+        posonlyargs=arguments[: code.co_posonlyargcount],
+        args=arguments[code.co_posonlyargcount :],
+        vararg=ast.arg(next(names)) if code.co_flags & VARIADIC else None,
+        kwonlyargs=keyword_only,
+        kw_defaults=[None for _ in keyword_only],
+        kwarg=ast.arg(next(names)) if code.co_flags & KEYWORDS else None,
+        defaults=[],
+    )
+
+
+# --------------------------------------------------------------------------------- compiling
+
+
+def _code(
+    tree: ast.FunctionDef, function: FunctionType, outer: tuple[str, ...], class_name: str
+) -> CodeType:
+    """Compile a function as if it stood inside one that has the variables `outer`."""
+    around = f"class {class_name}:\n " if class_name else ""
+    module = ast.parse(f"{around}def around({', '.join(outer)}):\n  pass")
+    inside = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)]
+    inside[0].body = [tree]
+    file = function.__code__.co_filename
+    flags = function.__code__.co_flags & FUTURES
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python gave them when it compiled the user's file
+        code = cast("CodeType", compile(module, file, "exec", flags, dont_inherit=True))
+    for _ in range(3 if class_name else 2):
+        code = next(inner for inner in code.co_consts if isinstance(inner, CodeType))
+    return _renamed(code, code.co_qualname, function.__code__.co_qualname)
+
+
+def _renamed(code: CodeType, old: str, new: str) -> CodeType:
+    """The code, and all code inside of it, under the qualified name of the original."""
+    constants = tuple(
+        _renamed(one, old, new) if isinstance(one, CodeType) else one for one in code.co_consts
+    )
+    name = new + code.co_qualname[len(old) :]
+    return code.replace(co_consts=constants, co_qualname=name)

@@ -1,0 +1,342 @@
+"""The ops of a compute model as Python statements, one function for each kind of op."""
+
+import ast
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from trilby.codegen.python_changes import Change, change_at
+from trilby.codegen.python_places import place_tree
+from trilby.codegen.python_text import (
+    OPERATORS,
+    expression,
+    in_place_sign,
+    placed,
+    statements,
+    target,
+)
+from trilby.codegen.python_values import Known, Stack
+from trilby.model.op import Block, Op, blocks, operands
+from trilby.model.ops.control import Break, Continue
+from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore
+from trilby.model.ops.host import (
+    Dispatch,
+    HostCall,
+    HostFor,
+    HostIf,
+    HostRun,
+    HostValue,
+    HostView,
+    HostWhile,
+    HostWith,
+)
+from trilby.model.ops.memory import Extent, Load, Place, Store
+from trilby.model.value import Value
+
+Emit: TypeAlias = "Callable[[Writer, Any], None]"
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes the ops of one block, in order."""
+
+    known: Known
+    ops: Sequence[Op]
+    stack: Stack
+    at: int = 0
+
+    @classmethod
+    def of(cls, known: Known, ops: Sequence[Op]) -> "Writer":
+        """A writer for some ops."""
+        return cls(known, ops, Stack(known))
+
+    def write(self) -> list[ast.stmt]:
+        """The statements of the block."""
+        self.until(len(self.ops))
+        self.stack.settle()
+        return self.stack.done
+
+    def until(self, end: int) -> None:
+        """Write the ops before `end`; some of their values may still wait to be used."""
+        while self.at < end:
+            op = self.ops[self.at]
+            change = change_at(self.ops, self.at, self.known.uses, self.stack.waiting)
+            if change:
+                self.change(change)
+            elif isinstance(op, Var | VarStore):
+                self.stores()
+            else:
+                self.at += 1
+                self.one(op)
+
+    def one(self, op: Op) -> None:
+        """Write one op."""
+        emit = EMITTED.get(type(op))
+        if emit is None:
+            raise self.known.error(op, "it belongs to kernels")
+        emit(self, op)
+
+    def take(self, *values: Value) -> list[ast.expr]:
+        """The expressions of operands, which are evaluated in this order."""
+        trees = self.stack.take(values)
+        self.known.uses.left.subtract(values)
+        return trees
+
+    def define(self, op: Op, tree: ast.expr) -> None:
+        """Decide where the result of an op is evaluated."""
+        uses = self.known.uses
+        count = uses.left[op.result] if op.result else 0
+        if op.result is None or not count:
+            self.run(placed(ast.Expr(tree), op.location))
+        elif self._is_stored_only(op.result, count):
+            self.stack.push(op.result, tree, op.location)
+        elif count > 1 or op.result in uses.crossing:
+            self.stack.keep(op.result, tree, op.location)
+        else:
+            self.stack.push(op.result, tree, op.location)
+
+    def run(self, statement: ast.stmt, sets: Iterable[str] = ()) -> None:
+        """Append a statement."""
+        self.stack.run(statement, sets)
+
+    def inner(self, block: Block, op: Op) -> list[ast.stmt]:
+        """The statements of a nested block, at least one."""
+        return Writer.of(self.known, block.ops).write() or [placed(ast.Pass(), op.location)]
+
+    # ---------------------------------------------------------------------------- variables
+
+    def _is_stored_only(self, value: Value, count: int) -> bool:
+        """Whether all uses of a value are the stores that follow: `a = b = value`."""
+        following = self.ops[self.at : self.at + count]
+        return len(following) == count and all(_stored(op) == (value,) for op in following)
+
+    def stores(self) -> None:
+        """Write the stores that stand here one after the other."""
+        start = self.at
+        while self.at < len(self.ops) and _stored(self.ops[self.at]) is not None:
+            self.at += 1
+        run = [op for op in self.ops[start : self.at] if list(self.known.sets(op))]
+        if not run:
+            return
+        location = run[0].location
+        sets = [name for op in run for name in self.known.sets(op)]
+        names = [placed(ast.Name(name, ast.Store()), location) for name in sets]
+        values = [value for op in run for value in _stored(op) or ()]
+        if len(set(values)) == 1:
+            (tree,) = self.take(values[0])
+            self.known.uses.left.subtract(values[1:])
+            self.run(placed(ast.Assign([*names], tree), location), sets)
+        else:
+            trees = placed(ast.Tuple(self.take(*values), ast.Load()), location)
+            bound = placed(ast.Tuple([*names], ast.Store()), location)
+            self.run(placed(ast.Assign([bound], trees), location), sets)
+
+    def change(self, change: Change) -> None:
+        """Write `x += value` for the ops that it was made of."""
+        old, store = change.old, change.store
+        self.at += 1
+        self.until(change.end)
+        self.at = change.end + 2
+        (operand,) = self.take(change.operand)
+        location = store.location
+        if isinstance(old, VarLoad):
+            name = self.known.variables[old.var]
+            bound: ast.expr = placed(ast.Name(name, ast.Store()), location)
+            sets = [name]
+        else:
+            places = (old.base, *old.indices)
+            self.known.uses.left.subtract(places)  # the load uses them as well as the store
+            trees = self.take(*places)
+            bound = place_tree(old.base.type, old.path, trees, location, stored=True)
+            sets = []
+        if not isinstance(bound, ast.Name | ast.Attribute | ast.Subscript):
+            raise self.known.error(store, "nothing can be stored there")
+        self.run(placed(ast.AugAssign(bound, OPERATORS[change.sign](), operand), location), sets)
+
+
+def _stored(op: Op) -> tuple[Value, ...] | None:
+    """What an op stores in a variable; None for an op that has nothing to do with variables."""
+    match op:
+        case Var(init=init):
+            return init
+        case VarStore(stored=stored):
+            return (stored,)
+        case _:
+            return None
+
+
+# ------------------------------------------------------------------------------------- values
+
+
+def _constant(writer: Writer, op: Constant) -> None:
+    writer.known.numbers[op.value] = op.literal
+
+
+def _variable_content(writer: Writer, op: VarLoad) -> None:
+    name = placed(ast.Name(writer.known.variables[op.var], ast.Load()), op.location)
+    writer.known.uses.left[op.var] -= 1
+    if not writer.known.uses.left[op.value]:
+        writer.run(placed(ast.Expr(name), op.location))
+    elif op.value in writer.known.uses.crossing:
+        writer.stack.keep(op.value, name, op.location)
+    else:
+        writer.stack.load(op.value, name, op.location)
+
+
+def _host_value(writer: Writer, op: HostValue) -> None:
+    trees = writer.take(*op.inputs)
+    sign = in_place_sign(op.code)
+    if not sign or op.result is None:
+        writer.define(op, expression(op.code, trees, op.location))
+        return
+    old, operand = trees
+    writer.stack.keep(op.value, old, op.location)
+    name = placed(ast.Name(writer.known.names[op.value], ast.Store()), op.location)
+    change = ast.AugAssign(name, OPERATORS[sign](), operand)
+    writer.run(placed(change, op.location))
+
+
+def _access(writer: Writer, op: Load | HostView | Place) -> None:
+    trees = writer.take(op.base, *op.indices)
+    writer.define(op, place_tree(op.base.type, op.path, trees, op.location))
+
+
+def _store(writer: Writer, op: Store) -> None:
+    stored, *trees = writer.take(op.stored, op.base, *op.indices)
+    bound = place_tree(op.base.type, op.path, trees, op.location, stored=True)
+    writer.run(placed(ast.Assign([bound], stored), op.location))
+
+
+def _extent(writer: Writer, op: Extent) -> None:
+    (array,) = writer.take(op.base)
+    shape = placed(ast.Attribute(array, "shape", ast.Load()), op.location)
+    axis = placed(ast.Constant(op.axis), op.location)
+    writer.define(op, placed(ast.Subscript(shape, axis, ast.Load()), op.location))
+
+
+def _dispatch(writer: Writer, op: Dispatch) -> None:
+    context, size, *args = writer.take(op.context, op.range, *op.args)
+    # Python finds the line of a call of a method by the end of the method's name
+    end = replace(op.location, end_line=op.location.line, end_column=op.location.column + 1)
+    method = placed(ast.Attribute(context, "dispatch", ast.Load()), end)
+    kernel = placed(ast.Name(writer.known.object_name(op.kernel), ast.Load()), op.location)
+    writer.define(op, placed(ast.Call(method, [size, kernel, *args], []), op.location))
+
+
+def _host_call(writer: Writer, op: HostCall) -> None:
+    args = writer.take(*op.args)
+    callee = placed(ast.Name(writer.known.object_name(op.callee), ast.Load()), op.location)
+    writer.define(op, placed(ast.Call(callee, args, []), op.location))
+
+
+# --------------------------------------------------------------------------------- statements
+
+
+def _host_run(writer: Writer, op: HostRun) -> None:
+    trees = writer.take(*op.inputs)
+    for statement in statements(op.code, trees, op.location):
+        writer.run(statement, op.sets)
+
+
+def _return(writer: Writer, op: Return) -> None:
+    trees = writer.take(*op.returned)
+    writer.run(placed(ast.Return(trees[0] if trees else None), op.location))
+
+
+def _leave(writer: Writer, op: Break | Continue) -> None:
+    jump = ast.Break() if isinstance(op, Break) else ast.Continue()
+    writer.run(placed(jump, op.location))
+
+
+def _if(writer: Writer, op: HostIf) -> None:
+    (condition,) = writer.take(op.condition)
+    writer.stack.settle()
+    otherwise = writer.inner(op.otherwise, op) if op.otherwise.ops else []
+    statement = ast.If(condition, writer.inner(op.then, op), otherwise)
+    writer.run(placed(statement, op.location), writer.known.sets(op))
+
+
+def _while(writer: Writer, op: HostWhile) -> None:
+    writer.stack.settle()
+    test = Writer.of(writer.known, op.test.ops[:-1])
+    test.until(len(test.ops))
+    (condition,) = test.take(*operands(op.test.ops[-1]))
+    test.stack.settle()
+    body = writer.inner(op.body, op)
+    otherwise = writer.inner(op.otherwise, op) if op.otherwise.ops else []
+    if test.stack.done:
+        loop = _long_while(writer, op, test.stack.done, condition, (body, otherwise))
+    else:
+        loop = [placed(ast.While(condition, body, otherwise), op.location)]
+    for statement in loop:
+        writer.run(statement, writer.known.sets(op))
+
+
+def _for(writer: Writer, op: HostFor) -> None:
+    (iterable,) = writer.take(op.iterable)
+    writer.stack.settle()
+    otherwise = writer.inner(op.otherwise, op) if op.otherwise.ops else []
+    bound = target(op.target, op.location)
+    statement = ast.For(bound, iterable, writer.inner(op.body, op), otherwise)
+    writer.run(placed(statement, op.location), writer.known.sets(op))
+
+
+def _with(writer: Writer, op: HostWith) -> None:
+    (manager,) = writer.take(op.manager)
+    writer.stack.settle()
+    bound = target(op.target, op.location) if op.target else None
+    statement = ast.With([ast.withitem(manager, bound)], writer.inner(op.body, op))
+    writer.run(placed(statement, op.location), writer.known.sets(op))
+
+
+def _long_while(
+    writer: Writer,
+    op: HostWhile,
+    test: list[ast.stmt],
+    condition: ast.expr,
+    blocks: tuple[list[ast.stmt], list[ast.stmt]],
+) -> list[ast.stmt]:
+    """A loop whose test takes statements: they are run inside, and `break` ends the loop.
+
+    `else` runs only where the test ended the loop, so that must be remembered.
+    """
+    body, otherwise = blocks
+    at = op.location
+    ended = writer.known.words.fresh("_ended", "_ended") if otherwise else ""
+    remember = [_flag(ended, op, value=True)] if ended else []
+    leave: list[ast.stmt] = [*remember, placed(ast.Break(), at)]
+    stop = placed(ast.If(placed(ast.UnaryOp(ast.Not(), condition), at), leave, []), at)
+    forever = placed(ast.Constant(value=True), at)
+    loop = placed(ast.While(forever, [*test, stop, *body], []), at)
+    if not ended:
+        return [loop]
+    rest = placed(ast.If(placed(ast.Name(ended, ast.Load()), at), otherwise, []), at)
+    return [_flag(ended, op, value=False), loop, rest]
+
+
+def _flag(name: str, op: Op, *, value: bool) -> ast.stmt:
+    bound = placed(ast.Name(name, ast.Store()), op.location)
+    return placed(ast.Assign([bound], placed(ast.Constant(value), op.location)), op.location)
+
+
+EMITTED: dict[type[Op], Emit] = {
+    Constant: _constant,
+    VarLoad: _variable_content,
+    Load: _access,
+    Place: _access,
+    Store: _store,
+    Extent: _extent,
+    Return: _return,
+    Break: _leave,
+    Continue: _leave,
+    HostValue: _host_value,
+    HostRun: _host_run,
+    HostView: _access,
+    HostIf: _if,
+    HostWhile: _while,
+    HostFor: _for,
+    HostWith: _with,
+    HostCall: _host_call,
+    Dispatch: _dispatch,
+}
+"""How each op is written. Variables are written by the run, and `yield` by what holds it."""

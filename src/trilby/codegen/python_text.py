@@ -1,0 +1,152 @@
+"""The text in host ops as Python syntax trees, with operands put into the holes.
+
+Nodes get the lines and columns that the text has in the user's file, so that tracebacks show
+the user's source. This module knows no ops.
+"""
+
+import ast
+import re
+import warnings
+from collections.abc import Sequence
+from typing import TypeVar, cast
+
+from trilby.errors import ModelError
+from trilby.source import Location, line_text
+
+OPERATORS: dict[str, type[ast.operator]] = {
+    "+": ast.Add,
+    "-": ast.Sub,
+    "*": ast.Mult,
+    "@": ast.MatMult,
+    "/": ast.Div,
+    "//": ast.FloorDiv,
+    "%": ast.Mod,
+    "**": ast.Pow,
+    "<<": ast.LShift,
+    ">>": ast.RShift,
+    "&": ast.BitAnd,
+    "|": ast.BitOr,
+    "^": ast.BitXor,
+}
+"""The operators of augmented assignments by their signs."""
+
+Node = TypeVar("Node", bound=ast.AST)
+
+_HOLES = re.compile(r"\{\{|\}\}|\{(\d+)\}")
+_MARK = "_trilby_operand_{}_"
+_MARKS = re.compile(_MARK.format(r"(\d+)"))
+_IN_PLACE = re.compile(r"\{0\} (\*\*|//|<<|>>|[-+*@/%&|^])= \{1\}")
+
+
+def expression(code: str, operands: Sequence[ast.expr], location: Location) -> ast.expr:
+    """The tree of an expression, or of a slice where it is one."""
+    text = _marked(code, len(operands))
+    try:
+        tree = _parsed(f"({text}\n)", "eval", location)
+        found, lead = cast("ast.Expression", tree).body, 1
+    except ModelError:
+        # `1:n` is Python only inside of brackets
+        tree = _parsed(f"_[{text}\n]", "eval", location)
+        found, lead = cast("ast.Subscript", cast("ast.Expression", tree).body).slice, 2
+    return _filled(_moved(found, location, lead=lead), operands)
+
+
+def statements(code: str, operands: Sequence[ast.expr], location: Location) -> list[ast.stmt]:
+    """The trees of statements; all their lines are indented as the first one is."""
+    tree = cast("ast.Module", _parsed(_marked(code, len(operands)), "exec", location))
+    for node in tree.body:
+        _moved(node, location, lead=0, indented=True)
+    return [_filled(node, operands) for node in tree.body]
+
+
+def target(code: str, location: Location) -> ast.expr:
+    """The tree of what a loop or a `with` binds."""
+    tree = cast("ast.Module", _parsed(f"({code}\n) = 0", "exec", location))
+    (bound,) = cast("ast.Assign", tree.body[0]).targets
+    return _moved(bound, location, lead=1)
+
+
+def in_place_sign(code: str) -> str:
+    """The sign of `{0} += {1}`, or nothing for any other text."""
+    found = _IN_PLACE.fullmatch(code)
+    return found[1] if found else ""
+
+
+def identifiers(code: str) -> set[str]:
+    """Every word in a text: the names that must not be taken for something else."""
+    return set(re.findall(r"[^\W\d]\w*", code))
+
+
+def placed(node: Node, location: Location) -> Node:
+    """Give one node, without those inside of it, a place in the user's file."""
+    line, end_line = max(1, location.line), max(1, location.line, location.end_line)
+    start = _bytes(location, location.column)
+    end = location.end_column
+    vars(node).update(
+        lineno=line,
+        col_offset=start,
+        end_lineno=end_line,
+        end_col_offset=max(end, start) if end_line == line else end,
+    )
+    return node
+
+
+def _bytes(location: Location, column: int) -> int:
+    """`ast` counts bytes."""
+    text = line_text(location)
+    return column if text.isascii() else len(text[:column].encode())
+
+
+def _marked(code: str, count: int) -> str:
+    """Text with a name for each operand; text of an op without operands is taken as it is."""
+    if not count:
+        return code
+    return _HOLES.sub(lambda hole: f"({_MARK.format(hole[1])})" if hole[1] else hole[0][0], code)
+
+
+def _parsed(text: str, mode: str, location: Location) -> ast.AST:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python gave them when it compiled the user's file
+        try:
+            return ast.parse(text, mode=mode)
+        except SyntaxError as error:
+            raise ModelError(
+                f"the text of a host op is not Python ({error.msg}): {text}",
+                advice="whatever made or rewrote this model is at fault",
+                location=location,
+            ) from error
+
+
+def _moved(node: Node, location: Location, *, lead: int, indented: bool = False) -> Node:
+    """Move a tree from the text to the file; `lead` characters stood before the text."""
+    first = max(1, location.line) - 1
+    column = _bytes(location, location.column)
+    for part in ast.walk(node):
+        if isinstance(part, ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias | ast.pattern):
+            _shift(part, first, column, lead, indented=indented)
+        elif isinstance(part, ast.excepthandler):
+            _shift(part, first, column, lead, indented=indented)
+    return node
+
+
+def _shift(part: ast.AST, lines: int, column: int, lead: int, *, indented: bool) -> None:
+    places = vars(part)
+    for line, offset in (("lineno", "col_offset"), ("end_lineno", "end_col_offset")):
+        if places[line] == 1:
+            places[offset] += column - lead
+        elif indented:
+            places[offset] += column
+        places[line] += lines
+
+
+class _Filler(ast.NodeTransformer):
+    def __init__(self, operands: Sequence[ast.expr]) -> None:
+        self.operands = operands
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802 -- the name `ast` asks for
+        found = _MARKS.fullmatch(node.id)
+        return self.operands[int(found[1])] if found else node
+
+
+def _filled(node: Node, operands: Sequence[ast.expr]) -> Node:
+    return cast("Node", _Filler(operands).visit(node)) if operands else node
