@@ -137,5 +137,13 @@ class KernelIndexError(TrilbyError, IndexError):
     """A work item left the bounds of an array (interpreter only)."""
 
 
+class KernelAssertionError(TrilbyError, AssertionError):
+    """An `assert` in a kernel did not hold."""
+
+
+class KernelDivergenceError(TrilbyError, RuntimeError):
+    """The work items of a group came to different barriers (interpreter only)."""
+
+
 class KernelArithmeticError(TrilbyError, ZeroDivisionError):
     """A work item divided an integer by zero (interpreter only)."""

@@ -6,7 +6,6 @@ This module knows files, lines and columns. It knows nothing of what the source 
 import linecache
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,8 @@ class Location:
     @property
     def short(self) -> str:
         """`app.py:12`: the file's name without its folders."""
-        return f"{Path(self.file).name}:{self.line}"
+        name = self.file.replace("\\", "/").rpartition("/")[2]
+        return f"{name}:{self.line}"
 
 
 NOWHERE = Location("<unknown>", 0)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyopencl as cl
 from pyopencl._cl import _Program  # pyright: ignore[reportPrivateUsage] -- it does not warn
 
-from trilby.analysis.reach import KernelGraph, kernel_graph
+from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Argument, Backend, Executable, Memory, Scalar
 from trilby.backend.interpreter import InterpreterFamily
 from trilby.backend.opencl import OpenCLFamily
@@ -23,12 +23,9 @@ from trilby.data.buffer import Buffer
 from trilby.data.dtypes import I32, Number, ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import NDArrayType
-from trilby.model.op import Func
 from trilby.model.value import Value
 from trilby.reflect.functions import Kernel
-from trilby.reflect.kernels import reflect_helper, reflect_kernel
-from trilby.reflect.lowering import Callee
-from trilby.reflect.signature import ranks_from_use
+from trilby.runtime.compile import analyse_kernel
 
 Array: TypeAlias = npt.NDArray[Any]
 Given: TypeAlias = "Buffer | Array | Number | np.generic[Any]"
@@ -38,24 +35,8 @@ INTERPRETER, OPENCL = "interpreter", "opencl"
 
 
 def graph_of(kernel: Kernel[...], ranks: tuple[int, ...] | None = None) -> KernelGraph:
-    """A kernel and the helpers it reaches; two helpers of one name get two symbols."""
-    callees: dict[str, Callee] = {}
-
-    def symbol_of(callee: Callee) -> str:
-        known = next((name for name, other in callees.items() if other == callee), None)
-        if known is not None:
-            return known
-        symbol = f"{callee.helper.symbol}#{len(callees)}" if callee.ranks else callee.helper.symbol
-        while symbol in callees:
-            symbol += "#"
-        callees[symbol] = callee
-        return symbol
-
-    def resolve(symbol: str) -> Func:
-        return reflect_helper(callees[symbol], symbol, symbol_of).func
-
-    wanted = ranks_from_use(kernel) if ranks is None else ranks
-    return kernel_graph(reflect_kernel(kernel, wanted, symbol_of).func, resolve)
+    """A kernel and the helpers it reaches."""
+    return analyse_kernel(kernel, ranks).graph
 
 
 def text_of(kernel: Kernel[...], ranks: tuple[int, ...] | None = None) -> str:

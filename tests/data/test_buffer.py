@@ -30,8 +30,8 @@ class ResultTable(Buffer):
 
 class Two(Buffer):
     n: u8
-    a: Array[f32] = array("n")
     m: i64
+    a: Array[f32] = array("n")
     b: Array[i32] = array("m", 2)
 
 
@@ -75,18 +75,18 @@ def test_a_buffer_without_lengths() -> None:
     assert fixed.segment.memory.view(np.float32).tolist() == [4, 1, 2, 3, 4]
 
 
-def test_lengths_in_the_middle() -> None:
+def test_two_arrays_with_lengths_of_their_own() -> None:
     two = Two.create(n=3, m=2)
     two.a[:] = [1, 2, 3]
     two.b[:] = [[1, 2], [3, 4]]
     assert {name: slot.offset for name, slot in two.layout.slots.items()} == {
         "n": 0,
-        "a": 4,
-        "m": 16,
-        "b": 24,
+        "m": 8,
+        "a": 16,
+        "b": 28,
     }
-    assert two.segment.memory[16:24].view(np.int64)[0] == 2
-    assert two.segment.memory[24:40].view(np.int32).tolist() == [1, 2, 3, 4]
+    assert two.segment.memory[8:16].view(np.int64)[0] == 2
+    assert two.segment.memory[28:44].view(np.int32).tolist() == [1, 2, 3, 4]
 
 
 WRONG: list[tuple[dict[str, Any], str, str]] = [

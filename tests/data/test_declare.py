@@ -317,6 +317,16 @@ def late_length() -> type:
     return Bad
 
 
+def hidden_length() -> type:
+    class Bad(Buffer):
+        n: i32
+        w: Array[f32] = array("n")
+        m: i32
+        x: Array[f32] = array("m")
+
+    return Bad
+
+
 def float_length() -> type:
     class Bad(Buffer):
         n: f32
@@ -476,6 +486,7 @@ REFUSED: list[tuple[Callable[[], type], str, str]] = [
     (private_field, "begins with an underscore", "call it `x`"),
     (unknown_length, "`m`, which is no field of `Bad`", "declare `m: i32` before `x`"),
     (late_length, "`n`, which is declared after it", "declare `n: i32` before `x`"),
+    (hidden_length, "`m`, which lies behind the array `w`", "all lengths before `w`"),
     (float_length, "no length but f32", "declare `n: i32`"),
     (atomic_length, "no length but atomic i32", "declare `n: i32`"),
     (bound_in_struct, "a struct has one size", "tb.Buffer"),

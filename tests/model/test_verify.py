@@ -65,6 +65,23 @@ kernel @"memory" (%0 : KernelContext, %1 : ResultTable, %2 : f32[16, 16], %3 : f
   %11 : i32 = load %1 @"length"
 }"""
 
+GROUPS = """\
+kernel @"groups" (%0 : KernelContext, %1 : ResultTable, %2 : i32, %3 : f32) -> None {
+  %4 : Ref<f32[16, 16], local> = local
+  %5 : Ref<ResultTable.Result[4], private> = private
+  store %4 %2 %2 %3 @"[]"
+  barrier %0 @"local"
+  %6 : Ref<ResultTable.Result, private> = place %5 %2 @"[]"
+  %7 : f32 = load %6 @"y"
+  %8 : ResultTable.Result = pack %7 %3
+  %9 : f32 = unpack %8 @"y"
+  %10 : i32 = compare_exchange %1 %2 %2 @"count"
+  %11 : bool = lt %9 %7
+  assert %11 @"it grows"
+  print %9 %10 @"{} and {}"
+  return
+}"""
+
 HOST = """\
 compute @"host" (%0 : ComputeContext, %1 : S32Array, %2 : object) -> object {
   %3 : object = host.value %2 @"{0} + 1" @()
@@ -98,13 +115,15 @@ def callable_functions() -> dict[str, Func]:
     return {func.name: func for func in parse_all(SQUARE, {})}
 
 
-@pytest.mark.parametrize("text", [SQUARE, SQUARE_KERNEL, ALL_CONTROL, ARITHMETIC, MEMORY, HOST])
+@pytest.mark.parametrize(
+    "text", [SQUARE, SQUARE_KERNEL, ALL_CONTROL, ARITHMETIC, MEMORY, GROUPS, HOST]
+)
 def test_whole_models_pass(text: str) -> None:
     verify(parse(text, TYPES), callable_functions())
 
 
 def test_the_models_above_have_every_op() -> None:
-    texts = f"{SQUARE_KERNEL}\n{ALL_CONTROL}\n{ARITHMETIC}\n{MEMORY}\n{HOST}"
+    texts = f"{SQUARE_KERNEL}\n{ALL_CONTROL}\n{ARITHMETIC}\n{MEMORY}\n{GROUPS}\n{HOST}"
     functions = parse_all(texts, TYPES)
     found = {type(op) for func in functions for op in walk(func.body)}
     assert {kind.mnemonic for kind in OPS.values()} == {kind.mnemonic for kind in found}
@@ -186,6 +205,21 @@ BROKEN = {
         '%1 : Ref<ResultTable> = place %t @"count"'
     ),
     '"result[]" holds `ResultTable.Result`, and a `f32`': '%1 : f32 = place %t %i @"result[]"',
+    "`swap` is no way to change a place": '%1 : i32 = atomic %t %i @"count" @"swap"',
+    '"count" holds `i32`, not `bool`': '%1 : i32 = compare_exchange %t %b %i @"count"',
+    "it makes a local array, not `Ref<i32[4], private>`": "%1 : Ref<i32[4], private> = local",
+    "it makes a private array, not `i32`": "%1 : i32 = private",
+    "a size known beforehand, not `i32[n]`": "%1 : Ref<i32[n], local> = local",
+    "a size known beforehand, not `i32`": "%1 : Ref<i32, local> = local",
+    "it makes a struct, not `f32`": "%1 : f32 = pack %f",
+    "is not made of `f32`, `i32`": "%1 : ResultTable.Result = pack %f %i",
+    "`f32` is not a struct": '%1 : f32 = unpack %f @"x"',
+    "has no `z` of type `f32`": ('%1 : ResultTable.Result = pack %f %f\n%2 : f32 = unpack %1 @"z"'),
+    "`everywhere` is no scope of a barrier": 'barrier %kc @"everywhere"',
+    "`f32` is not the kernel context": 'barrier %f @"local"',
+    "its condition is `f32`, not `bool`\n  in `assert": 'assert %f @"no"',
+    "has no places for 2 numbers": 'print %f %i @"{}"',
+    "it prints numbers, not `S32Array`": 'print %a @"{}"',
     "`S32Array` is not an n-d array": "%1 : i32 = extent %a @0",
     "`NDArray<f32, 2>` has no axis 2": "%1 : i32 = extent %nd @2",
     "its result is `f32`, not an integer": "%1 : f32 = extent %nd @1",

@@ -16,7 +16,6 @@ from tests.backend.interpreter.kernels import launch
 
 import trilby as tb
 from trilby.data.buffer import Buffer
-from trilby.data.dtypes import Number
 from trilby.data.ndrange import NDRange
 from trilby.errors import TrilbyError
 from trilby.model.parse import named_types, parse
@@ -25,18 +24,18 @@ from trilby.model.verify import verify
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import AnalysedKernel, analyse_kernel
 
-Given: TypeAlias = "npt.NDArray[Any] | Buffer | Number"
+Given: TypeAlias = npt.NDArray[Any] | Buffer | float
 ErrorT = TypeVar("ErrorT", bound=TrilbyError)
 FILE = "app.py"
-AT_HAND = {
-    **{name: getattr(tb, name) for name in tb.__all__ if name not in tb._LOADED_WHEN_USED},
+AT_HAND: dict[str, Any] = {
+    **{name: thing for name, thing in vars(tb).items() if name in tb.__all__},
     "tb": tb,
     "math": math,
     "np": np,
 }
 
 
-def load(source: str, file: str = FILE, **names: object) -> dict[str, Any]:
+def load(source: str, file: str = FILE, **names: Any) -> dict[str, Any]:
     """Run a module's text; `names` are globals that it finds when it starts."""
     text = dedent(source).lstrip("\n")
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
@@ -45,7 +44,7 @@ def load(source: str, file: str = FILE, **names: object) -> dict[str, Any]:
     return namespace
 
 
-def kernel(source: str, **names: object) -> Kernel[...]:
+def kernel(source: str, **names: Any) -> Kernel[...]:
     """The last kernel of a module's text."""
     return [thing for thing in load(source, **names).values() if isinstance(thing, Kernel)][-1]
 
@@ -62,12 +61,12 @@ def analysed(made: Kernel[...], ranks: tuple[int, ...] | None = None) -> Analyse
     return result
 
 
-def model(source: str, ranks: tuple[int, ...] | None = None, **names: object) -> str:
+def model(source: str, ranks: tuple[int, ...] | None = None, **names: Any) -> str:
     """The text of the last kernel's model."""
     return to_text(analysed(kernel(source, **names), ranks).graph.entry)
 
 
-def body(lines: str, params: str = "", **names: object) -> str:
+def body(lines: str, params: str = "", **names: Any) -> str:
     """The model's body for a kernel with these parameters, without its last `return`."""
     text = model(f"@tb.kernel\ndef k(kc: KernelContext, {params}):\n{indented(lines)}", **names)
     return dedent("\n".join(line.replace("!", " ", 1) for line in text.splitlines()[1:-2]))
@@ -85,7 +84,7 @@ def run(made: Kernel[...], size: int | tuple[int, ...] | NDRange, *arguments: Gi
     launch(analysed(made, ranks).graph, size, *plain)
 
 
-def error_of(kind: type[ErrorT], source: str, **names: object) -> ErrorT:
+def error_of(kind: type[ErrorT], source: str, **names: Any) -> ErrorT:
     """The error that reflecting the last kernel of a text raises."""
     made = kernel(source, **names)
     with pytest.raises(kind) as caught:
@@ -94,6 +93,6 @@ def error_of(kind: type[ErrorT], source: str, **names: object) -> ErrorT:
     return caught.value
 
 
-def said(kind: type[ErrorT], source: str, **names: object) -> str:
+def said(kind: type[ErrorT], source: str, **names: Any) -> str:
     """The full text of that error."""
     return str(error_of(kind, source, **names))

@@ -166,10 +166,8 @@ def _accesses(
             pass
 
 
-def _at(
-    aliases: _Aliases, base: Value, path: str, access: Access
-) -> Iterator[tuple[Root, Access]]:
-    for number, prefix in aliases.of(base):
+def _at(aliases: _Aliases, base: Value, path: str, access: Access) -> Iterator[tuple[Root, Access]]:
+    for number, prefix in sorted(aliases.of(base)):
         yield (number, join_path(prefix, path)), access
 
 

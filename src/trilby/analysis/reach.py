@@ -99,7 +99,8 @@ def _recursion(cycle: list[str], location: Location) -> RecursionRefusedError:
 
 
 def _short(symbol: str) -> str:
-    return symbol.partition("[")[0].rpartition(".")[2]
+    """What the user called a function: without its module, its ranks, its number."""
+    return symbol.partition("[")[0].partition("#")[0].rpartition(".")[2]
 
 
 def _reached(entry: Func, resolve: Resolve) -> Iterator[Func]:

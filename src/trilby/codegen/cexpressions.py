@@ -16,7 +16,7 @@ from trilby.codegen.text import (
     Text,
     reads_of,
 )
-from trilby.data.dtypes import BOOL, F16, I64, U64, Number, ScalarType, Type
+from trilby.data.dtypes import BOOL, F16, I32, I64, U64, Number, ScalarType, Type
 from trilby.model.op import Op
 from trilby.model.ops import arith
 from trilby.model.ops.arith import Binary, Cast, Compare, Math, Unary
@@ -45,7 +45,7 @@ _FUNCTIONS: Mapping[type[Op], str] = {
     arith.Mod: "mod",
     arith.Pow: "pow",
 }
-_WRAPPING = (arith.Add, arith.Sub, arith.Mul, arith.Shl)
+_WRAPPING = (arith.Add, arith.Sub, arith.Mul)
 _SUPPORTED_MATH = frozenset({"min", "max", "abs"})
 
 
@@ -84,47 +84,65 @@ def binary(writer: FunctionWriter, op: Binary) -> None:
     """Arithmetic with Python's meaning."""
     left, right = writer.take(op.left), writer.take(op.right)
     type_ = _scalar(op.left.type)
-    writer.give(op, _binary(writer, type(op), type_, left, right))
+    if type_.is_integer and isinstance(op, arith.FloorDiv | arith.Mod):
+        writer.give(op, _divided(writer, op, type_, left, right))
+    elif type(op) in _FUNCTIONS:
+        writer.give(op, _call(writer, _FUNCTIONS[type(op)], type_, [left, right]))
+    elif isinstance(op, arith.Shl | arith.Shr):
+        writer.give(op, _shifted(writer, op, type_, left, right))
+    elif type_.is_integer and isinstance(op, _WRAPPING) and _may_wrap(writer, op, type_):
+        writer.give(op, _wrapped(writer, type_, _SYMBOLS[type(op)], left, right))
+    else:
+        writer.give(op, _rounded(writer, type_, _joined(_SYMBOLS[type(op)], left, right)))
 
 
-def _binary(
-    writer: FunctionWriter, kind: type[Op], type_: ScalarType, left: Text, right: Text
-) -> Text:
-    reads = reads_of([left, right])
-    if kind in _FUNCTIONS:
-        return _call(writer, _FUNCTIONS[kind], type_, [left, right])
-    symbol, strength = _SYMBOLS[kind]
-    if kind in {arith.Shl, arith.Shr}:
-        right = Text(f"({right.within(BITS - 1)} & {type_.bits - 1})")
-    if kind in _WRAPPING and type_.is_integer:
-        return _wrapped(writer, type_, symbol, strength, left, right)
-    # The right side of `-` and `/` must bind tighter; `&`, `|` and `^` share a level here.
+def _joined(symbol: tuple[str, int], left: Text, right: Text) -> Text:
+    """`a + b`. The right side must bind tighter; `&`, `|` and `^` share a level here."""
+    sign, strength = symbol
     left_strength = strength - 1 if strength == BITS else strength
-    text = f"{left.within(left_strength)} {symbol} {right.within(strength - 1)}"
-    if type_.is_integer and type_.bits < 32:
-        return Text(f"({writer.module.dialect.scalars[type_]})({text})", UNARY, reads)
-    return _rounded(writer, type_, Text(text, strength, reads))
+    text = f"{left.within(left_strength)} {sign} {right.within(strength - 1)}"
+    return Text(text, strength, reads_of([left, right]))
+
+
+def _may_wrap(writer: FunctionWriter, op: Binary, type_: ScalarType) -> bool:
+    """False where the operands are too small to leave the type, or C wraps by itself."""
+    if type_.kind == "uint" and type_.bits >= 32:
+        return False
+    exact = writer.spans.exact(op)
+    return exact is None or not exact.fits(type_)
 
 
 def _wrapped(
-    writer: FunctionWriter,
-    type_: ScalarType,
-    symbol: str,
-    strength: int,
-    left: Text,
-    right: Text,
+    writer: FunctionWriter, type_: ScalarType, symbol: tuple[str, int], left: Text, right: Text
 ) -> Text:
     """Signed overflow is undefined in C: compute without a sign, then go back."""
-    reads = reads_of([left, right])
+    unsigned = writer.module.dialect.unsigned[type_ if type_.bits >= 32 else I32]
+    start = Text(f"({unsigned}){left.within(UNARY)}", UNARY, left.reads)
     own = writer.module.dialect.scalars[type_]
-    if type_.kind == "uint" and type_.bits >= 32:
-        text = f"{left.within(strength)} {symbol} {right.within(strength - 1)}"
-        return Text(text, strength, reads)
-    unsigned = writer.module.dialect.unsigned[type_]
-    if type_.bits < 32:
-        unsigned = "uint" if "uint" in writer.module.dialect.unsigned.values() else "unsigned"
-    text = f"({own})(({unsigned}){left.within(UNARY)} {symbol} {right.within(strength - 1)})"
-    return Text(text, UNARY, reads)
+    joined = _joined(symbol, start, right)
+    return Text(f"({own})({joined})", UNARY, joined.reads)
+
+
+def _shifted(
+    writer: FunctionWriter, op: Binary, type_: ScalarType, left: Text, right: Text
+) -> Text:
+    """Shift counts are taken modulo the width."""
+    count = writer.spans.of(op.right)
+    if not 0 <= count.low <= count.high < type_.bits:
+        right = Text(f"({right.within(BITS - 1)} & {type_.bits - 1})", reads=right.reads)
+    if isinstance(op, arith.Shl) and not (type_.kind == "uint" and type_.bits >= 32):
+        return _wrapped(writer, type_, _SYMBOLS[arith.Shl], left, right)
+    return _joined(_SYMBOLS[type(op)], left, right)
+
+
+def _divided(
+    writer: FunctionWriter, op: Binary, type_: ScalarType, left: Text, right: Text
+) -> Text:
+    """C's own division where no sign is in play and the divisor is not zero."""
+    if writer.spans.of(op.left).low >= 0 and writer.spans.of(op.right).low > 0:
+        symbol = "/" if isinstance(op, arith.FloorDiv) else "%"
+        return _joined((symbol, PRODUCT), left, right)
+    return _call(writer, _FUNCTIONS[type(op)], type_, [left, right])
 
 
 def _rounded(writer: FunctionWriter, type_: ScalarType, text: Text) -> Text:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from trilby.analysis.reach import KernelGraph
 from trilby.codegen.cfunction import FunctionWriter, Module
 from trilby.codegen.cstatements import write_function
+from trilby.codegen.csignature import GUARD, guard_text
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.names import Names
 from trilby.codegen.structs import Structs
-from trilby.codegen.support import support_text
+from trilby.codegen.support import SUPPORT_NAMES, support_text
 from trilby.codegen.text import Line, with_line_directives
 from trilby.data.kernel_context import GRID_FIELDS
 from trilby.model.op import Func, walk
@@ -36,6 +37,7 @@ def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generate
     parts = [
         [Line(text) for text in dialect.preamble.splitlines()],
         _context_typedef(graph),
+        [Line(text) for text in guard_text(dialect).splitlines()],
         *([Line(t) for t in text.splitlines()] for text in module.structs.text()),
         *([Line(t) for t in text.splitlines()] for text in _support(module)),
         *functions,
@@ -46,8 +48,8 @@ def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generate
 
 
 def _module(graph: KernelGraph, dialect: Dialect) -> Module:
-    names = Names(dialect.reserved)
-    names.fresh("KernelContext")
+    names = Names(dialect.is_library, frozenset({*SUPPORT_NAMES, *dialect.functions, GUARD}))
+    names.stem("KernelContext", ("_s", "_t"))
     structs = Structs(dialect, names)
     functions: dict[str, str] = {}
     for function in reversed(graph.functions):
@@ -81,5 +83,7 @@ def _context_typedef(graph: KernelGraph) -> list[Line]:
 
 
 def _support(module: Module) -> Iterator[str]:
+    for name in module.called:
+        yield module.dialect.functions[name]
     for name, type_ in module.needed:
         yield support_text(name, type_, module.dialect)

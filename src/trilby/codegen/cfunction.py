@@ -5,10 +5,11 @@ is used once, in the same block, waits as a piece of text until its use takes it
 statement that could change what a waiting text reads first makes it a variable.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from trilby.analysis.spans import Spans
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.names import Names
 from trilby.codegen.structs import Structs
@@ -30,12 +31,19 @@ class Module:
     names: Names
     grid_fields: tuple[str, ...]
     needed: list[tuple[str, ScalarType]] = field(default_factory=list[tuple[str, ScalarType]])
+    called: list[str] = field(default_factory=list[str])
 
     def need(self, name: str, type_: ScalarType) -> str:
         """Ask for a support function and get its name."""
         if (name, type_) not in self.needed:
             self.needed.append((name, type_))
         return f"{name}_{type_}"
+
+    def call(self, name: str) -> str:
+        """A function of the language, with what the text must say before it is called."""
+        if name in self.dialect.functions and name not in self.called:
+            self.called.append(name)
+        return name
 
     def value_type(self, type_: Type) -> str:
         """The spelling of a type of values, ready to stand before a name."""
@@ -83,18 +91,28 @@ def uses_of(function: Func) -> Uses:
     return Uses(count, frozenset(elsewhere))
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A text that waits for its one use, and the place in Python that it comes from."""
+
+    text: Text
+    location: Location
+
+
 class FunctionWriter:
     """Writes one function."""
 
     def __init__(self, module: Module, function: Func) -> None:
         self.module = module
         self.function = function
-        self.names = module.names.child()
+        self.names = module.names.within(module.dialect.is_used)
         self.uses = uses_of(function)
+        self.spans = Spans(function)
         self.texts: dict[Value, Text] = {}
         self.shapes: dict[Value, tuple[Text, ...]] = {}
-        self.waiting: dict[Value, Text] = {}
+        self.waiting: dict[Value, Waiting] = {}
         self.cached: dict[tuple[Value, str], str] = {}
+        self.sizes: tuple[str, ...] = ()
         self._lines: list[Line] = []
         self._indent = 1
 
@@ -127,13 +145,12 @@ class FunctionWriter:
     def take(self, value: Value) -> Text:
         """The text of a value at its use."""
         if value in self.waiting:
-            return self.waiting.pop(value)
+            return self.waiting.pop(value).text
         return self.texts[value]
 
-    def parts(self, value: Value) -> list[str]:
+    def parts(self, value: Value) -> list[Text]:
         """The texts that stand for a value as an argument: an n-d array has its shape too."""
-        shape = [part.text for part in self.shapes.get(value, ())]
-        return [self.take(value).text, *shape]
+        return [self.take(value), *self.shapes.get(value, ())]
 
     def give(self, op: Op, text: Text) -> None:
         """Take note of the text of a pure op's result."""
@@ -141,7 +158,7 @@ class FunctionWriter:
         if self.uses.count.get(value, 0) == 0:
             return
         if self.uses.count[value] == 1 and value not in self.uses.elsewhere:
-            self.waiting[value] = text
+            self.waiting[value] = Waiting(text, op.location)
         else:
             self.bind(value, text, op.location)
 
@@ -150,17 +167,26 @@ class FunctionWriter:
         self.texts[op.value] = text
 
     def bind(self, value: Value, text: Text, location: Location) -> None:
-        """Make a variable of a result."""
+        """Make a variable of a result; an n-d array has its shape with it."""
         name = self.names.fresh(value.hint or "t")
         self.line(f"{self.module.value_type(value.type)}{name} = {text};", location)
         self.texts[value] = Text(name)
+        shape = self.shapes.get(value, ())
+        if any(axis.reads for axis in shape):
+            kept = [self.names.fresh(f"{name}_shape{axis}") for axis in range(len(shape))]
+            for own, axis in zip(kept, shape, strict=True):
+                self.line(f"int {own} = {axis};", location)
+            self.shapes[value] = tuple(Text(own) for own in kept)
 
-    def before_change(self, *changed: Dependence) -> None:
+    def before_change(self, changed: Dependence) -> None:
         """Make variables of the waiting texts that read what is about to change."""
-        for value in [v for v, text in self.waiting.items() if text.reads & set(changed)]:
-            self.bind(value, self.waiting.pop(value), self.function.location)
+        self._bind_waiting(lambda text: changed in text.reads)
 
     def settle(self) -> None:
         """Make variables of all waiting texts that any statement could change."""
-        for value in [v for v, text in self.waiting.items() if text.reads]:
-            self.bind(value, self.waiting.pop(value), self.function.location)
+        self._bind_waiting(lambda text: bool(text.reads))
+
+    def _bind_waiting(self, is_due: Callable[[Text], bool]) -> None:
+        for value in [v for v, waiting in self.waiting.items() if is_due(waiting.text)]:
+            waiting = self.waiting.pop(value)
+            self.bind(value, waiting.text, waiting.location)

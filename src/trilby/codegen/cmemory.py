@@ -31,14 +31,15 @@ def cache_fields(writer: FunctionWriter, param: Value, buffer: BufferType) -> No
         field = buffer.field(length)
         if field is not None:
             local = writer.names.fresh(f"{name}_{length}")
-            writer.line(f"const {writer.module.value_type(field.type)}{local} = {name}->{length};")
+            member = writer.module.structs.member(buffer, length)
+            writer.line(f"const {writer.module.value_type(field.type)}{local} = {name}->{member};")
             writer.cached[param, length] = local
     for array in (n for n in used if not is_fixed(buffer, n)):
         field = buffer.field(array)
         if field is not None:
             local = writer.names.fresh(f"{name}_{array}")
             pointer = writer.module.structs.pointer(field.type)
-            call = f"{writer.module.structs.name(buffer)}_{array}({name})"
+            call = f"{writer.module.structs.accessor(buffer, array)}({name})"
             writer.line(f"{pointer}{local} = {call};")
             writer.cached[param, array] = local
 
@@ -101,9 +102,9 @@ def _member(
     cached = writer.cached.get((base, name)) if here.is_pointer else None
     if is_fixed(struct, name):
         dot = "->" if here.is_pointer else "."
-        text = cached or f"{here.text}{dot}{name}"
+        text = cached or f"{here.text}{dot}{writer.module.structs.member(struct, name)}"
         return _Lvalue(text, is_pointer=False, array=None)
-    pointer = cached or f"{writer.module.structs.name(struct)}_{name}({here.text})"
+    pointer = cached or f"{writer.module.structs.accessor(struct, name)}({here.text})"
     field = struct.field(name)
     if field is not None and isinstance(field.type, ArrayType):
         return _Lvalue(pointer, is_pointer=False, array=here.text)
@@ -135,7 +136,10 @@ def _element(
 def _dimension(writer: FunctionWriter, base: Value, here: _Lvalue, dim: int | str) -> str:
     if isinstance(dim, int):
         return str(dim)
-    return writer.cached.get((base, dim)) or f"{here.array}->{dim}"
+    cached = writer.cached.get((base, dim))
+    if cached is not None or not isinstance(base.type, BufferType):
+        return cached or dim
+    return f"{here.array}->{writer.module.structs.member(base.type, dim)}"
 
 
 def _flat(indices: list[Text], dims: list[str]) -> str:
@@ -194,8 +198,13 @@ def reference(writer: FunctionWriter, op: Place) -> None:
 
 
 def extent(writer: FunctionWriter, op: Extent) -> None:
-    """One axis of a shape."""
-    writer.give_anywhere(op, writer.shapes[op.base][op.axis])
+    """One axis of a shape: fixed where the array is a parameter, else a variable's content."""
+    writer.take(op.base)
+    axis = writer.shapes[op.base][op.axis]
+    if axis.reads:
+        writer.give(op, axis)
+    else:
+        writer.give_anywhere(op, axis)
 
 
 def atomic(writer: FunctionWriter, op: Atomic) -> None:
@@ -206,7 +215,8 @@ def atomic(writer: FunctionWriter, op: Atomic) -> None:
     type_ = op.operand.type
     if not isinstance(type_, ScalarType):
         raise TypeError(type_)
-    text = writer.module.dialect.atomics[op.change](type_, f"&{where}", operand.text)
+    function = writer.module.call(writer.module.dialect.atomics[op.change](type_))
+    text = f"{function}(&{where}, {operand})"
     if writer.uses.count.get(op.value, 0) == 0:
         writer.line(f"{text};", op.location)
     else:

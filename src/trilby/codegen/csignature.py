@@ -1,37 +1,55 @@
 """The head of a C function, and what it does before its first statement."""
 
+import textwrap
+from collections.abc import Iterator
+
 from trilby.codegen.cfunction import FunctionWriter
 from trilby.codegen.cmemory import cache_fields
+from trilby.codegen.dialect import Dialect
 from trilby.codegen.text import Text
 from trilby.data.dtypes import F16, ScalarType, Type
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.value import KERNEL_CONTEXT, Value
 
 SIZES = ("max_x", "max_y", "max_z")
+GUARD = "is_beyond_range"
+WIDTH = 100
 
 
-def head(writer: FunctionWriter) -> str:
+def head(writer: FunctionWriter) -> list[str]:
     """`static inline int square(int v) {`, with names given to the parameters."""
     module, function = writer.module, writer.function
     params = ", ".join(_parameters(writer))
     name = module.functions[function.name]
     if function.kind == "kernel":
-        return f"{module.dialect.kernel} {name}({params}) {{"
-    return f"{module.dialect.helper} {module.value_type(function.result)}{name}({params}) {{"
+        start = f"{module.dialect.kernel} {name}("
+    else:
+        start = f"{module.dialect.helper} {module.value_type(function.result)}{name}("
+    if len(start) + len(params) + 3 <= WIDTH:
+        return [f"{start}{params}) {{"]
+    indent = "    "
+    wrapped = textwrap.wrap(
+        params.replace(" ", "\0").replace(",\0", ", "),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [start, *(line.replace("\0", " ") for line in wrapped), ") {"]
 
 
-def _parameters(writer: FunctionWriter) -> list[str]:
+def _parameters(writer: FunctionWriter) -> Iterator[str]:
     is_kernel = writer.function.kind == "kernel"
-    texts: list[str] = []
     for param in writer.function.params:
-        if param.type == KERNEL_CONTEXT and is_kernel:
-            writer.texts[param] = Text("kc")
-            continue
         name = writer.names.fresh(param.hint)
         writer.texts[param] = Text(name)
-        texts.append(f"{_parameter_type(writer, param.type)}{name}")
-        texts.extend(_shape_parameters(writer, param, name))
-    return [*texts, *(f"int {size}" for size in SIZES if is_kernel)]
+        if param.type != KERNEL_CONTEXT or not is_kernel:
+            yield f"{_parameter_type(writer, param.type)}{name}"
+            yield from _shape_parameters(writer, param, name)
+    if is_kernel:
+        writer.sizes = tuple(writer.names.fresh(size) for size in SIZES)
+        yield from (f"int {size}" for size in writer.sizes)
 
 
 def _parameter_type(writer: FunctionWriter, type_: Type) -> str:
@@ -60,12 +78,36 @@ def prologue(writer: FunctionWriter) -> None:
 
 
 def _context(writer: FunctionWriter) -> None:
-    writer.line("KernelContext_t kernel_context;")
-    writer.line("KernelContext_t *kc = &kernel_context;")
+    context = writer.texts[writer.function.params[0]]
+    content = writer.names.fresh("kernel_context")
+    writer.line(f"KernelContext_t {content};")
+    writer.line(f"KernelContext_t *{context} = &{content};")
+    sizes = dict(zip(SIZES, writer.sizes, strict=True))
     for name in writer.module.grid_fields:
-        source = name if name in SIZES else writer.module.dialect.grid.get(name, "0")
-        writer.line(f"kc->{name} = {source};")
-    writer.line("if (kc->x >= max_x || kc->y >= max_y || kc->z >= max_z) return;")
+        source = sizes.get(name) or writer.module.dialect.grid.get(name, "0")
+        writer.line(f"{context}->{name} = {source};")
+    writer.line(f"if ({GUARD}({context})) return;")
+
+
+def guard_text(dialect: Dialect) -> str:
+    """The function that says which work items lie beyond the range.
+
+    Only groups at its far ends have such items. Whether a group is one of those is the same
+    for all its items, so a compiler can ask once and leave the other groups without a test.
+    """
+    or_else = "\n        || "
+    edges = (
+        f"({dialect.grid[f'group_{axis}']} + 1) * {dialect.grid[f'local_max_{axis}']} "
+        f"> kc->max_{axis}"
+        for axis in "xyz"
+    )
+    beyond = " || ".join(f"kc->{axis} >= kc->max_{axis}" for axis in "xyz")
+    return (
+        f"{dialect.helper} bool {GUARD}(KernelContext_t *kc) {{\n"
+        f"    bool is_edge_group = {or_else.join(edges)};\n"
+        f"    return is_edge_group && ({beyond});\n"
+        "}"
+    )
 
 
 def _arguments_from_storage(writer: FunctionWriter) -> None:

@@ -7,7 +7,7 @@ from trilby.codegen import cexpressions, cmemory
 from trilby.codegen.cexpressions import choice
 from trilby.codegen.cfunction import FunctionWriter
 from trilby.codegen.csignature import head, prologue
-from trilby.codegen.text import AND, MEMORY, OR, POSTFIX, UNARY, Line, Text, reads_of
+from trilby.codegen.text import AND, MEMORY, OR, POSTFIX, UNARY, Dependence, Line, Text, reads_of
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.op import Block, Op, walk
@@ -31,11 +31,11 @@ from trilby.source import Location
 
 def write_function(writer: FunctionWriter) -> list[Line]:
     """A whole function: head, prologue, body."""
-    first = Line(head(writer), writer.function.location)
+    start = [Line(text, writer.function.location) for text in head(writer)]
     with writer.captured() as body:
         prologue(writer)
         _block(writer, writer.function.body)
-    return [first, *body, Line("}")]
+    return [*start, *body, Line("}")]
 
 
 def _block(writer: FunctionWriter, block: Block) -> None:
@@ -72,7 +72,8 @@ def _shape_names(writer: FunctionWriter, var: Value, type_: object, name: str) -
     if not isinstance(type_, NDArrayType):
         return []
     names = [writer.names.fresh(f"{name}_shape{axis}") for axis in range(type_.rank)]
-    writer.shapes[var] = tuple(Text(n) for n in names)
+    reads: frozenset[Dependence] = frozenset({var}) if isinstance(var.type, VarType) else frozenset()
+    writer.shapes[var] = tuple(Text(n, reads=reads) for n in names)
     return names
 
 
@@ -98,7 +99,8 @@ def touches_memory(op: Call) -> bool:
 
 def _call(writer: FunctionWriter, op: Call) -> None:
     args = [part for argument in op.args for part in writer.parts(argument)]
-    text = Text(f"{writer.module.functions[op.callee]}({', '.join(args)})", POSTFIX)
+    call = f"{writer.module.functions[op.callee]}({', '.join(part.text for part in args)})"
+    text = Text(call, POSTFIX, reads_of(args))
     if not touches_memory(op) and op.result is not None:
         writer.give(op, text)
         return

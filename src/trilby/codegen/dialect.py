@@ -16,10 +16,14 @@ class Dialect:
     `scalars` are the types of values, `stored` those that are spelt otherwise in memory
     and in kernel arguments (a bool is a byte there). `grid` gives the vendor's expression
     for a field of the kernel context. `math` has the functions whose name is not the
-    intrinsic's own; `{}` stands for the type's suffix. `atomics` spells a change of a place.
+    intrinsic's own; `{}` stands for the type's suffix. `atomics` names the function that
+    changes a place (its address is the first argument) for a type, and `functions` has what
+    the text needs before it can call a function of that name.
     `saturating` spells a cast from a float to an integer type of that C name.
     `half_load` and `half_store` spell access to a half at an address ({0}) in a memory space
     (the last one), and `half_round` is the body of a function that rounds a float to a half.
+    `is_keyword`, `is_used` and `is_library` say which names members, local variables, and
+    functions and types may not have.
     """
 
     name: str
@@ -31,11 +35,14 @@ class Dialect:
     unsigned: Mapping[ScalarType, str]
     grid: Mapping[str, str]
     math: Mapping[str, str]
-    atomics: Mapping[str, Callable[[ScalarType, str, str], str]]
+    atomics: Mapping[str, Callable[[ScalarType], str]]
+    functions: Mapping[str, str]
     saturating: Callable[[str, str], str]
     float_literal: Callable[[float, ScalarType], str]
     half_load: str
     half_store: str
     half_round: str
-    reserved: frozenset[str]
+    is_keyword: Callable[[str], bool]
+    is_used: Callable[[str], bool]
+    is_library: Callable[[str], bool]
     preamble: str = ""

@@ -1,32 +1,49 @@
 """Identifiers for generated code: readable, unique, and no keywords."""
 
 import re
+from collections.abc import Callable
 
 C_WORDS = frozenset(
     "auto break case char const continue default do double else enum extern float for goto if "
     "inline int long register restrict return short signed sizeof static struct switch typedef "
-    "union unsigned void volatile while bool true false NULL".split()
+    "union unsigned void volatile while bool true false NULL main".split()
 )
 
 
 class Names:
-    """Hands out identifiers; a name that is taken gets a number."""
+    """Hands out identifiers; a name that is taken gets a number.
 
-    def __init__(self, reserved: frozenset[str] = C_WORDS) -> None:
-        self._taken = set(reserved)
+    `reserved` says which words of the language nobody may have in this scope.
+    """
+
+    def __init__(
+        self, reserved: Callable[[str], bool], taken: frozenset[str] = frozenset()
+    ) -> None:
+        self._reserved = reserved
+        self._taken = set(taken)
 
     def fresh(self, wanted: str) -> str:
         """The wanted name made fit for C, or with a number behind it if it is taken."""
+        return self.stem(wanted, ("",))
+
+    def stem(self, wanted: str, endings: tuple[str, ...]) -> str:
+        """A name that is free with each of these endings; all of them are taken then.
+
+        `stem("Result", ("_s", "_t"))` is `Result`, and `Result_s` and `Result_t` are gone.
+        """
         base = re.sub(r"\W", "_", wanted, flags=re.ASCII).strip("_") or "value"
         if base[0].isdigit():
             base = f"v{base}"
         name, number = base, 1
-        while name in self._taken:
+        while any(self._is_taken(f"{name}{ending}") for ending in endings):
             number += 1
             name = f"{base}_{number}"
-        self._taken.add(name)
+        self._taken.update(f"{name}{ending}" for ending in endings)
         return name
 
-    def child(self) -> "Names":
-        """An inner scope: it may not shadow what is taken here."""
-        return Names(frozenset(self._taken))
+    def _is_taken(self, name: str) -> bool:
+        return name in self._taken or self._reserved(name)
+
+    def within(self, reserved: Callable[[str], bool]) -> "Names":
+        """An inner scope with words of its own: it may not shadow what is taken here."""
+        return Names(reserved, frozenset(self._taken))

@@ -7,7 +7,7 @@ import numpy as np
 from trilby.analysis.reach import KernelGraph
 from trilby.codegen.cfamily import Generated, generate_c
 from trilby.codegen.dialect import Dialect
-from trilby.codegen.names import C_WORDS
+from trilby.codegen.opencl_words import is_keyword, is_library, is_used
 from trilby.data.dtypes import (
     BOOL,
     F16,
@@ -50,19 +50,26 @@ _GRID = {
         ("group_max_", "get_num_groups"),
     )
 }
-_WORDS = (
-    "kernel global local constant private read_only write_only read_write half uchar ushort uint "
-    "ulong size_t ptrdiff_t event_t sampler_t image2d_t image3d_t barrier min max clamp mix step "
-    "sign abs sqrt exp log sin cos tan floor ceil trunc fabs pow fmod hypot dot cross length "
-    "distance normalize select any all vload_half vstore_half as_int as_float kc max_x max_y max_z"
-)
+_OWN_FUNCTIONS = {
+    # OpenCL C 1.2 adds no floats in one step: exchange the bits until nobody came between.
+    "atomic_add_f32": """\
+static inline float atomic_add_f32(volatile __global float *place, float operand) {
+    volatile __global uint *bits = (volatile __global uint *)place;
+    uint seen = *bits, old;
+    do {
+        old = seen;
+        seen = atomic_cmpxchg(bits, old, as_uint(as_float(old) + operand));
+    } while (seen != old);
+    return as_float(old);
+}""",
+    "atom_add": "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable",
+}
 
 
-def _atomic_add(type_: ScalarType, place: str, operand: str) -> str:
+def _atomic_add(type_: ScalarType) -> str:
     if type_ is F32:
-        return f"atomic_add_f32({place}, {operand})"
-    prefix = "atom" if type_ in {I64, U64} else "atomic"
-    return f"{prefix}_add({place}, {operand})"
+        return "atomic_add_f32"
+    return "atom_add" if type_ in {I64, U64} else "atomic_add"
 
 
 def _float_literal(number: float, type_: ScalarType) -> str:
@@ -100,7 +107,10 @@ OPENCL = Dialect(
     half_store="vstore_half({1}, 0, ({2} half *){0})",
     half_round="ushort bits; vstore_half(x, 0, (half *)&bits); "
     "return vload_half(0, (half *)&bits);",
-    reserved=C_WORDS | frozenset(_WORDS.split()),
+    is_keyword=is_keyword,
+    is_used=is_used,
+    is_library=is_library,
+    functions=_OWN_FUNCTIONS,
     preamble="#pragma OPENCL FP_CONTRACT OFF\n",
 )
 

@@ -9,15 +9,18 @@ import __future__
 import ast
 import warnings
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
 from typing import cast
 
 from trilby.codegen.python_blocks import Writer
 from trilby.codegen.python_text import placed
-from trilby.codegen.python_values import Known
+from trilby.codegen.python_values import SLICE, Known
 from trilby.errors import ModelError
 from trilby.model.op import Func
+
+UNNAMED = "_trilby_function_"
 
 VARIADIC, KEYWORDS = 0x04, 0x08
 """The flags of a code object with `*args`, and with `**kwargs`."""
@@ -91,6 +94,8 @@ def compile_compute(
 def _object(func: Func, objects: Mapping[str, object], symbol: str) -> object:
     if symbol in objects:
         return objects[symbol]
+    if symbol == SLICE:
+        return slice
     raise ModelError(
         f"`{func.name}` uses `{symbol}`, and nothing is known under that symbol",
         advice="give the kernels and compute functions of the model to `compile_compute`",
@@ -145,8 +150,10 @@ def _code(
     """Compile a function as if it stood inside one that has the variables `outer`."""
     around = f"class {class_name}:\n " if class_name else ""
     module = ast.parse(f"{around}def around({', '.join(outer)}):\n  pass")
-    inside = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)]
-    inside[0].body = [tree]
+    (inside,) = (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef))
+    # the function's own name would be a variable of the function around it
+    inside.body = [copied := copy(tree)]
+    copied.name = UNNAMED
     file = function.__code__.co_filename
     flags = function.__code__.co_flags & FUTURES
     with warnings.catch_warnings():
@@ -154,13 +161,19 @@ def _code(
         code = cast("CodeType", compile(module, file, "exec", flags, dont_inherit=True))
     for _ in range(3 if class_name else 2):
         code = next(inner for inner in code.co_consts if isinstance(inner, CodeType))
-    return _renamed(code, code.co_qualname, function.__code__.co_qualname)
+    named = code.replace(co_name=function.__code__.co_name)
+    return _renamed(named, code.co_qualname, function.__code__.co_qualname)
 
 
 def _renamed(code: CodeType, old: str, new: str) -> CodeType:
     """The code, and all code inside of it, under the qualified name of the original."""
-    constants = tuple(
-        _renamed(one, old, new) if isinstance(one, CodeType) else one for one in code.co_consts
-    )
+
+    def constant(one: object) -> object:
+        if isinstance(one, CodeType):
+            return _renamed(one, old, new)
+        # the body of a class holds its qualified name
+        is_name = isinstance(one, str) and one.startswith(f"{old}.")
+        return new + one[len(old) :] if is_name else one
+
     name = new + code.co_qualname[len(old) :]
-    return code.replace(co_consts=constants, co_qualname=name)
+    return code.replace(co_consts=tuple(map(constant, code.co_consts)), co_qualname=name)

@@ -15,7 +15,7 @@ from trilby.codegen.python_text import (
     statements,
     target,
 )
-from trilby.codegen.python_values import Known, Stack
+from trilby.codegen.python_values import Known, Stack, is_literal, number_tree
 from trilby.model.op import Block, Op, blocks, operands
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore
@@ -60,7 +60,7 @@ class Writer:
         """Write the ops before `end`; some of their values may still wait to be used."""
         while self.at < end:
             op = self.ops[self.at]
-            change = change_at(self.ops, self.at, self.known.uses, self.stack.waiting)
+            change = change_at(self.ops, self.at, self.known, self.stack.waiting)
             if change:
                 self.change(change)
             elif isinstance(op, Var | VarStore):
@@ -169,25 +169,27 @@ def _stored(op: Op) -> tuple[Value, ...] | None:
 
 
 def _constant(writer: Writer, op: Constant) -> None:
-    writer.known.numbers[op.value] = op.literal
+    writer.known.literals[op.value] = placed(number_tree(op.literal), op.location)
 
 
 def _variable_content(writer: Writer, op: VarLoad) -> None:
     name = placed(ast.Name(writer.known.variables[op.var], ast.Load()), op.location)
-    writer.known.uses.left[op.var] -= 1
-    if not writer.known.uses.left[op.value]:
-        writer.run(placed(ast.Expr(name), op.location))
-    elif op.value in writer.known.uses.crossing:
-        writer.stack.keep(op.value, name, op.location)
-    else:
+    uses = writer.known.uses
+    if op.value in writer.known.sure and uses.left[op.value] and op.value not in uses.crossing:
         writer.stack.load(op.value, name, op.location)
+    else:
+        writer.define(op, name)
 
 
 def _host_value(writer: Writer, op: HostValue) -> None:
     trees = writer.take(*op.inputs)
     sign = in_place_sign(op.code)
     if not sign or op.result is None:
-        writer.define(op, expression(op.code, trees, op.location))
+        tree = expression(op.code, trees, op.location)
+        if op.result and is_literal(tree):
+            writer.known.literals[op.result] = tree
+        else:
+            writer.define(op, tree)
         return
     old, operand = trees
     writer.stack.keep(op.value, old, op.location)

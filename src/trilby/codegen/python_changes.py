@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from trilby.codegen.python_text import in_place_sign
-from trilby.codegen.python_values import Uses
+from trilby.codegen.python_values import Known
 from trilby.model.op import Op, blocks, operands
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
 from trilby.model.ops.host import HostValue, HostView
@@ -29,13 +29,13 @@ class Change:
 
 
 def change_at(
-    ops: Sequence[Op], at: int, uses: Uses, waiting: AbstractSet[Value]
+    ops: Sequence[Op], at: int, known: Known, waiting: AbstractSet[Value]
 ) -> Change | None:
     """The augmented assignment that begins with the op number `at`, if there is one.
 
     `waiting` are values from before that were not evaluated yet.
     """
-    old = ops[at]
+    old, uses = ops[at], known.uses
     if not isinstance(old, VarLoad | Load | HostView) or uses.left[old.value] != 1:
         return None
     end = next((n for n in range(at + 1, len(ops)) if old.value in operands(ops[n])), len(ops))
@@ -48,7 +48,7 @@ def change_at(
     if not sign or uses.left[change.result] != 1 or not _stores_back(old, change.result, store):
         return None
     operand = change.inputs[1]
-    is_one = _is_one_expression(ops[at + 1 : end], operand, uses, waiting)
+    is_one = _is_one_expression(ops[at + 1 : end], operand, known, waiting)
     return Change(old, sign, operand, store, end) if is_one else None
 
 
@@ -63,15 +63,15 @@ def _stores_back(old: VarLoad | Load | HostView, new: Value, store: Op) -> bool:
 
 
 def _is_one_expression(
-    ops: Sequence[Op], wanted: Value, uses: Uses, waiting: AbstractSet[Value]
+    ops: Sequence[Op], wanted: Value, known: Known, waiting: AbstractSet[Value]
 ) -> bool:
     """Whether ops make a value that can be written where it is used, and nothing else."""
     stack: list[Value] = []
     for op in ops:
-        if isinstance(op, Constant | VarLoad) and op.value not in uses.crossing:
+        if _is_name_or_number(op, known):
             continue
         needed = [value for value in operands(op) if value in stack]
-        if not _is_plain(op, uses) or not waiting.isdisjoint(operands(op)):
+        if not _is_plain(op, known) or not waiting.isdisjoint(operands(op)):
             return False
         if stack[len(stack) - len(needed) :] != needed:
             return False
@@ -79,8 +79,17 @@ def _is_one_expression(
     return stack == [value for value in [wanted] if value in stack] and wanted not in waiting
 
 
-def _is_plain(op: Op, uses: Uses) -> bool:
+def _is_name_or_number(op: Op, known: Known) -> bool:
+    """Whether the result of an op can be written anywhere."""
+    if isinstance(op, VarLoad):
+        is_used = known.uses.left[op.value] > 0 and op.value not in known.uses.crossing
+        return is_used and op.value in known.sure
+    return isinstance(op, Constant)
+
+
+def _is_plain(op: Op, known: Known) -> bool:
     """Whether an op is written as an expression in the place of its only use."""
+    uses = known.uses
     if op.result is None or uses.left[op.result] != 1 or op.result in uses.crossing:
         return False
     is_change = isinstance(op, HostValue) and in_place_sign(op.code)

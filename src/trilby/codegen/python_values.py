@@ -8,8 +8,10 @@ evaluated out of order that way is put into a temporary variable.
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 
+from trilby.codegen.python_bound import sure_loads
 from trilby.codegen.python_text import identifiers, placed
 from trilby.data.dtypes import Number
 from trilby.errors import ModelError
@@ -18,6 +20,12 @@ from trilby.model.ops.core import Var, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostWith
 from trilby.model.value import Value
 from trilby.source import NOWHERE, Location
+
+
+SLICE = "builtins.slice"
+"""The symbol of Python's `slice`, which the user may have given another meaning."""
+
+_LITERAL = (ast.Constant, ast.Slice, ast.UnaryOp, ast.USub, ast.expr_context)
 
 
 @dataclass(slots=True)
@@ -83,18 +91,21 @@ class Known:
     words: Words
     names: dict[Value, str] = field(default_factory=dict[Value, str])
     """Temporary variables, and parameters."""
-    numbers: dict[Value, Number] = field(default_factory=dict[Value, Number])
+    literals: dict[Value, ast.expr] = field(default_factory=dict[Value, ast.expr])
+    """Numbers, and text that is made of nothing but literals: `...`, `1:3`."""
     variables: dict[Value, str] = field(default_factory=dict[Value, str])
     """The names of the variables that `var` declares."""
     parameters: dict[Value, str] = field(default_factory=dict[Value, str])
     """The names of the parameters: those of the variables that begin with them."""
+    sure: frozenset[Value] = frozenset()
+    """The loads of variables that surely find a value."""
     objects: dict[str, str] = field(default_factory=dict[str, str])
     """The names under which kernels and compute functions are reached, by their symbols."""
 
     @classmethod
     def of(cls, func: Func) -> "Known":
         """What is known before the first op."""
-        known = cls(func, Uses.of(func), Words.of(func))
+        known = cls(func, Uses.of(func), Words.of(func), sure=sure_loads(func))
         declared = [op for op in walk(func.body) if isinstance(op, Var)]
         known.variables = {op.value: op.name for op in declared}
         begun = {op.init[0]: op.name for op in declared if op.init}
@@ -220,12 +231,13 @@ class Stack:
 
     def _keep(self, one: "Pending | Load") -> None:
         name = ast.Name(self.known.temporary(one.value), ast.Store())
-        statement = ast.Assign([placed(name, one.location)], one.tree)
+        tree = outside_brackets(one.tree, self.known)
+        statement = ast.Assign([placed(name, one.location)], tree)
         self.done.append(placed(statement, one.location))
 
     def _read(self, value: Value) -> ast.expr:
-        if value in self.known.numbers:
-            return number_tree(self.known.numbers[value])
+        if value in self.known.literals:
+            return deepcopy(self.known.literals[value])
         if value in self.loads:
             load = self.loads[value]
             return placed(ast.Name(load.tree.id, ast.Load()), load.location)
@@ -235,6 +247,25 @@ class Stack:
             f"a value of `{self.known.func.name}` is used before it is defined",
             advice="check the model with `verify`",
         )
+
+
+def outside_brackets(tree: ast.expr, known: Known) -> ast.expr:
+    """An expression that may have been an index: `1:n` is `slice(1, n)` anywhere else."""
+    match tree:
+        case ast.Tuple(elts=items):
+            tree.elts = [outside_brackets(item, known) for item in items]
+            return tree
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            bounds = [bound or ast.Constant(None) for bound in (lower, upper, step)]
+            called = ast.Name(known.object_name(SLICE), ast.Load())
+            return ast.copy_location(ast.Call(called, bounds, []), tree)
+        case _:
+            return tree
+
+
+def is_literal(tree: ast.expr) -> bool:
+    """Whether an expression is the same wherever and whenever it is evaluated."""
+    return all(isinstance(part, _LITERAL) for part in ast.walk(tree))
 
 
 def number_tree(number: Number) -> ast.expr:

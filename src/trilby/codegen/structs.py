@@ -4,8 +4,8 @@ The fixed part of a buffer is a struct. A length-bound array, and whatever follo
 no member there: it is reached through a small function, `S32Array_array(s)`.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.names import Names
@@ -15,17 +15,30 @@ from trilby.data.schema import ArrayType, BufferType, Field, PadType, StructType
 from trilby.model.value import RefType
 
 
+TAIL = "(tail)"
+"""Stands among the names of fields for the padding behind them."""
+
+
 class Structs:
     """The structs of one generated text, each with its name there."""
 
     def __init__(self, dialect: Dialect, names: Names) -> None:
         self._dialect = dialect
         self._names = names
-        self._known: dict[StructType, str] = {}
+        self._known: dict[StructType, _Spelling] = {}
 
-    def name(self, struct: StructType) -> str:
-        """The typedef's name without its ending: `S32Array`."""
-        return self._known[struct]
+    def type_name(self, struct: StructType) -> str:
+        """The typedef: `S32Array_t`."""
+        return f"{self._known[struct].stem}_t"
+
+    def member(self, struct: StructType, field: str) -> str:
+        """The name of a member, which is the field's unless that is a keyword."""
+        return self._known[struct].members[field]
+
+    def accessor(self, struct: StructType, field: str) -> str:
+        """The function that finds a field that has no fixed place: `S32Array_array`."""
+        known = self._known[struct]
+        return f"{known.stem}_{known.members[field]}"
 
     def add(self, type_: Type) -> None:
         """Make a struct, and those within it, part of the text."""
@@ -36,7 +49,7 @@ class Structs:
                 for field in type_.fields:
                     self.add(field.type)
                 if type_ not in self._known:
-                    self._known[type_] = self._names.fresh(type_.name)
+                    self._known[type_] = self._spelling(type_)
             case _:
                 pass
 
@@ -53,7 +66,7 @@ class Structs:
             case ScalarType():
                 return self._dialect.stored.get(type_, self._dialect.scalars[type_])
             case StructType():
-                return f"{self._known[type_]}_t"
+                return self.type_name(type_)
             case ArrayType():
                 return self.stored(type_.element)
             case _:
@@ -66,7 +79,7 @@ class Structs:
     # -- typedefs ---------------------------------------------------------------------
 
     def _typedef(self, struct: StructType) -> str:
-        name = self._known[struct]
+        name = self._known[struct].stem
         word = "union" if struct.is_union else "struct"
         members = list(self._members(struct))
         align = f" __attribute__((aligned({struct.align})))" if struct.align else ""
@@ -78,16 +91,19 @@ class Structs:
         if isinstance(struct, BufferType):
             fixed = struct.fields[: first_bound(struct)]
         for field in fixed:
-            yield self._member(field)
+            yield self._member(struct, field)
         if isinstance(struct, BufferType) and len(fixed) < len(struct.fields):
             used = layout(replace(struct, fields=fixed, align=None)).size
             tail = header_size(struct) - used
             if tail:
-                yield f"char tail_padding[{tail}]"
+                yield f"char {self.member(struct, TAIL)}[{tail}]"
 
-    def _member(self, field: Field) -> str:
-        name = member_name(field)
-        align = f" __attribute__((aligned({field.align})))" if field.align else ""
+    def _member(self, struct: StructType, field: Field) -> str:
+        name = self.member(struct, field.name)
+        # An array of bytes that stands for wider elements is aligned as they are.
+        is_bytes = isinstance(field.type, ArrayType) and field.type.stride is not None
+        wanted = field_align(field) if is_bytes else field.align
+        align = f" __attribute__((aligned({wanted})))" if wanted else ""
         match field.type:
             case PadType(size):
                 return f"char {name}[{size}]{align}"
@@ -105,30 +121,48 @@ class Structs:
     def _accessors(self, struct: BufferType) -> Iterator[str]:
         """One function for each field from the first length-bound array on."""
         start = first_bound(struct)
-        name = self._known[struct]
         end = ""
         for number, field in enumerate(struct.fields[start:]):
             if isinstance(field.type, PadType):
                 end = f"({end}) + {field.type.size}"
                 continue
             pointer = self.pointer(field.type)
-            head = f"{self._dialect.helper} {pointer}{name}_{field.name}"
+            accessor = self.accessor(struct, field.name)
+            head = f"{self._dialect.helper} {pointer}{accessor}"
             param = f"{self.pointer(struct)}s"
             place = "s + 1" if number == 0 else self._at(end, field_align(field))
             yield f"{head}({param}) {{\n    return ({pointer})({place});\n}}"
-            begin = f"({self._dialect.global_space} char *){name}_{field.name}(s)"
-            end = f"{begin} + {self._byte_count(field.type)}"
+            begin = f"({self._dialect.global_space} char *){accessor}(s)"
+            end = f"{begin} + {self._byte_count(struct, field.type)}"
 
     def _at(self, end: str, align: int) -> str:
         """The next aligned address after `end`, counted from the buffer's start."""
         start = f"({self._dialect.global_space} char *)s"
         return f"{start} + ((({end}) - {start} + {align - 1}) / {align} * {align})"
 
-    def _byte_count(self, type_: Type) -> str:
-        if isinstance(type_, ArrayType):
-            dims = " * ".join(f"(long)s->{d}" if isinstance(d, str) else str(d) for d in type_.dims)
-            return f"{dims} * {stride_of(type_)}"
-        return str(size_of(type_))
+    def _byte_count(self, struct: BufferType, type_: Type) -> str:
+        if not isinstance(type_, ArrayType):
+            return str(size_of(type_))
+        dims = (f"(long)s->{self.member(struct, d)}" if isinstance(d, str) else d for d in type_.dims)
+        return " * ".join(str(factor) for factor in (*dims, stride_of(type_)))
+
+    # -- names ------------------------------------------------------------------------
+
+    def _spelling(self, struct: StructType) -> "_Spelling":
+        own = Names(self._dialect.is_keyword)
+        members = {f.name: own.fresh(member_name(f)) for f in struct.fields}
+        members[TAIL] = own.fresh("tail_padding")
+        found = struct.fields[first_bound(struct) :] if isinstance(struct, BufferType) else ()
+        endings = ("_s", "_t", *(f"_{members[f.name]}" for f in found))
+        return _Spelling(self._names.stem(struct.name, endings), members)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spelling:
+    """What a struct and its fields are called in the text."""
+
+    stem: str
+    members: Mapping[str, str]
 
 
 def first_bound(struct: BufferType) -> int:
@@ -153,4 +187,4 @@ def names_of(fields: Sequence[Field]) -> frozenset[str]:
 
 def member_name(field: Field) -> str:
     """The name of a member; padding gets one that says so."""
-    return f"padding{field.name}" if isinstance(field.type, PadType) else field.name
+    return f"padding{field.name.rstrip('_')}" if isinstance(field.type, PadType) else field.name

@@ -7,7 +7,7 @@ never traps; `INT_MIN // -1` wraps.
 from collections.abc import Callable
 
 from trilby.codegen.dialect import Dialect
-from trilby.data.dtypes import F16, F32, ScalarType
+from trilby.data.dtypes import F16, F32, SCALARS, ScalarType
 
 
 def support_text(name: str, type_: ScalarType, dialect: Dialect) -> str:
@@ -154,3 +154,6 @@ _MAKERS: dict[str, Callable[[Dialect, ScalarType], str]] = {
     "abs": _abs,
     "round": _round,
 }
+
+SUPPORT_NAMES = frozenset(f"{name}_{type_}" for name in _MAKERS for type_ in SCALARS)
+"""Every name that a support function can have."""

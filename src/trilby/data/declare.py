@@ -271,6 +271,13 @@ def _check_lengths(body: ClassBody, field: Field, before: list[Field], kind: Kin
 
 def _check_length(body: ClassBody, name: str, dim: str, before: list[Field]) -> None:
     found = next((field for field in before if field.name == dim), None)
+    arrays = [f.name for f in before if isinstance(f.type, ArrayType) and f.type.is_bound]
+    if found is not None and arrays and before.index(found) > _position(before, arrays[0]):
+        raise body.error(
+            name,
+            f"`{name}` is bound to `{dim}`, which lies behind the array `{arrays[0]}`",
+            advice=f"declare all lengths before `{arrays[0]}`: a device must find them first",
+        )
     if found is None:
         later = dim in body.annotations
         raise body.error(
@@ -328,3 +335,7 @@ def _advice(name: str, annotation: object) -> str:
         return "a buffer owns its memory and cannot stand in another; make it a tb.Struct"
     found = ADVICE.get(origin) if isinstance(origin, type) else None
     return found.format(name=name) if found else GENERAL_ADVICE
+
+
+def _position(fields: list[Field], name: str) -> int:
+    return next(number for number, field in enumerate(fields) if field.name == name)

@@ -9,6 +9,8 @@ steps into an array and takes one index for each of its dimensions.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
 
 from trilby.data.dtypes import ScalarType, Type
 from trilby.source import Location
@@ -145,6 +147,44 @@ def type_at(parent: Type, path: str) -> Type | None:
     for step in path_steps(path):
         here = step_into(here, step) if here is not None else None
     return here
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One number inside a struct: `name` is unique there (`pos.x`, `m[0,1]`).
+
+    `path` and `indices` lead to it in memory.
+    """
+
+    name: str
+    path: str
+    indices: tuple[int, ...]
+    type: ScalarType
+
+
+@cache
+def leaves(struct: StructType) -> tuple[Leaf, ...]:
+    """Every number of a struct, in the order of memory; padding has none."""
+    return tuple(leaf for field in struct.fields for leaf in _leaves(field.name, field.type))
+
+
+def _leaves(name: str, type_: Type) -> Iterator[Leaf]:
+    match type_:
+        case ScalarType():
+            yield Leaf(name, name, (), type_)
+        case StructType():
+            for leaf in leaves(type_):
+                path = join_path(name, leaf.path)
+                yield Leaf(f"{name}.{leaf.name}", path, leaf.indices, leaf.type)
+        case ArrayType():
+            for place in product(*(range(d) for d in type_.dims if isinstance(d, int))):
+                shown = f"{name}[{','.join(map(str, place))}]"
+                for leaf in _leaves("", type_.element):
+                    path = join_path(f"{name}{INDEX}", leaf.path)
+                    inner = f"{shown}{leaf.name}" if leaf.name else shown
+                    yield Leaf(inner, path, (*place, *leaf.indices), leaf.type)
+        case _:
+            return
 
 
 def index_count(parent: Type, path: str) -> int:

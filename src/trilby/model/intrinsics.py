@@ -57,11 +57,11 @@ def _integral(function: Callable[[float], int]) -> Callable[[float], float]:
 
 
 def _python_min(left: float, right: float) -> float:
-    return right if right < left else left
+    return min(left, right)
 
 
 def _python_max(left: float, right: float) -> float:
-    return right if right > left else left
+    return max(left, right)
 
 
 _ROWS = (

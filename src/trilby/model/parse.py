@@ -25,8 +25,10 @@ from trilby.model.value import (
     KERNEL_CONTEXT,
     NONE,
     OBJECT,
+    SPACES,
     NamedType,
     RefType,
+    Space,
     Value,
     VarType,
 )
@@ -288,13 +290,20 @@ class _Parser(_Reader):
         if name.text == "Var":
             made = VarType(inner)
         elif name.text == "Ref":
-            made = RefType(inner)
+            made = RefType(inner, self.space() if self.accept(",") else "global")
         elif name.text == "NDArray" and isinstance(inner, ScalarType):
             form = "an n-d array has a scalar and a rank, like `NDArray<f32, 2>`"
             self.expect(",", form)
             made = NDArrayType(inner, int(self.expect("number", form).text))
         self.expect(">", "the type is not closed")
         return made
+
+    def space(self) -> Space:
+        token = self.expect("name", "a reference has a memory space, like `Ref<i32[4], local>`")
+        for space in SPACES:
+            if space == token.text:
+                return space
+        raise self.unknown(token, "a memory space", SPACES, f"use one of {', '.join(SPACES)}")
 
     def dim(self) -> int | str:
         number = self.accept("number")

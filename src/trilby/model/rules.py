@@ -11,15 +11,26 @@ from typing import Any, TypeAlias
 
 from trilby.data.dtypes import BOOL, Kind, ScalarType, Type, fits
 from trilby.data.kernel_context import GRID_FIELDS
-from trilby.data.schema import BufferType, NDArrayType, StructType, index_count, type_at
+from trilby.data.schema import (
+    ArrayType,
+    BufferType,
+    NDArrayType,
+    StructType,
+    index_count,
+    leaves,
+    type_at,
+)
 from trilby.model.intrinsics import INTRINSICS
 from trilby.model.op import Block, Func, Op, blocks, operands
-from trilby.model.ops import arith, control, core, memory
-from trilby.model.ops.grid import Grid
+from trilby.model.ops import arith, control, core, debug, memory, structs
+from trilby.model.ops.grid import BARRIER_SCOPES, Barrier, Grid
 from trilby.model.ops.host import HOST_OPS
 from trilby.model.value import KERNEL_CONTEXT, NONE, OBJECT, RefType, Value, VarType
 
 Problems: TypeAlias = Iterator[str]
+MemoryAccess: TypeAlias = (
+    memory.Load | memory.Store | memory.Place | memory.Atomic | memory.CompareExchange
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +53,9 @@ WITHOUT_RESULT = (
     control.Break,
     control.Continue,
     memory.Store,
+    Barrier,
+    debug.Assert,
+    debug.Print,
 )
 WITH_OR_WITHOUT_RESULT = (core.Call, *HOST_OPS)
 
@@ -217,7 +231,7 @@ def _short_circuit(op: control.AndThen | control.OrElse, _program: Program) -> P
 # Memory
 
 
-def _place_type(op: memory.Load | memory.Store | memory.Place | memory.Atomic) -> Type | None:
+def _place_type(op: MemoryAccess) -> Type | None:
     return type_at(_base_type(op.base), op.path)
 
 
@@ -225,10 +239,17 @@ def _base_type(base: Value) -> Type:
     return base.type.to if isinstance(base.type, RefType) else base.type
 
 
-def _path(op: memory.Load | memory.Store | memory.Place | memory.Atomic) -> Problems:
+def _is_host(program: Program) -> bool:
+    """In compute functions Python checks indices and converts numbers, when they run."""
+    return program.func.kind == "compute"
+
+
+def _path(op: MemoryAccess, program: Program) -> Problems:
     base = _base_type(op.base)
     if _place_type(op) is None:
         yield f'`{base}` has no place "{op.path}"'
+    if _is_host(program):
+        return
     wanted = index_count(base, op.path)
     if wanted != len(op.indices):
         yield f'"{op.path}" takes {wanted} indices, not {len(op.indices)}'
@@ -236,50 +257,80 @@ def _path(op: memory.Load | memory.Store | memory.Place | memory.Atomic) -> Prob
         yield f"indices are integers, not {_listed(op.indices)}"
 
 
-def _number(op: memory.Load | memory.Store | memory.Atomic, moved: Value) -> Problems:
+def _number(op: MemoryAccess, moved: Value, program: Program) -> Problems:
     found = _place_type(op)
     if not isinstance(found, ScalarType):
         yield f'"{op.path}" holds `{found}`, not a number'
-    elif not _matches(found, moved.type):
+    elif not _is_host(program) and not _matches(found, moved.type):
         yield f'"{op.path}" holds `{found}`, not `{moved.type}`'
 
 
-def _writable(op: memory.Store | memory.Atomic) -> Problems:
+def _writable(op: MemoryAccess) -> Problems:
     base = _base_type(op.base)
     if isinstance(base, BufferType) and op.path in base.length_names:
         yield f'"{op.path}" is a length, which never changes after creation'
 
 
-def _load(op: memory.Load, _program: Program) -> Problems:
-    yield from _path(op)
-    yield from _number(op, op.value)
+def _load(op: memory.Load, program: Program) -> Problems:
+    yield from _path(op, program)
+    yield from _number(op, op.value, program)
 
 
-def _store(op: memory.Store, _program: Program) -> Problems:
-    yield from _path(op)
-    yield from _number(op, op.stored)
+def _store(op: memory.Store, program: Program) -> Problems:
+    yield from _path(op, program)
+    yield from _number(op, op.stored, program)
     yield from _writable(op)
 
 
-def _atomic(op: memory.Atomic, _program: Program) -> Problems:
-    yield from _path(op)
-    yield from _number(op, op.operand)
-    yield from _number(op, op.value)
+def _atomic(op: memory.Atomic | memory.CompareExchange, program: Program) -> Problems:
+    yield from _path(op, program)
+    yield from _number(op, op.operand, program)
+    yield from _number(op, op.value, program)
     yield from _writable(op)
+    if isinstance(op, memory.CompareExchange):
+        yield from _number(op, op.expected, program)
+    elif op.change not in memory.ATOMIC_CHANGES:
+        yield f"`{op.change}` is no way to change a place"
 
 
-def _place(op: memory.Place, _program: Program) -> Problems:
-    yield from _path(op)
+def _array(op: memory.LocalArray | memory.PrivateArray, _program: Program) -> Problems:
+    made = op.value.type
+    space = "local" if isinstance(op, memory.LocalArray) else "private"
+    if not isinstance(made, RefType) or made.space != space:
+        yield f"it makes a {space} array, not `{made}`"
+    elif not isinstance(made.to, ArrayType) or made.to.is_bound:
+        yield f"it makes an array of a size known beforehand, not `{made.to}`"
+
+
+def _place(op: memory.Place, program: Program) -> Problems:
+    yield from _path(op, program)
     found = _place_type(op)
-    if not isinstance(found, StructType) or op.value.type != RefType(found):
+    space = op.base.type.space if isinstance(op.base.type, RefType) else "global"
+    if not isinstance(found, StructType) or op.value.type != RefType(found, space):
         yield f'"{op.path}" holds `{found}`, and a `{op.value.type}` refers to something else'
 
 
-def _extent(op: memory.Extent, _program: Program) -> Problems:
+def _pack(op: structs.Pack, _program: Program) -> Problems:
+    made = op.value.type
+    if not isinstance(made, StructType):
+        yield f"it makes a struct, not `{made}`"
+    elif [leaf.type for leaf in leaves(made)] != [part.type for part in op.parts]:
+        yield f"`{made}` is not made of {_listed(op.parts)}"
+
+
+def _unpack(op: structs.Unpack, _program: Program) -> Problems:
+    whole = op.whole.type
+    if not isinstance(whole, StructType):
+        yield f"`{whole}` is not a struct"
+    elif (op.leaf, op.value.type) not in [(leaf.name, leaf.type) for leaf in leaves(whole)]:
+        yield f"`{whole}` has no `{op.leaf}` of type `{op.value.type}`"
+
+
+def _extent(op: memory.Extent, program: Program) -> Problems:
     array = op.base.type
     if not isinstance(array, NDArrayType):
         yield f"`{array}` is not an n-d array"
-    elif not 0 <= op.axis < array.rank:
+    elif not 0 <= op.axis < array.rank and not _is_host(program):
         yield f"`{array}` has no axis {op.axis}"
     if not _is_integer(op.value.type):
         yield f"its result is `{op.value.type}`, not an integer"
@@ -292,6 +343,24 @@ def _grid(op: Grid, _program: Program) -> Problems:
         yield f"the kernel context has no field `{op.field}`"
     if not _is_integer(op.value.type):
         yield f"its result is `{op.value.type}`, not an integer"
+
+
+def _barrier(op: Barrier, _program: Program) -> Problems:
+    if op.context.type != KERNEL_CONTEXT:
+        yield f"`{op.context.type}` is not the kernel context"
+    if op.scope not in BARRIER_SCOPES:
+        yield f"`{op.scope}` is no scope of a barrier"
+
+
+def _assert(op: debug.Assert, _program: Program) -> Problems:
+    return _boolean(op.condition)
+
+
+def _print(op: debug.Print, _program: Program) -> Problems:
+    if op.form.count("{}") != len(op.args):
+        yield f"`{op.form}` has no places for {len(op.args)} numbers"
+    if not all(isinstance(arg.type, ScalarType) for arg in op.args):
+        yield f"it prints numbers, not {_listed(op.args)}"
 
 
 RULES: dict[type[Op], Rule] = {
@@ -319,6 +388,14 @@ RULES: dict[type[Op], Rule] = {
     memory.Store: _store,
     memory.Place: _place,
     memory.Atomic: _atomic,
+    memory.CompareExchange: _atomic,
+    memory.LocalArray: _array,
+    memory.PrivateArray: _array,
+    structs.Pack: _pack,
+    structs.Unpack: _unpack,
+    Barrier: _barrier,
+    debug.Assert: _assert,
+    debug.Print: _print,
     memory.Extent: _extent,
     Grid: _grid,
     **dict.fromkeys(HOST_OPS, _anything),

@@ -1,8 +1,12 @@
 """Values, and the types that only values of a model have."""
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from trilby.data.dtypes import Type
+
+Space: TypeAlias = Literal["global", "local", "private"]
+SPACES: tuple[Space, ...] = ("global", "local", "private")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,12 +32,17 @@ class VarType(Type):
 
 @dataclass(frozen=True, slots=True)
 class RefType(Type):
-    """A place in memory that holds a struct: what `r = table.result[i]` gives."""
+    """A place in memory that holds a struct or an array: what `r = table.result[i]` gives.
+
+    `space` is the memory it lies in: `global`, `local` (one for each work group) or `private`
+    (one for each work item).
+    """
 
     to: Type
+    space: Space = "global"
 
     def __str__(self) -> str:
-        return f"Ref<{self.to}>"
+        return f"Ref<{self.to}>" if self.space == "global" else f"Ref<{self.to}, {self.space}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,6 @@
-"""Types of arithmetic: what the operands become, and what comes out.
+"""Arithmetic of kernels: from operands to the op that computes with them.
 
-Declared types promote as in NumPy 2. A bare literal takes the other operand's type. An
-integer variable that only ever held Python integers (a literal, a `range`) takes a float
-operand's type, as a Python integer does beside a NumPy float.
+Which types they meet in is `promotion`'s part.
 """
 
 import ast
@@ -12,18 +10,12 @@ from typing import Any, TypeAlias
 
 from trilby.data.dtypes import (
     BOOL,
-    F32,
     I32,
-    I64,
-    U64,
     Number,
     ScalarType,
     Type,
     assignable,
     convert,
-    fits,
-    float_of,
-    promote,
     true_division_type,
 )
 from trilby.data.schema import StructType
@@ -35,6 +27,15 @@ from trilby.model.ops.memory import Load, Place
 from trilby.model.value import RefType, Value
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import Known, Literal, Operand, PlaceOf, Several, ShapeOf
+from trilby.reflect.promotion import (
+    common_type,
+    comparison_type,
+    float_for,
+    keep_weak,
+    literal_fits,
+    literal_type,
+    scalar_type,
+)
 from trilby.reflect.subset import refuse
 
 Fold: TypeAlias = Callable[[Any, Any], Any]
@@ -76,9 +77,23 @@ def describe(operand: Operand) -> str:
         case ShapeOf():
             return "a shape"
         case Known():
-            return f"`{getattr(operand.thing, '__name__', operand.thing)}`"
+            return _describe_thing(operand.thing)
         case Several():
             return "a tuple"
+
+
+def _describe_thing(thing: object) -> str:
+    name: object = getattr(thing, "__name__", None)
+    if thing is None or isinstance(name, str):
+        return f"`{name}`"
+    return f"a Python object of type `{type(thing).__name__}`"
+
+
+def loaded(lw: Lowering, operand: Operand, node: ast.AST) -> Operand:
+    """Load a number from its place now, before anything that is evaluated later can change it."""
+    if isinstance(operand, PlaceOf) and isinstance(operand.type, ScalarType):
+        return read(lw, operand, node)
+    return operand
 
 
 def read(lw: Lowering, operand: Operand, node: ast.AST) -> Value | Literal:
@@ -109,72 +124,57 @@ def number(lw: Lowering, operand: Operand, node: ast.AST) -> Value | Literal:
     result = read(lw, operand, node)
     if isinstance(result, Literal) or isinstance(result.type, ScalarType):
         return result
-    raise lw.clash(
-        node, f"{describe(result)} is not a number", "use one of its fields or elements"
-    )
-
-
-def scalar_type(value: Value) -> ScalarType:
-    """The type of a value that is known to be a number."""
-    if not isinstance(value.type, ScalarType):
-        raise TypeError(value.type)
-    return value.type
-
-
-def literal_type(literal: Number) -> ScalarType | None:
-    """The type of a literal that stands alone: `bool`, `i32` (or wider if needed), `f32`."""
-    if isinstance(literal, bool):
-        return BOOL
-    if isinstance(literal, float):
-        return F32
-    return next((t for t in (I32, I64, U64) if fits(literal, t)), None)
+    raise lw.clash(node, f"{describe(result)} is not a number", "use one of its fields or elements")
 
 
 def typed(
-    lw: Lowering, operand: Value | Literal, node: ast.AST, type: ScalarType | None = None  # noqa: A002 -- the word that `Value` uses
+    lw: Lowering,
+    operand: Value | Literal,
+    node: ast.AST,
+    type: ScalarType | None = None,  # noqa: A002 -- the word that `Value` uses
 ) -> Value:
     """Give an operand a type: the one asked for, or its own."""
     if isinstance(operand, Value):
         return operand if type is None else cast(lw, operand, type, node)
     target = type or literal_type(operand.number)
-    if target is None or not _literal_fits(operand.number, target):
+    if target is None or not literal_fits(operand.number, target):
+        wanted = f"`{target}`" if target else "any integer type"
         raise lw.clash(
             node,
-            f"{describe(operand)} does not fit `{target or 'any integer type'}`",
+            f"{describe(operand)} does not fit {wanted}",
             "use a number within the type's range, or convert the other operand to a wider type",
         )
-    value: Number = convert(operand.number, target)
-    made = lw.value(Constant, value, type=target, at=node)
+    made = constant(lw, operand.number, target, node)
     if type is None and not isinstance(operand.number, bool):
-        lw.weak.add(made)
+        lw.weak[made] = frozenset()
     return made
 
 
-def _literal_fits(literal: Number, target: ScalarType) -> bool:
-    if target.is_integer and isinstance(literal, bool):
-        return True
-    return fits(literal, target)
+def constant(lw: Lowering, literal: Number, to: ScalarType, node: ast.AST) -> Value:
+    """A literal converted to a type, as a cast does it."""
+    try:
+        value: Number = convert(literal, to)
+    except OverflowError as error:
+        raise lw.clash(node, f"this number is too large for `{to}`") from error
+    return lw.value(Constant, value, type=to, at=node)
 
 
 def cast(lw: Lowering, value: Value, to: ScalarType, node: ast.AST) -> Value:
     """Convert a number, with a `cast` op only where the type changes."""
     if value.type is to:
         return value
+    lw.expose(value, to)
     return lw.value(arith.Cast, value, type=to, at=node)
 
 
-def convert_for(
-    lw: Lowering, operand: Operand, target: Type, node: ast.AST, purpose: str
-) -> Value:
+def convert_for(lw: Lowering, operand: Operand, target: Type, node: ast.AST, purpose: str) -> Value:
     """Bring an operand to the type of the place it goes to, or say why that needs a cast."""
     result = read(lw, operand, node)
     if isinstance(target, ScalarType):
         if isinstance(result, Literal):
             return _literal_for(lw, result, target, node, purpose)
-        if isinstance(result.type, ScalarType):
-            weak = result in lw.weak and target.is_float
-            if weak or assignable(result.type, target):
-                return cast(lw, result, target, node)
+        if isinstance(result.type, ScalarType) and assignable(result.type, target):
+            return cast(lw, result, target, node)
     elif isinstance(result, Value) and result.type == target:
         return result
     advice = f"write `{target}(…)`" if isinstance(target, ScalarType) else ""
@@ -185,41 +185,16 @@ def _literal_for(
     lw: Lowering, literal: Literal, target: ScalarType, node: ast.AST, purpose: str
 ) -> Value:
     if target is BOOL and not isinstance(literal.number, bool):
-        raise lw.clash(node, f"{purpose} is `bool`, and this is {describe(literal)}",
-                       "write True or False")
+        raise lw.clash(
+            node, f"{purpose} is `bool`, and this is {describe(literal)}", "write True or False"
+        )
     if isinstance(literal.number, float) and not target.is_float:
-        raise lw.clash(node, f"{purpose} is `{target}`, and this is {describe(literal)}",
-                       f"write a whole number, or `{target}(…)` to cut it")
+        raise lw.clash(
+            node,
+            f"{purpose} is `{target}`, and this is {describe(literal)}",
+            f"write a whole number, or `{target}(…)` to cut it",
+        )
     return typed(lw, literal, node, target)
-
-
-def common_type(
-    lw: Lowering, left: Value | Literal, right: Value | Literal
-) -> ScalarType | None:
-    """The type in which two operands meet; None where both are bare literals."""
-    if isinstance(left, Literal) and isinstance(right, Literal):
-        return None
-    if isinstance(left, Literal):
-        left, right = right, left
-    if not isinstance(left, Value):
-        raise TypeError(left)
-    own = scalar_type(left)
-    if isinstance(right, Literal):
-        return _with_literal(own, right.number)
-    other = scalar_type(right)
-    if own.is_float != other.is_float and (left in lw.weak) != (right in lw.weak):
-        strong, weak = (other, own) if left in lw.weak else (own, other)
-        if strong.is_float and weak.is_integer:
-            return strong
-    return promote(own, other)
-
-
-def _with_literal(own: ScalarType, literal: Number) -> ScalarType:
-    if isinstance(literal, bool):
-        return own if own is not BOOL else BOOL
-    if isinstance(literal, float):
-        return own if own.is_float else float_of(promote(own, I32))
-    return I32 if own is BOOL else own
 
 
 def binary(
@@ -236,27 +211,30 @@ def binary(
     common = common_type(lw, a, b)
     if common is None:
         raise TypeError(symbol)
+    _check_exponent(lw, node, kind, common, b)
     operand_type = _operand_type(lw, node, kind, common)
-    is_weak = _is_weak(lw, a) and _is_weak(lw, b)
-    result = lw.value(
-        kind,
-        typed(lw, a, node, operand_type),
-        typed(lw, b, node, operand_type),
-        type=operand_type,
-        at=node,
-    )
-    if is_weak and operand_type.is_integer:
-        lw.weak.add(result)
+    if operand_type.is_float:
+        operand_type = float_for(lw, node, operand_type, [a, b])
+    pair = [typed(lw, x, node, operand_type) for x in (a, b)]
+    result = lw.value(kind, *pair, type=operand_type, at=node)
+    keep_weak(lw, node, result, [a, b])
     return result
 
 
-def _is_weak(lw: Lowering, operand: Value | Literal) -> bool:
-    return isinstance(operand, Literal) or operand in lw.weak
+def _check_exponent(
+    lw: Lowering, node: ast.AST, kind: type[Op], common: ScalarType, exponent: Value | Literal
+) -> None:
+    if kind is not arith.Pow or common.is_float or not isinstance(exponent, Literal):
+        return
+    if exponent.number < 0:
+        raise lw.clash(
+            node,
+            f"an integer cannot be raised to the negative power {exponent.number}",
+            "make the base a float: `f32(n) ** e`",
+        )
 
 
-def _operand_type(
-    lw: Lowering, node: ast.AST, kind: type[Op], common: ScalarType
-) -> ScalarType:
+def _operand_type(lw: Lowering, node: ast.AST, kind: type[Op], common: ScalarType) -> ScalarType:
     if kind is arith.TrueDiv:
         return true_division_type(I32 if common is BOOL else common)
     if kind in _BITWISE:
@@ -270,9 +248,9 @@ def _operand_type(
     return common
 
 
-def _folded(
-    lw: Lowering, node: ast.AST, fold: Fold, left: Number, right: Number
-) -> Literal:
+def _folded(lw: Lowering, node: ast.AST, fold: Fold, left: Number, right: Number) -> Literal:
+    if fold in {_python.lshift, _python.pow} and _is_huge(left, right):
+        raise lw.clash(node, "this constant is too large for any type")
     try:
         result = fold(left, right)
     except (ArithmeticError, TypeError, ValueError) as error:
@@ -280,6 +258,12 @@ def _folded(
     if isinstance(result, complex):
         raise lw.clash(node, "this constant is a complex number")
     return Literal(result)
+
+
+def _is_huge(base: Number, exponent: Number) -> bool:
+    """True where computing an integer constant would take more bits than any type has."""
+    both_whole = isinstance(base, int) and isinstance(exponent, int)
+    return both_whole and abs(base) > 1 and exponent > 1024
 
 
 def unary(lw: Lowering, node: ast.UnaryOp, operand: Operand) -> Value | Literal:
@@ -295,10 +279,10 @@ def unary(lw: Lowering, node: ast.UnaryOp, operand: Operand) -> Value | Literal:
     if isinstance(node.op, ast.Invert):
         if own.is_float:
             raise lw.clash(node, f"`~` of `{own}` has no meaning", "convert to an integer")
-        return lw.value(arith.Invert, a, type=own, at=node)
-    result = lw.value(arith.Neg, a, type=own, at=node)
-    if a in lw.weak:
-        lw.weak.add(result)
+        result = lw.value(arith.Invert, a, type=own, at=node)
+    else:
+        result = lw.value(arith.Neg, a, type=own, at=node)
+    keep_weak(lw, node, result, [a])
     return result
 
 
@@ -323,7 +307,7 @@ def compare(
     a, b = number(lw, left, node), number(lw, right, node)
     if isinstance(a, Literal) and isinstance(b, Literal):
         return Literal(fold(a.number, b.number))
-    common = common_type(lw, a, b)
+    common = comparison_type(lw, a, b)
     if common is None:
         raise TypeError(symbol)
     return lw.value(

@@ -2,8 +2,9 @@
 
 import ast
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from trilby.data.dtypes import BOOL, ScalarType, Type, promote
+from trilby.data.dtypes import BOOL, F32, ScalarType, Type, promote
 from trilby.errors import KernelNameError, UnsupportedSyntaxError
 from trilby.model.op import Op
 from trilby.model.ops.arith import Not
@@ -12,10 +13,10 @@ from trilby.model.ops.core import Yield
 from trilby.model.value import Value
 from trilby.reflect.arithmetic import (
     binary,
-    common_type,
     compare,
     describe,
-    literal_type,
+    loaded,
+    number,
     read,
     truth,
     typed,
@@ -26,6 +27,7 @@ from trilby.reflect.capture import MISSING
 from trilby.reflect.lowering import Level, Lowering
 from trilby.reflect.operands import Literal, Operand, Several
 from trilby.reflect.places import attribute, subscript
+from trilby.reflect.promotion import common_type, float_for, keep_weak, literal_type
 from trilby.reflect.subset import refuse
 
 
@@ -78,11 +80,16 @@ def _name(lw: Lowering, node: ast.expr) -> Operand:
 
 
 def _binary(lw: Lowering, node: ast.expr) -> Operand:
-    if not isinstance(node, ast.BinOp):
-        raise TypeError(node)
-    left = lw.lower(node.left)
-    left = left if isinstance(left, Literal) else read(lw, left, node.left)
-    return binary(lw, node, node.op, left, lw.lower(node.right))
+    """A long sum leans to the left: its parts are taken one by one, without recursion."""
+    parts: list[ast.BinOp] = []
+    while isinstance(node, ast.BinOp):
+        parts.append(node)
+        node = node.left
+    result = number(lw, lw.lower(node), node)
+    for part in reversed(parts):
+        right = number(lw, lw.lower(part.right), part.right)
+        result = binary(lw, part, part.op, result, right)
+    return result
 
 
 def _unary(lw: Lowering, node: ast.expr) -> Operand:
@@ -120,23 +127,27 @@ def _exactly_bool(lw: Lowering, node: ast.expr) -> Value | Literal:
 def _bool_op(
     lw: Lowering, node: ast.BoolOp, lower: Callable[[Lowering, ast.expr], Value | Literal]
 ) -> Value | Literal:
+    """`a and b and c` as `(a and b) and c`, which means the same and does not grow deep."""
     kind = AndThen if isinstance(node.op, ast.And) else OrElse
-    return _short_circuit(lw, node, kind, [lambda v=v: lower(lw, v) for v in node.values])
+    first = lower(lw, node.values[0])
+    for value in node.values[1:]:
+        first = _short_circuit(lw, node, kind, first, partial(lower, lw, value))
+    return first
 
 
 def _short_circuit(
-    lw: Lowering, node: ast.AST, kind: type[Op], parts: list[Callable[[], Value | Literal]]
+    lw: Lowering,
+    node: ast.AST,
+    kind: type[Op],
+    first: Value | Literal,
+    rest: Callable[[], Value | Literal],
 ) -> Value | Literal:
-    first = parts[0]()
-    if len(parts) == 1:
-        return first
     if isinstance(first, Literal):
         decides = bool(first.number) is (kind is OrElse)
-        return first if decides else _short_circuit(lw, node, kind, parts[1:])
+        return first if decides else rest()
     level = _nested(lw)
     with lw.inside(level):
-        last = _short_circuit(lw, node, kind, parts[1:])
-        lw.run(Yield, typed(lw, last, node, BOOL), at=node)
+        lw.run(Yield, typed(lw, rest(), node, BOOL), at=node)
     return lw.value(kind, first, level.builder.block(), type=BOOL, at=node)
 
 
@@ -166,8 +177,8 @@ def _chain(
     first = compare(lw, node, symbols[0], left, right)
     if len(rest) == 1:
         return first
-    parts = [lambda: first, lambda: _chain(lw, node, right, symbols[1:], rest[1:])]
-    return _short_circuit(lw, node, AndThen, parts)
+    others = partial(_chain, lw, node, right, symbols[1:], rest[1:])
+    return _short_circuit(lw, node, AndThen, first, others)
 
 
 def _ternary(lw: Lowering, node: ast.expr) -> Operand:
@@ -175,13 +186,29 @@ def _ternary(lw: Lowering, node: ast.expr) -> Operand:
     if not isinstance(node, ast.IfExp):
         raise TypeError(node)
     test = condition(lw, node.test)
+    if isinstance(test, Literal):
+        return _folded_ternary(lw, node, taken=bool(test.number))
     then, left = _arm(lw, node.body)
     otherwise, right = _arm(lw, node.orelse)
-    result = _shared_type(lw, node, left, right)
-    _yield(lw, node.body, then, left, result)
-    _yield(lw, node.orelse, otherwise, right, result)
+    type_ = _shared_type(lw, node, left, right)
+    _yield(lw, node.body, then, left, type_)
+    _yield(lw, node.orelse, otherwise, right, type_)
     blocks = (then.builder.block(), otherwise.builder.block())
-    return lw.value(Ternary, typed(lw, test, node.test), *blocks, type=result, at=node)
+    result = lw.value(Ternary, test, *blocks, type=type_, at=node)
+    if isinstance(type_, ScalarType):
+        keep_weak(lw, node, result, [left, right])
+    return result
+
+
+def _folded_ternary(lw: Lowering, node: ast.IfExp, *, taken: bool) -> Operand:
+    """A condition that is a constant: the other arm is checked, and left out."""
+    used, unused = (node.body, node.orelse) if taken else (node.orelse, node.body)
+    _, other = _arm(lw, unused)
+    result = read(lw, lw.lower(used), used)
+    type_ = _shared_type(lw, node, result, other)
+    if isinstance(result, Literal) or not isinstance(type_, ScalarType):
+        return result
+    return typed(lw, result, used, type_)
 
 
 def _arm(lw: Lowering, node: ast.expr) -> tuple[Level, Value | Literal]:
@@ -222,18 +249,17 @@ def _literal_pair(lw: Lowering, node: ast.AST, left: Literal, right: Literal) ->
     types = [literal_type(left.number), literal_type(right.number)]
     if types[0] is None or types[1] is None:
         raise lw.clash(node, "this literal fits no integer type")
-    if types[0] is types[1]:
-        return types[0]
-    is_float = any(isinstance(x.number, float) for x in (left, right))
-    if is_float:
-        return next(t for t in types if t is not None and t.is_float)
+    if types[0] is BOOL and types[1] is BOOL:
+        return BOOL
+    if any(isinstance(x.number, float) for x in (left, right)):
+        return float_for(lw, node, F32, [left, right])
     return promote(types[0], types[1])
 
 
 def _tuple(lw: Lowering, node: ast.expr) -> Operand:
     if not isinstance(node, ast.Tuple):
         raise TypeError(node)
-    return Several(tuple(lw.lower(item) for item in node.elts))
+    return Several(tuple(loaded(lw, lw.lower(item), item) for item in node.elts))
 
 
 def _attribute(lw: Lowering, node: ast.expr) -> Operand:

@@ -8,7 +8,16 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from types import FunctionType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeGuard, TypeVar, runtime_checkable
+from typing import (
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeGuard,
+    TypeVar,
+    runtime_checkable,
+)
 
 from trilby.data.kernel_context import KernelContext
 from trilby.errors import ArgumentTypeError, DirectCallError
@@ -30,8 +39,7 @@ class Reflectable:
     def __init__(self, function: Callable[..., Any], scope: Mapping[str, object]) -> None:
         if not isinstance(function, FunctionType):
             raise ArgumentTypeError(
-                f"@tb.{self.kind} takes a function, and {function!r} is "
-                f"{type(function).__name__}",
+                f"@tb.{self.kind} takes a function, and {function!r} is {type(function).__name__}",
                 advice=f"write `@tb.{self.kind}` directly above `def`, below @staticmethod",
             )
         self.function = function

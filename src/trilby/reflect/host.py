@@ -42,6 +42,13 @@ class ReflectedCompute:
     kernels: Mapping[str, AnyKernel]
     callees: Mapping[str, AnyCompute]
     captured: Captured
+    typing: Typing
+    targets: tuple[tuple[ast.expr, AnyKernel | AnyCompute], ...]
+    """Where kernels and compute functions are named, and which they were."""
+
+    def is_current(self) -> bool:
+        """False once a name stands for another kernel or compute function than it did."""
+        return all(self.typing.resolve(name) is target for name, target in self.targets)
 
 
 def symbol_of(function: Reflectable) -> str:
@@ -70,13 +77,15 @@ def reflect_compute(compute: AnyCompute, symbols: Symbols = symbol_of) -> Reflec
     node = _definition(compute, captured)
     typing = typing_of(compute, captured, node, locals_of(node))
     check_dispatches(typing, node)
-    host = Host(captured, Pages.of(captured.lines), typing, symbols)
-    found = dict.fromkeys(targets(typing, node))
+    host = Host(captured, Pages.around(captured.lines, node), typing, symbols)
+    found = tuple(targets(typing, node))
     return ReflectedCompute(
         _func(compute, host, node),
-        {symbols(target): target for target in found if isinstance(target, Kernel)},
-        {symbols(target): target for target in found if not isinstance(target, Kernel)},
+        {symbols(target): target for _, target in found if isinstance(target, Kernel)},
+        {symbols(target): target for _, target in found if not isinstance(target, Kernel)},
         original,
+        typing,
+        found,
     )
 
 

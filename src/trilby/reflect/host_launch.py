@@ -107,9 +107,14 @@ def _arranged(
         )
     if problem or any(params[name].kind is Parameter.POSITIONAL_ONLY for name in keywords):
         return None
+    wanted = list(params)
+    if isinstance(target, Compute):
+        # Python fills in what is missing at the end
+        while wanted and wanted[-1] not in by_position and wanted[-1] not in keywords:
+            wanted.pop()
     found: "list[ast.expr | Number]" = []
-    for name, param in params.items():
-        value = by_position.get(name, keywords.get(name, param.default))
+    for name in wanted:
+        value = by_position.get(name, keywords.get(name, params[name].default))
         if not isinstance(value, ast.expr | bool | int | float):
             return None
         found.append(value)
@@ -136,13 +141,15 @@ def _misfit(
 # ------------------------------------------------------------------- a look over everything
 
 
-def targets(typing: Typing, node: ast.FunctionDef) -> Iterator[AnyKernel | AnyCompute]:
+def targets(
+    typing: Typing, node: ast.FunctionDef
+) -> Iterator[tuple[ast.expr, AnyKernel | AnyCompute]]:
     """Every kernel and compute function that a function names, also in text."""
     for part in ast.walk(node):
         if isinstance(part, ast.Name | ast.Attribute):
             found = typing.resolve(part)
             if isinstance(found, Kernel | Compute):
-                yield found
+                yield part, found
 
 
 def check_dispatches(typing: Typing, node: ast.FunctionDef) -> None:

@@ -131,11 +131,12 @@ class Order:
     def _may_wait(self, node: ast.expr, *, runs_code: bool) -> bool:
         """Whether evaluating an expression a little later gives the same.
 
-        Names of other scopes can be changed by any code that runs in between.
+        If code runs in between, it can change the names of other scopes, and it is not to run
+        at all where a variable has no value.
         """
         match node:
             case ast.Name(id=name):
-                return name in self.typing.locals.plain or not runs_code or self._is_builtin(node)
+                return not runs_code or name in self.typing.locals.params or self._is_builtin(node)
             case ast.Attribute():
                 return not runs_code and self.typing.resolve(node) is not MISSING
             case ast.Constant():

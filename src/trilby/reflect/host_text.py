@@ -38,9 +38,10 @@ class Pages:
     rows: tuple[bytes, ...]
 
     @classmethod
-    def of(cls, lines: Iterable[str]) -> "Pages":
-        """The pages of some lines of text."""
-        return cls(tuple(line.encode() for line in lines))
+    def around(cls, lines: Sequence[str], node: ast.stmt) -> "Pages":
+        """The pages of a file, of which only the lines of one statement are read."""
+        read = range(node.lineno - 1, node.end_lineno or node.lineno)
+        return cls(tuple(line.encode() if n in read else b"" for n, line in enumerate(lines)))
 
     def slice(self, start: Position, end: Position) -> str:
         """The text between two positions."""

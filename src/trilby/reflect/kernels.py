@@ -4,8 +4,8 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from trilby.data.dtypes import Type
-from trilby.errors import KernelTypeError
+from trilby.data.dtypes import is_numpy_scalar
+from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
 from trilby.model.build import Builder
 from trilby.model.op import Func
 from trilby.model.ops.core import Return
@@ -13,7 +13,7 @@ from trilby.model.value import NONE, Value
 from trilby.reflect.capture import MISSING, Captured, capture
 from trilby.reflect.expressions import expression
 from trilby.reflect.functions import Helper, Kernel
-from trilby.reflect.lowering import Callee, Level, Lowering, WidenError
+from trilby.reflect.lowering import Callee, Guess, Level, Lowering, Origin
 from trilby.reflect.scopes import assignment_counts, home_blocks, stored_names
 from trilby.reflect.signature import Signature, helper_signature, kernel_signature
 from trilby.reflect.statements import block
@@ -42,9 +42,7 @@ def reflect_kernel(
     return _reflect(kernel, kernel_signature(kernel, ranks), kernel.symbol, symbol_of)
 
 
-def reflect_helper(
-    callee: Callee, symbol: str, symbol_of: Callable[[Callee], str]
-) -> Reflected:
+def reflect_helper(callee: Callee, symbol: str, symbol_of: Callable[[Callee], str]) -> Reflected:
     """The model of a helper, for the argument ranks of one of its calls."""
     signature = helper_signature(callee.helper, callee.ranks)
     return _reflect(callee.helper, signature, symbol, symbol_of)
@@ -56,19 +54,34 @@ def _reflect(
     symbol: str,
     symbol_of: Callable[[Callee], str],
 ) -> Reflected:
-    """Lower, and once more for each variable whose literal turned out to need a wider type."""
+    """Lower, and once more whenever a Python number turned out to need another type."""
     captured = capture(function.function)
     if not isinstance(captured.node, ast.FunctionDef):
         raise TypeError(captured.node)
-    widened: dict[str, Type] = {}
+    guesses: dict[Origin, Guess] = {}
     while True:
-        lowering = _lowering(captured, captured.node, signature, symbol_of, widened)
+        lowering = _lowering(captured, captured.node, signature, symbol_of, guesses)
         try:
             func = _lower(lowering, captured.node, signature, symbol, function.kind)
-        except WidenError as error:
-            widened[error.name] = error.to
+        except TrilbyError:
+            # It may be due to a type that was found wrong only after it was used.
+            if not lowering.guesses_changed:
+                raise
+        except RecursionError as error:
+            raise _too_deep(function, captured) from error
         else:
-            return Reflected(func, lowering.callees, lowering.constants, captured)
+            if not lowering.guesses_changed:
+                return Reflected(func, lowering.callees, lowering.constants, captured)
+
+
+def _too_deep(
+    function: Kernel[...] | Helper[..., object], captured: Captured
+) -> UnsupportedSyntaxError:
+    return UnsupportedSyntaxError(
+        f"`{function.name}` is nested too deeply to be read",
+        advice="split its longest expression, or move inner blocks to a @tb.func",
+        location=captured.location(captured.node),
+    )
 
 
 def _lowering(
@@ -76,7 +89,7 @@ def _lowering(
     node: ast.FunctionDef,
     signature: Signature,
     symbol_of: Callable[[Callee], str],
-    widened: Mapping[str, Type],
+    guesses: dict[Origin, Guess],
 ) -> Lowering:
     counts = assignment_counts(node.body)
     return Lowering(
@@ -88,7 +101,7 @@ def _lowering(
         homes=home_blocks(node.body),
         stored=stored_names(node.body),
         single=frozenset(name for name, count in counts.items() if count == 1),
-        widened=widened,
+        guesses=guesses,
     )
 
 
@@ -100,7 +113,7 @@ def _lower(
     def parameters_that_change() -> None:
         for name, value in lw.params.items():
             if name in lw.stored:
-                lw.declare(name, value.type, node.args, is_weak=False, init=value)
+                lw.declare(name, value.type, node.args, value)
                 lw.mark_assigned(name)
 
     homes = {**lw.homes, **dict.fromkeys(lw.params, ())}
@@ -115,9 +128,7 @@ def _lower(
             )
         level.builder.run(Return, (), location=lw.where(node.body[-1]))
         body = level.builder.block()
-    return Func(
-        symbol, tuple(lw.params.values()), signature.result, body, kind, lw.where(node)
-    )
+    return Func(symbol, tuple(lw.params.values()), signature.result, body, kind, lw.where(node))
 
 
 def _resolve(captured: Captured, name: str) -> object:
@@ -129,6 +140,8 @@ def _resolve(captured: Captured, name: str) -> object:
 
 
 def _same(left: object, right: object) -> bool:
+    """Numbers by what they look like, which tells 0.0 from -0.0 and makes NaN equal to itself."""
     if left is right:
         return True
-    return type(left) is type(right) and isinstance(left, bool | int | float) and left == right
+    is_number = isinstance(left, bool | int | float) or is_numpy_scalar(left)
+    return is_number and type(left) is type(right) and repr(left) == repr(right)

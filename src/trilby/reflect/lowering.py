@@ -9,11 +9,9 @@ import ast
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-import numpy as np
-
-from trilby.data.dtypes import Type, is_numpy_scalar, scalar_of
+from trilby.data.dtypes import F32, F64, ScalarType, Type, is_numpy_scalar, scalar_of
 from trilby.errors import FieldError, KernelNameError, KernelTypeError, TrilbyError
 from trilby.model.build import Builder
 from trilby.model.op import Op
@@ -25,16 +23,26 @@ from trilby.reflect.operands import Known, Literal, Operand, PlaceOf
 from trilby.reflect.scopes import BlockPath
 from trilby.source import Location
 
+if TYPE_CHECKING:
+    import numpy as np
+
 ErrorT = TypeVar("ErrorT", bound=TrilbyError)
 
 
-class WidenError(Exception):
-    """A variable that began as a bare literal turned out to need another type."""
+Origin: TypeAlias = str | ast.AST
+"""What a Python number came from: a variable, or the expression that made a float of it."""
 
-    def __init__(self, name: str, to: Type) -> None:
-        super().__init__(name)
-        self.name = name
-        self.to = to
+
+@dataclass(slots=True)
+class Guess:
+    """What was found out about a number without a declared type, for the next pass.
+
+    `type` is wider than its first value asked for; `is_typed` says that a variable also
+    holds numbers with a type of their own.
+    """
+
+    type: ScalarType | None = None
+    is_typed: bool = False
 
 
 @dataclass(slots=True)
@@ -48,12 +56,15 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A local variable: its `var` op's result, and whether its type came from a literal."""
+    """A local variable: its `var` op's result, its type, and where it is first set.
+
+    `origins` is None unless it holds Python numbers only, whose type follows from their use.
+    """
 
     var: Value
     type: Type
-    is_weak: bool
     location: Location
+    origins: frozenset[Origin] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +95,13 @@ class Lowering:
     homes: Mapping[str, BlockPath]
     stored: frozenset[str]
     single: frozenset[str]
-    widened: Mapping[str, Type]
+    guesses: dict[Origin, Guess]
     levels: list[Level] = field(default_factory=list[Level])
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
     aliases: dict[str, Operand] = field(default_factory=dict[str, Operand])
     assigned: frozenset[str] | None = frozenset()
-    weak: set[Value] = field(default_factory=set[Value])
+    weak: dict[Value, frozenset[Origin]] = field(default_factory=dict[Value, frozenset[Origin]])
+    guesses_changed: bool = False
     loops: list[Loop] = field(default_factory=list[Loop])
     callees: dict[str, Callee] = field(default_factory=dict[str, Callee])
     constants: dict[str, object] = field(default_factory=dict[str, object])
@@ -102,7 +114,12 @@ class Lowering:
         return self.levels[-1].builder
 
     def value(
-        self, kind: Callable[..., Op], *fields: object, type: Type, at: ast.AST, hint: str = ""  # noqa: A002 -- the word that `Value` uses
+        self,
+        kind: Callable[..., Op],
+        *fields: object,
+        type: Type,  # noqa: A002 -- the word that `Value` uses
+        at: ast.AST,
+        hint: str = "",
     ) -> Value:
         """Append an op with a result, located at a node."""
         return self.builder.value(kind, *fields, type=type, hint=hint, location=self.where(at))
@@ -176,16 +193,22 @@ class Lowering:
                 f"set `{name}` on every path that leads here, for example before the `if` or loop",
             )
         loaded = self.value(VarLoad, variable.var, type=variable.type, at=node, hint=name)
-        if variable.is_weak:
-            self.weak.add(loaded)
+        if variable.origins is not None:
+            self.weak[loaded] = variable.origins
         return loaded
 
     def declare(
-        self, name: str, type: Type, node: ast.AST, *, is_weak: bool, init: Value | None = None  # noqa: A002 -- the word that `Value` uses
-    ) -> Variable:
+        self,
+        name: str,
+        type: Type,  # noqa: A002 -- the word that `Value` uses
+        node: ast.AST,
+        init: Value | None = None,
+        origins: frozenset[Origin] | None = None,
+    ) -> None:
         """Make a local variable in its home block, before the current statement there."""
         home = self.homes.get(name, self.levels[-1].path)
-        level = next(level for level in self.levels if level.path == home)
+        # Innermost first: code that is never reached is built beside the block it stands in.
+        level = next(level for level in reversed(self.levels) if level.path == home)
         var = Value(VarType(type), name)
         here = level is self.levels[-1] and init is not None
         op = Var((init,) if here and init else (), name, result=var, location=self.where(node))
@@ -194,13 +217,36 @@ class Lowering:
         else:
             level.builder.insert(level.statement_start, op)
             level.statement_start += 1
-        variable = Variable(var, type, is_weak, self.where(node))
-        self.variables[name] = variable
+        self.variables[name] = Variable(var, type, self.where(node), origins)
         if init is not None and not here:
             self.run(VarStore, var, init, at=node)
-        return variable
 
     def mark_assigned(self, name: str) -> None:
         """Note that a variable is set from here on."""
         if self.assigned is not None:
             self.assigned |= {name}
+
+    # -- Python numbers, whose type follows from their use ------------------------------
+
+    def guess(self, origin: Origin) -> Guess:
+        """What earlier passes found out."""
+        return self.guesses.get(origin, Guess())
+
+    def widen(self, origin: Origin, to: ScalarType) -> None:
+        """Ask for another pass in which this number has a wider type."""
+        self._revise(origin, Guess(to, self.guess(origin).is_typed))
+
+    def harden(self, name: str) -> None:
+        """Note that a variable holds more than Python numbers."""
+        self._revise(name, Guess(self.guess(name).type, is_typed=True))
+
+    def _revise(self, origin: Origin, guess: Guess) -> None:
+        if guess != self.guess(origin):
+            self.guesses[origin] = guess
+            self.guesses_changed = True
+
+    def expose(self, value: Value, to: Type) -> None:
+        """A Python float that is used as `f64` must not have been rounded to `f32` before."""
+        if to is F64 and value.type is F32:
+            for origin in self.weak.get(value, ()):
+                self.widen(origin, F64)

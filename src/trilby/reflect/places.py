@@ -50,9 +50,7 @@ def _grid(lw: Lowering, node: ast.Attribute, context: Value) -> Value:
     return lw.value(Grid, context, node.attr, type=I32, at=node, hint=node.attr)
 
 
-def _unknown(
-    lw: Lowering, node: ast.Attribute, owner: str, names: tuple[str, ...]
-) -> FieldError:
+def _unknown(lw: Lowering, node: ast.Attribute, owner: str, names: tuple[str, ...]) -> FieldError:
     close = difflib.get_close_matches(node.attr, names, n=1)
     hint = f"did you mean `{close[0]}`? " if close else ""
     listed = ", ".join(f"`{name}`" for name in names)
@@ -94,9 +92,14 @@ def _size(lw: Lowering, node: ast.Attribute, base: Value, rank: int) -> Operand:
 
 def _product(lw: Lowering, node: ast.AST, left: Operand, right: Operand) -> Operand:
     from_left, from_right = read(lw, left, node), read(lw, right, node)
-    return lw.value(
-        Mul, typed(lw, from_left, node), typed(lw, from_right, node), type=I32, at=node
-    )
+    return lw.value(Mul, typed(lw, from_left, node), typed(lw, from_right, node), type=I32, at=node)
+
+
+def shape_items(lw: Lowering, node: ast.AST, shape: ShapeOf) -> tuple[Value, ...]:
+    """The sizes of all axes, as in `rows, columns = a.shape`."""
+    array = shape.base.type
+    rank = array.rank if isinstance(array, NDArrayType) else 0
+    return tuple(extent(lw, node, shape.base, axis) for axis in range(rank))
 
 
 def extent(lw: Lowering, node: ast.AST, base: Value, axis: int) -> Value:
@@ -120,15 +123,22 @@ def subscript(lw: Lowering, node: ast.Subscript) -> Operand:
         return _axis(lw, node, base)
     place = _array_place(base)
     if place is None:
-        raise lw.clash(
-            node, f"{describe(base)} cannot be indexed", "index an array: `buffer.array[i]`"
-        )
+        raise lw.clash(node, f"{describe(base)} cannot be indexed", _index_advice(base))
     return _indexed(lw, node, place, node.slice)
 
 
-def element_of(
-    lw: Lowering, node: ast.AST, array: PlaceOf | Value, index: ast.expr
-) -> PlaceOf:
+def _index_advice(base: Operand) -> str:
+    match base:
+        case Known():
+            return "pass it to the kernel: as a buffer, or as an `NDArray` made of it"
+        case Value(type=BufferType() as buffer):
+            arrays = [f.name for f in buffer.fields if isinstance(f.type, ArrayType)]
+            return f"index one of its arrays: `.{arrays[0]}[i]`" if arrays else "name a field"
+        case _:
+            return "index an array: `buffer.array[i]`"
+
+
+def element_of(lw: Lowering, node: ast.AST, array: PlaceOf | Value, index: ast.expr) -> PlaceOf:
     """The element of an array, for an index (one number or a tuple) written on its own."""
     place = _array_place(array)
     if place is None:
@@ -163,7 +173,8 @@ def _axis(lw: Lowering, node: ast.Subscript, shape: ShapeOf) -> Value:
         raise lw.clash(node.slice, "an axis of a shape is a constant", "write `a.shape[0]`")
     if not -rank <= axis.number < rank:
         raise lw.clash(
-            node.slice, f"axis {axis.number} does not exist: the array has {rank} dimensions"
+            node.slice,
+            f"axis {axis.number} does not exist: the axes of this array are 0 to {rank - 1}",
         )
     return extent(lw, node, shape.base, axis.number % rank)
 
@@ -176,12 +187,10 @@ def _indices(
         if isinstance(part, ast.Slice):
             raise refuse(part, lw.where(node))
     if len(parts) != array.rank:
-        names = ", ".join("yx"[-array.rank :] if array.rank <= 2 else "ijklmn"[: array.rank])
-        raise lw.clash(
-            node,
-            f"an array of {array.rank} dimensions is indexed with {len(parts)}",
-            f"write `[{names}]`",
-        )
+        names = ", ".join("ijklmnop"[: array.rank])
+        counted = "1 dimension" if array.rank == 1 else f"{array.rank} dimensions"
+        given = "1 index" if len(parts) == 1 else f"{len(parts)} indices"
+        raise lw.clash(node, f"an array of {counted} is given {given}", f"write `[{names}]`")
     return tuple(_index(lw, part) for part in parts)
 
 

@@ -5,15 +5,19 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import get_args, get_origin
+
+import numpy as np
 
 from trilby.data.annotations import type_of
-from trilby.data.dtypes import ScalarType, Type
+from trilby.data.dtypes import SCALARS, ScalarType, Type
 from trilby.data.kernel_context import KernelContext
+from trilby.data.ndarray import NDArray
 from trilby.data.schema import BufferType, NDArrayType, StructType
 from trilby.errors import KernelNameError, KernelTypeError, UnsupportedSyntaxError
 from trilby.model.value import KERNEL_CONTEXT, NONE
 from trilby.reflect.capture import Captured, capture
-from trilby.reflect.functions import Helper, Kernel, Reflectable
+from trilby.reflect.functions import Helper, Kernel, Reflectable, is_helper
 from trilby.source import Location
 
 
@@ -48,6 +52,13 @@ def kernel_signature(kernel: Kernel[...], ranks: tuple[int, ...] = ()) -> Signat
             advice=f"write `def {kernel.name}(kc: KernelContext, …) -> None:`",
             location=_head(capture(kernel.function)),
         )
+    for parameter in signature.params[1:]:
+        if parameter.type == KERNEL_CONTEXT:
+            raise KernelTypeError(
+                f"`{parameter.name}` is a second kernel context",
+                advice="a launch gives one: take the others out",
+                location=parameter.location,
+            )
     if signature.result != NONE:
         raise KernelTypeError(
             f"the kernel `{kernel.name}` returns nothing, and is declared to return "
@@ -71,16 +82,39 @@ def with_ranks(signature: Signature, ranks: tuple[int, ...]) -> Signature:
 
 
 def ranks_from_use(function: Reflectable) -> tuple[int, ...]:
-    """The ranks that a function's own subscripts suggest, for showing code without a launch."""
+    """The ranks that subscripts suggest, for showing code without a launch.
+
+    They are looked for in the function, and then in the helpers that get its arrays.
+    """
+    return tuple(rank or 1 for rank in _ranks(function, frozenset()))
+
+
+def _ranks(function: Reflectable, seen: frozenset[Reflectable]) -> tuple[int, ...]:
+    """A rank for each n-d array parameter; 0 where nothing tells."""
     captured = capture(function.function)
     found: dict[str, int] = {}
     for node in ast.walk(captured.node):
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             rank = len(node.slice.elts) if isinstance(node.slice, ast.Tuple) else 1
             found.setdefault(node.value.id, rank)
-    return tuple(
-        found.get(p.name, 1) for p in _declared(function).params if isinstance(p.type, NDArrayType)
-    )
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            helper = captured.lookup(node.func.id)
+            if is_helper(helper) and helper not in seen:
+                ranks = _ranks(helper, seen | {function})
+                found = {**_given_ranks(helper, ranks, node), **found}
+    return tuple(found.get(p.name, 0) for p in _arrays(function))
+
+
+def _arrays(function: Reflectable) -> tuple[Parameter, ...]:
+    return tuple(p for p in _declared(function).params if isinstance(p.type, NDArrayType))
+
+
+def _given_ranks(helper: Reflectable, ranks: tuple[int, ...], call: ast.Call) -> dict[str, int]:
+    """The ranks of the names that a call gives to a helper's n-d arrays."""
+    names = [p.name for p in _declared(helper).params]
+    given = {**dict(zip(names, call.args, strict=False)), **{k.arg: k.value for k in call.keywords}}
+    arguments = ((given.get(p.name), rank) for p, rank in zip(_arrays(helper), ranks, strict=True))
+    return {a.id: rank for a, rank in arguments if isinstance(a, ast.Name) and rank}
 
 
 @lru_cache(maxsize=1024)
@@ -130,9 +164,7 @@ def _annotations(function: Reflectable, captured: Captured) -> Mapping[str, obje
     }
 
 
-def _resolved(
-    function: Reflectable, captured: Captured, name: str, annotation: object
-) -> object:
+def _resolved(function: Reflectable, captured: Captured, name: str, annotation: object) -> object:
     """Evaluate an annotation that is text, with the names that the function sees."""
     if not isinstance(annotation, str):
         return annotation
@@ -140,9 +172,10 @@ def _resolved(
     names = {**function.scope, **inspect.getclosurevars(python).nonlocals}
     try:
         return eval(annotation, python.__globals__, names)  # noqa: S307 -- the user's own annotation
-    except NameError as error:
+    except (NameError, AttributeError, SyntaxError, TypeError) as error:
+        what = "the result" if name == "return" else f"`{name}`"
         raise KernelNameError(
-            f"the annotation `{annotation}` of `{name}` cannot be resolved: {error}",
+            f"the annotation `{annotation}` of {what} cannot be resolved: {error}",
             advice="import the name at the top of the module",
             location=_head(captured),
         ) from error
@@ -158,7 +191,7 @@ def _parameter_type(
     if argument.arg not in annotations:
         raise KernelTypeError(
             f"parameter `{argument.arg}` of `{function.name}` has no type",
-            advice=f"annotate it: `{argument.arg}: i32`, `{argument.arg}: S32Array`",
+            advice=_missing_advice(argument.arg),
             location=location,
         )
     annotation = annotations[argument.arg]
@@ -175,19 +208,42 @@ def _parameter_type(
     return found
 
 
+def _missing_advice(name: str) -> str:
+    if name in {"self", "cls"}:
+        return "kernels and their functions are no methods: use @staticmethod, or module level"
+    return f"annotate it: `{name}: i32`, `{name}: S32Array`"
+
+
 def _name_of(annotation: object) -> str:
-    return getattr(annotation, "__name__", None) or str(annotation)
+    is_plain = isinstance(annotation, type) and not get_args(annotation)
+    return str(getattr(annotation, "__name__", annotation)) if is_plain else str(annotation)
+
+
+def scalar_named(thing: object) -> ScalarType | None:
+    """The scalar type that a NumPy class such as `np.float32` stands for."""
+    if not isinstance(thing, type):
+        return None
+    return next((t for t in SCALARS.values() if t.numpy.type is thing), None)
+
+
+_ADVICE: Mapping[object, str] = {
+    int: "say the width: `i32`, `i64`, `u8`, …",
+    float: "say the width: `f32`, `f64` or `f16`",
+    list: "take a buffer (`S32Array`, …) or `NDArray[i32]`",
+    tuple: "take its items as parameters of their own",
+    NDArray: "say what it holds: `NDArray[f32]`",
+    np.ndarray: "take `NDArray[f32]` and pass `accelerator.array(x)`",
+}
 
 
 def _parameter_advice(annotation: object) -> str:
-    if annotation is int:
-        return "say the width: `i32`, `i64`, `u8`, …"
-    if annotation is float:
-        return "say the width: `f32`, `f64` or `f16`"
-    if getattr(annotation, "__module__", "").startswith("numpy"):
-        return "take `NDArray[f32]` and pass `accelerator.array(x)`"
-    if annotation is list or getattr(annotation, "__origin__", None) is list:
-        return "take a buffer (`S32Array`, …) or `NDArray[i32]`"
+    for known, advice in _ADVICE.items():
+        if annotation is known or get_origin(annotation) is known:
+            return advice
+    if numpy_scalar := scalar_named(annotation):
+        return f"write `{numpy_scalar}`"
+    if isinstance(type_of(annotation), StructType):
+        return "take the buffer that holds it, and an index"
     return "kernels take numbers (`i32`, `f32`, …), buffers (`S32Array`, …) and `NDArray[f32]`"
 
 

@@ -2,20 +2,16 @@
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
 
-from trilby.data.dtypes import BOOL, I32, ScalarType
+from trilby.data.dtypes import BOOL, I32, ScalarType, fits, promote
 from trilby.errors import UnsupportedSyntaxError
 from trilby.model.op import Block
 from trilby.model.ops.arith import Not
 from trilby.model.ops.control import Break, Continue, For, If, While
 from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.value import NONE, Value, VarType
-from trilby.reflect.arithmetic import (
-    common_type,
-    convert_for,
-    number,
-    typed,
-)
+from trilby.reflect.arithmetic import convert_for, describe, number, typed
 from trilby.reflect.assignments import (
     annotated_assignment,
     assign_name,
@@ -24,7 +20,8 @@ from trilby.reflect.assignments import (
 )
 from trilby.reflect.expressions import condition
 from trilby.reflect.lowering import Level, Loop, Lowering
-from trilby.reflect.operands import Known, Literal
+from trilby.reflect.operands import Known, Literal, Operand
+from trilby.reflect.promotion import literal_type, scalar_type
 from trilby.reflect.scopes import inner_path
 from trilby.reflect.subset import refuse
 
@@ -56,9 +53,12 @@ def _statement(lw: Lowering, node: ast.stmt) -> None:
         return
     # Code that cannot be reached is checked like any other, and then left out.
     lw.assigned = frozenset(lw.variables)
+    breaks = [list(loop.breaks) for loop in lw.loops]
     with lw.inside(Level(level.builder.nested(), level.path)):
         rule(lw, node)
     lw.assigned = None
+    for loop, before in zip(lw.loops, breaks, strict=True):
+        loop.breaks = before
 
 
 def _inner(lw: Lowering, node: ast.stmt, part: str) -> Level:
@@ -76,8 +76,8 @@ def _expression(lw: Lowering, node: ast.stmt) -> None:
         return  # a docstring
     if isinstance(node.value, ast.Constant) and node.value.value is Ellipsis:
         return
-    result = lw.lower(node.value)
-    if isinstance(node.value, ast.Call) or isinstance(result, Known):
+    lw.lower(node.value)
+    if isinstance(node.value, ast.Call):
         return
     raise lw.error(
         UnsupportedSyntaxError,
@@ -138,6 +138,7 @@ def _folded_if(lw: Lowering, node: ast.If, *, taken: bool) -> None:
     after_then, lw.assigned = lw.assigned, before
     otherwise = block(lw, node.orelse, _inner(lw, node, "orelse"))
     lw.assigned = after_then if taken else lw.assigned
+    then, otherwise = (then, Block()) if taken else (Block(), otherwise)
     lw.run(If, test, then, otherwise, at=node)
 
 
@@ -158,13 +159,11 @@ def _while(lw: Lowering, node: ast.stmt) -> None:
         test = condition(lw, node.test)
         lw.run(Yield, typed(lw, test, node.test, BOOL), at=node.test)
     body = block(lw, node.body, _inner(lw, node, "body"))
-    lw.loops.pop()
+    if test == Literal(False):  # noqa: FBT003 -- a literal of the kernel
+        body = Block()
+        loop.breaks.clear()
     lw.run(While, test_level.builder.block(), body, at=node)
-    is_endless = isinstance(test, Literal) and bool(test.number)
-    lw.assigned = None if is_endless else before
-    for at_break in loop.breaks:
-        lw.assigned = _merge(lw.assigned, at_break)
-    _loop_else(lw, node, loop)
+    _end_loop(lw, node, None if test == Literal(True) else before)  # noqa: FBT003 -- the same
 
 
 def _begin_loop(lw: Lowering, node: ast.While | ast.For) -> Loop:
@@ -178,15 +177,17 @@ def _begin_loop(lw: Lowering, node: ast.While | ast.For) -> Loop:
     return loop
 
 
-def _loop_else(lw: Lowering, node: ast.While | ast.For, loop: Loop) -> None:
-    if loop.broke is None:
-        return
-    broke = lw.value(VarLoad, loop.broke, type=BOOL, at=node)
-    finished = lw.value(Not, broke, type=BOOL, at=node)
-    before = lw.assigned
-    then = block(lw, node.orelse, _inner(lw, node, "orelse"))
-    lw.assigned = before
-    lw.run(If, finished, then, Block(), at=node)
+def _end_loop(lw: Lowering, node: ast.While | ast.For, finished: frozenset[str] | None) -> None:
+    """`else` runs where the loop was not left by `break`; then the ways out of it join."""
+    loop = lw.loops.pop()
+    lw.assigned = finished
+    if loop.broke is not None:
+        broke = lw.value(VarLoad, loop.broke, type=BOOL, at=node)
+        ended = lw.value(Not, broke, type=BOOL, at=node)
+        otherwise = block(lw, node.orelse, _inner(lw, node, "orelse"))
+        lw.run(If, ended, otherwise, Block(), at=node)
+    for at_break in loop.breaks:
+        lw.assigned = _merge(lw.assigned, at_break)
 
 
 def _for(lw: Lowering, node: ast.stmt) -> None:
@@ -197,36 +198,26 @@ def _for(lw: Lowering, node: ast.stmt) -> None:
     target = node.target
     start, stop, step = _range(lw, node.iter)
     counter = Value(start.type, target.id)
+    lw.weak[counter] = frozenset()
     before = lw.assigned
-    loop = _begin_loop(lw, node)
-    strong = any(v not in lw.weak for v in (start, stop))
+    _begin_loop(lw, node)
 
-    def bind_target() -> None:
-        if not strong or target.id not in lw.variables:
-            lw.weak.add(counter)
-        _assign_counter(lw, target, counter, node)
-
+    bind_target = partial(_assign_counter, lw, target, counter)
     body = block(lw, node.body, _inner(lw, node, "body"), bind_target, (counter,))
-    lw.loops.pop()
     lw.run(For, start, stop, step, body, at=node)
-    lw.assigned = before
-    _loop_else(lw, node, loop)
+    _end_loop(lw, node, before)
 
 
-def _assign_counter(lw: Lowering, target: ast.Name, counter: Value, node: ast.For) -> None:
+def _assign_counter(lw: Lowering, target: ast.Name, counter: Value) -> None:
     """A target that only this loop sets and uses is the counter itself, no variable."""
     if target.id in lw.single and lw.homes[target.id] == lw.levels[-1].path:
         lw.aliases[target.id] = counter
         return
-    if target.id in lw.variables:
-        assign_name(lw, target, counter, node, declared=None)
-        return
-    lw.declare(target.id, counter.type, target, is_weak=True, init=counter)
-    lw.mark_assigned(target.id)
+    assign_name(lw, target, counter, target, declared=None)
 
 
 def _range(lw: Lowering, node: ast.expr) -> tuple[Value, Value, Value]:
-    if not isinstance(node, ast.Call) or lw.lower(node.func) != Known(range):
+    if not isinstance(node, ast.Call) or not _is_range(lw.lower(node.func)):
         raise lw.error(
             UnsupportedSyntaxError,
             node,
@@ -245,21 +236,34 @@ def _range(lw: Lowering, node: ast.expr) -> tuple[Value, Value, Value]:
     return a, b, c
 
 
+def _is_range(operand: Operand) -> bool:
+    return isinstance(operand, Known) and operand.thing is range
+
+
 def _has_star(nodes: Sequence[ast.expr]) -> bool:
     return any(isinstance(node, ast.Starred) for node in nodes)
 
 
 def _range_type(lw: Lowering, node: ast.expr, parts: list[Value | Literal]) -> ScalarType:
-    shared: Value | Literal = parts[0]
-    for part in parts[1:]:
-        common = common_type(lw, shared, part)
-        if common is not None:
-            shared = Value(common)
-    result = shared.type if isinstance(shared, Value) else I32
-    if not isinstance(result, ScalarType) or not result.is_integer:
-        raise lw.clash(
-            node, f"`range` takes integers, and this is `{result}`", "convert them: `i32(…)`"
-        )
+    """The type of the counter: that of the bounds, but never less than `i32`."""
+    types = [p.type if isinstance(p, Value) else literal_type(p.number) for p in parts]
+    for part, type_ in zip(parts, types, strict=True):
+        if not isinstance(type_, ScalarType) or not type_.is_integer:
+            raise lw.clash(
+                node,
+                f"`range` takes integers, and this is {describe(part)}",
+                "convert it: `i32(…)`",
+            )
+    given = [scalar_type(p) for p in parts if isinstance(p, Value)]
+    result = reduce(promote, given) if given else I32
+    # A counter of 8 or 16 bits might not reach past the end of its own range.
+    result = I32 if result.bits < I32.bits else result
+    for part, type_ in zip(parts, types, strict=True):
+        fits_already = isinstance(part, Value) or fits(part.number, result)
+        if isinstance(type_, ScalarType) and not fits_already:
+            result = promote(result, type_)
+    if not result.is_integer:
+        raise lw.clash(node, "the bounds of this range share no integer type", "convert them")
     return result
 
 

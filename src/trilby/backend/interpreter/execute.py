@@ -5,18 +5,32 @@ A group is run as a whole by `_run_group`: that is where items that wait for eac
 take turns.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import product
+from typing import TypeAlias
 
 from trilby.backend.group_size import rounded_up
-from trilby.backend.interpreter.numbers import OutOfRangeError, UndefinedError
+from trilby.backend.interpreter.memory import POISON
+from trilby.backend.interpreter.numbers import (
+    AssertionFailedError,
+    OutOfRangeError,
+    UndefinedError,
+)
 from trilby.backend.interpreter.translate import Program, call_chain
 from trilby.backend.interpreter.writer import Line, known
 from trilby.data.ndrange import NDRange
-from trilby.errors import KernelArithmeticError, KernelIndexError, KernelNameError, TrilbyError
+from trilby.errors import (
+    KernelArithmeticError,
+    KernelAssertionError,
+    KernelDivergenceError,
+    KernelIndexError,
+    KernelNameError,
+    TrilbyError,
+)
 from trilby.model.op import Func, walk
 from trilby.model.ops.core import Var, VarLoad
+from trilby.source import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +55,11 @@ class Group:
     group_max_y: int
     group_max_z: int
     pass_id: int = 0
+    _shared: dict[str, bytearray] = field(default_factory=dict[str, bytearray], repr=False)
+
+    def shared(self, name: str, nbytes: int) -> bytearray:
+        """The bytes of a local array: the first work item that asks makes them."""
+        return self._shared.setdefault(name, bytearray([POISON]) * nbytes)
 
 
 class WorkItem:
@@ -89,13 +108,67 @@ def _work_items(group: Group) -> Iterator[WorkItem]:
         yield WorkItem(group, x, y, z)
 
 
+_TRAPS = (OutOfRangeError, UndefinedError, AssertionFailedError, ZeroDivisionError, NameError)
+"""What a work item may raise."""
+
+
 def _run_group(program: Program, group: Group, arguments: Sequence[object]) -> None:
+    if program.waits:
+        _run_in_step(program, group, arguments)
+        return
     run = program.run
     for item in _work_items(group):
         try:
             run(item, *arguments)
-        except (OutOfRangeError, UndefinedError, ZeroDivisionError, NameError) as error:
+        except _TRAPS as error:
             raise _explained(error, program, item) from None
+
+
+def _run_in_step(program: Program, group: Group, arguments: Sequence[object]) -> None:
+    """Run all items from barrier to barrier; they must all come to the same one."""
+    run: Callable[..., Generator[tuple[str, int]]] = program.run
+    items = [(item, run(item, *arguments)) for item in _work_items(group)]
+    while True:
+        places = [_advance(program, item, running) for item, running in items]
+        if any(place != places[0] for place in places):
+            raise _diverged(program, [item for item, _ in items], places)
+        if places[0] is None:
+            return
+
+
+Stop: TypeAlias = tuple[str, int] | None
+"""The barrier at which a work item waits; None where it has ended."""
+
+
+def _advance(program: Program, item: WorkItem, running: Generator[tuple[str, int]]) -> Stop:
+    try:
+        return next(running, None)
+    except _TRAPS as error:
+        raise _explained(error, program, item) from None
+
+
+def _diverged(program: Program, items: list[WorkItem], places: list[Stop]) -> KernelDivergenceError:
+    """Two items of the group that came to different places."""
+    other = next(n for n, place in enumerate(places) if place != places[0])
+    told = [f"work item {items[n]} {_stop_text(program, places[n])}" for n in (0, other)]
+    waits = next(place for place in places if place is not None)
+    return KernelDivergenceError(
+        f"the work items of a group part at a barrier: {told[0]}, {told[1]}",
+        advice="let all work items of a group reach the same barriers: move it out of the `if` or "
+        "loop, and put no `return` before it",
+        location=_barrier_location(program, waits),
+    )
+
+
+def _stop_text(program: Program, place: Stop) -> str:
+    if place is None:
+        return "has ended"
+    return f"waits at {_barrier_location(program, place)}"
+
+
+def _barrier_location(program: Program, place: tuple[str, int]) -> Location | None:
+    lines = [line for line in program.lines if line.text.strip() == f"yield {place!r}"]
+    return known(lines[0].op.location) if lines and lines[0].op else None
 
 
 def _explained(error: Exception, program: Program, item: WorkItem) -> TrilbyError:
@@ -118,6 +191,8 @@ def _told(error: Exception, line: Line) -> tuple[type[TrilbyError], str, str]:
         return KernelIndexError, *_index_text(error)
     if isinstance(error, UndefinedError):
         return KernelArithmeticError, error.problem, error.advice
+    if isinstance(error, AssertionFailedError):
+        return KernelAssertionError, str(error), "look at the numbers that this work item saw"
     if isinstance(error, ZeroDivisionError):
         advice = "test the divisor before, or divide floats: `/` gives an infinity"
         return KernelArithmeticError, "an integer is divided by zero", advice

@@ -6,6 +6,7 @@ and Python's floats are doubles only; both are put right here. Nothing here know
 
 import math
 import struct
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -47,6 +48,16 @@ class UndefinedError(Exception):
         super().__init__(problem, advice)
         self.problem = problem
         self.advice = advice
+
+
+class AssertionFailedError(Exception):
+    """An `assert` of the kernel did not hold; translated before the user sees it."""
+
+
+def say(form: str, *numbers: float) -> None:
+    """`print` of a kernel: floats with six digits, as devices show them."""
+    shown = (f"{n:g}" if isinstance(n, float) else str(int(n)) for n in numbers)
+    sys.stdout.write(form.format(*shown) + "\n")
 
 
 def divide(left: float, right: float) -> float:
@@ -133,6 +144,8 @@ def vocabulary() -> dict[str, Any]:
         "inf": math.inf,
         "nan": math.nan,
         "OutOfRangeError": OutOfRangeError,
+        "AssertionFailedError": AssertionFailedError,
+        "say": say,
         "divide": divide,
         "floor_divide": floor_divide,
         "modulo": modulo,

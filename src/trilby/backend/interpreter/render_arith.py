@@ -74,6 +74,11 @@ def sum_text(left: str, right: str, of: ScalarType) -> str:
     return fitted(f"{left} + {right}", of)
 
 
+def difference_text(left: str, right: str, of: ScalarType) -> str:
+    """`left - right` of one type."""
+    return fitted(f"{left} - {right}", of)
+
+
 def cast_text(operand: str, source: ScalarType, target: ScalarType) -> str:
     """The operand as another type: `dtypes.convert`, with the types known beforehand."""
     if source is target:

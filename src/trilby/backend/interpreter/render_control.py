@@ -48,7 +48,8 @@ def _call(writer: FunctionWriter, op: Call) -> None:
         raise BuildError(
             f"the kernel's graph has no function `{op.callee}`", location=known(op.location)
         )
-    writer.assign(op, f"{name}({', '.join(writer.name(arg) for arg in op.args)})")
+    wait = "yield from " if op.callee in writer.waiting else ""
+    writer.assign(op, f"{wait}{name}({', '.join(writer.name(arg) for arg in op.args)})")
 
 
 def _return(writer: FunctionWriter, op: Return) -> None:

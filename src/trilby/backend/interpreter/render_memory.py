@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from trilby.backend.interpreter.arguments import fixed_offsets
-from trilby.backend.interpreter.render_arith import sum_text
+from trilby.backend.interpreter.memory import POISON
+from trilby.backend.interpreter.render_arith import difference_text, sum_text
 from trilby.backend.interpreter.writer import (
     FunctionWriter,
     Renderer,
@@ -18,7 +19,7 @@ from trilby.backend.interpreter.writer import (
     scalar,
 )
 from trilby.data.dtypes import BOOL, ScalarType, Type
-from trilby.data.layout import layout, stride_of
+from trilby.data.layout import layout, size_of, stride_of
 from trilby.data.schema import (
     INDEX,
     ArrayType,
@@ -32,12 +33,30 @@ from trilby.data.schema import (
 )
 from trilby.errors import BuildError
 from trilby.model.op import Op
-from trilby.model.ops.memory import Atomic, Extent, Load, Place, Store
+from trilby.model.ops.memory import (
+    Atomic,
+    CompareExchange,
+    Extent,
+    Load,
+    LocalArray,
+    Place,
+    PrivateArray,
+    Store,
+)
 from trilby.model.value import RefType
 
-Access: TypeAlias = Load | Store | Place | Atomic
+Access: TypeAlias = Load | Store | Place | Atomic | CompareExchange
 
-CHANGES: dict[str, Callable[[str, str, ScalarType], str]] = {"add": sum_text}
+CHANGES: dict[str, Callable[[str, str, ScalarType], str]] = {
+    "add": sum_text,
+    "sub": difference_text,
+    "min": lambda old, new, _: f"min({old}, {new})",
+    "max": lambda old, new, _: f"max({old}, {new})",
+    "and": lambda old, new, _: f"{old} & {new}",
+    "or": lambda old, new, _: f"{old} | {new}",
+    "xor": lambda old, new, _: f"{old} ^ {new}",
+    "exchange": lambda _, new, _of: new,
+}
 """The new number of an atomic op, written from the old one and the operand."""
 
 
@@ -171,6 +190,36 @@ def _atomic(writer: FunctionWriter, op: Atomic) -> None:
     writer.line(f"store_{of}({spot.content}, {at}, {new})", op)
 
 
+def _compare_exchange(writer: FunctionWriter, op: CompareExchange) -> None:
+    spot = _spot(writer, op)
+    of = scalar(op, spot.type)
+    old = writer.name(op.result) if op.result else writer.temporary("old")
+    at = writer.temporary("at")
+    writer.line(f"{at} = {spot.offset}", op)
+    writer.line(f"{old} = load_{of}({spot.content}, {at})[0]", op)
+    writer.line(f"if {old} == {writer.name(op.expected)}:", op)
+    with writer.nested():
+        writer.line(f"store_{of}({spot.content}, {at}, {writer.name(op.operand)})", op)
+
+
+def _size(op: Op) -> int:
+    made = op.value.type
+    if not isinstance(made, RefType):
+        raise no_meaning(op, made)
+    return size_of(made.to)
+
+
+def _local(writer: FunctionWriter, op: LocalArray) -> None:
+    """The group makes the bytes when its first work item gets here, and keeps them."""
+    key = writer.temporary("shared")
+    context = writer.name(writer.function.params[0])
+    writer.assign(op, f"({context}.group.shared({key!r}, {_size(op)}), 0)")
+
+
+def _private(writer: FunctionWriter, op: PrivateArray) -> None:
+    writer.assign(op, f"(bytearray([{POISON}]) * {_size(op)}, 0)")
+
+
 def _extent(writer: FunctionWriter, op: Extent) -> None:
     """The shape never changes, so it is written where it is used."""
     array = op.base.type
@@ -184,6 +233,9 @@ MEMORY_RENDERERS: dict[type[Op], Renderer] = {
     Store: _store,
     Place: _place,
     Atomic: _atomic,
+    CompareExchange: _compare_exchange,
+    LocalArray: _local,
+    PrivateArray: _private,
     Extent: _extent,
 }
 """How each op of the memory family is written."""

@@ -11,10 +11,12 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Any
 
+from trilby.analysis.barriers import waiting_functions
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.interpreter.numbers import vocabulary
 from trilby.backend.interpreter.render_arith import ARITH_RENDERERS
 from trilby.backend.interpreter.render_control import CONTROL_RENDERERS
+from trilby.backend.interpreter.render_group import GROUP_RENDERERS
 from trilby.backend.interpreter.render_memory import MEMORY_RENDERERS
 from trilby.backend.interpreter.writer import FunctionWriter, Line, Names, Renderer, known
 from trilby.errors import BuildError
@@ -27,19 +29,24 @@ RENDERERS: dict[type[Op], Renderer] = {
     **CONTROL_RENDERERS,
     **ARITH_RENDERERS,
     **MEMORY_RENDERERS,
+    **GROUP_RENDERERS,
 }
 """The meaning of every op that a kernel may hold."""
 
-_BUILTINS = frozenset({"int", "float", "bool"})
+_BUILTINS = frozenset({"int", "float", "bool", "min", "max", "bytearray"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """A kernel ready to run: `run` is called once for each work item."""
+    """A kernel ready to run: `run` is called once for each work item.
+
+    Where `waits` is true it is a generator that yields at every barrier.
+    """
 
     entry: Func
+    waits: bool
     lines: tuple[Line, ...]
-    run: Callable[..., None]
+    run: Callable[..., Any]
     names: dict[str, Any]
 
     @property
@@ -68,9 +75,11 @@ def translate(graph: KernelGraph) -> Program:
     names = vocabulary()
     names.update((f"math_{row.name}", row.meaning) for row in INTRINSICS.values())
     functions = _function_names(graph, frozenset(names))
-    lines = _write(graph, functions, frozenset(names) | _BUILTINS)
+    waiting = waiting_functions(graph)
+    lines = _write(graph, functions, frozenset(names) | _BUILTINS, waiting)
     _load(entry, lines, names)
-    return Program(entry, tuple(lines), names[functions[entry.name]], names)
+    run = names[functions[entry.name]]
+    return Program(entry, entry.name in waiting, tuple(lines), run, names)
 
 
 def short_name(function: Func) -> str:
@@ -92,14 +101,19 @@ def _function_names(graph: KernelGraph, taken: frozenset[str]) -> dict[str, str]
     return {function.name: fresh(short_name(function)) for function in graph.functions}
 
 
-def _write(graph: KernelGraph, functions: dict[str, str], taken: frozenset[str]) -> list[Line]:
+def _write(
+    graph: KernelGraph,
+    functions: dict[str, str],
+    taken: frozenset[str],
+    waiting: frozenset[str],
+) -> list[Line]:
     lines: list[Line] = []
     for function in graph.functions:
         heading = f"# {function.name}"
         if known(function.location):
             heading += f", {function.location.short}"
         lines.append(Line(heading, function))
-        lines += FunctionWriter(function, functions, RENDERERS, taken).write()
+        lines += FunctionWriter(function, functions, RENDERERS, taken, waiting).write()
         lines.append(Line("", function))
     return lines[:-1]
 

@@ -55,7 +55,8 @@ class Names:
 class FunctionWriter:
     """Collects the lines of one function; renderers call its methods.
 
-    `functions` gives the Python name of every symbol that may be called.
+    `functions` gives the Python name of every symbol that may be called, `waiting` has those
+    symbols whose functions may wait at a barrier.
     """
 
     def __init__(
@@ -64,9 +65,11 @@ class FunctionWriter:
         functions: Mapping[str, str],
         renderers: Mapping[type[Op], Renderer],
         taken: frozenset[str],
+        waiting: frozenset[str] = frozenset(),
     ) -> None:
         self.function = function
         self.functions = functions
+        self.waiting = waiting
         self.lines: list[Line] = []
         self._renderers = renderers
         self._names = Names(taken | frozenset(functions.values()))

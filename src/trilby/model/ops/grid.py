@@ -1,4 +1,4 @@
-"""Where a work item stands in the range that was launched."""
+"""Where a work item stands in the range that was launched, and waiting for others."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,4 +16,18 @@ class Grid(Op):
     field: str
 
 
-GRID_OPS = (Grid,)
+@dataclass(frozen=True, slots=True, eq=False)
+class Barrier(Op):
+    """Wait for all work items of the group; what they wrote before is seen behind it.
+
+    `scope` says which memory that holds for: `local`, `global` or `both`.
+    """
+
+    mnemonic: ClassVar[str] = "barrier"
+    context: Value
+    scope: str
+
+
+BARRIER_SCOPES = ("local", "global", "both")
+
+GRID_OPS = (Grid, Barrier)

@@ -46,7 +46,7 @@ class Place(Op):
 class Atomic(Op):
     """Change a place in one indivisible step; the result is the old number.
 
-    `change` says how: `add` so far.
+    `change` says how: one of `ATOMIC_CHANGES`.
     """
 
     mnemonic: ClassVar[str] = "atomic"
@@ -58,6 +58,32 @@ class Atomic(Op):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class CompareExchange(Op):
+    """Put `operand` in a place if it holds `expected`; the result is the old number."""
+
+    mnemonic: ClassVar[str] = "compare_exchange"
+    base: Value
+    indices: Operands
+    expected: Value
+    operand: Value
+    path: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalArray(Op):
+    """An array that the work items of a group share; its content is undefined at first."""
+
+    mnemonic: ClassVar[str] = "local"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateArray(Op):
+    """An array that a work item has for itself; its content is undefined at first."""
+
+    mnemonic: ClassVar[str] = "private"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Extent(Op):
     """The size of one axis of an n-d array: part of its shape, not of its data."""
 
@@ -66,4 +92,7 @@ class Extent(Op):
     axis: int
 
 
-MEMORY_OPS = (Load, Store, Place, Atomic, Extent)
+ATOMIC_CHANGES = ("add", "sub", "min", "max", "and", "or", "xor", "exchange")
+"""How an atomic op may change a place."""
+
+MEMORY_OPS = (Load, Store, Place, Atomic, CompareExchange, LocalArray, PrivateArray, Extent)
