@@ -1,6 +1,6 @@
 """The Mandelbrot set: a 2-D range, helper functions, a palette buffer, and a picture.
 
-    python examples/mandel.py --out out/
+Run it with `python examples/mandel.py --out out/`.
 """
 
 import argparse
@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, S32Array, S32Array2D, f32, i32
 
-Pixels: TypeAlias = "np.ndarray[tuple[int, ...], np.dtype[np.int32]]"
+Pixels: TypeAlias = npt.NDArray[np.int32]
 
 
 @tb.func
@@ -57,9 +58,7 @@ def make_palette(steps: int) -> Pixels:
     return np.append((red << 16) | (green << 8) | blue, 0).astype(np.int32)
 
 
-def reference(
-    palette: Pixels, size: tuple[int, int], x: float, y: float, width: float
-) -> Pixels:
+def reference(palette: Pixels, size: tuple[int, int], x: float, y: float, width: float) -> Pixels:
     """The same picture by NumPy, a whole array at a time, in single precision."""
     columns, rows = size
     limit = len(palette) - 1
@@ -105,10 +104,16 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=1024)
     parser.add_argument("--height", type=int, default=768)
     parser.add_argument("--steps", type=int, default=200, help="how long to follow a point")
-    parser.add_argument("--at", type=float, nargs=3, default=(-0.6, 0.0, 3.0), metavar="N",
-                        help="centre x, centre y and width of the view")
+    parser.add_argument(
+        "--at",
+        type=float,
+        nargs=3,
+        default=(-0.6, 0.0, 3.0),
+        metavar="N",
+        help="centre x, centre y and width of the view",
+    )
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the picture")
-    parser.add_argument("--backend", help="opencl, interpreter, …: the first that works if left out")
+    parser.add_argument("--backend", help="opencl, interpreter, …; by default the first that works")
     options = parser.parse_args()
     view = (options.at[0], options.at[1], options.at[2])
     accelerator = Accelerator(options.backend)

@@ -4,11 +4,15 @@ Every work item that finds something takes the next free row of the table.
 """
 
 import argparse
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, F32Array, KernelContext, f32, i32
+
+Points: TypeAlias = npt.NDArray[np.float32]
 
 
 class ResultTable(tb.Buffer):
@@ -43,10 +47,9 @@ def find_all(
     cc.dispatch(xs.length, find_inside, xs, ys, radius, table)
 
 
-def run(accelerator: Accelerator, points: int, radius: float, seed: int = 1) -> tuple[
-    "np.ndarray[tuple[int, int], np.dtype[np.float32]]",
-    "np.ndarray[tuple[int, int], np.dtype[np.float32]]",
-]:
+def run(
+    accelerator: Accelerator, points: int, radius: float, seed: int = 1
+) -> tuple[Points, Points]:
     """The points found on the device, and those that NumPy finds, both sorted."""
     places = np.random.default_rng(seed).uniform(-1, 1, (points, 2)).astype(np.float32)
     xs, ys = F32Array.of(places[:, 0]), F32Array.of(places[:, 1])
@@ -58,9 +61,7 @@ def run(accelerator: Accelerator, points: int, radius: float, seed: int = 1) -> 
     return _sorted(found), _sorted(inside)
 
 
-def _sorted(
-    points: "np.ndarray[tuple[int, int], np.dtype[np.float32]]",
-) -> "np.ndarray[tuple[int, int], np.dtype[np.float32]]":
+def _sorted(points: Points) -> Points:
     return points[np.lexsort((points[:, 1], points[:, 0]))]
 
 
@@ -68,7 +69,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--points", type=int, default=1000, help="how many random points")
     parser.add_argument("--radius", type=float, default=0.5, help="radius of the circle")
-    parser.add_argument("--backend", help="opencl, interpreter, …: the first that works if left out")
+    parser.add_argument("--backend", help="opencl, interpreter, …; by default the first that works")
     options = parser.parse_args()
     accelerator = Accelerator(options.backend)
     with accelerator.record() as ledger:

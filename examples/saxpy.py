@@ -3,6 +3,7 @@
 import argparse
 
 import numpy as np
+import numpy.typing as npt
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, f32
@@ -16,16 +17,13 @@ def saxpy_kernel(
 
 
 @tb.compute
-def saxpy(
-    cc: ComputeContext, a: f32, x: NDArray[f32], y: NDArray[f32], z: NDArray[f32]
-) -> None:
+def saxpy(cc: ComputeContext, a: f32, x: NDArray[f32], y: NDArray[f32], z: NDArray[f32]) -> None:
     cc.dispatch(x.shape[0], saxpy_kernel, a, x, y, z)
 
 
-def run(accelerator: Accelerator, length: int, a: float, seed: int = 1) -> tuple[
-    "np.ndarray[tuple[int], np.dtype[np.float32]]",
-    "np.ndarray[tuple[int], np.dtype[np.float32]]",
-]:
+def run(
+    accelerator: Accelerator, length: int, a: float, seed: int = 1
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """The device's answer and NumPy's."""
     random = np.random.default_rng(seed)
     left = random.standard_normal(length, dtype=np.float32)
@@ -39,7 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--length", type=int, default=1_000_000, help="how many elements")
     parser.add_argument("--a", type=float, default=2.5, help="the factor")
-    parser.add_argument("--backend", help="opencl, interpreter, …: the first that works if left out")
+    parser.add_argument("--backend", help="opencl, interpreter, …; by default the first that works")
     options = parser.parse_args()
     accelerator = Accelerator(options.backend)
     with accelerator.record() as ledger:

@@ -34,7 +34,7 @@ def run(accelerator: Accelerator, length: int) -> S32Array:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--length", type=int, default=32, help="how many numbers")
-    parser.add_argument("--backend", help="opencl, interpreter, …: the first that works if left out")
+    parser.add_argument("--backend", help="opencl, interpreter, …; by default the first that works")
     options = parser.parse_args()
     accelerator = Accelerator(options.backend)
     with accelerator.record() as ledger:

@@ -44,10 +44,46 @@ from trilby.data.ndrange import NDRange
 from trilby.data.struct import Struct, Union
 from trilby.data.views import Array
 from trilby.errors import TrilbyError
-from trilby.reflect.atomics import atomic_add
+from trilby.reflect.atomics import (
+    atomic_add,
+    atomic_and,
+    atomic_compare_exchange,
+    atomic_dec,
+    atomic_exchange,
+    atomic_inc,
+    atomic_max,
+    atomic_min,
+    atomic_or,
+    atomic_sub,
+    atomic_xor,
+)
+from trilby.reflect.device_arrays import local, private
 from trilby.reflect.functions import compute, func, kernel
 
 if TYPE_CHECKING:
+    from trilby.data.matrices import f32x2x2, f32x3x3, f32x4x4, transpose
+    from trilby.data.vectors import (
+        cross,
+        dot,
+        f16x2,
+        f16x3,
+        f16x4,
+        f32x2,
+        f32x3,
+        f32x4,
+        i32x2,
+        i32x3,
+        i32x4,
+        length,
+        normalize,
+        u8x2,
+        u8x3,
+        u8x4,
+        u32x2,
+        u32x3,
+        u32x4,
+    )
+    from trilby.model.math_functions import clamp, clz, fma, mix, popcount, rsqrt, sign
     from trilby.runtime.accelerator import Accelerator
     from trilby.runtime.context import ComputeContext
     from trilby.runtime.ledger import Ledger
@@ -91,21 +127,63 @@ __all__ = [
     "Union",
     "array",
     "atomic_add",
+    "atomic_and",
+    "atomic_compare_exchange",
+    "atomic_dec",
+    "atomic_exchange",
+    "atomic_inc",
+    "atomic_max",
+    "atomic_min",
+    "atomic_or",
+    "atomic_sub",
+    "atomic_xor",
+    "clamp",
+    "clz",
     "compute",
+    "cross",
+    "dot",
     "f16",
+    "f16x2",
+    "f16x3",
+    "f16x4",
     "f32",
+    "f32x2",
+    "f32x2x2",
+    "f32x3",
+    "f32x3x3",
+    "f32x4",
+    "f32x4x4",
     "f64",
     "field",
+    "fma",
     "func",
     "i8",
     "i16",
     "i32",
+    "i32x2",
+    "i32x3",
+    "i32x4",
     "i64",
     "kernel",
+    "length",
+    "local",
+    "mix",
+    "normalize",
     "pad",
+    "popcount",
+    "private",
+    "rsqrt",
+    "sign",
+    "transpose",
     "u8",
+    "u8x2",
+    "u8x3",
+    "u8x4",
     "u16",
     "u32",
+    "u32x2",
+    "u32x3",
+    "u32x4",
     "u64",
 ]
 
@@ -115,6 +193,17 @@ _LOADED_WHEN_USED = {
     "Accelerator": "trilby.runtime.accelerator",
     "ComputeContext": "trilby.runtime.context",
     "Ledger": "trilby.runtime.ledger",
+    **dict.fromkeys(("f32x2x2", "f32x3x3", "f32x4x4", "transpose"), "trilby.data.matrices"),
+    **dict.fromkeys(("cross", "dot", "length", "normalize"), "trilby.data.vectors"),
+    **{
+        f"{element}x{lanes}": "trilby.data.vectors"
+        for element in ("f16", "f32", "i32", "u32", "u8")
+        for lanes in (2, 3, 4)
+    },
+    **dict.fromkeys(
+        ("clamp", "clz", "fma", "mix", "popcount", "rsqrt", "sign"),
+        "trilby.model.math_functions",
+    ),
 }
 
 
@@ -123,3 +212,7 @@ def __getattr__(name: str) -> object:
         return getattr(importlib.import_module(_LOADED_WHEN_USED[name]), name)
     message = f"module 'trilby' has no attribute {name!r}"
     raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,6 +1,7 @@
 """The `trilby` command. It reads arguments, calls a tool, and prints; it decides nothing."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -17,10 +18,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 if it went well, 1 if it failed, 2 for wrong arguments."""
     options = _parser().parse_args(arguments)
     try:
-        return options.run(options)
+        code: int = options.run(options)
+        sys.stdout.flush()
     except TrilbyError as error:
         sys.stderr.write(f"trilby: {error}\n")
         return 1
+    except BrokenPipeError:
+        # Whoever read the output has enough. Python would complain once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,7 +55,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _ranks(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(","))
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
+        message = f"`{text}` is not made of dimensions: write 1, or 2,1"
+        raise argparse.ArgumentTypeError(message)
+    return tuple(map(int, parts))
 
 
 def _devices(options: argparse.Namespace) -> int:

@@ -1,8 +1,8 @@
-'''Compute functions in all the Python that people write: each must run as it is written.
+"""Compute functions in all the Python that people write: each must run as it is written.
 
 A program defines `f`, the compute function, and `args`, which makes its arguments anew after
 the context. `PREAMBLE` stands above each of them.
-'''
+"""
 
 PREAMBLE = '''\
 import contextlib
@@ -273,7 +273,8 @@ def f(cc, x: NDArray[f32], y: "NDArray[f32]"):
     if x[0, 0] > 1 and y[0, 0] == 0:
         total = -total
     return total, x.sum(), x.ndim, x.dtype, float(x[1, 2]), f"{x[1, 1]:.2f}"
-args = lambda: (NDArray(np.ones((2, 3), np.float32)), NDArray(np.arange(6, dtype=np.float32).reshape(2, 3)))
+ones = lambda: NDArray(np.ones((2, 3), np.float32))
+args = lambda: (ones(), NDArray(np.arange(6, dtype=np.float32).reshape(2, 3)))
 """,
     "names swap": """
 def f(cc, a: S32Array, n):
@@ -352,7 +353,8 @@ args = lambda: (1,)
 def f(cc, a: S32Array):
     box = Box(n=1)
     return (
-        note(1), a.array[note(2)], note(box).n, a.array[note(3)] + note(4), [note(5), a.array[note(6)]],
+        note(1), a.array[note(2)], note(box).n, a.array[note(3)] + note(4),
+        [note(5), a.array[note(6)]],
         {note(7): a.array[note(0)], **{note("k"): note(8)}, "z": a.array[1]},
         "%s %s" % (note(9), a.array[note(1)]), a.array[note(1)] < note(2) < note(0) < note(5),
     )
@@ -393,8 +395,9 @@ def f(cc, a: S32Array):
             return f"<{spec}>"
     loud = Loud()
     width = 5
-    first = f"{a.array[0]} {loud:x} {a.array[0]:{width}} {loud!r:.3} {a.array[1]!s:>{a.array[3]}} {{0}}"
-    return first, f"{loud} {helper(cc, a)} {a.array[0]}", f'{"{0}"} { {0} } {a.array[2]}'
+    first = f"{a.array[0]} {loud:x} {a.array[0]:{width}} {loud!r:.3}"
+    second = f"{a.array[1]!s:>{a.array[3]}} {{0}}", f"{loud} {helper(cc, a)} {a.array[0]}"
+    return first, second, f'{"{0}"} { {0} } {a.array[2]}'
 args = lambda: (numbers(),)
 """,
     "short circuits": """
@@ -414,7 +417,8 @@ def f(cc, a: S32Array):
         seen.append("started")
         yield a.array[0]
         a.array[0] = 9
-    return [*items(), a.array[0]], (*items(), note(a.array[1])), {*items(), a.array[2]}, note(*items(), a.array[0])
+    listed = [*items(), a.array[0]], (*items(), note(a.array[1])), {*items(), a.array[2]}
+    return listed, note(*items(), a.array[0])
 args = lambda: (numbers(),)
 """,
     "braces and quotes in text": """
@@ -756,7 +760,8 @@ def f(cc, a: S32Array, n):
     for i in range(2):
         y = a.array[i] + a.array[i]
     names = sorted(locals())
-    return names, eval("x + n"), "{x} {y}".format(**vars()), sorted(dir()), sys._getframe().f_code.co_name
+    name = sys._getframe().f_code.co_name
+    return names, eval("x + n"), "{x} {y}".format(**vars()), sorted(dir()), name
 args = lambda: (numbers(), 2)
 """,
     "globals are read when it runs": """
@@ -891,7 +896,7 @@ args = lambda: (numbers(),)
     "letters beyond ASCII": """
 def f(cc, größe: S32Array, n):
     "prüft ½"
-    x = "äöü½" + str(größe.array[1]) + "½"; cc.dispatch(größe.length, lambda kc: square(kc, größe)); y = "½"
+    x = "äöü½" + str(größe.array[1]) + "½"; cc.dispatch(3, lambda kc: square(kc, größe)); y = "½"
     print("äöü", größe.array[2], "ü½"[größe.array[0]])
     return x, y, größe.array[n]
 args = lambda: (numbers(), 99)

@@ -33,7 +33,9 @@ class Recorder:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
 
-    def dispatch(self, size: Any, kernel: Any, *args: Any, passes: Any = None, **kwargs: Any) -> int:
+    def dispatch(
+        self, size: Any, kernel: Any, *args: Any, passes: Any = None, **kwargs: Any
+    ) -> int:
         if isinstance(kernel, FunctionType):
             kernel, args, kwargs = kernel("kc")
         if isinstance(size, int) and size < 0:

@@ -97,7 +97,7 @@ turns = 0
 def again(value):
     global turns
     turns += 1
-    return turns % 4 and value
+    return turns < 12 and turns % 4 and value
 @contextlib.contextmanager
 def managed(value):
     note(("enter", value))
@@ -112,8 +112,9 @@ def managed(value):
 HEAD = """
 def f(cc, a: S32Array, g: S32Array2D, box, items, n):
     b = S32Array.of(a.array[::-1])
+    v0, v1 = 1, 2
     if n > 99:
-        v0 = v1 = v2 = 0
+        v2 = 0
 """
 
 FOOTER = """

@@ -4,7 +4,7 @@ Everything here goes the way that a program goes, reflection first, without the 
 moves and when is not a matter of code generation.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias, TypeGuard
@@ -20,10 +20,15 @@ from trilby.backend.interpreter import InterpreterFamily
 from trilby.backend.opencl import OpenCLFamily
 from trilby.codegen.opencl import generate
 from trilby.data.buffer import Buffer
-from trilby.data.dtypes import I32, Number, ScalarType
+from trilby.data.dtypes import I32, Number, ScalarType, scalar_of
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import NDArrayType
-from trilby.model.value import Value
+from trilby.model.build import Builder
+from trilby.model.op import Func
+from trilby.model.ops.core import Return
+from trilby.model.ops.grid import Grid
+from trilby.model.ops.memory import Load, Store
+from trilby.model.value import KERNEL_CONTEXT, NONE, Value
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import analyse_kernel
 
@@ -34,6 +39,7 @@ Size: TypeAlias = "int | tuple[int, ...] | NDRange"
 INTERPRETER, OPENCL = "interpreter", "opencl"
 
 
+@cache
 def graph_of(kernel: Kernel[...], ranks: tuple[int, ...] | None = None) -> KernelGraph:
     """A kernel and the helpers it reaches."""
     return analyse_kernel(kernel, ranks).graph
@@ -47,6 +53,11 @@ def text_of(kernel: Kernel[...], ranks: tuple[int, ...] | None = None) -> str:
 @cache
 def _opened(name: str) -> Backend:
     return InterpreterFamily().open(0) if name == INTERPRETER else OpenCLFamily().open(0)
+
+
+@cache
+def _compiled(graph: KernelGraph, name: str) -> Executable:
+    return _opened(name).compile(graph)
 
 
 @cache
@@ -97,23 +108,26 @@ def is_array(value: object) -> TypeGuard[Array]:
 def run_graph(graph: KernelGraph, size: Size, args: Sequence[Given], name: str) -> list[Any]:
     """Launch a kernel graph on copies of the arguments; one object is copied once."""
     backend = _opened(name)
-    executable = backend.compile(graph)
+    executable = _compiled(graph, name)
     copies = _copies(args)
     launch(backend, executable, size, graph.entry.params[1:], copies)
     return copies
 
 
 def _copies(args: Sequence[Given]) -> list[Any]:
-    made: dict[int, Any] = {id(arg): _copy(arg) for arg in args}
+    made: dict[int, Any] = {id(arg): copy_of(arg) for arg in args}
     return [made[id(arg)] for arg in args]
 
 
-def _copy(arg: Given) -> Any:
+def copy_of(arg: Any) -> Any:
+    """A buffer or array of its own with the same content; numbers are themselves."""
     if is_array(arg):
         return arg.copy()
-    if isinstance(arg, Buffer):
-        return type(arg).bind(arg.segment.memory.copy())
-    return arg
+    if not isinstance(arg, Buffer):
+        return arg
+    made = type(arg).create(**arg.__lengths__)
+    made.segment.memory[:] = arg.segment.memory
+    return made
 
 
 def launch(
@@ -139,3 +153,83 @@ def launch(
     for memory, content in memories.values():
         backend.download(memory, 0, content.data).wait()
         backend.free(memory)
+
+
+Build: TypeAlias = Callable[[Builder, list[Value]], Value]
+
+
+def elementwise(builds: Mapping[str, Build], inputs: Sequence[Array]) -> KernelGraph:
+    """A kernel that computes several things from the same elements, one array for each."""
+    b = Builder()
+    kc = Value(KERNEL_CONTEXT, "kc")
+    sources = [Value(NDArrayType(scalar_type(array.dtype), 1), f"in{n}") for n, array in
+               enumerate(inputs)]
+    x = b.value(Grid, kc, "x", type=I32)
+    loaded = [
+        b.value(Load, source, (x,), "[]", type=scalar_type(array.dtype))
+        for source, array in zip(sources, inputs, strict=True)
+    ]
+    targets: list[Value] = []
+    for name, build in builds.items():
+        made = build(b, loaded)
+        assert isinstance(made.type, ScalarType)
+        targets.append(Value(NDArrayType(made.type, 1), f"out_{name}"))
+        b.run(Store, targets[-1], (x,), made, "[]")
+    b.run(Return, ())
+    params = (kc, *sources, *targets)
+    return KernelGraph((Func("tests.elementwise", params, NONE, b.block(), "kernel"),))
+
+
+def scalar_type(dtype: npt.DTypeLike) -> ScalarType:
+    """The scalar type of a NumPy dtype."""
+    found = scalar_of(np.dtype(dtype))
+    assert found is not None
+    return found
+
+
+def compute(builds: Mapping[str, Build], inputs: Sequence[Array], name: str) -> dict[str, Array]:
+    """What a backend computes from elements, by the name of the build."""
+    graph = elementwise(builds, inputs)
+    count = len(inputs[0])
+    outputs = [
+        np.zeros(count, param.type.element.numpy)
+        for param in graph.entry.params[1 + len(inputs) :]
+        if isinstance(param.type, NDArrayType)
+    ]
+    results = run_graph(graph, count, [*inputs, *outputs], name)[len(inputs) :]
+    return dict(zip(builds, results, strict=True))
+
+
+def same(left: Array, right: Array) -> bool:
+    """Bit for bit equal, except that every NaN is like any other."""
+    if left.dtype != right.dtype or left.shape != right.shape:
+        return False
+    if left.dtype.kind != "f":
+        return bool((left == right).all())
+    both_nan = np.isnan(left) & np.isnan(right)
+    bits = np.dtype(f"u{left.dtype.itemsize}")
+    return bool((both_nan | (left.view(bits) == right.view(bits))).all())
+
+
+def pairs(values: Array) -> tuple[Array, Array]:
+    """Every value with every other."""
+    left, right = np.meshgrid(values, values, indexing="ij")
+    return left.ravel(), right.ravel()
+
+
+def run_text(text: str, entry: str, arrays: Sequence[Array]) -> list[Array]:
+    """Build some OpenCL C, run it as one work item, and give back what the arrays hold.
+
+    The kernel takes the arrays and then the three sizes of the range.
+    """
+    backend = OpenCLFamily().open(0)
+    executable = backend.build(text, entry)
+    copies = [array.copy() for array in arrays]
+    memories = [backend.allocate(copy.nbytes) for copy in copies]
+    for memory, copy in zip(memories, copies, strict=True):
+        backend.upload(memory, 0, copy.data).wait()
+    backend.launch(executable, NDRange(1, 1), memories).wait()
+    for memory, copy in zip(memories, copies, strict=True):
+        backend.download(memory, 0, copy.data).wait()
+    backend.close()
+    return copies

@@ -21,6 +21,7 @@ from trilby.errors import TrilbyError
 from trilby.model.parse import named_types, parse
 from trilby.model.text import to_text
 from trilby.model.verify import verify
+from trilby.reflect import atomics
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import AnalysedKernel, analyse_kernel
 
@@ -31,6 +32,7 @@ AT_HAND: dict[str, Any] = {
     **{name: thing for name, thing in vars(tb).items() if name in tb.__all__},
     "tb": tb,
     "math": math,
+    "atomics": atomics,
     "np": np,
 }
 
@@ -96,3 +98,8 @@ def error_of(kind: type[ErrorT], source: str, **names: Any) -> ErrorT:
 def said(kind: type[ErrorT], source: str, **names: Any) -> str:
     """The full text of that error."""
     return str(error_of(kind, source, **names))
+
+
+def lined(text: str) -> str:
+    """An expected text, written with the indentation of the test around it."""
+    return dedent(text).strip("\n")

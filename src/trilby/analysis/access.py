@@ -16,7 +16,7 @@ from trilby.data.schema import BufferType, NDArrayType, join_path
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.control import Ternary
 from trilby.model.ops.core import Call, Var, VarLoad, VarStore, Yield
-from trilby.model.ops.memory import Atomic, Load, Place, Store
+from trilby.model.ops.memory import Atomic, CompareExchange, Load, Place, Store
 from trilby.model.value import Value
 
 
@@ -157,7 +157,7 @@ def _accesses(
             yield from _at(aliases, base, path, Access.READS)
         case Store(base, _, _, path):
             yield from _at(aliases, base, path, Access.WRITES)
-        case Atomic(base, _, _, path):
+        case Atomic(base, path=path) | CompareExchange(base, path=path):
             yield from _at(aliases, base, path, Access.BOTH)
         case Call(args, callee):
             for (number, path), access in callees[callee].items():

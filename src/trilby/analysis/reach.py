@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from trilby.errors import RecursionRefusedError, TrilbyError
-from trilby.model.op import Func, walk
+from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Call
 from trilby.model.ops.host import Dispatch, HostCall
 from trilby.source import Location
@@ -40,6 +40,16 @@ class ComputeGraph:
     def entry(self) -> Func:
         """The entry point."""
         return self.functions[-1]
+
+
+def reaching(graph: KernelGraph, *kinds: type[Op]) -> frozenset[str]:
+    """The symbols of the functions that hold such an op, themselves or through a call."""
+    found: set[str] = set()
+    for function in graph.functions:  # callees come first
+        for op in walk(function.body):
+            if isinstance(op, kinds) or (isinstance(op, Call) and op.callee in found):
+                found.add(function.name)
+    return frozenset(found)
 
 
 def kernel_graph(entry: Func, resolve: Resolve) -> KernelGraph:

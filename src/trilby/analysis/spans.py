@@ -53,6 +53,11 @@ class Spans:
         compute = _EXACT.get(type(op))
         return compute(self.of(op.left), self.of(op.right)) if compute else None
 
+    def negated(self, op: arith.Unary) -> Span:
+        """The bounds of `-a` as if integers had no end."""
+        operand = self.of(op.operand)
+        return Span(-operand.high, -operand.low)
+
     def _visit(self, block: Block) -> None:
         for op in block.ops:
             if isinstance(op, For):
@@ -101,8 +106,7 @@ class Spans:
             case arith.Cast() if _is_integer(op.operand) or op.operand.type is BOOL:
                 return self.of(op.operand)
             case arith.Neg():
-                operand = self.of(op.operand)
-                return Span(-operand.high, -operand.low)
+                return self.negated(op)
             case arith.Math(function="min" | "max" as name):
                 left, right = (self.of(arg) for arg in op.args)
                 choose: Callable[[int, int], int] = min if name == "min" else max

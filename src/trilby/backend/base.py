@@ -5,7 +5,7 @@ source: it is handed code models and bytes.
 
 The arguments of a launch follow the kernel's parameters after the kernel context: a
 buffer is its `Memory`; an n-d array is its `Memory` and then one `i32` scalar for each
-axis of its shape; a number is a `Scalar`.
+axis of its shape; a number is a `Scalar`, a struct a `StructArgument`.
 """
 
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from typing import Literal, Protocol, TypeAlias
 from trilby.analysis.reach import KernelGraph
 from trilby.data.dtypes import Number, ScalarType
 from trilby.data.ndrange import NDRange
+from trilby.data.schema import StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,15 @@ class Scalar:
     value: Number
 
 
-Argument: TypeAlias = Memory | Scalar
+@dataclass(frozen=True, slots=True)
+class StructArgument:
+    """A struct passed by value, as its bytes by C rules."""
+
+    type: StructType
+    content: bytes
+
+
+Argument: TypeAlias = Memory | Scalar | StructArgument
 
 
 class Backend(Protocol):

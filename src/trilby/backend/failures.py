@@ -4,7 +4,14 @@ from collections.abc import Sequence
 
 from trilby.backend.base import DeviceInfo
 from trilby.backend.build_log import first_complaint
-from trilby.errors import ArgumentTypeError, BuildError, DeviceError, DeviceUnavailableError
+from trilby.errors import (
+    ArgumentTypeError,
+    BuildError,
+    DeviceError,
+    DeviceUnavailableError,
+    KernelAssertionError,
+)
+from trilby.source import NOWHERE, Location
 
 _LACKS = (("f64", "double"), ("f16", "half"))
 
@@ -76,4 +83,15 @@ def _advice(device: DeviceInfo, message: str) -> str:
     return (
         "the code is generated, so this is a fault of Trilby: please report it with this text "
         "and with what `trilby emit FILE:FUNCTION` prints"
+    )
+
+
+def assertion_failed(
+    message: str, item: tuple[int, int, int], location: Location
+) -> KernelAssertionError:
+    """An `assert` in a kernel did not hold."""
+    return KernelAssertionError(
+        f"{message}, in work item {item}",
+        advice="look at the numbers that this work item saw",
+        location=None if location == NOWHERE else location,
     )

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyopencl as cl
@@ -19,12 +19,29 @@ import pyopencl as cl
 from pyopencl._cl import _Program  # pyright: ignore[reportPrivateUsage]
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, DeviceInfo, Event, Executable, Memory, Scalar
+from trilby.backend.base import (
+    Argument,
+    DeviceInfo,
+    Event,
+    Executable,
+    Memory,
+    Scalar,
+    StructArgument,
+)
 from trilby.backend.by_value import type_by_value, value_by_value
-from trilby.backend.failures import closed, failed, foreign, freed, no_room, refused_code
+from trilby.backend.failures import (
+    assertion_failed,
+    closed,
+    failed,
+    foreign,
+    freed,
+    no_room,
+    refused_code,
+)
 from trilby.backend.group_size import GroupLimits, group_size, rounded_up
 from trilby.codegen.opencl import generate
 from trilby.data.ndrange import NDRange
+from trilby.source import Location
 
 _Command: TypeAlias = Callable[[cl.CommandQueue, list[cl.Event] | None], cl.Event]
 
@@ -106,6 +123,7 @@ class OpenCLKernel:
     source: str
     limits: GroupLimits
     doing: _Doing
+    asserts: tuple[tuple[str, Location], ...] = ()
     lock: threading.Lock = field(default_factory=threading.Lock)
     typed: bool = False
 
@@ -113,9 +131,31 @@ class OpenCLKernel:
         """Tell pyopencl the types, once: it then sets numbers 40 times faster."""
         if not self.typed:
             given = (type_by_value(a.type) if isinstance(a, Scalar) else None for a in arguments)
-            dtypes = (*given, np.int32, np.int32, np.int32)
+            failure = (None,) if self.asserts else ()
+            dtypes = (*given, np.int32, np.int32, np.int32, *failure)
             self.kernel.set_scalar_arg_dtypes(dtypes)  # pyright: ignore[reportUnknownMemberType] -- pyopencl left a parameter untyped
             self.typed = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AssertingEvent:
+    """The launch of a kernel with assertions: waiting for it raises where one failed."""
+
+    launch: OpenCLEvent
+    executable: OpenCLKernel
+    queue: cl.CommandQueue
+    failure: cl.Buffer
+
+    def wait(self) -> None:
+        """Return when all is done; raise what the first failed `assert` says."""
+        self.launch.wait()
+        report = np.zeros(4, np.int32)
+        with self.executable.doing:
+            cl.enqueue_copy(self.queue, report, self.failure)
+        if report[0]:
+            message, location = self.executable.asserts[int(report[0]) - 1]
+            x, y, z = report[1:].tolist()
+            raise assertion_failed(message, (x, y, z), location)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +182,11 @@ class OpenCLBackend:
     def compile(self, graph: KernelGraph) -> OpenCLKernel:
         """Generate OpenCL C and build it."""
         generated = generate(graph)
-        return self.build(generated.text, generated.entry)
+        return self.build(generated.text, generated.entry, generated.asserts)
 
-    def build(self, text: str, entry: str) -> OpenCLKernel:
+    def build(
+        self, text: str, entry: str, asserts: Sequence[tuple[str, Location]] = ()
+    ) -> OpenCLKernel:
         """Build the `__kernel` function `entry` of some OpenCL C.
 
         Its last three parameters are the range, `int max_x, int max_y, int max_z`.
@@ -157,7 +199,7 @@ class OpenCLBackend:
             )
         limits = GroupLimits(items, tuple(self._cl_device.max_work_item_sizes))
         doing = _Doing(self.device, f"running `{entry}`")
-        return OpenCLKernel(kernel, context, text, limits, doing)
+        return OpenCLKernel(kernel, context, text, limits, doing, tuple(asserts))
 
     def _program(self, context: cl.Context, text: str, entry: str) -> _Program:
         program = _Program(context, text)
@@ -240,23 +282,39 @@ class OpenCLBackend:
         size: NDRange,
         arguments: Sequence[Argument],
         after: Sequence[Event] = (),
-    ) -> OpenCLEvent:
+    ) -> "OpenCLEvent | AssertingEvent":
         """Run a kernel in whole groups; it leaves out the work items beyond the range."""
         opened = self._open
         if not isinstance(executable, OpenCLKernel) or executable.context is not opened.context:
             raise foreign(self.device, executable)
         local = group_size(size, executable.limits)
         whole = rounded_up(size, local)
-        values = [
-            value_by_value(a) if isinstance(a, Scalar) else self._buffer(a) for a in arguments
-        ]
+        values = [self._value(argument) for argument in arguments]
+        failure = self._failure_flag(executable)
         wait_for = self._wait_list(after)
         with executable.doing, executable.lock:
             executable.take_types(arguments)
             event = executable.kernel(
-                opened.queue, whole, local, *values, *size.padded, wait_for=wait_for
+                opened.queue, whole, local, *values, *size.padded, *failure, wait_for=wait_for
             )
-        return OpenCLEvent(event, opened.context, executable.doing)
+        done = OpenCLEvent(event, opened.context, executable.doing)
+        return AssertingEvent(done, executable, opened.queue, failure[0]) if failure else done
+
+    def _value(self, argument: Argument) -> Any:
+        """What pyopencl takes for an argument."""
+        if isinstance(argument, Scalar):
+            return value_by_value(argument)
+        if isinstance(argument, StructArgument):
+            return np.frombuffer(argument.content, np.uint8)
+        return self._buffer(argument)
+
+    def _failure_flag(self, executable: OpenCLKernel) -> tuple[cl.Buffer, ...]:
+        """Four zeros for a kernel with assertions, to leave its failure in."""
+        if not executable.asserts:
+            return ()
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        with executable.doing:
+            return (cl.Buffer(self._open.context, flags, hostbuf=np.zeros(4, np.int32)),)
 
     def close(self) -> None:
         """Wait for everything and give the device back; closing twice is no error."""

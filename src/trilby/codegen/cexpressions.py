@@ -16,7 +16,8 @@ from trilby.codegen.text import (
     Text,
     reads_of,
 )
-from trilby.data.dtypes import BOOL, F16, I32, I64, U64, Number, ScalarType, Type
+from trilby.data.dtypes import BOOL, F16, F32, F64, I32, I64, U64, Number, ScalarType, Type
+from trilby.model.intrinsics import INTRINSICS
 from trilby.model.op import Op
 from trilby.model.ops import arith
 from trilby.model.ops.arith import Binary, Cast, Compare, Math, Unary
@@ -46,7 +47,9 @@ _FUNCTIONS: Mapping[type[Op], str] = {
     arith.Pow: "pow",
 }
 _WRAPPING = (arith.Add, arith.Sub, arith.Mul)
-_SUPPORTED_MATH = frozenset({"min", "max", "abs"})
+_SUPPORTED_MATH = frozenset(
+    {"min", "max", "abs", "clamp", "sign", "degrees", "radians"}
+)
 
 
 def _scalar(type_: Type) -> ScalarType:
@@ -115,12 +118,15 @@ def _may_wrap(writer: FunctionWriter, op: Binary, type_: ScalarType) -> bool:
 def _wrapped(
     writer: FunctionWriter, type_: ScalarType, symbol: tuple[str, int], left: Text, right: Text
 ) -> Text:
-    """Signed overflow is undefined in C: compute without a sign, then go back."""
-    unsigned = writer.module.dialect.unsigned[type_ if type_.bits >= 32 else I32]
-    start = Text(f"({unsigned}){left.within(UNARY)}", UNARY, left.reads)
+    """Signed overflow is undefined in C: compute without a sign, then go back.
+
+    A chain of such steps goes back once, at its end.
+    """
     own = writer.module.dialect.scalars[type_]
-    joined = _joined(symbol, start, right)
-    return Text(f"({own})({joined})", UNARY, joined.reads)
+    unsigned = writer.module.dialect.unsigned[type_ if type_.bits >= 32 else I32]
+    start = left.unsigned or Text(f"({unsigned}){left.within(UNARY)}", UNARY, left.reads)
+    joined = _joined(symbol, start, right.unsigned or right)
+    return Text(f"({own})({joined})", UNARY, joined.reads, unsigned=joined)
 
 
 def _shifted(
@@ -139,10 +145,14 @@ def _divided(
     writer: FunctionWriter, op: Binary, type_: ScalarType, left: Text, right: Text
 ) -> Text:
     """C's own division where no sign is in play and the divisor is not zero."""
-    if writer.spans.of(op.left).low >= 0 and writer.spans.of(op.right).low > 0:
+    divided, divisor = writer.spans.of(op.left), writer.spans.of(op.right)
+    if divided.low >= 0 and divisor.low > 0:
         symbol = "/" if isinstance(op, arith.FloorDiv) else "%"
         return _joined((symbol, PRODUCT), left, right)
-    return _call(writer, _FUNCTIONS[type(op)], type_, [left, right])
+    function = _FUNCTIONS[type(op)]
+    if type_.kind == "int" and divisor.low >= 0:
+        function = f"{function}_size"
+    return _call(writer, function, type_, [left, right])
 
 
 def _rounded(writer: FunctionWriter, type_: ScalarType, text: Text) -> Text:
@@ -157,10 +167,9 @@ def _call(writer: FunctionWriter, name: str, type_: ScalarType, args: list[Text]
     if name == "pow" and type_.is_float:
         text = Text(f"pow({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
         return _rounded(writer, type_, text)
-    if type_ is F16:
-        writer.module.need("round", F16)
-    function = writer.module.need(name, type_)
-    return Text(f"{function}({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
+    function = writer.module.need(name, F32 if type_ is F16 else type_)
+    text = Text(f"{function}({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
+    return _rounded(writer, type_, text)
 
 
 def compare(writer: FunctionWriter, op: Compare) -> None:
@@ -180,7 +189,7 @@ def unary(writer: FunctionWriter, op: Unary) -> None:
         text = Text(f"!{operand.within(UNARY)}", UNARY, operand.reads)
     elif isinstance(op, arith.Invert):
         text = Text(f"({own})~{operand.within(UNARY)}", UNARY, operand.reads)
-    elif type_.is_float:
+    elif type_.is_float or writer.spans.negated(op).fits(type_):
         text = Text(f"-{operand.within(POSTFIX)}", UNARY, operand.reads)
     else:
         unsigned = writer.module.dialect.unsigned[type_]
@@ -196,9 +205,13 @@ def cast(writer: FunctionWriter, op: Cast) -> None:
     own = writer.module.dialect.scalars[target]
     if target is BOOL:
         text = Text(f"{operand.within(EQUAL - 1)} != 0", EQUAL, operand.reads)
-    elif source.is_float and target.is_integer:
-        spelt = writer.module.dialect.saturating(own, operand.text)
-        text = Text(spelt, POSTFIX, operand.reads)
+    elif source.is_float and (target.is_integer or (source, target) == (F64, F16)):
+        function = writer.module.need(f"{target}_from", F32 if source is F16 else source)
+        text = Text(f"{function}({operand})", POSTFIX, operand.reads)
+    elif own == writer.module.dialect.scalars[source]:
+        text = _rounded(writer, target, operand) if source is not F16 else operand
+    elif operand.unsigned is not None and target.is_integer and target.bits <= source.bits:
+        text = Text(f"({own})({operand.unsigned})", UNARY, operand.reads)
     else:
         text = Text(f"({own}){operand.within(UNARY)}", UNARY, operand.reads)
         if source is not F16:
@@ -209,7 +222,11 @@ def cast(writer: FunctionWriter, op: Cast) -> None:
 def math(writer: FunctionWriter, op: Math) -> None:
     """A math function: the language's own, or a support function where C means another."""
     args = [writer.take(argument) for argument in op.args]
-    type_ = _scalar(op.value.type)
+    type_ = _scalar(op.args[0].type)
+    if INTRINSICS[op.function].tests:
+        text = Text(f"{op.function}({args[0]}) != 0", EQUAL, args[0].reads)
+        writer.give(op, text)
+        return
     if op.function == "abs" and type_.is_float:
         name = "fabs"
     elif op.function == "abs" and type_.kind == "uint":
@@ -220,7 +237,7 @@ def math(writer: FunctionWriter, op: Math) -> None:
     else:
         name = writer.module.dialect.math.get(op.function, op.function)
     text = Text(f"{name}({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
-    writer.give(op, text if op.function in _SUPPORTED_MATH else _rounded(writer, type_, text))
+    writer.give(op, _rounded(writer, type_, text))
 
 
 def choice(condition: Text, then: Text, otherwise: Text) -> Text:

@@ -7,10 +7,11 @@ helpers and at last the kernel. It knows no device and no driver.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trilby.analysis.reach import KernelGraph
+from trilby.analysis.reach import KernelGraph, reaching
 from trilby.codegen.cfunction import FunctionWriter, Module
-from trilby.codegen.cstatements import write_function
+from trilby.codegen.cgroups import FAILED, FAILURE_TEXT
 from trilby.codegen.csignature import GUARD, guard_text
+from trilby.codegen.cstatements import write_function
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.names import Names
 from trilby.codegen.structs import Structs
@@ -18,16 +19,23 @@ from trilby.codegen.support import SUPPORT_NAMES, support_text
 from trilby.codegen.text import Line, with_line_directives
 from trilby.data.kernel_context import GRID_FIELDS
 from trilby.model.op import Func, walk
-from trilby.model.ops.grid import Grid
+from trilby.model.ops.debug import Assert, Print
+from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.value import Value
+from trilby.source import Location
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Device code: its text, and the name of the kernel in it."""
+    """Device code: its text, the name of the kernel in it, and its assertions.
+
+    Where there are any, the kernel takes one more argument, four integers that are zero: the
+    first work item whose assertion fails leaves there its number, from 1 on, and its ids.
+    """
 
     text: str
     entry: str
+    asserts: tuple[tuple[str, Location], ...] = ()
 
 
 def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generated:
@@ -36,19 +44,21 @@ def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generate
     functions = [write_function(FunctionWriter(module, f)) for f in graph.functions]
     parts = [
         [Line(text) for text in dialect.preamble.splitlines()],
-        _context_typedef(graph),
+        _context_typedef(graph, module),
         [Line(text) for text in guard_text(dialect).splitlines()],
+        _failure_report(module),
         *([Line(t) for t in text.splitlines()] for text in module.structs.text()),
         *([Line(t) for t in text.splitlines()] for text in _support(module)),
         *functions,
     ]
     flat = [line for part in parts if part for line in (*part, Line(""))]
     text = with_line_directives(flat) if lines else (line.text for line in flat)
-    return Generated("\n".join(text), module.functions[graph.entry.name])
+    entry = module.functions[graph.entry.name]
+    return Generated("\n".join(text), entry, tuple(module.asserts))
 
 
 def _module(graph: KernelGraph, dialect: Dialect) -> Module:
-    names = Names(dialect.is_library, frozenset({*SUPPORT_NAMES, *dialect.functions, GUARD}))
+    names = Names(dialect.is_library, frozenset({*SUPPORT_NAMES, *dialect.functions, GUARD, FAILED}))
     names.stem("KernelContext", ("_s", "_t"))
     structs = Structs(dialect, names)
     functions: dict[str, str] = {}
@@ -58,7 +68,16 @@ def _module(graph: KernelGraph, dialect: Dialect) -> Module:
     for function in graph.functions:
         for value in _values(function):
             structs.add(value.type)
-    return Module(dialect, structs, functions, names, tuple(_grid_fields(graph)))
+    return Module(
+        dialect,
+        structs,
+        functions,
+        names,
+        tuple(_grid_fields(graph)),
+        asserting=reaching(graph, Assert),
+        acting=reaching(graph, Assert, Print, Barrier),
+        waits=graph.entry.name in reaching(graph, Barrier),
+    )
 
 
 def _values(function: Func) -> Iterator[Value]:
@@ -77,9 +96,18 @@ def _grid_fields(graph: KernelGraph) -> Iterator[str]:
     return (name for name in GRID_FIELDS if name in used | guard)
 
 
-def _context_typedef(graph: KernelGraph) -> list[Line]:
+def _context_typedef(graph: KernelGraph, module: Module) -> list[Line]:
     members = [Line(f"    int {name};") for name in _grid_fields(graph)]
+    if module.asserting:
+        members.append(Line(f"    {module.dialect.global_space} int *failure;"))
     return [Line("typedef struct KernelContext_s {"), *members, Line("} KernelContext_t;")]
+
+
+def _failure_report(module: Module) -> list[Line]:
+    if not module.asserting:
+        return []
+    text = FAILURE_TEXT.format(helper=module.dialect.helper)
+    return [Line(line) for line in text.splitlines()]
 
 
 def _support(module: Module) -> Iterator[str]:

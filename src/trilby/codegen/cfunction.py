@@ -15,8 +15,9 @@ from trilby.codegen.names import Names
 from trilby.codegen.structs import Structs
 from trilby.codegen.text import Dependence, Line, Text
 from trilby.data.dtypes import ScalarType, Type
-from trilby.data.schema import BufferType, NDArrayType
+from trilby.data.schema import BufferType, NDArrayType, StructType
 from trilby.model.op import Block, Func, Op, blocks, operands
+from trilby.model.ops.core import Var
 from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value
 from trilby.source import Location
 
@@ -30,6 +31,10 @@ class Module:
     functions: dict[str, str]
     names: Names
     grid_fields: tuple[str, ...]
+    asserting: frozenset[str] = frozenset()
+    acting: frozenset[str] = frozenset()
+    waits: bool = False
+    asserts: list[tuple[str, Location]] = field(default_factory=list[tuple[str, Location]])
     needed: list[tuple[str, ScalarType]] = field(default_factory=list[tuple[str, ScalarType]])
     called: list[str] = field(default_factory=list[str])
 
@@ -50,10 +55,14 @@ class Module:
         match type_:
             case ScalarType():
                 return f"{self.dialect.scalars[type_]} "
-            case NDArrayType(element=element) | RefType(to=element):
+            case NDArrayType(element=element):
                 return self.structs.pointer(element)
+            case RefType(to=place, space=space):
+                return self.structs.pointer(place, space)
             case BufferType():
                 return self.structs.pointer(type_)
+            case StructType():
+                return f"{self.structs.type_name(type_)} "
             case _ if type_ == KERNEL_CONTEXT:
                 return "KernelContext_t *"
             case _ if type_ == NONE:
@@ -64,10 +73,14 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """How often each value is used, and whether only in the block that makes it."""
+    """How often each value is used, and whether only in the block that makes it.
+
+    `names` has the variable that a value begins, where that is its only use.
+    """
 
     count: dict[Value, int]
     elsewhere: frozenset[Value]
+    names: dict[Value, str]
 
 
 def uses_of(function: Func) -> Uses:
@@ -75,9 +88,12 @@ def uses_of(function: Func) -> Uses:
     count: dict[Value, int] = {}
     home: dict[Value, Block] = {}
     elsewhere: set[Value] = set()
+    names: dict[Value, str] = {}
 
     def visit(block: Block) -> None:
         for op in block.ops:
+            if isinstance(op, Var):
+                names.update((value, op.name) for value in op.init)
             for value in operands(op):
                 count[value] = count.get(value, 0) + 1
                 if home.get(value) is not block:
@@ -88,7 +104,8 @@ def uses_of(function: Func) -> Uses:
                 visit(inner)
 
     visit(function.body)
-    return Uses(count, frozenset(elsewhere))
+    once = {v: n for v, n in names.items() if count[v] == 1 and v not in elsewhere}
+    return Uses(count, frozenset(elsewhere), once)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +128,12 @@ class FunctionWriter:
         self.texts: dict[Value, Text] = {}
         self.shapes: dict[Value, tuple[Text, ...]] = {}
         self.waiting: dict[Value, Waiting] = {}
+        self.bound: set[Value] = set()
         self.cached: dict[tuple[Value, str], str] = {}
         self.sizes: tuple[str, ...] = ()
+        self.stored: dict[Value, str] = {}
+        self.context = ""
+        self.failure = ""
         self._lines: list[Line] = []
         self._indent = 1
 
@@ -168,15 +189,21 @@ class FunctionWriter:
 
     def bind(self, value: Value, text: Text, location: Location) -> None:
         """Make a variable of a result; an n-d array has its shape with it."""
-        name = self.names.fresh(value.hint or "t")
+        name = self.variable(value)
         self.line(f"{self.module.value_type(value.type)}{name} = {text};", location)
-        self.texts[value] = Text(name)
         shape = self.shapes.get(value, ())
         if any(axis.reads for axis in shape):
             kept = [self.names.fresh(f"{name}_shape{axis}") for axis in range(len(shape))]
             for own, axis in zip(kept, shape, strict=True):
                 self.line(f"int {own} = {axis};", location)
             self.shapes[value] = tuple(Text(own) for own in kept)
+
+    def variable(self, value: Value) -> str:
+        """A name for a result: that of the Python variable it is for, if there is one."""
+        name = self.names.fresh(self.uses.names.get(value) or value.hint or "t")
+        self.texts[value] = Text(name)
+        self.bound.add(value)
+        return name
 
     def before_change(self, changed: Dependence) -> None:
         """Make variables of the waiting texts that read what is about to change."""

@@ -1,9 +1,11 @@
 """Places in memory, as the C family writes them."""
 
+from dataclasses import dataclass
+
 from trilby.codegen.cfunction import FunctionWriter
 from trilby.codegen.structs import is_fixed
-from trilby.codegen.text import MEMORY, POSTFIX, UNARY, Text, reads_of
-from trilby.data.dtypes import BOOL, F16, ScalarType, Type
+from trilby.codegen.text import EQUAL, MEMORY, POSTFIX, SUM, UNARY, Text, reads_of
+from trilby.data.dtypes import BOOL, F16, U32, ScalarType, Type
 from trilby.data.layout import stride_of
 from trilby.data.schema import (
     INDEX,
@@ -15,8 +17,8 @@ from trilby.data.schema import (
     step_into,
 )
 from trilby.model.op import walk
-from trilby.model.ops.memory import Atomic, Extent, Load, Place, Store
-from trilby.model.value import RefType, Value
+from trilby.model.ops.memory import Atomic, CompareExchange, Extent, Load, Place, Store
+from trilby.model.value import RefType, Space, Value
 
 
 def cache_fields(writer: FunctionWriter, param: Value, buffer: BufferType) -> None:
@@ -67,31 +69,51 @@ def _needed_lengths(buffer: BufferType, used: list[str]) -> list[str]:
 
 def place(writer: FunctionWriter, base: Value, path: str, indices: tuple[Value, ...]) -> Text:
     """The C lvalue of a place."""
-    taken = [writer.take(index) for index in indices]
+    taken = [_index(writer, index) for index in indices]
     pointer = writer.take(base)
     reads = reads_of([*taken, pointer])
     remaining = list(taken)
     here: Type | None = base.type.to if isinstance(base.type, RefType) else base.type
-    text = _Lvalue(pointer.within(POSTFIX), is_pointer=True, array=None)
+    spot = _Lvalue(pointer, is_pointer=True, is_base=True)
     if isinstance(here, NDArrayType):
         row_major = _flat(remaining, [shape.text for shape in writer.shapes[base]])
         return Text(f"{pointer.within(POSTFIX)}[{row_major}]", POSTFIX, reads)
     for step in path_steps(path):
         if step == INDEX:
-            text = _element(writer, base, text, here, remaining)
+            spot = _element(writer, base, spot, here, remaining)
         else:
-            text = _member(writer, base, text, here, step)
+            spot = _member(writer, base, spot, here, step)
         here = step_into(here, step) if here is not None else None
-    return Text(text.text, POSTFIX, reads)
+    if spot.is_pointer:
+        return Text(f"*{spot.text.within(UNARY)}", UNARY, reads)
+    return Text(spot.text.text, POSTFIX, reads)
 
 
+def address(place: Text) -> str:
+    """`&a[i]`, or the pointer itself where the place is what a pointer leads to."""
+    return place.text.removeprefix("*") if place.text.startswith("*") else f"&{place}"
+
+
+def _index(writer: FunctionWriter, value: Value) -> Text:
+    """An index; what C would wrap at 32 bits may not become part of a wider sum."""
+    text = writer.take(value)
+    if value.type is U32 and text.strength > UNARY:
+        return Text(f"({text})", reads=text.reads)
+    return text
+
+
+@dataclass(frozen=True, slots=True)
 class _Lvalue:
-    """A place on the way down a path; `array` is set while an array waits for its index."""
+    """A place on the way down a path, or with `is_pointer` a pointer to it.
 
-    def __init__(self, text: str, *, is_pointer: bool, array: str | None) -> None:
-        self.text = text
-        self.is_pointer = is_pointer
-        self.array = array
+    `array` is the buffer whose length-bound array waits for its index; `is_base` is true
+    where the path begins.
+    """
+
+    text: Text
+    is_pointer: bool = False
+    array: str | None = None
+    is_base: bool = False
 
 
 def _member(
@@ -99,16 +121,17 @@ def _member(
 ) -> _Lvalue:
     if not isinstance(struct, StructType):
         raise TypeError(struct)
-    cached = writer.cached.get((base, name)) if here.is_pointer else None
+    cached = writer.cached.get((base, name)) if here.is_base else None
+    owner = here.text.within(POSTFIX)
     if is_fixed(struct, name):
         dot = "->" if here.is_pointer else "."
-        text = cached or f"{here.text}{dot}{writer.module.structs.member(struct, name)}"
-        return _Lvalue(text, is_pointer=False, array=None)
+        text = cached or f"{owner}{dot}{writer.module.structs.member(struct, name)}"
+        return _Lvalue(Text(text, POSTFIX))
     pointer = cached or f"{writer.module.structs.accessor(struct, name)}({here.text})"
     field = struct.field(name)
     if field is not None and isinstance(field.type, ArrayType):
-        return _Lvalue(pointer, is_pointer=False, array=here.text)
-    return _Lvalue(f"(*{pointer})", is_pointer=False, array=None)
+        return _Lvalue(Text(pointer, POSTFIX), array=owner)
+    return _Lvalue(Text(pointer, POSTFIX), is_pointer=True)
 
 
 def _element(
@@ -122,15 +145,25 @@ def _element(
         raise TypeError(array)
     indices = [remaining.pop(0) for _ in array.dims]
     if here.array is None and array.stride is None:
-        text = here.text + "".join(f"[{index}]" for index in indices)
-        return _Lvalue(text, is_pointer=False, array=None)
+        steps = "".join(f"[{index}]" for index in indices)
+        return _Lvalue(Text(f"{here.text}{steps}", POSTFIX))
     flat = _flat(indices, [_dimension(writer, base, here, dim) for dim in array.dims])
     if array.stride is None:
-        return _Lvalue(f"{here.text}[{flat}]", is_pointer=False, array=None)
-    pointer = writer.module.structs.pointer(array.element)
-    space = writer.module.dialect.global_space
-    bytes_in = f"({space} char *){here.text} + (long)({flat}) * {stride_of(array)}"
-    return _Lvalue(f"(*({pointer})({bytes_in}))", is_pointer=False, array=None)
+        return _Lvalue(Text(f"{here.text}[{flat}]", POSTFIX))
+    space = space_of(base)
+    return _Lvalue(Text(_strided(writer, here.text, flat, array, space), UNARY), is_pointer=True)
+
+
+def _strided(
+    writer: FunctionWriter, start: Text, flat: str, array: ArrayType, space: Space
+) -> str:
+    """A pointer to an element; the distance of two elements is more than their size."""
+    stride = stride_of(array)
+    wide = f"(long){flat}" if flat.isidentifier() else f"(long)({flat})"
+    distance = str(int(flat) * stride) if flat.isdigit() else f"{wide} * {stride}"
+    pointer = writer.module.structs.pointer(array.element, space)
+    bytes_ = f"{writer.module.dialect.spaces[space]} char *"
+    return f"({pointer})(({bytes_}){start} + {distance})"
 
 
 def _dimension(writer: FunctionWriter, base: Value, here: _Lvalue, dim: int | str) -> str:
@@ -147,9 +180,15 @@ def _flat(indices: list[Text], dims: list[str]) -> str:
     text = indices[0].text
     strength = indices[0]
     for index, dim in zip(indices[1:], dims[1:], strict=True):
-        head = f"(long){strength.within(UNARY)}"
-        text = f"{head} * {dim} + {index.within(4)}"
-        strength = Text(text, 4)
+        if text.isdigit() and dim.isdigit() and index.text.isdigit():
+            text = str(int(text) * int(dim) + int(index.text))
+            strength = Text(text)
+            continue
+        wide = f"{text}L" if text.isdigit() else f"(long){strength.within(UNARY)}"
+        row = "" if text == "0" else f"{wide} * {dim}"
+        column = "" if index.text == "0" else index.within(SUM)
+        text = " + ".join(part for part in (row, column) if part) or "0"
+        strength = Text(text, SUM)
     return text
 
 
@@ -161,21 +200,27 @@ def load(writer: FunctionWriter, op: Load) -> None:
         writer.give_anywhere(op, Text(cached))
         return
     text = place(writer, op.base, op.path, op.indices)
-    writer.give(op, _loaded(writer, op.value.type, text))
+    writer.give(op, _loaded(writer, op.value.type, text, space_of(op.base)))
 
 
 def _is_length(op: Load) -> bool:
     return isinstance(op.base.type, BufferType) and op.path in op.base.type.length_names
 
 
-def _loaded(writer: FunctionWriter, type_: Type, where: Text) -> Text:
+def space_of(base: Value) -> Space:
+    """The memory that a base value lies in."""
+    return base.type.space if isinstance(base.type, RefType) else "global"
+
+
+def _loaded(writer: FunctionWriter, type_: Type, where: Text, space: Space) -> Text:
     reads = where.reads | {MEMORY}
     if type_ is BOOL:
-        return Text(f"({where} != 0)", 0, reads)
+        return Text(f"{where} != 0", EQUAL, reads)
     if type_ is F16:
-        space = writer.module.dialect.global_space
-        return Text(writer.module.dialect.half_load.format(f"&{where}", space), POSTFIX, reads)
-    return Text(where.text, POSTFIX, reads)
+        dialect = writer.module.dialect
+        text = dialect.half_load.format(address(where), f"{dialect.spaces[space]} ")
+        return Text(text, POSTFIX, reads)
+    return Text(where.text, where.strength, reads)
 
 
 def store(writer: FunctionWriter, op: Store) -> None:
@@ -184,8 +229,9 @@ def store(writer: FunctionWriter, op: Store) -> None:
     where = place(writer, op.base, op.path, op.indices)
     writer.before_change(MEMORY)
     if op.stored.type is F16:
-        space = writer.module.dialect.global_space
-        text = writer.module.dialect.half_store.format(f"&{where}", value, space)
+        dialect = writer.module.dialect
+        space = dialect.spaces[space_of(op.base)]
+        text = dialect.half_store.format(address(where), value, f"{space} ")
         writer.line(f"{text};", op.location)
         return
     writer.line(f"{where} = {value};", op.location)
@@ -194,7 +240,7 @@ def store(writer: FunctionWriter, op: Store) -> None:
 def reference(writer: FunctionWriter, op: Place) -> None:
     """The address of a struct."""
     where = place(writer, op.base, op.path, op.indices)
-    writer.give(op, Text(f"&{where}", UNARY, where.reads))
+    writer.give(op, Text(address(where), UNARY, where.reads))
 
 
 def extent(writer: FunctionWriter, op: Extent) -> None:
@@ -209,14 +255,25 @@ def extent(writer: FunctionWriter, op: Extent) -> None:
 
 def atomic(writer: FunctionWriter, op: Atomic) -> None:
     """An indivisible change; the old number is the result."""
-    operand = writer.take(op.operand)
+    _change(writer, op, op.change, [writer.take(op.operand)])
+
+
+def compare_exchange(writer: FunctionWriter, op: CompareExchange) -> None:
+    """Exchange if the place holds what is expected."""
+    operands = [writer.take(op.expected), writer.take(op.operand)]
+    _change(writer, op, "compare_exchange", operands)
+
+
+def _change(
+    writer: FunctionWriter, op: Atomic | CompareExchange, change: str, operands: list[Text]
+) -> None:
     where = place(writer, op.base, op.path, op.indices)
     writer.before_change(MEMORY)
     type_ = op.operand.type
     if not isinstance(type_, ScalarType):
         raise TypeError(type_)
-    function = writer.module.call(writer.module.dialect.atomics[op.change](type_))
-    text = f"{function}(&{where}, {operand})"
+    spelt = writer.module.dialect.atomics(change, type_, space_of(op.base))
+    text = f"{writer.module.call(spelt)}({address(where)}, {', '.join(map(str, operands))})"
     if writer.uses.count.get(op.value, 0) == 0:
         writer.line(f"{text};", op.location)
     else:

@@ -41,15 +41,24 @@ def head(writer: FunctionWriter) -> list[str]:
 
 def _parameters(writer: FunctionWriter) -> Iterator[str]:
     is_kernel = writer.function.kind == "kernel"
+    if not is_kernel and writer.function.name in writer.module.asserting:
+        writer.context = writer.names.fresh("context")
+        yield f"KernelContext_t *{writer.context}"
     for param in writer.function.params:
         name = writer.names.fresh(param.hint)
         writer.texts[param] = Text(name)
+        if is_kernel and _is_stored(writer, param.type):
+            name = writer.names.fresh(f"{name}_stored")
+            writer.stored[param] = name
         if param.type != KERNEL_CONTEXT or not is_kernel:
             yield f"{_parameter_type(writer, param.type)}{name}"
             yield from _shape_parameters(writer, param, name)
     if is_kernel:
         writer.sizes = tuple(writer.names.fresh(size) for size in SIZES)
         yield from (f"int {size}" for size in writer.sizes)
+    if is_kernel and writer.module.asserting:
+        writer.failure = writer.names.fresh("failure")
+        yield f"{writer.module.dialect.global_space} int *{writer.failure}"
 
 
 def _parameter_type(writer: FunctionWriter, type_: Type) -> str:
@@ -79,14 +88,18 @@ def prologue(writer: FunctionWriter) -> None:
 
 def _context(writer: FunctionWriter) -> None:
     context = writer.texts[writer.function.params[0]]
+    writer.context = context.text
     content = writer.names.fresh("kernel_context")
     writer.line(f"KernelContext_t {content};")
     writer.line(f"KernelContext_t *{context} = &{content};")
-    sizes = dict(zip(SIZES, writer.sizes, strict=True))
+    sizes: dict[str, str] = dict(zip(SIZES, writer.sizes, strict=True))
     for name in writer.module.grid_fields:
         source = sizes.get(name) or writer.module.dialect.grid.get(name, "0")
         writer.line(f"{context}->{name} = {source};")
-    writer.line(f"if ({GUARD}({context})) return;")
+    if writer.module.asserting:
+        writer.line(f"{context}->failure = {writer.failure};")
+    if not writer.module.waits:
+        writer.line(f"if ({GUARD}({context})) return;")
 
 
 def guard_text(dialect: Dialect) -> str:
@@ -113,11 +126,13 @@ def guard_text(dialect: Dialect) -> str:
 def _arguments_from_storage(writer: FunctionWriter) -> None:
     """Bring bools and halves from their stored form to values."""
     dialect = writer.module.dialect
-    for param in writer.function.params:
-        if isinstance(param.type, ScalarType) and param.type in dialect.stored:
-            name = writer.texts[param].text
-            is_half = param.type is F16
-            text = dialect.half_load.format(f"&{name}", "") if is_half else f"{name} != 0"
-            value = writer.names.fresh(f"{name}_value")
-            writer.line(f"{writer.module.value_type(param.type)}{value} = {text};")
-            writer.texts[param] = Text(value)
+    for param, stored in writer.stored.items():
+        is_half = param.type is F16
+        text = dialect.half_load.format(f"&{stored}", "") if is_half else f"{stored} != 0"
+        name = writer.texts[param]
+        writer.line(f"{writer.module.value_type(param.type)}{name} = {text};")
+
+
+def _is_stored(writer: FunctionWriter, type_: Type) -> bool:
+    """True where a number is spelt otherwise in memory than in expressions."""
+    return isinstance(type_, ScalarType) and type_ in writer.module.dialect.stored

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trilby.codegen import cexpressions, cmemory
+from trilby.codegen import cexpressions, cgroups, cmemory
 from trilby.codegen.cexpressions import choice
 from trilby.codegen.cfunction import FunctionWriter
 from trilby.codegen.csignature import head, prologue
@@ -23,8 +23,19 @@ from trilby.model.ops.control import (
     While,
 )
 from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
-from trilby.model.ops.grid import Grid
-from trilby.model.ops.memory import Atomic, Extent, Load, Place, Store
+from trilby.model.ops.debug import Assert, Print
+from trilby.model.ops.grid import Barrier, Grid
+from trilby.model.ops.memory import (
+    Atomic,
+    CompareExchange,
+    Extent,
+    Load,
+    LocalArray,
+    Place,
+    PrivateArray,
+    Store,
+)
+from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import NONE, RefType, Value, VarType
 from trilby.source import Location
 
@@ -32,10 +43,12 @@ from trilby.source import Location
 def write_function(writer: FunctionWriter) -> list[Line]:
     """A whole function: head, prologue, body."""
     start = [Line(text, writer.function.location) for text in head(writer)]
-    with writer.captured() as body:
+    with writer.captured() as first:
         prologue(writer)
+    with writer.captured() as body:
         _block(writer, writer.function.body)
-    return [*start, *body, Line("}")]
+    gap = [Line("")] if first and body else []
+    return [*start, *first, *gap, *body, Line("}")]
 
 
 def _block(writer: FunctionWriter, block: Block) -> None:
@@ -54,12 +67,15 @@ def _braces(writer: FunctionWriter, block: Block) -> None:
 
 def _var(writer: FunctionWriter, op: Var) -> None:
     var = op.value
-    name = writer.names.fresh(op.name)
     content = op.init[0] if op.init else None
     if not isinstance(var.type, VarType):
         raise TypeError(var.type)
+    if content in writer.bound and content in writer.uses.names and content not in writer.shapes:
+        writer.texts[var] = writer.texts[content]  # nobody else uses it: it is the variable
+        return
     type_ = var.type.of
     texts = writer.parts(content) if content is not None else []
+    name = writer.names.fresh(op.name)
     writer.texts[var] = Text(name)
     variables = [name, *_shape_names(writer, var, type_, name)]
     spellings = [writer.module.value_type(type_), *("int " for _ in variables[1:])]
@@ -92,16 +108,20 @@ def _var_store(writer: FunctionWriter, op: VarStore) -> None:
         writer.line(f"{target} = {text};", op.location)
 
 
-def touches_memory(op: Call) -> bool:
-    """True where a callee gets a place in memory, so that it may read or write it."""
-    return any(isinstance(a.type, BufferType | NDArrayType | RefType) for a in op.args)
+def _acts(writer: FunctionWriter, op: Call) -> bool:
+    """True where a call does more than compute: its callee gets a place in memory, or acts."""
+    has_place = any(isinstance(a.type, BufferType | NDArrayType | RefType) for a in op.args)
+    return has_place or op.callee in writer.module.acting
 
 
 def _call(writer: FunctionWriter, op: Call) -> None:
     args = [part for argument in op.args for part in writer.parts(argument)]
-    call = f"{writer.module.functions[op.callee]}({', '.join(part.text for part in args)})"
+    passed = [part.text for part in args]
+    if op.callee in writer.module.asserting:
+        passed.insert(0, writer.context)
+    call = f"{writer.module.functions[op.callee]}({', '.join(passed)})"
     text = Text(call, POSTFIX, reads_of(args))
-    if not touches_memory(op) and op.result is not None:
+    if not _acts(writer, op) and op.result is not None:
         writer.give(op, text)
         return
     writer.before_change(MEMORY)
@@ -127,11 +147,35 @@ def _is_last(writer: FunctionWriter, op: Return) -> bool:
 def _if(writer: FunctionWriter, op: If) -> None:
     condition = writer.take(op.condition)
     writer.settle()
-    writer.line(f"if ({condition}) {{", op.location)
+    _branches(writer, op, "", condition)
+
+
+def _branches(writer: FunctionWriter, op: If, lead: str, condition: Text) -> None:
+    writer.line(f"{lead}if ({condition}) {{", op.location)
     _braces(writer, op.then)
-    if op.otherwise.ops:
+    last = op.otherwise.ops[-1] if op.otherwise.ops else None
+    if isinstance(last, If):
+        _else_if(writer, op.otherwise, last)
+        return
+    if last is not None:
         writer.line("} else {")
         _braces(writer, op.otherwise)
+    writer.line("}")
+
+
+def _else_if(writer: FunctionWriter, block: Block, last: If) -> None:
+    """`else if` where the inner condition is one expression, else a block of its own."""
+    with writer.captured() as lines, writer.indented():
+        _block(writer, Block(block.ops[:-1]))
+        condition = writer.take(last.condition)
+        writer.settle()
+    if not lines:
+        _branches(writer, last, "} else ", condition)
+        return
+    writer.line("} else {")
+    writer.lines(lines)
+    with writer.indented():
+        _branches(writer, last, "", condition)
     writer.line("}")
 
 
@@ -177,7 +221,7 @@ def _for(writer: FunctionWriter, op: For) -> None:
     elif step.text in {"-1", "-1L"}:
         turns = f"{spelling}{name} = {start}; {name} > {stop.within(UNARY)}; --{name}"
     else:
-        turns = _counted(writer, type_, name, (start, stop, step))
+        turns = _counted(writer, op, type_, name, (start, stop, step))
     writer.line(f"for ({turns}) {{", op.location)
     _braces(writer, op.body)
     writer.line("}")
@@ -192,7 +236,11 @@ def _steady(writer: FunctionWriter, value: Value, text: Text, location: Location
 
 
 def _counted(
-    writer: FunctionWriter, type_: ScalarType, name: str, bounds: tuple[Text, Text, Text]
+    writer: FunctionWriter,
+    op: For,
+    type_: ScalarType,
+    name: str,
+    bounds: tuple[Text, Text, Text],
 ) -> str:
     """Any step: count the turns, so that no bound can be jumped over by wrapping round."""
     start, stop, step = bounds
@@ -200,7 +248,7 @@ def _counted(
     trips = writer.module.need("trips", type_)
     count = writer.names.fresh("trips")
     spelling = writer.module.value_type(type_)
-    writer.line(f"{unsigned} {count} = {trips}({start}, {stop}, {step});")
+    writer.line(f"{unsigned} {count} = {trips}({start}, {stop}, {step});", op.location)
     advance = f"{name} = ({spelling.strip()})(({unsigned}){name} + {step.within(UNARY)})"
     return f"{spelling}{name} = {start}; {count} != 0; --{count}, {advance}"
 
@@ -225,15 +273,15 @@ def _ternary(writer: FunctionWriter, op: Ternary) -> None:
         return
     names = _result_variables(writer, op)
     writer.line(f"if ({condition}) {{", op.location)
-    _assign_arm(writer, names, arms[0])
+    _assign_arm(writer, op, names, arms[0])
     writer.line("} else {")
-    _assign_arm(writer, names, arms[1])
+    _assign_arm(writer, op, names, arms[1])
     writer.line("}")
 
 
 def _settle_if_arms_act(writer: FunctionWriter, *arms: Block) -> None:
     acts = any(
-        isinstance(op, Atomic) or (isinstance(op, Call) and touches_memory(op))
+        isinstance(op, Atomic | CompareExchange) or (isinstance(op, Call) and _acts(writer, op))
         for arm in arms
         for op in walk(arm)
     )
@@ -258,8 +306,7 @@ def _single(texts: list[Text]) -> Text:
 
 def _result_variables(writer: FunctionWriter, op: Op) -> list[str]:
     value = op.value
-    name = writer.names.fresh(value.hint or "t")
-    writer.texts[value] = Text(name)
+    name = writer.variable(value)
     names = [name, *_shape_names(writer, value, value.type, name)]
     writer.line(f"{writer.module.value_type(value.type)}{name};", op.location)
     for shape in names[1:]:
@@ -268,13 +315,13 @@ def _result_variables(writer: FunctionWriter, op: Op) -> list[str]:
 
 
 def _assign_arm(
-    writer: FunctionWriter, names: list[str], arm: tuple[list[Line], list[Text]]
+    writer: FunctionWriter, op: Op, names: list[str], arm: tuple[list[Line], list[Text]]
 ) -> None:
     lines, texts = arm
     writer.lines(lines)
     with writer.indented():
         for name, text in zip(names, texts, strict=True):
-            writer.line(f"{name} = {text};")
+            writer.line(f"{name} = {text};", op.location)
 
 
 def _short_circuit(writer: FunctionWriter, op: AndThen | OrElse) -> None:
@@ -286,10 +333,10 @@ def _short_circuit(writer: FunctionWriter, op: AndThen | OrElse) -> None:
         text = f"{_logical(first, strength)} {symbol} {_logical(texts[0], strength)}"
         writer.give(op, Text(text, strength, reads_of([first, texts[0]])))
         return
-    name = _result_variables(writer, op)[0]
-    writer.line(f"{name} = {first};", op.location)
+    name = writer.variable(op.value)
+    writer.line(f"{writer.module.value_type(op.value.type)}{name} = {first};", op.location)
     writer.line(f"if ({name if symbol == '&&' else f'!{name}'}) {{", op.location)
-    _assign_arm(writer, [name], (lines, texts))
+    _assign_arm(writer, op, [name], (lines, texts))
     writer.line("}")
 
 
@@ -316,6 +363,14 @@ OP_RULES: Mapping[type[Op], Callable[[FunctionWriter, Any], None]] = {
     Place: cmemory.reference,
     Extent: cmemory.extent,
     Atomic: cmemory.atomic,
+    CompareExchange: cmemory.compare_exchange,
+    LocalArray: cgroups.array,
+    PrivateArray: cgroups.array,
+    Barrier: cgroups.barrier,
+    Pack: cgroups.pack,
+    Unpack: cgroups.unpack,
+    Assert: cgroups.assertion,
+    Print: cgroups.print_line,
     Var: _var,
     VarLoad: _var_load,
     VarStore: _var_store,

@@ -7,18 +7,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from trilby.data.dtypes import ScalarType
+from trilby.model.value import Space
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """The words of a language.
 
-    `scalars` are the types of values, `stored` those that are spelt otherwise in memory
+    `spaces` are the words for kinds of memory. `scalars` are the types of values, `stored` those that are spelt otherwise in memory
     and in kernel arguments (a bool is a byte there). `grid` gives the vendor's expression
     for a field of the kernel context. `math` has the functions whose name is not the
     intrinsic's own; `{}` stands for the type's suffix. `atomics` names the function that
-    changes a place (its address is the first argument) for a type, and `functions` has what
-    the text needs before it can call a function of that name.
+    makes a change of a place (its address is the first argument) for a type and a memory
+    space, and `functions` has what the text needs before it can call a function of that name.
+    `barriers` has a statement for each scope.
     `saturating` spells a cast from a float to an integer type of that C name.
     `half_load` and `half_store` spell access to a half at an address ({0}) in a memory space
     (the last one), and `half_round` is the body of a function that rounds a float to a half.
@@ -29,13 +31,14 @@ class Dialect:
     name: str
     kernel: str
     helper: str
-    global_space: str
+    spaces: Mapping[Space, str]
     scalars: Mapping[ScalarType, str]
     stored: Mapping[ScalarType, str]
     unsigned: Mapping[ScalarType, str]
     grid: Mapping[str, str]
     math: Mapping[str, str]
-    atomics: Mapping[str, Callable[[ScalarType], str]]
+    atomics: Callable[[str, ScalarType, Space], str]
+    barriers: Mapping[str, str]
     functions: Mapping[str, str]
     saturating: Callable[[str, str], str]
     float_literal: Callable[[float, ScalarType], str]
@@ -46,3 +49,8 @@ class Dialect:
     is_used: Callable[[str], bool]
     is_library: Callable[[str], bool]
     preamble: str = ""
+
+    @property
+    def global_space(self) -> str:
+        """The word for memory that the host sees."""
+        return self.spaces["global"]

@@ -4,9 +4,7 @@ import re
 from collections.abc import Callable
 
 C_WORDS = frozenset(
-    "auto break case char const continue default do double else enum extern float for goto if "
-    "inline int long register restrict return short signed sizeof static struct switch typedef "
-    "union unsigned void volatile while bool true false NULL main".split()
+    ["auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "bool", "true", "false", "NULL", "main"]
 )
 
 
@@ -34,6 +32,8 @@ class Names:
         base = re.sub(r"\W", "_", wanted, flags=re.ASCII).strip("_") or "value"
         if base[0].isdigit():
             base = f"v{base}"
+        if any(self._reserved(f"{base}_2{ending}") for ending in endings):
+            base = f"v_{base}"  # words such as `get_x` are reserved with any end
         name, number = base, 1
         while any(self._is_taken(f"{name}{ending}") for ending in endings):
             number += 1

@@ -23,6 +23,7 @@ from trilby.data.dtypes import (
     U64,
     ScalarType,
 )
+from trilby.model.value import Space
 
 _SCALARS = {
     BOOL: "bool",
@@ -50,26 +51,41 @@ _GRID = {
         ("group_max_", "get_num_groups"),
     )
 }
-_OWN_FUNCTIONS = {
-    # OpenCL C 1.2 adds no floats in one step: exchange the bits until nobody came between.
-    "atomic_add_f32": """\
-static inline float atomic_add_f32(volatile __global float *place, float operand) {
-    volatile __global uint *bits = (volatile __global uint *)place;
+_BASE_ATOMICS = ("add", "sub", "xchg", "cmpxchg")
+_EXTENDED_ATOMICS = ("min", "max", "and", "or", "xor")
+
+
+def _float_add(space: str, word: str) -> str:
+    """OpenCL C 1.2 adds no floats in one step: exchange the bits until nobody came between."""
+    return f"""\
+static inline float atomic_add_f32{word}(volatile {space} float *place, float operand) {{
+    volatile {space} uint *bits = (volatile {space} uint *)place;
     uint seen = *bits, old;
-    do {
+    do {{
         old = seen;
         seen = atomic_cmpxchg(bits, old, as_uint(as_float(old) + operand));
-    } while (seen != old);
+    }} while (seen != old);
     return as_float(old);
-}""",
-    "atom_add": "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable",
+}}"""
+
+
+_OWN_FUNCTIONS = {
+    "atomic_add_f32": _float_add("__global", ""),
+    "atomic_add_f32_local": _float_add("__local", "_local"),
+    **{
+        f"atom_{change}": f"#pragma OPENCL EXTENSION cl_khr_int64_{kind}_atomics : enable"
+        for kind, changes in (("base", _BASE_ATOMICS), ("extended", _EXTENDED_ATOMICS))
+        for change in changes
+    },
 }
+_CHANGES = {"exchange": "xchg", "compare_exchange": "cmpxchg"}
 
 
-def _atomic_add(type_: ScalarType) -> str:
-    if type_ is F32:
-        return "atomic_add_f32"
-    return "atom_add" if type_ in {I64, U64} else "atomic_add"
+def _atomic(change: str, type_: ScalarType, space: Space) -> str:
+    if type_ is F32 and change == "add":
+        return "atomic_add_f32_local" if space == "local" else "atomic_add_f32"
+    prefix = "atom" if type_ in {I64, U64} else "atomic"
+    return f"{prefix}_{_CHANGES.get(change, change)}"
 
 
 def _float_literal(number: float, type_: ScalarType) -> str:
@@ -85,7 +101,7 @@ OPENCL = Dialect(
     name="opencl",
     kernel="__kernel void",
     helper="static inline",
-    global_space="__global",
+    spaces={"global": "__global", "local": "__local", "private": "__private"},
     scalars=_SCALARS,
     stored={BOOL: "uchar", F16: "ushort"},
     unsigned={
@@ -99,12 +115,17 @@ OPENCL = Dialect(
         U64: "ulong",
     },
     grid=_GRID,
-    math={},
-    atomics={"add": _atomic_add},
+    math={"gamma": "tgamma"},
+    atomics=_atomic,
+    barriers={
+        "local": "barrier(CLK_LOCAL_MEM_FENCE);",
+        "global": "barrier(CLK_GLOBAL_MEM_FENCE);",
+        "both": "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    },
     saturating=lambda c_type, text: f"convert_{c_type}_sat({text})",
     float_literal=_float_literal,
-    half_load="vload_half(0, ({1} half *){0})",
-    half_store="vstore_half({1}, 0, ({2} half *){0})",
+    half_load="vload_half(0, ({1}half *){0})",
+    half_store="vstore_half({1}, 0, ({2}half *){0})",
     half_round="ushort bits; vstore_half(x, 0, (half *)&bits); "
     "return vload_half(0, (half *)&bits);",
     is_keyword=is_keyword,

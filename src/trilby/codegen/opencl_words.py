@@ -18,8 +18,8 @@ _KEYWORDS = re.compile(
 )
 _SCALARS = r"u?(char|short|int|long)|float|double|half|bool"
 _USED = re.compile(
-    rf"{_SCALARS}|size_t|pow|fmod|copysign|convert_\w+|as_\w+|v(load|store)_half|atomi?c?_\w+"
-    r"|get_\w+|barrier"
+    rf"{_SCALARS}|size_t|pow|fmod|copysign|convert_\w+|as_\w+|v(load|store)_half|atom(ic)?_\w+"
+    r"|get_\w+|barrier|tgamma"
 )
 _LIBRARY = re.compile(
     rf"({_SCALARS}|quad)\d*(x\d+)?|(size|ptrdiff|u?intptr)_t|complex|imaginary"

@@ -25,9 +25,8 @@ UNNAMED = "_trilby_function_"
 VARIADIC, KEYWORDS = 0x04, 0x08
 """The flags of a code object with `*args`, and with `**kwargs`."""
 
-FUTURES = sum(
-    getattr(__future__, name).compiler_flag for name in ("annotations", "barry_as_FLUFL")
-)
+FUTURES = __future__.annotations.compiler_flag
+"""The one feature that changes what a function compiles to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +170,9 @@ def _renamed(code: CodeType, old: str, new: str) -> CodeType:
     def constant(one: object) -> object:
         if isinstance(one, CodeType):
             return _renamed(one, old, new)
-        # the body of a class holds its qualified name
-        is_name = isinstance(one, str) and one.startswith(f"{old}.")
-        return new + one[len(old) :] if is_name else one
+        if isinstance(one, str) and one.startswith(f"{old}."):
+            return new + one[len(old) :]  # the body of a class holds its qualified name
+        return one
 
     name = new + code.co_qualname[len(old) :]
     return code.replace(co_consts=tuple(map(constant, code.co_consts)), co_qualname=name)

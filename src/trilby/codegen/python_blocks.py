@@ -16,7 +16,7 @@ from trilby.codegen.python_text import (
     target,
 )
 from trilby.codegen.python_values import Known, Stack, is_literal, number_tree
-from trilby.model.op import Block, Op, blocks, operands
+from trilby.model.op import Block, Op, operands
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore
 from trilby.model.ops.host import (

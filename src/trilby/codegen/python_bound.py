@@ -5,6 +5,7 @@ question of definite assignment, on the structured blocks of a model.
 """
 
 from dataclasses import dataclass, field
+from functools import reduce
 
 from trilby.codegen.python_text import identifiers
 from trilby.model.op import Block, Func, Op, walk
@@ -53,7 +54,7 @@ class _Finder:
             case HostIf():
                 ways = [self.block(op.then, bound), self.block(op.otherwise, bound)]
                 ends = [way for way in ways if way is not None]
-                return frozenset.intersection(*ends) if ends else bound
+                return reduce(frozenset[str].intersection, ends) if ends else bound
             case HostFor():
                 bound = bound - _deleted(*walk(op.body))
                 self.block(op.body, bound | set(op.sets))

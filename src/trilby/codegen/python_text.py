@@ -122,9 +122,7 @@ def _moved(node: Node, location: Location, *, lead: int, indented: bool = False)
     first = max(1, location.line) - 1
     column = _bytes(location, location.column)
     for part in ast.walk(node):
-        if isinstance(part, ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias | ast.pattern):
-            _shift(part, first, column, lead, indented=indented)
-        elif isinstance(part, ast.excepthandler):
+        if hasattr(part, "lineno"):
             _shift(part, first, column, lead, indented=indented)
     return node
 
@@ -143,7 +141,7 @@ class _Filler(ast.NodeTransformer):
     def __init__(self, operands: Sequence[ast.expr]) -> None:
         self.operands = operands
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802 -- the name `ast` asks for
+    def visit_Name(self, node: ast.Name) -> ast.expr:
         found = _MARKS.fullmatch(node.id)
         return self.operands[int(found[1])] if found else node
 

@@ -17,10 +17,9 @@ from trilby.data.dtypes import Number
 from trilby.errors import ModelError
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops.core import Var, VarStore
-from trilby.model.ops.host import HostFor, HostRun, HostWith
+from trilby.model.ops.host import HostFor, HostRun, HostValue, HostWith
 from trilby.model.value import Value
 from trilby.source import NOWHERE, Location
-
 
 SLICE = "builtins.slice"
 """The symbol of Python's `slice`, which the user may have given another meaning."""
@@ -91,6 +90,7 @@ class Known:
     words: Words
     names: dict[Value, str] = field(default_factory=dict[Value, str])
     """Temporary variables, and parameters."""
+    temporaries: int = 0
     literals: dict[Value, ast.expr] = field(default_factory=dict[Value, ast.expr])
     """Numbers, and text that is made of nothing but literals: `...`, `1:3`."""
     variables: dict[Value, str] = field(default_factory=dict[Value, str])
@@ -123,6 +123,8 @@ class Known:
                 yield op.name
             case HostRun() | HostFor() | HostWith():
                 yield from op.sets
+            case HostValue() if ":=" in op.code:
+                yield from op.uses
             case _:
                 pass
         for block in blocks(op):
@@ -131,7 +133,8 @@ class Known:
 
     def temporary(self, value: Value) -> str:
         """A name for a value of its own."""
-        name = f"_v{len(self.names)}"
+        name = f"_v{self.temporaries}"
+        self.temporaries += 1
         self.names[value] = self.words.fresh(name, f"_{name}")
         return self.names[value]
 

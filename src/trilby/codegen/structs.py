@@ -11,9 +11,18 @@ from trilby.codegen.dialect import Dialect
 from trilby.codegen.names import Names
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import field_align, header_size, layout, size_of, stride_of
-from trilby.data.schema import ArrayType, BufferType, Field, PadType, StructType
-from trilby.model.value import RefType
-
+from trilby.data.schema import (
+    INDEX,
+    ArrayType,
+    BufferType,
+    Field,
+    Leaf,
+    PadType,
+    StructType,
+    path_steps,
+    step_into,
+)
+from trilby.model.value import RefType, Space
 
 TAIL = "(tail)"
 """Stands among the names of fields for the padding behind them."""
@@ -72,9 +81,22 @@ class Structs:
             case _:
                 raise TypeError(type_)
 
-    def pointer(self, type_: Type) -> str:
+    def pointer(self, type_: Type, space: Space = "global") -> str:
         """A pointer to such a place in device memory, ready to stand before a name."""
-        return f"{self._dialect.global_space} {self.stored(type_)} *".lstrip()
+        return f"{self._dialect.spaces[space]} {self.stored(type_)} *".lstrip()
+
+    def leaf(self, struct: StructType, leaf: Leaf) -> str:
+        """The way from a struct to one of its numbers: `position.x`, `m[0][1]`."""
+        indices = list(leaf.indices)
+        here: Type | None = struct
+        text = ""
+        for step in path_steps(leaf.path):
+            if step == INDEX and isinstance(here, ArrayType):
+                text += "".join(f"[{indices.pop(0)}]" for _ in here.dims)
+            elif isinstance(here, StructType):
+                text += f".{self.member(here, step)}"
+            here = step_into(here, step) if here is not None else None
+        return text
 
     # -- typedefs ---------------------------------------------------------------------
 
@@ -120,25 +142,32 @@ class Structs:
 
     def _accessors(self, struct: BufferType) -> Iterator[str]:
         """One function for each field from the first length-bound array on."""
-        start = first_bound(struct)
         end = ""
-        for number, field in enumerate(struct.fields[start:]):
+        for field in struct.fields[first_bound(struct) :]:
             if isinstance(field.type, PadType):
-                end = f"({end}) + {field.type.size}"
+                end += f" + {field.type.size}"
                 continue
             pointer = self.pointer(field.type)
             accessor = self.accessor(struct, field.name)
-            head = f"{self._dialect.helper} {pointer}{accessor}"
-            param = f"{self.pointer(struct)}s"
-            place = "s + 1" if number == 0 else self._at(end, field_align(field))
-            yield f"{head}({param}) {{\n    return ({pointer})({place});\n}}"
-            begin = f"({self._dialect.global_space} char *){accessor}(s)"
+            head = f"{self._dialect.helper} {pointer}{accessor}({self.pointer(struct)}s)"
+            body = self._next(end, field_align(field), pointer) if end else self._first(pointer)
+            yield f"{head} {{\n{body}}}"
+            begin = f"({self._bytes}){accessor}(s) - ({self._bytes})s"
             end = f"{begin} + {self._byte_count(struct, field.type)}"
 
-    def _at(self, end: str, align: int) -> str:
-        """The next aligned address after `end`, counted from the buffer's start."""
-        start = f"({self._dialect.global_space} char *)s"
-        return f"{start} + ((({end}) - {start} + {align - 1}) / {align} * {align})"
+    @property
+    def _bytes(self) -> str:
+        return f"{self._dialect.global_space} char *".lstrip()
+
+    @staticmethod
+    def _first(pointer: str) -> str:
+        """The first length-bound array begins where the header ends."""
+        return f"    return ({pointer})(s + 1);\n"
+
+    def _next(self, end: str, align: int, pointer: str) -> str:
+        """The first aligned place behind the field before, counted from the buffer's start."""
+        place = f"(end + {align - 1}) / {align} * {align}" if align > 1 else "end"
+        return f"    long end = {end};\n    return ({pointer})(({self._bytes})s + {place});\n"
 
     def _byte_count(self, struct: BufferType, type_: Type) -> str:
         if not isinstance(type_, ArrayType):

@@ -1,13 +1,15 @@
 """Small functions that generated C needs where C itself means something else than Python.
 
 Each is made for one type, on demand. Division by zero gives 0 for integers, as in NumPy, and
-never traps; `INT_MIN // -1` wraps.
+never traps; `INT_MIN // -1` wraps. Integer functions choose instead of branching: compilers
+that run many work items in one vector like that better.
 """
 
+import math
 from collections.abc import Callable
 
 from trilby.codegen.dialect import Dialect
-from trilby.data.dtypes import F16, F32, SCALARS, ScalarType
+from trilby.data.dtypes import F32, F64, SCALARS, ScalarType
 
 
 def support_text(name: str, type_: ScalarType, dialect: Dialect) -> str:
@@ -29,9 +31,32 @@ def _floordiv(dialect: Dialect, type_: ScalarType) -> str:
     u = dialect.unsigned[type_]
     return (
         f"{head}\n"
-        f"    {t} d = (b == 0 || b == -1) ? 1 : b;\n"
-        f"    {t} q = a / d - ((a % d != 0) & ((a < 0) != (d < 0)));\n"
+        f"    {t} d = b == 0 || b == -1 ? 1 : b;\n"
+        f"    {t} q = a / d - (a % d != 0 && (a ^ d) < 0);\n"
         f"    return b == 0 ? 0 : b == -1 ? ({t})(0 - ({u})a) : q;\n"
+        "}"
+    )
+
+
+def _floordiv_size(dialect: Dialect, type_: ScalarType) -> str:
+    """A signed number divided by one that is not negative: less to ask."""
+    t = dialect.scalars[type_]
+    return (
+        f"{_head(dialect, t, 'floordiv_size', type_, f'{t} a, {t} b')}\n"
+        f"    {t} d = b == 0 ? 1 : b;\n"
+        f"    {t} q = a / d - (a % d < 0);\n"
+        "    return b == 0 ? 0 : q;\n"
+        "}"
+    )
+
+
+def _mod_size(dialect: Dialect, type_: ScalarType) -> str:
+    t = dialect.scalars[type_]
+    return (
+        f"{_head(dialect, t, 'mod_size', type_, f'{t} a, {t} b')}\n"
+        f"    {t} d = b == 0 ? 1 : b;\n"
+        f"    {t} m = a % d;\n"
+        "    return m < 0 ? m + d : m;\n"
         "}"
     )
 
@@ -44,34 +69,29 @@ def _mod(dialect: Dialect, type_: ScalarType) -> str:
             f"{head}\n"
             f"    {t} m = fmod(a, b);\n"
             "    if (m == 0) return copysign(m, b);\n"
-            f"    return ((b < 0) != (m < 0)) ? {_rounded('m + b', type_)} : m;\n"
+            "    return (b < 0) != (m < 0) ? m + b : m;\n"
             "}"
         )
     if type_.kind == "uint":
         return f"{head}\n    return b == 0 ? 0 : a % b;\n}}"
     return (
         f"{head}\n"
-        f"    {t} d = (b == 0 || b == -1) ? 1 : b;\n"
+        f"    {t} d = b == 0 || b == -1 ? 1 : b;\n"
         f"    {t} m = a % d;\n"
-        f"    return m + (((m != 0) & ((m < 0) != (d < 0))) ? d : 0);\n"
+        "    return m != 0 && (m ^ d) < 0 ? m + d : m;\n"
         "}"
     )
-
-
-def _rounded(text: str, type_: ScalarType) -> str:
-    return f"round_f16({text})" if type_ is F16 else text
 
 
 def _float_floordiv(dialect: Dialect, type_: ScalarType, t: str) -> str:
     head = _head(dialect, t, "floordiv", type_, f"{t} a, {t} b")
     one, half = ("1.0f", "0.5f") if t == "float" else ("1.0", "0.5")
-    quotient = _rounded(f"{_rounded('a - m', type_)} / b", type_)
     return (
         f"{head}\n"
+        "    if (b == 0) return a / b;\n"
         f"    {t} m = fmod(a, b);\n"
-        f"    if (b == 0) return {_rounded('a / b', type_)};\n"
-        f"    {t} q = {quotient};\n"
-        f"    if (m != 0 && ((b < 0) != (m < 0))) q = {_rounded(f'q - {one}', type_)};\n"
+        f"    {t} q = (a - m) / b;\n"
+        f"    if (m != 0 && (b < 0) != (m < 0)) q -= {one};\n"
         f"    if (q == 0) return copysign(({t})0, a / b);\n"
         f"    {t} f = floor(q);\n"
         f"    return q - f > {half} ? f + {one} : f;\n"
@@ -107,16 +127,16 @@ def _trips(dialect: Dialect, type_: ScalarType) -> str:
     u = dialect.unsigned[type_]
     head = _head(dialect, u, "trips", type_, f"{t} start, {t} stop, {t} step")
     downwards = (
-        f"    if (step < 0) return start > stop ? ({u})((({u})start - ({u})stop - 1) / "
-        f"({u})(0 - ({u})step) + 1) : 0;\n"
+        "    if (step < 0 && start > stop)\n"
+        f"        return ({u})(({u})start - ({u})stop - 1) / ({u})(0 - ({u})step) + 1;\n"
         if type_.kind == "int"
         else ""
     )
     return (
-        f"{head}\n"
-        "    if (step == 0) return 0;\n"
-        f"{downwards}"
-        f"    return start < stop ? ({u})((({u})stop - ({u})start - 1) / ({u})step + 1) : 0;\n"
+        f"{head}\n{downwards}"
+        "    if (step > 0 && start < stop)\n"
+        f"        return ({u})(({u})stop - ({u})start - 1) / ({u})step + 1;\n"
+        "    return 0;\n"
         "}"
     )
 
@@ -124,6 +144,24 @@ def _trips(dialect: Dialect, type_: ScalarType) -> str:
 def _round(dialect: Dialect, type_: ScalarType) -> str:
     t = dialect.scalars[F32]
     return f"{dialect.helper} {t} round_{type_}({t} x) {{\n    {dialect.half_round}\n}}"
+
+
+def _half_from(dialect: Dialect, type_: ScalarType) -> str:
+    """From a double in one step: by way of a float, it would be rounded twice."""
+    result, given = dialect.scalars[F32], dialect.scalars[type_]
+    head = _head(dialect, result, "f16_from", type_, f"{given} x")
+    return f"{head}\n    {dialect.half_round}\n}}"
+
+
+def _cut(target: ScalarType) -> Callable[[Dialect, ScalarType], str]:
+    """A float as an integer: cut towards zero, kept within the type, NaN as 0."""
+
+    def make(dialect: Dialect, type_: ScalarType) -> str:
+        own, given = dialect.scalars[target], dialect.scalars[type_]
+        head = _head(dialect, own, f"{target}_from", type_, f"{given} x")
+        return f"{head}\n    return x == x ? {dialect.saturating(own, 'x')} : 0;\n}}"
+
+    return make
 
 
 def _chosen(word: str, symbol: str) -> Callable[[Dialect, ScalarType], str]:
@@ -144,15 +182,63 @@ def _abs(dialect: Dialect, type_: ScalarType) -> str:
     return f"{head}\n    return a < 0 ? ({t})(0 - ({u})a) : a;\n}}"
 
 
+def _clamp(dialect: Dialect, type_: ScalarType) -> str:
+    t = dialect.scalars[type_]
+    head = _head(dialect, t, "clamp", type_, f"{t} x, {t} low, {t} high")
+    return f"{head}\n    {t} y = low > x ? low : x;\n    return high < y ? high : y;\n}}"
+
+
+def _sign(dialect: Dialect, type_: ScalarType) -> str:
+    t = dialect.scalars[type_]
+    head = _head(dialect, t, "sign", type_, f"{t} x")
+    below = "x < 0 ? -1 : " if type_.kind != "uint" else ""
+    return f"{head}\n    return x > 0 ? 1 : {below}x;\n}}"
+
+
+def _scaled(word: str, factor: float) -> Callable[[Dialect, ScalarType], str]:
+    """A product with a constant."""
+
+    def make(dialect: Dialect, type_: ScalarType) -> str:
+        t = dialect.scalars[type_]
+        head = _head(dialect, t, word, type_, f"{t} x")
+        number = dialect.float_literal(factor, F64)
+        return f"{head}\n    return x * ({t}){number};\n}}"
+
+    return make
+
+
+def _pack_half(dialect: Dialect, type_: ScalarType) -> str:
+    t, bits = dialect.scalars[type_], dialect.stored[type_]
+    head = f"{dialect.helper} {bits} pack_{type_}({t} x) {{"
+    store = dialect.half_store.format("&bits", "x", "")
+    return f"{head}\n    {bits} bits;\n    {store};\n    return bits;\n}}"
+
+
+def _unpack_half(dialect: Dialect, type_: ScalarType) -> str:
+    t, bits = dialect.scalars[type_], dialect.stored[type_]
+    head = f"{dialect.helper} {t} unpack_{type_}({bits} bits) {{"
+    return f"{head}\n    return {dialect.half_load.format('&bits', '')};\n}}"
+
+
 _MAKERS: dict[str, Callable[[Dialect, ScalarType], str]] = {
     "floordiv": _floordiv,
     "mod": _mod,
+    "floordiv_size": _floordiv_size,
+    "mod_size": _mod_size,
     "pow": _pow,
     "trips": _trips,
     "min": _chosen("min", "<"),
     "max": _chosen("max", ">"),
     "abs": _abs,
+    "pack": _pack_half,
+    "unpack": _unpack_half,
+    "clamp": _clamp,
+    "sign": _sign,
+    "degrees": _scaled("degrees", 180 / math.pi),
+    "radians": _scaled("radians", math.pi / 180),
     "round": _round,
+    "f16_from": _half_from,
+    **{f"{type_}_from": _cut(type_) for type_ in SCALARS.values() if type_.is_integer},
 }
 
 SUPPORT_NAMES = frozenset(f"{name}_{type_}" for name in _MAKERS for type_ in SCALARS)

@@ -15,11 +15,15 @@ Dependence = Value | str
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """An expression; `strength` says how tightly it binds, tighter is smaller."""
+    """An expression; `strength` says how tightly it binds, tighter is smaller.
+
+    `unsigned` is the same number before it went back from unsigned arithmetic to its type.
+    """
 
     text: str
     strength: int = ATOM
     reads: frozenset[Dependence] = frozenset()
+    unsigned: "Text | None" = None
 
     def within(self, strength: int) -> str:
         """The text as an operand, in parentheses where it binds more loosely than needed."""

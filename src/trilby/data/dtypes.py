@@ -120,7 +120,7 @@ def assignable(source: ScalarType, target: ScalarType) -> bool:
 @cache
 def true_division_type(operand: ScalarType) -> ScalarType:
     """The type of `a / b` for operands of one type: NumPy's rule (`i32 / i32` is `f64`)."""
-    return operand if operand.is_float else float_of(operand)
+    return operand if operand.is_float else F64
 
 
 @cache

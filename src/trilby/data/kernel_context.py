@@ -3,6 +3,10 @@
 In generated code it is a mapped struct that the kernel fills from the vendor's calls.
 """
 
+from typing import Literal
+
+from trilby.errors import DirectCallError
+
 
 class KernelContext:
     """The first parameter of every kernel. Kernels receive it; nobody makes one.
@@ -30,6 +34,16 @@ class KernelContext:
     group_max_y: int
     group_max_z: int
     pass_id: int
+
+    def barrier(self, scope: Literal["local", "global", "both"] = "both") -> None:
+        """Wait for all work items of the group.
+
+        What they wrote before to memory of that scope is seen by all behind it.
+        """
+        raise DirectCallError(
+            "`kc.barrier()` works inside kernels only",
+            advice="on the host nothing runs beside you",
+        )
 
 
 GRID_FIELDS: tuple[str, ...] = tuple(KernelContext.__annotations__)

@@ -13,7 +13,17 @@ from typing import Any, cast
 import numpy as np
 
 from trilby.data.dtypes import ScalarType, Type
-from trilby.data.schema import ArrayType, BufferType, Field, PadType, StructType
+from trilby.data.schema import (
+    INDEX,
+    ArrayType,
+    BufferType,
+    Field,
+    Leaf,
+    PadType,
+    StructType,
+    path_steps,
+    step_into,
+)
 from trilby.errors import BindingError, SchemaError
 
 
@@ -199,3 +209,24 @@ def _split(type_: BufferType) -> tuple[tuple[Field, ...], Field | None]:
         if isinstance(field.type, ArrayType) and field.type.is_bound:
             return type_.fields[:number], field
     return type_.fields, None
+
+
+def leaf_offset(struct: StructType, leaf: Leaf, rules: Rules = C_RULES) -> int:
+    """The byte at which a number inside a struct begins."""
+    indices = list(leaf.indices)
+    here: Type | None = struct
+    offset = 0
+    for step in path_steps(leaf.path):
+        if step == INDEX and isinstance(here, ArrayType):
+            offset += _element_offset(here, [indices.pop(0) for _ in here.dims], rules)
+        elif isinstance(here, StructType):
+            offset += layout(here, rules=rules).slots[step].offset
+        here = step_into(here, step) if here is not None else None
+    return offset
+
+
+def _element_offset(array: ArrayType, place: list[int], rules: Rules) -> int:
+    flat = 0
+    for index, size in zip(place, shape_of(array, {}), strict=True):
+        flat = flat * size + index
+    return flat * stride_of(array, rules)

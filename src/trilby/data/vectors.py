@@ -1,23 +1,22 @@
-"""Vectors and matrices: small structs of numbers that compute as one.
+"""Vectors: small structs of numbers that compute as one.
 
 In memory a vector is a struct with the members `x y z w`, aligned to its size (three lanes
-take the room of four), so that it can be a member or an element like any other struct; a
-matrix is a struct with one array in row-major order. Both are values: an assignment in a
-kernel copies. Lanes are read and written by name: `v.xy`, `v.zyx`, `v.xy = u`.
+take the room of four), so that it can be a member or an element like any other struct.
+Vectors are values: an assignment in a kernel copies. Lanes are read and written by name:
+`v.xy`, `v.zyx`, `v.xy = u`.
 """
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeGuard, TypeVar, cast
 
 import numpy as np
 
-from trilby.data.dtypes import ScalarType
-from trilby.data.markers import array
+from trilby.data.dtypes import SCALARS, ScalarType
 from trilby.data.names import f16, f32, i32, u8, u32
 from trilby.data.record import Record
+from trilby.data.schema import StructType
 from trilby.data.struct import Struct
-from trilby.data.views import Array
 from trilby.errors import ArgumentTypeError
 
 LANES = "xyzw"
@@ -56,11 +55,11 @@ class VectorMath(Generic[T]):
                 Record.__setattr__(self, name, value)
                 return
             check_distinct(name)
-            for lane, number in zip(picked, _numbers(self, value), strict=True):
+            for lane, number in zip(picked, lane_numbers(self, value), strict=True):
                 setattr(self, LANES[lane], number)
 
     def _with(self, other: object, operation: Callable[[Any, Any], Any], *, swap: bool) -> Self:
-        left, right = _numbers(self, self), _numbers(self, other)
+        left, right = lane_numbers(self, self), lane_numbers(self, other)
         if swap:
             left, right = right, left
         with np.errstate(all="ignore"):
@@ -111,9 +110,13 @@ def _element(vector: object) -> ScalarType:
     return type(vector).__schema__.fields[0].type  # type: ignore[attr-defined]
 
 
-def _numbers(vector: object, value: object) -> "np.ndarray[Any, Any]":
+def _is_vector(value: object) -> TypeGuard[VectorMath[Any]]:
+    return isinstance(value, VectorMath)
+
+
+def lane_numbers(vector: object, value: object) -> "np.ndarray[Any, Any]":
     """A vector's lanes, or one number, in the vector's element type."""
-    if isinstance(value, VectorMath):
+    if _is_vector(value):
         return np.array([getattr(value, n) for n in _names(value)], _element(vector).numpy)
     return np.asarray(value, _element(vector).numpy)
 
@@ -297,7 +300,7 @@ class f16x4(VectorMath[float], Struct, align=8):
         super().__init__(x=x, y=y, z=z, w=w)
 
 
-VECTORS: dict[tuple[str, int], Callable[..., Any]] = {
+VECTORS: dict[tuple[str, int], Any] = {
     ("f32", 2): f32x2,
     ("f32", 3): f32x3,
     ("f32", 4): f32x4,
@@ -316,94 +319,24 @@ VECTORS: dict[tuple[str, int], Callable[..., Any]] = {
 }
 """Every vector class by its element and its number of lanes."""
 
-
-class MatrixMath:
-    """Sums, products with a number, and products of matrices and vectors by `@`."""
-
-    __slots__ = ()
-    m: Array[f32]
-
-    def __getitem__(self, place: tuple[int, int]) -> f32:
-        return self.m[place]
-
-    def __setitem__(self, place: tuple[int, int], value: f32) -> None:
-        self.m[place] = value
-
-    def __add__(self, other: Self) -> Self:
-        return type(self)(*(_cells(self) + _cells(other)).ravel().tolist())
-
-    def __sub__(self, other: Self) -> Self:
-        return type(self)(*(_cells(self) - _cells(other)).ravel().tolist())
-
-    def __mul__(self, factor: f32) -> Self:
-        return type(self)(*(_cells(self) * np.float32(factor)).ravel().tolist())
-
-    def __rmul__(self, factor: f32) -> Self:
-        return self * factor
-
-    def __matmul__(self, other: Any) -> Any:
-        """`m @ m` is a matrix, `m @ v` a vector; each number is a sum from left to right."""
-        left = _cells(self)
-        right = _cells(other) if isinstance(other, MatrixMath) else _numbers(other, other)
-        total = left[:, 0:1] * np.atleast_2d(right)[0] if right.ndim > 1 else left[:, 0] * right[0]
-        for k in range(1, len(left)):
-            step = np.outer(left[:, k], right[k]) if right.ndim > 1 else left[:, k] * right[k]
-            total = total + step
-        return type(other)(*total.ravel().tolist())
+_SCHEMAS: dict[StructType, tuple[ScalarType, int]] = {
+    cls.__schema__: (SCALARS[element], lanes) for (element, lanes), cls in VECTORS.items()
+}
 
 
-def _cells(matrix: MatrixMath) -> "np.ndarray[Any, Any]":
-    return np.asarray(matrix.m)
+def vector_of(struct: StructType) -> tuple[ScalarType, int] | None:
+    """The element and the number of lanes of a vector type; None for other structs."""
+    return _SCHEMAS.get(struct)
 
 
-class f32x2x2(MatrixMath, Struct):
-    """A matrix of 2 rows and 2 columns; made from its numbers, row by row."""
-
-    m: Array[f32] = array(2, 2)
-
-    def __init__(self, *numbers: f32) -> None:
-        super().__init__(m=square(numbers, 2))
-
-
-class f32x3x3(MatrixMath, Struct):
-    """A matrix of 3 rows and 3 columns; made from its numbers, row by row."""
-
-    m: Array[f32] = array(3, 3)
-
-    def __init__(self, *numbers: f32) -> None:
-        super().__init__(m=square(numbers, 3))
-
-
-class f32x4x4(MatrixMath, Struct):
-    """A matrix of 4 rows and 4 columns; made from its numbers, row by row."""
-
-    m: Array[f32] = array(4, 4)
-
-    def __init__(self, *numbers: f32) -> None:
-        super().__init__(m=square(numbers, 4))
-
-
-def square(numbers: tuple[float, ...], rows: int) -> "np.ndarray[Any, Any]":
-    """The numbers of a square matrix as rows, or an error that counts them."""
-    if len(numbers) != rows * rows:
-        raise ArgumentTypeError(
-            f"a {rows} by {rows} matrix has {rows * rows} numbers, and {len(numbers)} are given",
-            advice="give them row by row",
-        )
-    return np.reshape(np.array(numbers, np.float32), (rows, rows))
-
-
-MatrixT = TypeVar("MatrixT", bound=MatrixMath)
-
-
-def transpose(matrix: MatrixT) -> MatrixT:
-    """Rows become columns."""
-    return type(matrix)(*_cells(matrix).T.ravel().tolist())
+def vector_type(element: ScalarType, lanes: int) -> StructType:
+    """The type of the vectors with such lanes."""
+    return VECTORS[element.name, lanes].__schema__
 
 
 def dot(left: Any, right: Any) -> Any:
     """The sum of the products of the lanes, from left to right."""
-    lanes = _numbers(left, left) * _numbers(left, right)
+    lanes = lane_numbers(left, left) * lane_numbers(left, right)
     total = lanes[0]
     for lane in lanes[1:]:
         total = total + lane
@@ -413,7 +346,7 @@ def dot(left: Any, right: Any) -> Any:
 def cross(left: f32x3, right: f32x3) -> f32x3:
     """The vector at right angles to two others."""
     return f32x3(
-        *_numbers(
+        *lane_numbers(
             left,
             left.yzx * right.zxy - left.zxy * right.yzx,
         ).tolist()

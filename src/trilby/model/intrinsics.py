@@ -1,8 +1,8 @@
 """The math functions of the kernel language, each declared once.
 
-The row of a function gives its arity, the types it takes, its meaning (the Python function
-that the interpreter calls on doubles or ints, before rounding to the type), how far a
-device may stray, and a line for the reference. How a language spells it, where that is not
+The row of a function gives its arity, the types it takes and gives, its meaning (the Python
+function that the interpreter calls on doubles or ints, before rounding to the type), how far
+a device may stray, and a line for the reference. How a language spells it, where that is not
 the name itself, stands in the language's own table.
 """
 
@@ -11,13 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-Takes: TypeAlias = Literal["float", "number"]
-"""`float`: integers are converted as NumPy does. `number`: any type, kept as it is."""
+from trilby.model import math_functions
+
+Takes: TypeAlias = Literal["float", "integer", "number"]
+"""`float`: integers are converted as NumPy does. `integer`, `number`: kept as they are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intrinsic:
-    """One function: `Intrinsic("hypot", 2, "float", math.hypot, 4, "…")`."""
+    """One function: `Intrinsic("hypot", 2, "float", math.hypot, 4, "…")`.
+
+    `tests` is true where the result is a bool, `knows_width` where the meaning is given the
+    number of bits of the type as a last argument.
+    """
 
     name: str
     arity: int
@@ -25,6 +31,8 @@ class Intrinsic:
     meaning: Callable[..., Any]
     ulps: int
     doc: str
+    tests: bool = False
+    knows_width: bool = False
 
 
 def _guarded(function: Callable[..., float]) -> Callable[..., float]:
@@ -36,15 +44,31 @@ def _guarded(function: Callable[..., float]) -> Callable[..., float]:
         except ValueError:
             return _at_pole(function, args)
         except OverflowError:
-            return math.inf
+            return _overflow(function, args)
 
     return guarded
 
 
+_LOGARITHMS = frozenset({math.log, math.log2, math.log10})
+
+
 def _at_pole(function: Callable[..., float], args: tuple[float, ...]) -> float:
-    if function in {math.log, math.log2, math.log10} and args[0] == 0:
+    x = args[0]
+    if (function in _LOGARITHMS and x == 0) or (function is math.log1p and x == -1):
         return -math.inf
+    if function is math.atanh and abs(x) == 1:
+        return math.copysign(math.inf, x)
+    if function is math.lgamma and not math.isnan(x):
+        return math.inf
+    if function is math.gamma and x == 0:
+        return math.copysign(math.inf, x)
     return math.nan
+
+
+def _overflow(function: Callable[..., float], args: tuple[float, ...]) -> float:
+    """Only `sinh` and `gamma` overflow downwards, the latter just below zero."""
+    downwards = function in {math.sinh, math.gamma}
+    return math.copysign(math.inf, args[0]) if downwards else math.inf
 
 
 def _integral(function: Callable[[float], int]) -> Callable[[float], float]:
@@ -56,6 +80,25 @@ def _integral(function: Callable[[float], int]) -> Callable[[float], float]:
     return integral
 
 
+def _power(base: float, exponent: float) -> float:
+    try:
+        return math.pow(base, exponent)
+    except ValueError:
+        return math.nan if base else _signed_infinity(base, exponent)
+    except OverflowError:
+        return _signed_infinity(base, exponent)
+
+
+def _signed_infinity(base: float, exponent: float) -> float:
+    """An odd power keeps the sign of its base, also that of a zero."""
+    is_odd = abs(math.fmod(exponent, 2.0)) == 1.0
+    return math.copysign(math.inf, base) if is_odd else math.inf
+
+
+def _popcount(value: int, bits: int) -> int:
+    return (value & ((1 << bits) - 1)).bit_count()
+
+
 def _python_min(left: float, right: float) -> float:
     return min(left, right)
 
@@ -64,29 +107,77 @@ def _python_max(left: float, right: float) -> float:
     return max(left, right)
 
 
+def _float(name: str, function: Callable[..., float], ulps: int, doc: str) -> Intrinsic:
+    """A function of one float."""
+    return Intrinsic(name, 1, "float", _guarded(function), ulps, doc)
+
+
+def _test(name: str, function: Callable[[float], bool], doc: str) -> Intrinsic:
+    """A question about one float."""
+    return Intrinsic(name, 1, "float", function, 0, doc, tests=True)
+
+
 _ROWS = (
-    Intrinsic("sqrt", 1, "float", _guarded(math.sqrt), 3, "square root; NaN below zero"),
-    Intrinsic("exp", 1, "float", _guarded(math.exp), 3, "e to the power of x"),
-    Intrinsic("log", 1, "float", _guarded(math.log), 3, "natural logarithm"),
-    Intrinsic("log2", 1, "float", _guarded(math.log2), 3, "logarithm to base 2"),
-    Intrinsic("log10", 1, "float", _guarded(math.log10), 3, "logarithm to base 10"),
-    Intrinsic("sin", 1, "float", _guarded(math.sin), 4, "sine of x in radians"),
-    Intrinsic("cos", 1, "float", _guarded(math.cos), 4, "cosine of x in radians"),
-    Intrinsic("tan", 1, "float", _guarded(math.tan), 5, "tangent of x in radians"),
-    Intrinsic("asin", 1, "float", _guarded(math.asin), 4, "arc sine"),
-    Intrinsic("acos", 1, "float", _guarded(math.acos), 4, "arc cosine"),
-    Intrinsic("atan", 1, "float", _guarded(math.atan), 5, "arc tangent"),
+    _float("sqrt", math.sqrt, 3, "square root; NaN below zero"),
+    _float("rsqrt", math_functions.rsqrt, 2, "one divided by the square root"),
+    _float("cbrt", math.cbrt, 2, "cube root"),
+    _float("exp", math.exp, 3, "e to the power of x"),
+    _float("exp2", math.exp2, 3, "2 to the power of x"),
+    _float("expm1", math.expm1, 3, "e to the power of x, minus 1; exact near zero"),
+    _float("log", math.log, 3, "natural logarithm"),
+    _float("log2", math.log2, 3, "logarithm to base 2"),
+    _float("log10", math.log10, 3, "logarithm to base 10"),
+    _float("log1p", math.log1p, 2, "natural logarithm of 1 + x; exact near zero"),
+    _float("sin", math.sin, 4, "sine of x in radians"),
+    _float("cos", math.cos, 4, "cosine of x in radians"),
+    _float("tan", math.tan, 5, "tangent of x in radians"),
+    _float("asin", math.asin, 4, "arc sine"),
+    _float("acos", math.acos, 4, "arc cosine"),
+    _float("atan", math.atan, 5, "arc tangent"),
     Intrinsic("atan2", 2, "float", math.atan2, 6, "angle of the point (x, y), given as (y, x)"),
+    _float("sinh", math.sinh, 4, "hyperbolic sine"),
+    _float("cosh", math.cosh, 4, "hyperbolic cosine"),
+    _float("tanh", math.tanh, 5, "hyperbolic tangent"),
+    _float("asinh", math.asinh, 4, "inverse hyperbolic sine"),
+    _float("acosh", math.acosh, 4, "inverse hyperbolic cosine"),
+    _float("atanh", math.atanh, 5, "inverse hyperbolic tangent"),
     Intrinsic("hypot", 2, "float", math.hypot, 4, "length of the vector (x, y)"),
-    Intrinsic("floor", 1, "float", _integral(math.floor), 0, "largest whole ≤ x"),
-    Intrinsic("ceil", 1, "float", _integral(math.ceil), 0, "smallest whole ≥ x"),
-    Intrinsic("trunc", 1, "float", _integral(math.trunc), 0, "x cut towards zero"),
-    Intrinsic("fabs", 1, "float", math.fabs, 0, "magnitude of a float"),
+    Intrinsic("pow", 2, "float", _power, 16, "x to the power of y; `**` is the same for floats"),
+    Intrinsic("fmod", 2, "float", _guarded(math.fmod), 0, "remainder with the sign of x"),
+    Intrinsic(
+        "remainder", 2, "float", _guarded(math.remainder), 0, "what the nearest multiple leaves"
+    ),
+    Intrinsic("copysign", 2, "float", math.copysign, 0, "x with the sign of y"),
+    _float("floor", _integral(math.floor), 0, "largest whole number ≤ x, as a float"),
+    _float("ceil", _integral(math.ceil), 0, "smallest whole number ≥ x, as a float"),
+    _float("trunc", _integral(math.trunc), 0, "x cut towards zero, as a float"),
+    _float("fabs", math.fabs, 0, "magnitude of a float"),
+    _float("degrees", math.degrees, 2, "radians as degrees"),
+    _float("radians", math.radians, 2, "degrees as radians"),
+    _float("erf", math.erf, 16, "error function"),
+    _float("erfc", math.erfc, 16, "1 minus the error function"),
+    _float("gamma", math.gamma, 16, "gamma function"),
+    _float("lgamma", math.lgamma, 128, "logarithm of the magnitude of the gamma function"),
+    _test("isnan", math.isnan, "whether x is not a number"),
+    _test("isinf", math.isinf, "whether x is infinite"),
+    _test("isfinite", math.isfinite, "whether x is neither infinite nor NaN"),
+    Intrinsic("fma", 3, "float", math_functions.fma, 1, "a * b + c, rounded once"),
+    Intrinsic("clamp", 3, "number", math_functions.clamp, 0, "x kept within low and high"),
+    Intrinsic("sign", 1, "number", math_functions.sign, 0, "-1, 0 or 1; NaN stays NaN"),
     Intrinsic("min", 2, "number", _python_min, 0, "the smaller, as Python's `min`"),
     Intrinsic("max", 2, "number", _python_max, 0, "the larger, as Python's `max`"),
     Intrinsic("abs", 1, "number", abs, 0, "magnitude; the lowest integer stays itself"),
+    Intrinsic("popcount", 1, "integer", _popcount, 0, "how many bits are set", knows_width=True),
+    Intrinsic(
+        "clz",
+        1,
+        "integer",
+        math_functions.clz,
+        0,
+        "zero bits before the first one",
+        knows_width=True,
+    ),
 )
-
 
 INTRINSICS: dict[str, Intrinsic] = {row.name: row for row in _ROWS}
 """Every function by its name."""

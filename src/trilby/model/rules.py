@@ -62,6 +62,11 @@ WITH_OR_WITHOUT_RESULT = (core.Call, *HOST_OPS)
 _NUMBERS: frozenset[Kind] = frozenset({"int", "uint", "float"})
 _INTEGERS: frozenset[Kind] = frozenset({"int", "uint"})
 _BITS: frozenset[Kind] = frozenset({"bool", "int", "uint"})
+_KINDS: dict[str, frozenset[Kind]] = {
+    "float": frozenset({"float"}),
+    "integer": _INTEGERS,
+    "number": _NUMBERS,
+}
 _TAKES: dict[type[Op], frozenset[Kind]] = {
     arith.TrueDiv: frozenset({"float"}),
     arith.Shl: _INTEGERS,
@@ -94,8 +99,11 @@ def _anything(_op: Op, _program: Program) -> Problems:
 
 
 def _one_type(op: Op, kinds: frozenset[Kind]) -> Problems:
-    values = (*operands(op), op.value)
-    found = op.value.type
+    return _of_one_type((*operands(op), op.value), kinds)
+
+
+def _of_one_type(values: tuple[Value, ...], kinds: frozenset[Kind]) -> Problems:
+    found = values[-1].type
     if any(value.type != found for value in values):
         yield f"its operands and its result have several types: {_listed(values)}"
     elif not isinstance(found, ScalarType) or found.kind not in kinds:
@@ -127,8 +135,10 @@ def _math(op: arith.Math, _program: Program) -> Problems:
     elif len(op.args) != intrinsic.arity:
         yield f"`{op.function}` takes {intrinsic.arity} operands, not {len(op.args)}"
     else:
-        floats: frozenset[Kind] = frozenset({"float"})
-        yield from _one_type(op, floats if intrinsic.takes == "float" else _NUMBERS)
+        result = op.args[0] if intrinsic.tests else op.value
+        yield from _of_one_type((*op.args, result), _KINDS[intrinsic.takes])
+        if intrinsic.tests and op.value.type != BOOL:
+            yield f"its result is `{op.value.type}`, not `bool`"
 
 
 def _constant(op: core.Constant, _program: Program) -> Problems:

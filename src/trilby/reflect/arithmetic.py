@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from trilby.data.dtypes import (
     BOOL,
     I32,
+    U64,
     Number,
     ScalarType,
     Type,
@@ -24,9 +25,19 @@ from trilby.model.op import Op
 from trilby.model.ops import arith
 from trilby.model.ops.core import Constant
 from trilby.model.ops.memory import Load, Place
+from trilby.model.ops.structs import Pack
 from trilby.model.value import RefType, Value
 from trilby.reflect.lowering import Lowering
-from trilby.reflect.operands import Known, Literal, Operand, PlaceOf, Several, ShapeOf
+from trilby.reflect.operands import (
+    Aggregate,
+    Known,
+    Literal,
+    LocalStruct,
+    Operand,
+    PlaceOf,
+    Several,
+    ShapeOf,
+)
 from trilby.reflect.promotion import (
     common_type,
     comparison_type,
@@ -72,6 +83,8 @@ def describe(operand: Operand) -> str:
     match operand:
         case Value() | PlaceOf():
             return f"`{operand.type}`"
+        case Aggregate() | LocalStruct():
+            return f"`{operand.struct}`"
         case Literal():
             return f"the literal `{operand.number!r}`"
         case ShapeOf():
@@ -104,7 +117,12 @@ def read(lw: Lowering, operand: Operand, node: ast.AST) -> Value | Literal:
         case PlaceOf(base, path, indices, ScalarType() as scalar):
             return lw.value(Load, base, indices, path, type=scalar, at=node)
         case PlaceOf(base, path, indices, StructType() as struct):
-            return lw.value(Place, base, indices, path, type=RefType(struct), at=node)
+            space = base.type.space if isinstance(base.type, RefType) else "global"
+            return lw.value(Place, base, indices, path, type=RefType(struct, space), at=node)
+        case Aggregate(struct, parts):
+            return lw.value(Pack, parts, type=struct, at=node)
+        case LocalStruct():
+            raise lw.clash(node, f"{describe(operand)} is not a number")
         case PlaceOf():
             raise lw.clash(
                 node, f"{describe(operand)} is a whole array, not a value", "index it: `array[i]`"
@@ -177,7 +195,10 @@ def convert_for(lw: Lowering, operand: Operand, target: Type, node: ast.AST, pur
             return cast(lw, result, target, node)
     elif isinstance(result, Value) and result.type == target:
         return result
-    advice = f"write `{target}(…)`" if isinstance(target, ScalarType) else ""
+    advice = ""
+    if isinstance(target, ScalarType):
+        is_number = isinstance(result, Value) and isinstance(result.type, ScalarType)
+        advice = f"write `{target}(…)`" if is_number else "use one of its fields or elements"
     raise lw.clash(node, f"{purpose} is `{target}`, and this is {describe(result)}", advice)
 
 
@@ -212,8 +233,9 @@ def binary(
     if common is None:
         raise TypeError(symbol)
     _check_exponent(lw, node, kind, common, b)
-    operand_type = _operand_type(lw, node, kind, common)
+    operand_type = _operand_type(kind, common)
     if operand_type.is_float:
+        _check_bits(lw, node, kind, [a, b])
         operand_type = float_for(lw, node, operand_type, [a, b])
     pair = [typed(lw, x, node, operand_type) for x in (a, b)]
     result = lw.value(kind, *pair, type=operand_type, at=node)
@@ -234,22 +256,33 @@ def _check_exponent(
         )
 
 
-def _operand_type(lw: Lowering, node: ast.AST, kind: type[Op], common: ScalarType) -> ScalarType:
-    if kind is arith.TrueDiv:
-        return true_division_type(I32 if common is BOOL else common)
-    if kind in _BITWISE:
-        if common.is_float:
-            raise lw.clash(node, f"bits of `{common}` cannot be combined", "convert to an integer")
-        return common
-    if common is BOOL:
+def _operand_type(kind: type[Op], common: ScalarType) -> ScalarType:
+    if common is BOOL and kind not in _BITWISE:
         common = I32
-    if kind in _SHIFTS and common.is_float:
-        raise lw.clash(node, f"`{common}` cannot be shifted", "convert to an integer")
-    return common
+    return true_division_type(common) if kind is arith.TrueDiv else common
+
+
+def _check_bits(lw: Lowering, node: ast.AST, kind: type[Op], pair: list[Value | Literal]) -> None:
+    """The operators on bits take integers, and `u64` beside a signed one makes a float."""
+    if kind not in (*_SHIFTS, *_BITWISE):
+        return
+    for operand in pair:
+        found = literal_type(operand.number) if isinstance(operand, Literal) else operand.type
+        if isinstance(found, ScalarType) and found.is_float:
+            raise lw.clash(
+                node,
+                f"{describe(operand)} is a float, which has no bits to work on",
+                "convert it to an integer: `i32(…)`",
+            )
+    raise lw.clash(
+        node,
+        f"{describe(pair[0])} and {describe(pair[1])} have no integer type in common",
+        "convert one of them: `u64(…)`",
+    )
 
 
 def _folded(lw: Lowering, node: ast.AST, fold: Fold, left: Number, right: Number) -> Literal:
-    if fold in {_python.lshift, _python.pow} and _is_huge(left, right):
+    if _is_huge(fold, left, right):
         raise lw.clash(node, "this constant is too large for any type")
     try:
         result = fold(left, right)
@@ -260,10 +293,11 @@ def _folded(lw: Lowering, node: ast.AST, fold: Fold, left: Number, right: Number
     return Literal(result)
 
 
-def _is_huge(base: Number, exponent: Number) -> bool:
+def _is_huge(fold: Fold, base: Number, exponent: Number) -> bool:
     """True where computing an integer constant would take more bits than any type has."""
-    both_whole = isinstance(base, int) and isinstance(exponent, int)
-    return both_whole and abs(base) > 1 and exponent > 1024
+    if not isinstance(base, int) or not isinstance(exponent, int) or exponent <= 1024:
+        return False
+    return (fold is _python.pow and abs(base) > 1) or (fold is _python.lshift and base != 0)
 
 
 def unary(lw: Lowering, node: ast.UnaryOp, operand: Operand) -> Value | Literal:
@@ -310,9 +344,34 @@ def compare(
     common = comparison_type(lw, a, b)
     if common is None:
         raise TypeError(symbol)
+    if isinstance(a, Value) and isinstance(b, Value) and _signs_differ(a, b):
+        return _compare_with_u64(lw, node, kind, a, b)
     return lw.value(
         kind, typed(lw, a, node, common), typed(lw, b, node, common), type=BOOL, at=node
     )
+
+
+def _signs_differ(left: Value, right: Value) -> bool:
+    """True for `u64` beside a signed integer: no type holds both."""
+    kinds = {scalar_type(left).kind, scalar_type(right).kind}
+    return kinds == {"int", "uint"} and U64 in {left.type, right.type}
+
+
+def _compare_with_u64(
+    lw: Lowering, node: ast.AST, kind: type[Op], left: Value, right: Value
+) -> Value:
+    """Exact, as NumPy has it: what is negative is less; all else is compared as `u64`."""
+    signed, below = (
+        (right, (arith.Gt, arith.Ge)) if left.type is U64 else (left, (arith.Lt, arith.Le))
+    )
+    zero = typed(lw, Literal(0), node, scalar_type(signed))
+    pair = [cast(lw, value, U64, node) for value in (left, right)]
+    as_unsigned = lw.value(kind, *pair, type=BOOL, at=node)
+    if kind in {*below, arith.Ne}:
+        negative = lw.value(arith.Lt, signed, zero, type=BOOL, at=node)
+        return lw.value(arith.BitOr, negative, as_unsigned, type=BOOL, at=node)
+    positive = lw.value(arith.Ge, signed, zero, type=BOOL, at=node)
+    return lw.value(arith.BitAnd, positive, as_unsigned, type=BOOL, at=node)
 
 
 def truth(lw: Lowering, operand: Operand, node: ast.AST) -> Value | Literal:

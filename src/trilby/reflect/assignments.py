@@ -6,26 +6,47 @@ import numpy as np
 
 from trilby.data.annotations import type_of
 from trilby.data.dtypes import BOOL, ScalarType, promote
-from trilby.data.schema import ArrayType, BufferType, NDArrayType
+from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, join_path
+from trilby.data.vectors import LANES, swizzle, vector_of, vector_type
 from trilby.errors import KernelTypeError
 from trilby.model.ops.core import VarStore
 from trilby.model.ops.memory import Store
 from trilby.model.value import RefType, Value
+from trilby.reflect.aggregates import (
+    assign_cell,
+    assign_local_member,
+    assign_struct,
+    distinct_lanes,
+    is_value,
+    parts,
+    place_of,
+    settled,
+    store_struct,
+    struct_of,
+)
 from trilby.reflect.arithmetic import (
     binary,
     cast,
     convert_for,
     describe,
-    loaded,
     number,
     read,
     typed,
 )
 from trilby.reflect.lowering import Lowering, Origin, Variable
-from trilby.reflect.operands import Known, Literal, Operand, PlaceOf, Several, ShapeOf
+from trilby.reflect.operands import (
+    Known,
+    Literal,
+    LocalStruct,
+    Operand,
+    PlaceOf,
+    Several,
+    ShapeOf,
+)
 from trilby.reflect.places import shape_items
-from trilby.reflect.promotion import is_weak, literal_fits, scalar_type
+from trilby.reflect.promotion import is_weak, literal_fits, literal_type, scalar_type
 from trilby.reflect.subset import refuse
+from trilby.reflect.vector_math import is_vector, vector_binary
 
 
 def assign_statement(lw: Lowering, node: ast.stmt) -> None:
@@ -33,7 +54,7 @@ def assign_statement(lw: Lowering, node: ast.stmt) -> None:
     if not isinstance(node, ast.Assign):
         raise TypeError(node)
     # What is assigned is loaded before anything is stored, as `a, b = b, a` needs.
-    value = loaded(lw, lw.lower(node.value), node.value)
+    value = settled(lw, lw.lower(node.value), node.value)
     for target in node.targets:
         assign(lw, target, value, node.value)
 
@@ -43,11 +64,49 @@ def assign(lw: Lowering, target: ast.expr, value: Operand, source: ast.AST) -> N
     if isinstance(target, ast.Name):
         assign_name(lw, target, value, source, declared=None)
     elif isinstance(target, ast.Attribute | ast.Subscript):
-        store(lw, _place(lw, target), value, target, source)
+        if not _assign_inside(lw, target, value):
+            store(lw, _place(lw, target), value, target, source)
     elif isinstance(target, ast.Tuple):
         _assign_tuple(lw, target, value, source)
     else:
         raise refuse(target, lw.where(target))
+
+
+def _assign_inside(lw: Lowering, target: ast.Attribute | ast.Subscript, value: Operand) -> bool:
+    """Assign to a part of a struct that a local name holds, or to lanes; true where it did."""
+    root = target.value
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if isinstance(root, ast.Name) and root.id in lw.structs:
+        owner = lw.lower(target.value)
+        if isinstance(owner, LocalStruct) and isinstance(target, ast.Attribute):
+            assign_local_member(lw, owner, target.attr, value, target)
+            return True
+        if isinstance(owner, LocalStruct) and isinstance(target, ast.Subscript):
+            assign_cell(lw, owner, value, target)
+            return True
+    if isinstance(target, ast.Attribute) and swizzle(target.attr, len(LANES)) is not None:
+        return _store_lanes(lw, target, value)
+    return False
+
+
+def _store_lanes(lw: Lowering, target: ast.Attribute, value: Operand) -> bool:
+    """`table.color[i].xy = v`: write some lanes of a vector in memory."""
+    owner = lw.lower(target.value)
+    struct = struct_of(owner)
+    vector = vector_of(struct) if struct is not None else None
+    if struct is None or vector is None or struct.field(target.attr) is not None:
+        return False
+    picked = distinct_lanes(lw, struct, target.attr, target)
+    if struct_of(value) != vector_type(vector[0], len(picked)):
+        raise lw.clash(
+            target, f"`.{target.attr}` takes {len(picked)} lanes, and this is {describe(value)}"
+        )
+    place = place_of(owner)
+    for lane, number_ in zip(picked, parts(lw, value, target), strict=True):
+        path = join_path(place.path, LANES[lane])
+        lw.run(Store, place.base, place.indices, number_, path, at=target)
+    return True
 
 
 def _assign_tuple(lw: Lowering, target: ast.Tuple, value: Operand, source: ast.AST) -> None:
@@ -59,8 +118,9 @@ def _assign_tuple(lw: Lowering, target: ast.Tuple, value: Operand, source: ast.A
     if not isinstance(value, Several):
         raise lw.clash(source, f"{describe(value)} cannot be unpacked", "give a tuple of values")
     if len(value.items) != len(target.elts):
-        count = f"{len(target.elts)} names take {len(value.items)} values"
-        raise lw.clash(source, f"{count}, and must be as many")
+        raise lw.clash(
+            source, f"{len(value.items)} values are unpacked into {len(target.elts)} names"
+        )
     parts = source.elts if isinstance(source, ast.Tuple) else [source] * len(value.items)
     for part, item, node in zip(target.elts, value.items, parts, strict=True):
         assign(lw, part, item, node)
@@ -73,13 +133,23 @@ def _place(lw: Lowering, target: ast.expr) -> PlaceOf:
     raise lw.clash(
         target,
         f"`{ast.unparse(target)}` cannot be assigned",
-        "assign to a local name, or to a field or element of a buffer",
+        _place_advice(lw, target),
     )
 
 
+def _place_advice(lw: Lowering, target: ast.expr) -> str:
+    root = target.value if isinstance(target, ast.Attribute | ast.Subscript) else target
+    if isinstance(root, ast.Name) and root.id in lw.params and is_value(lw.params[root.id]):
+        return f"a parameter is a value: copy it first, `mine = {root.id}`, and change the copy"
+    return "assign to a local name, or to a field or element of a buffer"
+
+
 def store(lw: Lowering, place: PlaceOf, value: Operand, target: ast.expr, source: ast.AST) -> None:
-    """Store a number in a field or an element."""
+    """Store a number, or a whole struct, in a field or an element."""
     lw.check_writable(place, target)
+    if isinstance(place.type, StructType):
+        store_struct(lw, place, value, source)
+        return
     if not isinstance(place.type, ScalarType):
         raise lw.clash(
             target,
@@ -99,12 +169,12 @@ def annotated_assignment(lw: Lowering, node: ast.stmt) -> None:
         raise lw.clash(node, "only local names can be annotated")
     declared = _declared_type(lw, node.annotation)
     if node.value is not None:
-        value = loaded(lw, lw.lower(node.value), node.value)
+        value = settled(lw, lw.lower(node.value), node.value)
         assign_name(lw, node.target, value, node.value, declared=declared)
     elif node.target.id not in lw.variables:
         lw.declare(node.target.id, declared, node)
     else:
-        _check_declared(lw, node.target.id, declared, node)
+        _is_declared(lw, node.target.id, declared, node)
 
 
 def _declared_type(lw: Lowering, annotation: ast.expr) -> ScalarType:
@@ -125,37 +195,48 @@ def assign_name(
 ) -> None:
     """Set a local variable, making it where this is its first assignment."""
     name = target.id
-    if isinstance(value, PlaceOf) and isinstance(value.type, ArrayType):
+    if _is_array(value):
         _alias(lw, name, value, node)
+        return
+    if is_value(value) or name in lw.structs:
+        assign_struct(lw, name, value, node)
         return
     result = read(lw, value, node)
     variable = lw.variables.get(name)
     if variable is None:
         _first_assignment(lw, name, result, node, declared)
-    else:
-        if declared is not None:
-            _check_declared(lw, name, declared, node)
+    elif declared is None or _is_declared(lw, name, declared, node):
         stored = _fitting(lw, name, result, node)
         lw.run(VarStore, variable.var, stored, at=node)
     lw.mark_assigned(name)
 
 
-def _check_declared(lw: Lowering, name: str, declared: ScalarType, node: ast.AST) -> None:
-    """A second declaration may repeat the type, or give one to what held Python numbers."""
+def _is_declared(lw: Lowering, name: str, declared: ScalarType, node: ast.AST) -> bool:
+    """A second declaration may repeat the type; what held Python numbers gets it next time."""
     variable = lw.variables[name]
     if variable.origins is not None:
         lw.harden(name)
         lw.widen(name, declared)
-    elif variable.type != declared:
+        return False
+    if variable.type != declared:
         raise lw.clash(
             node,
             f"`{name}` is `{variable.type}` since line {variable.location.line}, and cannot "
             f"become `{declared}`",
             "use another name",
         )
+    return True
 
 
-def _alias(lw: Lowering, name: str, value: PlaceOf, node: ast.AST) -> None:
+def _is_array(value: Operand) -> bool:
+    match value:
+        case PlaceOf(type=ArrayType()) | Value(type=RefType(to=ArrayType())):
+            return True
+        case _:
+            return False
+
+
+def _alias(lw: Lowering, name: str, value: Operand, node: ast.AST) -> None:
     """`cells = grid.array`: another name for an array, fixed for the whole function."""
     if name not in lw.single or lw.homes.get(name) != lw.levels[-1].path:
         raise lw.clash(
@@ -169,7 +250,7 @@ def _alias(lw: Lowering, name: str, value: PlaceOf, node: ast.AST) -> None:
 def _first_assignment(
     lw: Lowering, name: str, result: Value | Literal, node: ast.AST, declared: ScalarType | None
 ) -> None:
-    wanted = declared or lw.guess(name).type
+    wanted = declared or _guessed_type(lw, name, result)
     if wanted is not None:
         init = convert_for(lw, result, wanted, node, f"`{name}`")
     else:
@@ -178,6 +259,21 @@ def _first_assignment(
         raise lw.clash(node, f"{describe(init)} cannot be held by a local name")
     is_free = declared is None and not lw.guess(name).is_typed
     lw.declare(name, init.type, node, init, _origins(lw, name, result, init) if is_free else None)
+
+
+def _guessed_type(lw: Lowering, name: str, result: Value | Literal) -> ScalarType | None:
+    """What earlier passes found, but wide enough for the first value: `n = -1` beside `u32`."""
+    guessed = lw.guess(name).type
+    alone = literal_type(result.number) if isinstance(result, Literal) else None
+    if (
+        guessed is None
+        or alone is None
+        or not guessed.is_integer
+        or not isinstance(result, Literal)
+    ):
+        return guessed
+    both = promote(guessed, alone)
+    return both if both.is_integer and not literal_fits(result.number, guessed) else guessed
 
 
 def _origins(
@@ -261,15 +357,33 @@ def augmented_assignment(lw: Lowering, node: ast.stmt) -> None:
         raise TypeError(node)
     if isinstance(node.target, ast.Name):
         name = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
-        current: Operand = lw.lower(name)
-        if not isinstance(current, Value | Literal):
-            raise lw.clash(node, f"{describe(current)} cannot be changed")
-        right = number(lw, lw.lower(node.value), node.value)
-        result = binary(lw, node, node.op, current, right)
+        result = _changed(lw, node, settled(lw, lw.lower(name), node.target))
         assign_name(lw, node.target, result, node, declared=None)
+        return
+    if _is_inside(lw, node.target):
+        result = _changed(lw, node, settled(lw, lw.lower(node.target), node.target))
+        assign(lw, node.target, result, node)
         return
     place = _place(lw, node.target)
     lw.check_writable(place, node.target)
-    current = number(lw, place, node.target)
-    right = number(lw, lw.lower(node.value), node.value)
-    store(lw, place, binary(lw, node, node.op, current, right), node.target, node)
+    current = settled(lw, place, node.target)
+    store(lw, place, _changed(lw, node, current), node.target, node)
+
+
+def _is_inside(lw: Lowering, target: ast.expr) -> bool:
+    """True for a part of a struct held by a local name, and for a swizzle."""
+    root = target
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    is_held = isinstance(root, ast.Name) and root.id in lw.structs
+    is_swizzle = isinstance(target, ast.Attribute) and swizzle(target.attr, len(LANES)) is not None
+    return is_held or is_swizzle
+
+
+def _changed(lw: Lowering, node: ast.AugAssign, current: Operand) -> Operand:
+    """What `op=` makes of the current content."""
+    right = lw.lower(node.value)
+    if is_vector(current) or is_vector(right):
+        return vector_binary(lw, node, node.op, current, settled(lw, right, node.value))
+    left = number(lw, current, node.target)
+    return binary(lw, node, node.op, left, number(lw, right, node.value))

@@ -1,4 +1,9 @@
-"""Atomic operations, as names to write in kernels."""
+"""Atomic operations, as names to write in kernels.
+
+Each names a place and gives back its old number:
+`slot = tb.atomic_add(table.count, 1)`, `tb.atomic_max(a.array, i, v)`,
+`tb.atomic_add(grid.array, (y, x), 1)`.
+"""
 
 from typing import Any, overload
 
@@ -6,32 +11,51 @@ from trilby.errors import DirectCallError
 
 
 class AtomicFunction:
-    """An atomic operation. Kernels call it; on the host it explains itself."""
+    """An atomic operation. Kernels call it; on the host it explains itself.
 
-    __slots__ = ("change",)
+    `change` is the name of the change, `operands` how many numbers follow the place, and
+    `fixed` the operand that the operation brings along (`atomic_inc` adds 1).
+    """
 
-    def __init__(self, change: str) -> None:
+    __slots__ = ("__name__", "change", "fixed", "operands")
+
+    def __init__(self, name: str, change: str, operands: int = 1, fixed: int | None = None) -> None:
+        self.__name__ = name
         self.change = change
-
-    @property
-    def __name__(self) -> str:
-        return f"atomic_{self.change}"
+        self.operands = operands
+        self.fixed = fixed
 
     @overload
-    def __call__(self, place: Any, value: float, /) -> int: ...
+    def __call__(self, place: Any, /) -> Any: ...
     @overload
-    def __call__(self, array: Any, index: int | tuple[int, ...], value: float, /) -> int: ...
-    def __call__(self, *_: Any) -> int:
+    def __call__(self, place: Any, value: float, /) -> Any: ...
+    @overload
+    def __call__(self, array: Any, index: int | tuple[int, ...], value: float, /) -> Any: ...
+    @overload
+    def __call__(
+        self, array: Any, index: int | tuple[int, ...], expected: float, value: float, /
+    ) -> Any: ...
+    def __call__(self, *_: Any) -> Any:
         """Kernels only."""
         raise DirectCallError(
             f"`{self.__name__}` works inside kernels only",
             advice="on the host nothing runs beside you: write `table.count += 1`",
         )
 
+    def __repr__(self) -> str:
+        return f"<{self.__name__}>"
 
-atomic_add = AtomicFunction("add")
-"""Add to a place in one step and give its old number.
 
-`slot = tb.atomic_add(table.count, 1)`, `tb.atomic_add(a.array, i, 1)`,
-`tb.atomic_add(grid.array, (y, x), 1)`.
-"""
+COMPARE_EXCHANGE = "compare_exchange"
+
+atomic_add = AtomicFunction("atomic_add", "add")
+atomic_sub = AtomicFunction("atomic_sub", "sub")
+atomic_inc = AtomicFunction("atomic_inc", "add", operands=0, fixed=1)
+atomic_dec = AtomicFunction("atomic_dec", "sub", operands=0, fixed=1)
+atomic_min = AtomicFunction("atomic_min", "min")
+atomic_max = AtomicFunction("atomic_max", "max")
+atomic_and = AtomicFunction("atomic_and", "and")
+atomic_or = AtomicFunction("atomic_or", "or")
+atomic_xor = AtomicFunction("atomic_xor", "xor")
+atomic_exchange = AtomicFunction("atomic_exchange", "exchange")
+atomic_compare_exchange = AtomicFunction("atomic_compare_exchange", COMPARE_EXCHANGE, operands=2)

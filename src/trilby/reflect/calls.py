@@ -8,40 +8,43 @@ import types
 
 import numpy as np
 
-from trilby.data.dtypes import BOOL, F32, I32, I64, U32, U64, ScalarType, float_of
-from trilby.data.schema import ArrayType, NDArrayType
+from trilby.data.dtypes import BOOL, I32, ScalarType, float_of
+from trilby.data.schema import NDArrayType
 from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
+from trilby.model import math_functions
 from trilby.model.intrinsics import INTRINSICS, Intrinsic
 from trilby.model.ops.arith import Cast, Math
 from trilby.model.ops.core import Call
-from trilby.model.ops.memory import Atomic
 from trilby.model.value import NONE, Value
+from trilby.reflect.aggregates import settled, value_for
 from trilby.reflect.arithmetic import (
     boolean,
     constant,
-    convert_for,
     describe,
-    loaded,
     number,
     typed,
 )
+from trilby.reflect.atomic_calls import atomic
 from trilby.reflect.atomics import AtomicFunction
+from trilby.reflect.constructors import construct, is_record
+from trilby.reflect.device_arrays import local, private
 from trilby.reflect.functions import Compute, Helper, Kernel, is_helper
+from trilby.reflect.group_calls import barrier, device_array, print_call
 from trilby.reflect.lowering import Callee, Lowering
-from trilby.reflect.operands import Known, Literal, Operand, PlaceOf
-from trilby.reflect.places import element_of
+from trilby.reflect.operands import Known, Literal, Operand
 from trilby.reflect.promotion import common_type, float_for, keep_weak, scalar_type
 from trilby.reflect.signature import Signature, helper_signature, scalar_named
-
-ATOMIC_TYPES = (I32, U32, I64, U64, F32)
+from trilby.reflect.vector_math import COMPOSED, is_vector, vector_math
 
 
 def _math_functions() -> dict[object, Intrinsic]:
     rows: dict[object, Intrinsic] = {}
     for name, row in INTRINSICS.items():
-        for module in (math, builtins):
+        for module in (math, builtins, math_functions):
             if hasattr(module, name):
                 rows[getattr(module, name)] = row
+    # Python's own `pow` gives integers for integers, as `**` does, and `math.pow` does not.
+    del rows[pow]
     return rows
 
 
@@ -51,14 +54,24 @@ MATH_FUNCTIONS = _math_functions()
 
 def call(lw: Lowering, node: ast.Call) -> Operand:
     """A call of something that means something on a device."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "barrier":
+        return barrier(lw, node, node.func)
     callee = lw.lower(node.func)
     match callee:
         case Known(ScalarType() as scalar):
             return _cast(lw, node, scalar)
         case Known(thing) if is_helper(thing):
             return _helper(lw, node, thing)
-        case Known(AtomicFunction() as atomic):
-            return _atomic(lw, node, atomic.change)
+        case Known(AtomicFunction() as function):
+            return atomic(lw, node, function)
+        case Known(thing) if thing is local or thing is private:
+            return device_array(lw, node, thing)
+        case Known(thing) if thing is print:
+            return print_call(lw, node)
+        case Known(thing) if is_record(thing):
+            return construct(lw, node, thing)
+        case Known(thing) if callable(thing) and thing in COMPOSED:
+            return _composed(lw, node, thing)
         case Known(thing) if thing is bool:
             return boolean(lw, _only_argument(lw, node), node)
         case Known(thing) if (row := _row_of(thing)) is not None:
@@ -83,9 +96,7 @@ _ADVICE: tuple[tuple[object, str], ...] = (
     (int, "say the width: `i32(…)`, `i64(…)`"),
     (float, "say the width: `f32(…)`, `f64(…)`"),
     (range, "`range` stands in `for … in range(…)` only"),
-    (print, "write values into a buffer and print them on the host"),
     (pow, "write `a ** b`"),
-    (math.pow, "write `a ** b`"),
     (len, "use the buffer's length field, or `a.shape[0]` of an n-d array"),
 )
 
@@ -127,15 +138,18 @@ def _math(lw: Lowering, node: ast.Call, row: Intrinsic) -> Operand:
     name = ast.unparse(node.func)
     if node.keywords:
         raise lw.clash(node, f"`{name}` takes no keyword arguments in a kernel")
+    lowered = [settled(lw, lw.lower(argument), argument) for argument in node.args]
+    if any(is_vector(operand) for operand in lowered) and len(lowered) == row.arity:
+        return vector_math(lw, node, lowered, row.name)
+    args = [number(lw, x, argument) for x, argument in zip(lowered, node.args, strict=True)]
     takes_more = row.name in {"min", "max"}
-    if len(node.args) != row.arity and not (takes_more and len(node.args) > row.arity):
+    if len(args) != row.arity and not (takes_more and len(args) > row.arity):
         wanted = f"{row.arity} argument{'s' if row.arity > 1 else ''}"
         wanted += " or more" if takes_more else ""
-        raise lw.clash(node, f"`{name}` takes {wanted}, and here it has {len(node.args)}")
-    args = [number(lw, lw.lower(argument), argument) for argument in node.args]
+        raise lw.clash(node, f"`{name}` takes {wanted}, and here it has {len(args)}")
+    if not takes_more:
+        return _math_op(lw, node, row, args)
     result = args[0]
-    if row.arity == 1:
-        return _math_op(lw, node, row, [result])
     for argument in args[1:]:
         result = _math_op(lw, node, row, [result, argument])
     return result
@@ -151,23 +165,37 @@ def _math_op(
         shared = float_for(lw, node, float_of(shared), args)
     elif shared is BOOL:
         shared = I32
+    if row.takes == "integer" and not shared.is_integer:
+        raise lw.clash(node, f"`{row.name}` takes integers, and this is `{shared}`")
     operands = tuple(typed(lw, argument, node, shared) for argument in args)
-    result = lw.value(Math, operands, row.name, type=shared, at=node)
+    given = BOOL if row.tests else shared
+    result = lw.value(Math, operands, row.name, type=given, at=node)
+    if row.tests:
+        return result
     keep_weak(lw, node, result, args)
     return result
 
 
 def _shared_type(lw: Lowering, args: list[Value | Literal]) -> ScalarType | None:
-    """The type in which one or two arguments meet; None for literals."""
-    if len(args) == 2:
-        return common_type(lw, args[0], args[1])
-    return scalar_type(args[0]) if isinstance(args[0], Value) else None
+    """The type in which the arguments meet; None for literals."""
+    shared = args[0]
+    for argument in args[1:]:
+        common = common_type(lw, shared, argument)
+        if common is not None:
+            shared = Value(common)
+        elif isinstance(argument, Literal) and isinstance(argument.number, float):
+            shared = argument
+    return scalar_type(shared) if isinstance(shared, Value) else None
 
 
 def _folded(lw: Lowering, node: ast.Call, row: Intrinsic, args: list[Value | Literal]) -> Literal:
     """The number that a function gives for constants, as precise as Python has it."""
     numbers = [argument.number for argument in args if isinstance(argument, Literal)]
+    if row.knows_width:
+        numbers.append(I32.bits)
     try:
+        if row.tests:
+            return Literal(bool(row.meaning(*map(float, numbers))))
         if row.takes == "float":
             return Literal(float(row.meaning(*map(float, numbers))))
         return Literal(row.meaning(*numbers))
@@ -175,10 +203,18 @@ def _folded(lw: Lowering, node: ast.Call, row: Intrinsic, args: list[Value | Lit
         raise lw.clash(node, "this constant is too large for any type") from error
 
 
+def _composed(lw: Lowering, node: ast.Call, function: object) -> Operand:
+    arity, lower = COMPOSED[function]
+    if node.keywords or len(node.args) != arity:
+        name = ast.unparse(node.func)
+        raise lw.clash(node, f"`{name}` takes {arity} arguments, and here it has {len(node.args)}")
+    return lower(lw, node, [lw.lower(argument) for argument in node.args])
+
+
 def _helper(lw: Lowering, node: ast.Call, helper: Helper[..., object]) -> Operand:
     bound = _bind(lw, node, helper)
     as_written = (*node.args, *(keyword.value for keyword in node.keywords))
-    by_node = {argument: loaded(lw, lw.lower(argument), argument) for argument in as_written}
+    by_node = {argument: settled(lw, lw.lower(argument), argument) for argument in as_written}
     lowered = [by_node[argument] for argument in bound]
     ranks = tuple(
         o.type.rank for o in lowered if isinstance(o, Value) and isinstance(o.type, NDArrayType)
@@ -188,7 +224,7 @@ def _helper(lw: Lowering, node: ast.Call, helper: Helper[..., object]) -> Operan
     symbol = lw.symbol_of(callee)
     lw.callees[symbol] = callee
     args = tuple(
-        convert_for(lw, operand, parameter.type, argument, f"parameter `{parameter.name}`")
+        value_for(lw, operand, parameter.type, argument, f"parameter `{parameter.name}`")
         for operand, parameter, argument in zip(lowered, signature.params, bound, strict=True)
     )
     if signature.result == NONE:
@@ -227,43 +263,3 @@ def _bind(lw: Lowering, node: ast.Call, helper: Helper[..., object]) -> list[ast
             f"`{helper.name}{inspect.signature(helper.function)}`",
         ) from error
     return list(bound.arguments.values())
-
-
-def _atomic(lw: Lowering, node: ast.Call, change: str) -> Operand:
-    name = f"tb.atomic_{change}"
-    if node.keywords or not node.args:
-        raise lw.clash(node, f"`{name}` takes a place and a value", f"`{name}(table.count, 1)`")
-    place = lw.lower(node.args[0])
-    rest = list(node.args[1:])
-    if isinstance(place, PlaceOf | Value) and isinstance(place.type, ArrayType | NDArrayType):
-        if not rest:
-            raise lw.clash(
-                node, f"`{name}` on an array takes an index and a value", f"`{name}(a.array, i, 1)`"
-            )
-        place = element_of(lw, node, place, rest.pop(0))
-    if not isinstance(place, PlaceOf) or not isinstance(place.type, ScalarType):
-        raise lw.clash(
-            node.args[0],
-            f"{describe(place)} is not a place in a buffer",
-            f"name a field or an element: `{name}(table.count, 1)`",
-        )
-    if len(rest) != 1:
-        raise lw.clash(node, f"`{name}` takes a place and one value, and {len(rest)} are given")
-    return _atomic_op(lw, node, place, rest[0], change)
-
-
-def _atomic_op(
-    lw: Lowering, node: ast.Call, place: PlaceOf, operand: ast.expr, change: str
-) -> Value:
-    if place.type not in ATOMIC_TYPES:
-        listed = ", ".join(f"`{t}`" for t in ATOMIC_TYPES)
-        raise lw.clash(
-            node.args[0],
-            f"`{place.type}` cannot be changed atomically",
-            f"atomics work on {listed}",
-        )
-    lw.check_writable(place, node.args[0])
-    value = convert_for(lw, lw.lower(operand), place.type, operand, "the place")
-    return lw.value(
-        Atomic, place.base, place.indices, value, place.path, change, type=place.type, at=node
-    )

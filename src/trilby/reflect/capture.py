@@ -58,7 +58,9 @@ class Captured:
 
     def location(self, node: ast.AST) -> Location:
         """The place of a node; of the nearest thing with a place where it has none itself."""
-        place = next((part for part in ast.walk(node) if _has_place(part)), self.node)
+        place = node
+        if not _has_place(place):
+            place = next((part for part in ast.walk(node) if _has_place(part)), self.node)
         end_line = place.end_lineno or place.lineno
         end_offset = place.col_offset if place.end_col_offset is None else place.end_col_offset
         return Location(

@@ -5,17 +5,19 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from trilby.data.dtypes import BOOL, F32, ScalarType, Type, promote
+from trilby.data.schema import StructType, leaves
 from trilby.errors import KernelNameError, UnsupportedSyntaxError
 from trilby.model.op import Op
 from trilby.model.ops.arith import Not
-from trilby.model.ops.control import AndThen, OrElse, Ternary
-from trilby.model.ops.core import Yield
-from trilby.model.value import Value
+from trilby.model.ops.control import AndThen, If, OrElse, Ternary
+from trilby.model.ops.core import Var, VarLoad, VarStore, Yield
+from trilby.model.value import Value, VarType
+from trilby.reflect.aggregates import is_struct, is_value, packed, settled, struct_of
+from trilby.reflect.aggregates import parts as parts_of
 from trilby.reflect.arithmetic import (
     binary,
     compare,
     describe,
-    loaded,
     number,
     read,
     truth,
@@ -25,10 +27,11 @@ from trilby.reflect.arithmetic import (
 from trilby.reflect.calls import call
 from trilby.reflect.capture import MISSING
 from trilby.reflect.lowering import Level, Lowering
-from trilby.reflect.operands import Literal, Operand, Several
+from trilby.reflect.operands import Aggregate, Literal, LocalStruct, Operand, Several
 from trilby.reflect.places import attribute, subscript
 from trilby.reflect.promotion import common_type, float_for, keep_weak, literal_type
 from trilby.reflect.subset import refuse
+from trilby.reflect.vector_math import is_vector, taken_apart, vector_binary, vector_unary
 
 
 def expression(lw: Lowering, node: ast.expr) -> Operand:
@@ -64,8 +67,13 @@ def _name(lw: Lowering, node: ast.expr) -> Operand:
     name = node.id
     if name in lw.aliases:
         return lw.aliases[name]
-    if name in lw.variables or name in lw.stored:
+    if name in lw.structs:
+        lw.check_assigned(name, node)
+        return LocalStruct(name, lw.structs[name])
+    if name in lw.variables:
         return lw.read_variable(name, node)
+    if name in lw.stored:
+        lw.check_assigned(name, node)
     if name in lw.params:
         return lw.params[name]
     thing = lw.captured.lookup(name)
@@ -85,18 +93,32 @@ def _binary(lw: Lowering, node: ast.expr) -> Operand:
     while isinstance(node, ast.BinOp):
         parts.append(node)
         node = node.left
-    result = number(lw, lw.lower(node), node)
+    result = _operand(lw, node)
     for part in reversed(parts):
-        right = number(lw, lw.lower(part.right), part.right)
-        result = binary(lw, part, part.op, result, right)
+        right = _operand(lw, part.right)
+        if struct_of(result) is None and struct_of(right) is None:
+            result = binary(lw, part, part.op, result, right)
+        else:
+            result = vector_binary(lw, part, part.op, result, right)
     return result
+
+
+def _operand(lw: Lowering, node: ast.expr) -> Operand:
+    """A number, or a vector or matrix taken apart."""
+    operand = lw.lower(node)
+    if is_vector(operand):
+        return taken_apart(lw, operand, node)
+    return number(lw, operand, node)
 
 
 def _unary(lw: Lowering, node: ast.expr) -> Operand:
     if not isinstance(node, ast.UnaryOp):
         raise TypeError(node)
     if not isinstance(node.op, ast.Not):
-        return unary(lw, node, lw.lower(node.operand))
+        operand = lw.lower(node.operand)
+        if is_vector(operand):
+            return vector_unary(lw, node, operand)
+        return unary(lw, node, operand)
     operand = condition(lw, node.operand)
     if isinstance(operand, Literal):
         return Literal(not operand.number)
@@ -160,7 +182,7 @@ def _compare(lw: Lowering, node: ast.expr) -> Operand:
     """`a < b < c`: each operand once, and nothing right of a false comparison."""
     if not isinstance(node, ast.Compare):
         raise TypeError(node)
-    left = read(lw, lw.lower(node.left), node.left)
+    left = number(lw, lw.lower(node.left), node.left)
     return _chain(lw, node, left, node.ops, node.comparators)
 
 
@@ -173,7 +195,7 @@ def _chain(
 ) -> Value | Literal:
     if type(symbols[0]) in {ast.Is, ast.IsNot, ast.In, ast.NotIn}:
         raise refuse(symbols[0], lw.where(node))
-    right = read(lw, lw.lower(rest[0]), rest[0])
+    right = number(lw, lw.lower(rest[0]), rest[0])
     first = compare(lw, node, symbols[0], left, right)
     if len(rest) == 1:
         return first
@@ -190,6 +212,8 @@ def _ternary(lw: Lowering, node: ast.expr) -> Operand:
         return _folded_ternary(lw, node, taken=bool(test.number))
     then, left = _arm(lw, node.body)
     otherwise, right = _arm(lw, node.orelse)
+    if is_struct(left) or is_struct(right):
+        return _struct_ternary(lw, node, test, (then, left), (otherwise, right))
     type_ = _shared_type(lw, node, left, right)
     _yield(lw, node.body, then, left, type_)
     _yield(lw, node.orelse, otherwise, right, type_)
@@ -200,11 +224,37 @@ def _ternary(lw: Lowering, node: ast.expr) -> Operand:
     return result
 
 
+def _struct_ternary(
+    lw: Lowering,
+    node: ast.IfExp,
+    test: Value,
+    then: tuple[Level, Value | Literal],
+    otherwise: tuple[Level, Value | Literal],
+) -> Operand:
+    """Structs meet in variables, one for each leaf, that both arms set."""
+    type_ = _shared_type(lw, node, then[1], otherwise[1])
+    if not isinstance(type_, StructType):
+        raise TypeError(type_)
+    variables = [Value(VarType(leaf.type), "chosen") for leaf in leaves(type_)]
+    for variable in variables:
+        lw.builder.emit(Var((), "chosen", result=variable, location=lw.where(node)))
+    for level, value in (then, otherwise):
+        with lw.inside(level):
+            for variable, number_ in zip(variables, parts_of(lw, value, node), strict=True):
+                lw.run(VarStore, variable, number_, at=node)
+    lw.run(If, test, then[0].builder.block(), otherwise[0].builder.block(), at=node)
+    values = tuple(
+        lw.value(VarLoad, variable, type=leaf.type, at=node)
+        for variable, leaf in zip(variables, leaves(type_), strict=True)
+    )
+    return Aggregate(type_, values)
+
+
 def _folded_ternary(lw: Lowering, node: ast.IfExp, *, taken: bool) -> Operand:
     """A condition that is a constant: the other arm is checked, and left out."""
     used, unused = (node.body, node.orelse) if taken else (node.orelse, node.body)
     _, other = _arm(lw, unused)
-    result = read(lw, lw.lower(used), used)
+    result = _value(lw, used)
     type_ = _shared_type(lw, node, result, other)
     if isinstance(result, Literal) or not isinstance(type_, ScalarType):
         return result
@@ -214,7 +264,15 @@ def _folded_ternary(lw: Lowering, node: ast.IfExp, *, taken: bool) -> Operand:
 def _arm(lw: Lowering, node: ast.expr) -> tuple[Level, Value | Literal]:
     level = _nested(lw)
     with lw.inside(level):
-        return level, read(lw, lw.lower(node), node)
+        return level, _value(lw, node)
+
+
+def _value(lw: Lowering, node: ast.expr) -> Value | Literal:
+    operand = lw.lower(node)
+    struct = struct_of(operand)
+    if struct is not None and is_value(operand):
+        return packed(lw, operand, struct, node)
+    return read(lw, operand, node)
 
 
 def _yield(
@@ -234,8 +292,7 @@ def _shared_type(
     if all(isinstance(x, Literal) or isinstance(x.type, ScalarType) for x in (left, right)):
         shared = common_type(lw, left, right)
         if shared is not None:
-            both_bool = all(getattr(x, "type", None) is BOOL for x in (left, right))
-            return BOOL if both_bool else shared
+            return shared
     if isinstance(left, Value) and isinstance(right, Value) and left.type == right.type:
         return left.type
     raise lw.clash(
@@ -259,7 +316,7 @@ def _literal_pair(lw: Lowering, node: ast.AST, left: Literal, right: Literal) ->
 def _tuple(lw: Lowering, node: ast.expr) -> Operand:
     if not isinstance(node, ast.Tuple):
         raise TypeError(node)
-    return Several(tuple(loaded(lw, lw.lower(item), item) for item in node.elts))
+    return Several(tuple(settled(lw, lw.lower(item), item) for item in node.elts))
 
 
 def _attribute(lw: Lowering, node: ast.expr) -> Operand:

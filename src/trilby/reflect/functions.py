@@ -39,8 +39,8 @@ class Reflectable:
     def __init__(self, function: Callable[..., Any], scope: Mapping[str, object]) -> None:
         if not isinstance(function, FunctionType):
             raise ArgumentTypeError(
-                f"@tb.{self.kind} takes a function, and {function!r} is {type(function).__name__}",
-                advice=f"write `@tb.{self.kind}` directly above `def`, below @staticmethod",
+                f"@tb.{self.kind} takes a function, and this is {_described(function)}",
+                advice=f"write `@tb.{self.kind}` directly above `def`, below other decorators",
             )
         self.function = function
         self.scope = scope
@@ -66,6 +66,18 @@ class Reflectable:
     def __repr__(self) -> str:
         return f"<{self.kind} {self.symbol}>"
 
+    def __reduce__(self) -> str:
+        """Pickled by name, as plain functions are; a copy is the function itself."""
+        return self.function.__qualname__
+
+
+def _described(thing: object) -> str:
+    if isinstance(thing, Reflectable):
+        return f"`{thing.name}`, which is a @tb.{thing.kind} already"
+    if isinstance(thing, type):
+        return f"the class `{thing.__name__}`"
+    return f"an object of the class `{type(thing).__name__}`"
+
 
 class Kernel(Reflectable, Generic[P]):
     """A function that runs once for each work item, on a device."""
@@ -79,6 +91,7 @@ class Kernel(Reflectable, Generic[P]):
             "each work item",
             advice=f"inside a compute function write `cc.dispatch(n, {self.name}, …)` or "
             f"`cc.dispatch(n, lambda kc: {self.name}(kc, …))`",
+            location=_line_of_caller(),
         )
 
 
@@ -117,6 +130,7 @@ class Compute(Reflectable, Generic[P, R]):
             f"`{self.name}` is a compute function and cannot be called directly",
             advice=f"write `accelerator.compute({self.name}, …)` or "
             f"`accelerator.compute(lambda cc: {self.name}(cc, …))`",
+            location=_line_of_caller(),
         )
 
 
@@ -169,3 +183,9 @@ def _scope_of_caller() -> Mapping[str, object]:
     """The local names where the decorator stands, or nothing at module level."""
     frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- names in an enclosing function cannot be had otherwise
     return {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)
+
+
+def _line_of_caller() -> Location:
+    """The line that calls what calls this."""
+    frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- the cheap way to look at the stack
+    return Location(frame.f_code.co_filename, frame.f_lineno, 0, frame.f_lineno, sys.maxsize)

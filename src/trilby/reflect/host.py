@@ -23,7 +23,7 @@ from trilby.reflect.host_launch import (
     check_dispatches,
     targets,
 )
-from trilby.reflect.host_names import Locals, locals_of, reads_its_frame
+from trilby.reflect.host_names import locals_of, reads_its_frame
 from trilby.reflect.host_statements import Statements
 from trilby.reflect.host_text import Pages
 from trilby.reflect.host_types import Typing
@@ -73,9 +73,9 @@ def reflect_compute(compute: AnyCompute, symbols: Symbols = symbol_of) -> Reflec
     original = capture(compute.function)
     written = _definition(compute, original)
     outside = Typing(original, locals_of(written), {})
-    captured = direct_form(original, written, outside.resolve)
-    node = _definition(compute, captured)
-    typing = typing_of(compute, captured, node, locals_of(node))
+    captured, node = direct_form(original, written, outside.resolve)
+    local = outside.locals if node is written else locals_of(node)
+    typing = typing_of(compute, captured, node, local)
     check_dispatches(typing, node)
     host = Host(captured, Pages.around(captured.lines, node), typing, symbols)
     found = tuple(targets(typing, node))
@@ -94,7 +94,9 @@ def _func(compute: AnyCompute, host: Host, node: ast.FunctionDef) -> Func:
     params = tuple(Value(types.get(name) or OBJECT, name) for name in host.typing.locals.params)
     result = OBJECT if any(_returned_values(node)) else NONE
     where = _head(host.captured, node)
-    return Func(host.symbol_of(compute), params, result, _body(host, node, params), "compute", where)
+    return Func(
+        host.symbol_of(compute), params, result, _body(host, node, params), "compute", where
+    )
 
 
 def _body(host: Host, node: ast.FunctionDef, params: tuple[Value, ...]) -> Block:
@@ -158,9 +160,7 @@ def _definition(compute: AnyCompute, captured: Captured) -> ast.FunctionDef:
     return node
 
 
-def _refused(
-    captured: Captured, node: ast.AST, what: str, advice: str
-) -> UnsupportedSyntaxError:
+def _refused(captured: Captured, node: ast.AST, what: str, advice: str) -> UnsupportedSyntaxError:
     return UnsupportedSyntaxError(
         f"a compute function cannot be {what}", advice=advice, location=captured.location(node)
     )

@@ -75,9 +75,7 @@ class Assignments:
             self._store(target, bound, node)
         return True
 
-    def _pairs(
-        self, targets: list[ast.expr], value: ast.expr
-    ) -> list[tuple[ast.expr, ast.expr]]:
+    def _pairs(self, targets: list[ast.expr], value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
         """What is assigned to what in `a, b = b, a`; nothing if this is no such assignment."""
         pairs = opposite(targets[0], value) if len(targets) == 1 else []
         nested = any(isinstance(target, ast.Tuple | ast.List) for target, _ in pairs)

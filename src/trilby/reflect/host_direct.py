@@ -22,7 +22,9 @@ Resolve = Callable[[ast.expr], object]
 DISPATCH = "dispatch"
 
 
-def direct_form(captured: Captured, node: ast.FunctionDef, resolve: Resolve) -> Captured:
+def direct_form(
+    captured: Captured, node: ast.FunctionDef, resolve: Resolve
+) -> tuple[Captured, ast.FunctionDef]:
     """The function without lambdas around launches; the same one where there are none."""
     params = parameters(node.args)
     context = params[0].arg if params else ""
@@ -32,12 +34,14 @@ def direct_form(captured: Captured, node: ast.FunctionDef, resolve: Resolve) -> 
         if (quoted := _quoted(captured, call, resolve, context))
     ]
     if not found:
-        return captured
+        return captured, node
+    _check_strings(captured, {call for call, _ in found})
     canvas = [bytearray(line.encode()) for line in captured.lines]
     for call, quoted in reversed(found):  # inner calls first
         _rewrite(canvas, call, quoted)
     lines = tuple(row.decode() for row in canvas)
-    return replace(captured, lines=lines, node=_parsed(captured, node, lines))
+    parsed = _parsed(captured, node, lines)
+    return replace(captured, lines=lines, node=parsed), parsed
 
 
 def _dispatches(node: ast.AST) -> Iterator[ast.Call]:
@@ -51,9 +55,7 @@ def _dispatches(node: ast.AST) -> Iterator[ast.Call]:
                 continue
 
 
-def _quoted(
-    captured: Captured, call: ast.Call, resolve: Resolve, context: str
-) -> ast.Call | None:
+def _quoted(captured: Captured, call: ast.Call, resolve: Resolve, context: str) -> ast.Call | None:
     """The call inside the lambda of a launch.
 
     Anything else may have a method `dispatch` too: unless it is called on the function's own
@@ -86,18 +88,22 @@ def _checked(captured: Captured, call: ast.Call, wanted: ast.Lambda) -> ast.Call
                 advice=f"write `{part.target.id} = …` on a line before the dispatch",
                 location=captured.location(part),
             )
-    _check_not_in_string(captured, call)
     return quoted
 
 
-def _check_not_in_string(captured: Captured, call: ast.Call) -> None:
+def _check_strings(captured: Captured, launches: set[ast.Call]) -> None:
+    """Inside of f-strings positions are not known exactly, so nothing can be taken away."""
     for part in ast.walk(captured.node):
-        if isinstance(part, ast.JoinedStr) and any(inner is call for inner in ast.walk(part)):
+        if isinstance(part, ast.JoinedStr) and not launches.isdisjoint(_calls(part)):
             raise UnsupportedSyntaxError(
                 "a dispatch cannot stand inside an f-string",
                 advice="dispatch on a line of its own",
                 location=captured.location(part),
             )
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    return (part for part in ast.walk(node) if isinstance(part, ast.Call))
 
 
 # ------------------------------------------------------------------------ editing the text

@@ -58,8 +58,7 @@ class Host:
 
     def uses(self, *nodes: ast.AST, without: tuple[ast.AST, ...] = ()) -> tuple[str, ...]:
         """The local names that some trees touch."""
-        found = names_in(*nodes, without=without)
-        return self.typing.locals.own(dict.fromkeys((*found.reads, *found.sets)))
+        return self.typing.locals.own(names_in(*nodes, without=without).touched)
 
     def location(self, node: ast.AST) -> Location:
         """The place of a node."""

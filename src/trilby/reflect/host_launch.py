@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from inspect import Parameter
 from types import FunctionType
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
-from trilby.data.dtypes import Number
 from trilby.errors import ArgumentTypeError
 from trilby.model.value import COMPUTE_CONTEXT
 from trilby.reflect.functions import Compute, Helper, Kernel, Reflectable
 from trilby.reflect.host_direct import DISPATCH
 from trilby.reflect.host_types import Typing
 
+Argument: TypeAlias = ast.expr | bool | int | float
 AnyKernel: TypeAlias = Kernel[...]
-AnyCompute: TypeAlias = Compute[..., object]
+AnyCompute: TypeAlias = Compute[..., Any]
 
 _PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -31,7 +31,7 @@ class Launch:
 
     target: AnyKernel | AnyCompute
     given: tuple[ast.expr, ...]
-    arranged: "tuple[ast.expr | Number, ...]"
+    arranged: tuple[Argument, ...]
 
     @property
     def context(self) -> ast.expr:
@@ -50,10 +50,10 @@ def launch_of(typing: Typing, node: ast.expr) -> Launch | None:
                 return None
             return _launch(typing, node, target, (context, size), args)
         case ast.Call(func=function, args=[context, *args]):
-            target = typing.resolve(function)
-            if not isinstance(target, Compute) or not _is_context(typing, context):
+            callee = typing.resolve(function)
+            if not isinstance(callee, Compute) or not _is_context(typing, context):
                 return None
-            return _launch(typing, node, target, (context,), args)
+            return _launch(typing, node, cast("AnyCompute", callee), (context,), args)
         case _:
             return None
 
@@ -73,7 +73,7 @@ def _launch(
         return None
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     params = _parameters(target)
-    if params is None or len(keywords) != len(call.keywords) or not keywords.keys() <= params.keys():
+    if params is None or not params.keys() >= {keyword.arg for keyword in call.keywords}:
         return None
     arranged = _arranged(typing, call, target, params, args, keywords)
     given = (*first, *args, *keywords.values())
@@ -95,7 +95,7 @@ def _arranged(
     params: dict[str, Parameter],
     args: list[ast.expr],
     keywords: dict[str, ast.expr],
-) -> "list[ast.expr | Number] | None":
+) -> list[Argument] | None:
     """The arguments in the order of the parameters; None where only Python can tell."""
     by_position = dict(zip(params, args, strict=False))
     problem = _misfit(params, args, by_position, keywords)
@@ -112,7 +112,7 @@ def _arranged(
         # Python fills in what is missing at the end
         while wanted and wanted[-1] not in by_position and wanted[-1] not in keywords:
             wanted.pop()
-    found: "list[ast.expr | Number]" = []
+    found: list[Argument] = []
     for name in wanted:
         value = by_position.get(name, keywords.get(name, params[name].default))
         if not isinstance(value, ast.expr | bool | int | float):
@@ -175,7 +175,7 @@ def _check_kernel(typing: Typing, call: ast.Call) -> None:
     found = typing.resolve(kernel) if kernel else None
     if kernel is None or not isinstance(found, FunctionType | Helper | Compute | type):
         return
-    what, advice = _MISTAKEN[_kind(found)]
+    what, advice = _MISTAKEN[_kind(cast("object", found))]
     name = ast.unparse(kernel)
     raise ArgumentTypeError(
         f"`{name}` is {what}, and only kernels can be dispatched",

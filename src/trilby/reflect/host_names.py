@@ -21,6 +21,8 @@ FRAME_READERS = frozenset(
 class Names:
     """The names of a piece of source, each kind in the order of appearance."""
 
+    touched: tuple[str, ...]
+    """What is read or set."""
     reads: tuple[str, ...]
     sets: tuple[str, ...]
     declared: frozenset[str]
@@ -34,8 +36,13 @@ def names_in(*nodes: ast.AST, without: Collection[ast.AST] = ()) -> Names:
     finder = _Finder(frozenset(map(id, without)))
     for node in nodes:
         finder.visit(node)
+    touched = finder.touched
     return Names(
-        tuple(finder.reads), tuple(finder.sets), frozenset(finder.declared), frozenset(finder.wild)
+        tuple(touched),
+        tuple(name for name in touched if name in finder.reads),
+        tuple(name for name in touched if name in finder.sets),
+        frozenset(finder.declared),
+        frozenset(finder.wild),
     )
 
 
@@ -131,8 +138,9 @@ class _Finder:
     """Walks a tree; `inner` counts the scopes between here and the function."""
 
     without: frozenset[int]
-    reads: dict[str, None] = field(default_factory=dict[str, None])
-    sets: dict[str, None] = field(default_factory=dict[str, None])
+    touched: dict[str, None] = field(default_factory=dict[str, None])
+    reads: set[str] = field(default_factory=set[str])
+    sets: set[str] = field(default_factory=set[str])
     declared: set[str] = field(default_factory=set[str])
     wild: set[str] = field(default_factory=set[str])
     inner: int = 0
@@ -141,12 +149,12 @@ class _Finder:
         if id(node) in self.without:
             return
         if not self.inner:
-            self.sets.update(dict.fromkeys(_named_by(node)))
+            self.note_set(*_named_by(node))
         match node:
             case ast.Name():
                 self.name(node)
             case ast.AugAssign(target=ast.Name(id=name)):
-                self.reads[name] = None
+                self.note_read(name)
                 self.children(node)
             case ast.NamedExpr(target=target):
                 self.walrus(target.id)
@@ -155,6 +163,14 @@ class _Finder:
                 self.declare(node, names)
             case _:
                 self.scopes(node)
+
+    def note_read(self, name: str) -> None:
+        self.touched[name] = None
+        self.reads.add(name)
+
+    def note_set(self, *names: str) -> None:
+        self.touched.update(dict.fromkeys(names))
+        self.sets.update(names)
 
     def scopes(self, node: ast.AST) -> None:
         match node:
@@ -173,13 +189,13 @@ class _Finder:
 
     def name(self, node: ast.Name) -> None:
         if isinstance(node.ctx, ast.Load):
-            self.reads[node.id] = None
+            self.note_read(node.id)
         elif not self.inner:
-            self.sets[node.id] = None
+            self.note_set(node.id)
 
     def walrus(self, name: str) -> None:
         if not self.inner:
-            self.sets[name] = None
+            self.note_set(name)
             self.wild.add(name)
 
     def declare(self, node: ast.Global | ast.Nonlocal, names: Iterable[str]) -> None:
@@ -187,14 +203,14 @@ class _Finder:
             self.declared.update(names)
         elif isinstance(node, ast.Nonlocal):
             # an inner function that sets a name of ours can do so at any later time
-            self.sets.update(dict.fromkeys(names))
+            self.note_set(*names)
             self.wild.update(names)
 
     def function(self, node: _Function | ast.Lambda) -> None:
         outside = [*node.args.defaults, *(d for d in node.args.kw_defaults if d)]
         if not isinstance(node, ast.Lambda):
-            annotations = (a.annotation for a in parameters(node.args) if a.annotation)
-            outside += [*node.decorator_list, *annotations, *([node.returns] if node.returns else [])]
+            annotations = [*(a.annotation for a in parameters(node.args)), node.returns]
+            outside += [*node.decorator_list, *(a for a in annotations if a)]
         for part in outside:
             self.visit(part)
         self.nested([node.body] if isinstance(node, ast.Lambda) else node.body)

@@ -148,7 +148,6 @@ class Order:
             case _:
                 return literal(node) is not None
 
-
     def _is_builtin(self, node: ast.Name) -> bool:
         """Whether a name is Python's own, and nobody's variable."""
         found = self.typing.resolve(node)

@@ -94,7 +94,7 @@ class Statements:
         """Declare the variables that appear here first, but for those that an op here creates."""
         created = set(_created(nodes[0])) if len(nodes) == 1 else set[str]()
         found = names_in(*nodes)
-        for name in dict.fromkeys((*found.reads, *found.sets)):
+        for name in found.touched:
             is_new = name in self.host.typing.locals.plain and name not in self.host.variables
             if is_new and (name in found.reads or name not in created):
                 self.declare(name, (), nodes[0])
@@ -159,7 +159,7 @@ class Statements:
         manager = self.expressions.value(item.context_expr)
         inner = Statements(self.host, self.out.nested())
         if others:
-            inner._with(node, others)  # noqa: SLF001 -- another object of the same class
+            inner._with(node, others)
             body = inner.out.block()
         else:
             body = self.block(node.body)

@@ -7,14 +7,14 @@ of its op. This module knows positions and texts; it does not know what they mea
 import ast
 import copy
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 Position: TypeAlias = tuple[int, int]
 """A line, counted from 1, and a column in bytes, as in `ast`."""
 
-Numbers: TypeAlias = Mapping[ast.AST, int]
+Numbers: TypeAlias = Mapping[ast.expr, int]
 """The numbers of holes."""
 
 _HOLE_NAME = "_trilby_hole_{}_"
@@ -65,9 +65,7 @@ class Pages:
         inside = {part for string in strings for part in ast.walk(string)}
         patches = [_Patch(string, _joined_text(string, numbers)) for string in strings]
         patches += [
-            _Patch(hole, f"{{{number}}}")
-            for hole, number in numbers.items()
-            if hole not in inside
+            _Patch(hole, f"{{{number}}}") for hole, number in numbers.items() if hole not in inside
         ]
         return self._patched(start_of(node), end_of(node), patches)
 
@@ -131,7 +129,8 @@ def _strings_with(node: ast.AST, holes: Numbers) -> list[ast.JoinedStr]:
     They are written anew, because before Python 3.12 positions inside of them are wrong.
     """
     if isinstance(node, ast.JoinedStr):
-        return [node] if any(part in holes for part in ast.walk(node)) else []
+        parts = (part for part in ast.walk(node) if isinstance(part, ast.expr))
+        return [node] if any(part in holes for part in parts) else []
     return [s for child in ast.iter_child_nodes(node) for s in _strings_with(child, holes)]
 
 
@@ -144,12 +143,12 @@ def _joined_text(string: ast.JoinedStr, holes: Numbers) -> str:
 
 def _lines_inside_strings(node: ast.AST) -> Iterator[int]:
     """Lines that begin within a string, whose indentation is part of it."""
-    is_text = isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
-    if is_text or isinstance(node, ast.JoinedStr):
-        yield from range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from _lines_inside_strings(child)
+    match node:
+        case ast.JoinedStr() | ast.Constant(value=str() | bytes()):
+            yield from range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _lines_inside_strings(child)
 
 
 def _moved(row: str, margin: int) -> str:

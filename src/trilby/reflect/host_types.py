@@ -210,8 +210,9 @@ def _element(outer: Place, index: ast.expr) -> Place | None:
     """One step through `[]`: to an element, or to a view where not every index is a number."""
     if not isinstance(outer.type, ArrayType | NDArrayType):
         return None
-    several = isinstance(index, ast.Tuple) and len(index.elts) > 1
-    given = tuple(index.elts) if several else (index,)
+    given = (index,)
+    if isinstance(index, ast.Tuple) and len(index.elts) > 1:
+        given = tuple(index.elts)
     if any(isinstance(one, ast.Starred) for one in given):
         return None
     rank = outer.type.rank or len(given)

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from typing import TypeAlias, cast
 
 from trilby.data.annotations import type_of
-from trilby.data.ndarray import NDArray
 from trilby.data.dtypes import Type
+from trilby.data.ndarray import NDArray
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.value import COMPUTE_CONTEXT, OBJECT
 from trilby.reflect.capture import MISSING, Captured
-from trilby.reflect.functions import Compute
+from trilby.reflect.host_launch import AnyCompute
 from trilby.reflect.host_names import Locals, names_in, parameters
 from trilby.reflect.host_types import Typing
 
@@ -19,7 +19,7 @@ Binding: TypeAlias = tuple[str, ast.expr | None, ast.expr | None]
 
 
 def typing_of(
-    compute: Compute[..., object], captured: Captured, node: ast.FunctionDef, local: Locals
+    compute: AnyCompute, captured: Captured, node: ast.FunctionDef, local: Locals
 ) -> Typing:
     """Infer the types of all variables.
 
@@ -105,7 +105,7 @@ def _unknown(*nodes: ast.AST) -> Iterator[Binding]:
 
 
 def _parameter_types(
-    compute: Compute[..., object], captured: Captured, node: ast.FunctionDef
+    compute: AnyCompute, captured: Captured, node: ast.FunctionDef
 ) -> Iterator[tuple[str, Type]]:
     args = node.args
     stars = [star for star in (args.vararg, args.kwarg) if star]
@@ -119,18 +119,14 @@ def _parameter_types(
             yield argument.arg, found or OBJECT
 
 
-def _annotation_type(
-    compute: Compute[..., object], captured: Captured, annotation: ast.expr
-) -> Type | None:
+def _annotation_type(compute: AnyCompute, captured: Captured, annotation: ast.expr) -> Type | None:
     """The buffer or array type that an annotation names, if it does."""
     found = _annotation_value(compute, captured, annotation)
     known = None if found is MISSING else type_of(found)
     return known if isinstance(known, BufferType | NDArrayType) else None
 
 
-def _annotation_value(
-    compute: Compute[..., object], captured: Captured, node: ast.expr
-) -> object:
+def _annotation_value(compute: AnyCompute, captured: Captured, node: ast.expr) -> object:
     """What an annotation means, as far as it is made of names, dots and `NDArray[…]`."""
     match node:
         case ast.Constant(value=str(text)):
@@ -148,7 +144,7 @@ def _annotation_value(
             return MISSING
 
 
-def _text_value(compute: Compute[..., object], captured: Captured, text: str) -> object:
+def _text_value(compute: AnyCompute, captured: Captured, text: str) -> object:
     """An annotation in quotes; one that is not even Python names no type."""
     try:
         inner = ast.parse(text.strip(), mode="eval").body
@@ -157,7 +153,7 @@ def _text_value(compute: Compute[..., object], captured: Captured, text: str) ->
     return _annotation_value(compute, captured, inner)
 
 
-def _name_value(compute: Compute[..., object], captured: Captured, name: str) -> object:
+def _name_value(compute: AnyCompute, captured: Captured, name: str) -> object:
     """Annotations see the names around the function, even those that its body does not use."""
     if not captured.is_closure(name) and name in compute.scope:
         return compute.scope[name]

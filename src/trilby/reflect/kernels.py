@@ -10,11 +10,12 @@ from trilby.model.build import Builder
 from trilby.model.op import Func
 from trilby.model.ops.core import Return
 from trilby.model.value import NONE, Value
+from trilby.reflect.aggregates import assign_struct, is_struct
 from trilby.reflect.capture import MISSING, Captured, capture
 from trilby.reflect.expressions import expression
 from trilby.reflect.functions import Helper, Kernel
 from trilby.reflect.lowering import Callee, Guess, Level, Lowering, Origin
-from trilby.reflect.scopes import assignment_counts, home_blocks, stored_names
+from trilby.reflect.scopes import LocalNames, local_names
 from trilby.reflect.signature import Signature, helper_signature, kernel_signature
 from trilby.reflect.statements import block
 
@@ -58,9 +59,11 @@ def _reflect(
     captured = capture(function.function)
     if not isinstance(captured.node, ast.FunctionDef):
         raise TypeError(captured.node)
+    names = local_names(captured.node.body)
     guesses: dict[Origin, Guess] = {}
     while True:
-        lowering = _lowering(captured, captured.node, signature, symbol_of, guesses)
+        is_kernel = function.kind == "kernel"
+        lowering = _lowering(captured, names, signature, symbol_of, guesses, is_kernel=is_kernel)
         try:
             func = _lower(lowering, captured.node, signature, symbol, function.kind)
         except TrilbyError:
@@ -86,22 +89,25 @@ def _too_deep(
 
 def _lowering(
     captured: Captured,
-    node: ast.FunctionDef,
+    names: LocalNames,
     signature: Signature,
     symbol_of: Callable[[Callee], str],
     guesses: dict[Origin, Guess],
+    *,
+    is_kernel: bool,
 ) -> Lowering:
-    counts = assignment_counts(node.body)
+    params = {p.name: Value(p.type, p.name) for p in signature.params}
     return Lowering(
         captured=captured,
         result_type=signature.result,
         expression=expression,
         symbol_of=symbol_of,
-        params={p.name: Value(p.type, p.name) for p in signature.params},
-        homes=home_blocks(node.body),
-        stored=stored_names(node.body),
-        single=frozenset(name for name, count in counts.items() if count == 1),
+        params=params,
+        homes={**names.homes, **dict.fromkeys(params, ())},
+        stored=frozenset(names.assignments),
+        single=frozenset(name for name, count in names.assignments.items() if count == 1),
         guesses=guesses,
+        is_kernel=is_kernel,
     )
 
 
@@ -113,11 +119,12 @@ def _lower(
     def parameters_that_change() -> None:
         for name, value in lw.params.items():
             if name in lw.stored:
-                lw.declare(name, value.type, node.args, value)
-                lw.mark_assigned(name)
+                if is_struct(value):
+                    assign_struct(lw, name, value, node.args)
+                else:
+                    lw.declare(name, value.type, node.args, value)
+                    lw.mark_assigned(name)
 
-    homes = {**lw.homes, **dict.fromkeys(lw.params, ())}
-    lw.homes = homes
     body = block(lw, node.body, level, parameters_that_change)
     if lw.assigned is not None:
         if signature.result != NONE:

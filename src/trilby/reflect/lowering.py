@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from trilby.data.dtypes import F32, F64, ScalarType, Type, is_numpy_scalar, scalar_of
+from trilby.data.schema import StructType
 from trilby.errors import FieldError, KernelNameError, KernelTypeError, TrilbyError
 from trilby.model.build import Builder
 from trilby.model.op import Op
@@ -96,6 +97,7 @@ class Lowering:
     stored: frozenset[str]
     single: frozenset[str]
     guesses: dict[Origin, Guess]
+    is_kernel: bool
     levels: list[Level] = field(default_factory=list[Level])
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
     aliases: dict[str, Operand] = field(default_factory=dict[str, Operand])
@@ -105,6 +107,7 @@ class Lowering:
     loops: list[Loop] = field(default_factory=list[Loop])
     callees: dict[str, Callee] = field(default_factory=dict[str, Callee])
     constants: dict[str, object] = field(default_factory=dict[str, object])
+    structs: dict[str, StructType] = field(default_factory=dict[str, StructType])
 
     # -- building ---------------------------------------------------------------------
 
@@ -182,16 +185,20 @@ class Lowering:
 
     # -- variables --------------------------------------------------------------------
 
-    def read_variable(self, name: str, node: ast.AST) -> Value:
-        """The content of a local variable; it must be set on every path to here."""
-        variable = self.variables.get(name)
-        if variable is None or (self.assigned is not None and name not in self.assigned):
+    def check_assigned(self, name: str, node: ast.AST) -> None:
+        """Refuse a variable that is not set on every path to here."""
+        if self.assigned is not None and name not in self.assigned:
             raise self.error(
                 KernelNameError,
                 node,
                 f"`{name}` may be used before it is set",
                 f"set `{name}` on every path that leads here, for example before the `if` or loop",
             )
+
+    def read_variable(self, name: str, node: ast.AST) -> Value:
+        """The content of a local variable, or of one leaf of it (`p.x`)."""
+        self.check_assigned(name.partition(".")[0], node)
+        variable = self.variables[name]
         loaded = self.value(VarLoad, variable.var, type=variable.type, at=node, hint=name)
         if variable.origins is not None:
             self.weak[loaded] = variable.origins
@@ -206,7 +213,7 @@ class Lowering:
         origins: frozenset[Origin] | None = None,
     ) -> None:
         """Make a local variable in its home block, before the current statement there."""
-        home = self.homes.get(name, self.levels[-1].path)
+        home = self.homes.get(name.partition(".")[0], self.levels[-1].path)
         # Innermost first: code that is never reached is built beside the block it stands in.
         level = next(level for level in reversed(self.levels) if level.path == home)
         var = Value(VarType(type), name)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from trilby.data.dtypes import Number, Type
+from trilby.data.schema import StructType
 from trilby.model.value import Value
 
 
@@ -49,4 +50,23 @@ class Several:
     items: "tuple[Operand, ...]"
 
 
-Operand: TypeAlias = Value | Literal | PlaceOf | ShapeOf | Known | Several
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A struct, vector or matrix whose leaves have been computed."""
+
+    struct: StructType
+    parts: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalStruct:
+    """A local variable that holds a struct, or a struct within it (`prefix`), not yet read."""
+
+    name: str
+    struct: StructType
+    prefix: str = ""
+
+
+Operand: TypeAlias = (
+    Value | Literal | PlaceOf | ShapeOf | Known | Several | Aggregate | LocalStruct
+)

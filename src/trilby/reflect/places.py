@@ -5,6 +5,7 @@ import difflib
 
 from trilby.data.dtypes import I32, ScalarType
 from trilby.data.kernel_context import GRID_FIELDS
+from trilby.data.matrices import matrix_of
 from trilby.data.schema import (
     INDEX,
     ArrayType,
@@ -13,11 +14,20 @@ from trilby.data.schema import (
     StructType,
     join_path,
 )
+from trilby.data.vectors import vector_of
 from trilby.errors import FieldError
 from trilby.model.ops.arith import Mul
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import Extent
 from trilby.model.value import KERNEL_CONTEXT, RefType, Value
+from trilby.reflect.aggregates import (
+    cell_name,
+    is_value,
+    member,
+    place_of,
+    read_cell,
+    struct_of,
+)
 from trilby.reflect.arithmetic import describe, read, typed
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import Known, Literal, Operand, PlaceOf, Several, ShapeOf
@@ -38,10 +48,18 @@ def attribute(lw: Lowering, node: ast.Attribute) -> Operand:
             return _field(lw, node, PlaceOf(base, "", (), buffer), buffer)
         case Value(type=RefType(to=StructType() as struct)):
             return _field(lw, node, PlaceOf(base, "", (), struct), struct)
+        case PlaceOf(type=StructType() as struct) if _is_swizzle(struct, node.attr):
+            return member(lw, node, base, node.attr)
         case PlaceOf(type=StructType() as struct):
             return _field(lw, node, base, struct)
+        case _ if is_value(base):
+            return member(lw, node, base, node.attr)
         case _:
             raise lw.error(FieldError, node, f"{describe(base)} has no attribute `{node.attr}`")
+
+
+def _is_swizzle(struct: StructType, name: str) -> bool:
+    return vector_of(struct) is not None and struct.field(name) is None
 
 
 def _grid(lw: Lowering, node: ast.Attribute, context: Value) -> Value:
@@ -121,10 +139,23 @@ def subscript(lw: Lowering, node: ast.Subscript) -> Operand:
     base = lw.lower(node.value)
     if isinstance(base, ShapeOf):
         return _axis(lw, node, base)
+    struct = struct_of(base)
+    if struct is not None and matrix_of(struct) is not None:
+        return _cell(lw, node, base, struct)
     place = _array_place(base)
     if place is None:
         raise lw.clash(node, f"{describe(base)} cannot be indexed", _index_advice(base))
     return _indexed(lw, node, place, node.slice)
+
+
+def _cell(lw: Lowering, node: ast.Subscript, base: Operand, struct: StructType) -> Operand:
+    """`m[row, column]`: any place in memory, constants where the matrix is held by value."""
+    if isinstance(base, PlaceOf) or (isinstance(base, Value) and isinstance(base.type, RefType)):
+        place = place_of(base)
+        array = struct.fields[0].type
+        inner = PlaceOf(place.base, join_path(place.path, "m"), place.indices, array)
+        return _indexed(lw, node, inner, node.slice)
+    return read_cell(lw, node, base, cell_name(lw, node, struct))
 
 
 def _index_advice(base: Operand) -> str:
@@ -161,6 +192,8 @@ def _array_place(base: Operand) -> PlaceOf | None:
             return base
         case Value(type=NDArrayType() as array):
             return PlaceOf(base, "", (), array)
+        case Value(type=RefType(to=ArrayType() as array)):
+            return PlaceOf(base, "", (), array)
         case _:
             return None
 
@@ -185,7 +218,7 @@ def _indices(
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     for part in parts:
         if isinstance(part, ast.Slice):
-            raise refuse(part, lw.where(node))
+            raise refuse(part, lw.where(part))
     if len(parts) != array.rank:
         names = ", ".join("ijklmnop"[: array.rank])
         counted = "1 dimension" if array.rank == 1 else f"{array.rank} dimensions"

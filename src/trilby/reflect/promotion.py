@@ -78,6 +78,8 @@ def _with_literal(lw: Lowering, value: Value, literal: Number) -> ScalarType:
 
 def _meeting_type(lw: Lowering, left: Value, right: Value) -> ScalarType:
     own, other = scalar_type(left), scalar_type(right)
+    if own is BOOL and other is BOOL:
+        return BOOL
     if (left in lw.weak) == (right in lw.weak):
         if left in lw.weak and own.is_float != other.is_float:
             return own if own.is_float else other

@@ -5,39 +5,32 @@ declared in the innermost block that holds every place where its name occurs.
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 BlockPath: TypeAlias = tuple[tuple[int, str], ...]
 """The way to a block from the function's body: statements (by line and column) and parts."""
 
 
-def stored_names(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """Every name that the function assigns."""
-    return frozenset(
-        node.id
-        for statement in body
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-    )
+@dataclass(frozen=True, slots=True)
+class LocalNames:
+    """What a function does with names: where each one lives, how often it is assigned."""
+
+    homes: Mapping[str, BlockPath]
+    assignments: Mapping[str, int]
 
 
-def assignment_counts(body: Sequence[ast.stmt]) -> dict[str, int]:
-    """How often each name is assigned in the text of the function."""
-    counts: dict[str, int] = {}
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                counts[node.id] = counts.get(node.id, 0) + 1
-    return counts
-
-
-def home_blocks(body: Sequence[ast.stmt]) -> dict[str, BlockPath]:
-    """For each name the innermost block that holds all its occurrences."""
+def local_names(body: Sequence[ast.stmt]) -> LocalNames:
+    """For each name the innermost block that holds all its occurrences, and its assignments."""
     homes: dict[str, BlockPath] = {}
-    for name, path in _occurrences(body, ()):
+    assignments: dict[str, int] = {}
+    for node, path in _occurrences(body, ()):
+        name = node.id
         homes[name] = _common(homes[name], path) if name in homes else path
-    return homes
+        if not isinstance(node.ctx, ast.Load):
+            assignments[name] = assignments.get(name, 0) + 1
+    return LocalNames(homes, assignments)
 
 
 def inner_path(path: BlockPath, statement: ast.stmt, part: str) -> BlockPath:
@@ -56,7 +49,7 @@ def _common(left: BlockPath, right: BlockPath) -> BlockPath:
 
 def _occurrences(
     body: Sequence[ast.stmt], path: BlockPath
-) -> Iterator[tuple[str, BlockPath]]:
+) -> Iterator[tuple[ast.Name, BlockPath]]:
     for statement in body:
         yield from _own_names(statement, path)
         for part in ("body", "orelse"):
@@ -64,7 +57,7 @@ def _occurrences(
             yield from _occurrences(inner, inner_path(path, statement, part))
 
 
-def _own_names(statement: ast.stmt, path: BlockPath) -> Iterator[tuple[str, BlockPath]]:
+def _own_names(statement: ast.stmt, path: BlockPath) -> Iterator[tuple[ast.Name, BlockPath]]:
     """The names in the parts of a statement that are not blocks.
 
     A loop's target belongs to its body: that is where it gets its value.
@@ -78,4 +71,4 @@ def _own_names(statement: ast.stmt, path: BlockPath) -> Iterator[tuple[str, Bloc
             if isinstance(root, ast.AST):
                 for node in ast.walk(root):
                     if isinstance(node, ast.Name):
-                        yield node.id, where
+                        yield node, where

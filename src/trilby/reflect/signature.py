@@ -3,6 +3,7 @@
 import ast
 import inspect
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import get_args, get_origin
@@ -13,8 +14,8 @@ from trilby.data.annotations import type_of
 from trilby.data.dtypes import SCALARS, ScalarType, Type
 from trilby.data.kernel_context import KernelContext
 from trilby.data.ndarray import NDArray
-from trilby.data.schema import BufferType, NDArrayType, StructType
-from trilby.errors import KernelNameError, KernelTypeError, UnsupportedSyntaxError
+from trilby.data.schema import NDArrayType, StructType
+from trilby.errors import KernelNameError, KernelTypeError, TrilbyError, UnsupportedSyntaxError
 from trilby.model.value import KERNEL_CONTEXT, NONE
 from trilby.reflect.capture import Captured, capture
 from trilby.reflect.functions import Helper, Kernel, Reflectable, is_helper
@@ -86,34 +87,44 @@ def ranks_from_use(function: Reflectable) -> tuple[int, ...]:
 
     They are looked for in the function, and then in the helpers that get its arrays.
     """
-    return tuple(rank or 1 for rank in _ranks(function, frozenset()))
+    return tuple(rank or 1 for rank in _ranks(function, {}))
 
 
-def _ranks(function: Reflectable, seen: frozenset[Reflectable]) -> tuple[int, ...]:
+def _ranks(function: Reflectable, known: dict[Reflectable, tuple[int, ...]]) -> tuple[int, ...]:
     """A rank for each n-d array parameter; 0 where nothing tells."""
+    arrays = _arrays(function)
+    if function in known or not arrays:
+        return known.get(function, ())
+    known[function] = (0,) * len(arrays)
     captured = capture(function.function)
     found: dict[str, int] = {}
+    in_helpers: dict[str, int] = {}
     for node in ast.walk(captured.node):
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
             rank = len(node.slice.elts) if isinstance(node.slice, ast.Tuple) else 1
             found.setdefault(node.value.id, rank)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             helper = captured.lookup(node.func.id)
-            if is_helper(helper) and helper not in seen:
-                ranks = _ranks(helper, seen | {function})
-                found = {**_given_ranks(helper, ranks, node), **found}
-    return tuple(found.get(p.name, 0) for p in _arrays(function))
+            # What is wrong with a helper is told when its call is lowered.
+            with suppress(TrilbyError):
+                in_helpers |= _given_ranks(helper, node, known) if is_helper(helper) else {}
+    found = in_helpers | found
+    known[function] = tuple(found.get(array.name, 0) for array in arrays)
+    return known[function]
 
 
 def _arrays(function: Reflectable) -> tuple[Parameter, ...]:
     return tuple(p for p in _declared(function).params if isinstance(p.type, NDArrayType))
 
 
-def _given_ranks(helper: Reflectable, ranks: tuple[int, ...], call: ast.Call) -> dict[str, int]:
+def _given_ranks(
+    helper: Reflectable, call: ast.Call, known: dict[Reflectable, tuple[int, ...]]
+) -> dict[str, int]:
     """The ranks of the names that a call gives to a helper's n-d arrays."""
     names = [p.name for p in _declared(helper).params]
     given = {**dict(zip(names, call.args, strict=False)), **{k.arg: k.value for k in call.keywords}}
-    arguments = ((given.get(p.name), rank) for p, rank in zip(_arrays(helper), ranks, strict=True))
+    ranks = zip(_arrays(helper), _ranks(helper, known), strict=True)
+    arguments = ((given.get(p.name), rank) for p, rank in ranks)
     return {a.id: rank for a, rank in arguments if isinstance(a, ast.Name) and rank}
 
 
@@ -176,7 +187,9 @@ def _resolved(function: Reflectable, captured: Captured, name: str, annotation: 
         what = "the result" if name == "return" else f"`{name}`"
         raise KernelNameError(
             f"the annotation `{annotation}` of {what} cannot be resolved: {error}",
-            advice="import the name at the top of the module",
+            advice="import the name at the top of the module"
+            if isinstance(error, NameError | AttributeError)
+            else _GENERAL_ADVICE,
             location=_head(captured),
         ) from error
 
@@ -198,7 +211,7 @@ def _parameter_type(
     if annotation is KernelContext:
         return KERNEL_CONTEXT
     found = type_of(annotation)
-    if found is None or (isinstance(found, StructType) and not isinstance(found, BufferType)):
+    if found is None or (isinstance(found, StructType) and found.is_union):
         raise KernelTypeError(
             f"parameter `{argument.arg}` of `{function.name}` is "
             f"`{_name_of(annotation)}`, which a kernel cannot take",
@@ -226,6 +239,9 @@ def scalar_named(thing: object) -> ScalarType | None:
     return next((t for t in SCALARS.values() if t.numpy.type is thing), None)
 
 
+_GENERAL_ADVICE = (
+    "kernels take numbers (`i32`, `f32`, …), buffers (`S32Array`, …) and `NDArray[f32]`"
+)
 _ADVICE: Mapping[object, str] = {
     int: "say the width: `i32`, `i64`, `u8`, …",
     float: "say the width: `f32`, `f64` or `f16`",
@@ -244,7 +260,7 @@ def _parameter_advice(annotation: object) -> str:
         return f"write `{numpy_scalar}`"
     if isinstance(type_of(annotation), StructType):
         return "take the buffer that holds it, and an index"
-    return "kernels take numbers (`i32`, `f32`, …), buffers (`S32Array`, …) and `NDArray[f32]`"
+    return _GENERAL_ADVICE
 
 
 def _result_type(
@@ -265,10 +281,11 @@ def _result_type(
     if annotation is None or annotation is type(None):
         return NONE
     found = type_of(annotation)
-    if isinstance(found, ScalarType):
+    is_struct = type(found) is StructType and not found.is_union
+    if found is not None and (isinstance(found, ScalarType) or is_struct):
         return found
     raise KernelTypeError(
         f"`{function.name}` returns `{_name_of(annotation)}`, which a kernel's function cannot",
-        advice="return a number (`i32`, `f32`, …) or None",
+        advice="return a number (`i32`, `f32`, …), a struct, a vector, or None",
         location=captured.location(node.returns) if node.returns else _head(captured),
     )

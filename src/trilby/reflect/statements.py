@@ -10,8 +10,10 @@ from trilby.model.op import Block
 from trilby.model.ops.arith import Not
 from trilby.model.ops.control import Break, Continue, For, If, While
 from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.debug import Assert
 from trilby.model.value import NONE, Value, VarType
-from trilby.reflect.arithmetic import convert_for, describe, number, typed
+from trilby.reflect.aggregates import value_for
+from trilby.reflect.arithmetic import describe, number, typed
 from trilby.reflect.assignments import (
     annotated_assignment,
     assign_name,
@@ -91,6 +93,24 @@ def _pass(lw: Lowering, node: ast.stmt) -> None:
     """Nothing to do."""
 
 
+def _assert(lw: Lowering, node: ast.stmt) -> None:
+    """`assert condition, "message"`: the message is a constant text."""
+    if not isinstance(node, ast.Assert):
+        raise TypeError(node)
+    message = f"`assert {ast.unparse(node.test)}` does not hold"
+    if node.msg is not None:
+        if not isinstance(node.msg, ast.Constant) or not isinstance(node.msg.value, str):
+            raise lw.error(
+                UnsupportedSyntaxError,
+                node.msg,
+                "the message of an `assert` in a kernel is a constant text",
+                'write `assert x > 0, "x is positive"`',
+            )
+        message = f"{message}: {node.msg.value}"
+    test = condition(lw, node.test)
+    lw.run(Assert, typed(lw, test, node.test, BOOL), message, at=node)
+
+
 def _return(lw: Lowering, node: ast.stmt) -> None:
     if not isinstance(node, ast.Return):
         raise TypeError(node)
@@ -103,7 +123,7 @@ def _return(lw: Lowering, node: ast.stmt) -> None:
     else:
         if node.value is None:
             raise lw.clash(node, f"this function returns `{lw.result_type}`", "return a value")
-        value = convert_for(lw, lw.lower(node.value), lw.result_type, node, "the result")
+        value = value_for(lw, lw.lower(node.value), lw.result_type, node.value, "the result")
         lw.run(Return, (value,), at=node)
     lw.assigned = None
 
@@ -289,6 +309,7 @@ RULES: Mapping[type[ast.stmt], Callable[[Lowering, ast.stmt], None]] = {
     ast.Assign: assign_statement,
     ast.AnnAssign: annotated_assignment,
     ast.AugAssign: augmented_assignment,
+    ast.Assert: _assert,
     ast.Return: _return,
     ast.If: _if,
     ast.While: _while,

@@ -23,7 +23,6 @@ REFUSED: dict[type[ast.AST], Refusal] = {
     ast.Raise: ("`raise`", "devices have no exceptions: write a flag into a buffer"),
     ast.Try: ("`try`", "devices have no exceptions: test the condition with `if`"),
     ast.TryStar: ("`try`", "devices have no exceptions: test the condition with `if`"),
-    ast.Assert: ("`assert`", "test the condition with `if` and write a flag into a buffer"),
     ast.Import: ("`import` inside a kernel", "import at the top of the module"),
     ast.ImportFrom: ("`import` inside a kernel", "import at the top of the module"),
     ast.Global: (
@@ -50,7 +49,7 @@ REFUSED: dict[type[ast.AST], Refusal] = {
     ast.FormattedValue: ("an f-string", "kernels compute numbers; format on the host"),
     ast.Starred: ("`*` unpacking", "name each item"),
     ast.Slice: ("a slice", "index single elements, in a `for` loop where you need many"),
-    ast.MatMult: ("`@`", "write the loops of the product, or call a @tb.func"),
+    ast.MatMult: ("`@` of numbers", "it multiplies matrices: `f32x4x4`; write `*` for numbers"),
     ast.Is: ("`is`", "use `==`"),
     ast.IsNot: ("`is not`", "use `!=`"),
     ast.In: ("`in`", "compare with each value: `x == 1 or x == 2`"),

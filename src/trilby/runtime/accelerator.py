@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
 from types import FunctionType, TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
@@ -9,12 +10,13 @@ from trilby.backend.base import DeviceInfo
 from trilby.backend.registry import PassedOver, open_backend
 from trilby.data.ndarray import NDArray
 from trilby.data.ndrange import NDRange
-from trilby.errors import ArgumentTypeError, TrilbyError
+from trilby.errors import ArgumentTypeError
 from trilby.options import Options
-from trilby.reflect.functions import Compute, Kernel, is_compute
+from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.reflect.quote import quote
+from trilby.reflect.signature import ranks_from_use
 from trilby.runtime.binding import Bound
-from trilby.runtime.callers import caller_location
+from trilby.runtime.callers import Caller, errors_in_user_code
 from trilby.runtime.compile import Compiler, ContextOf, ReadyKernel, analyse_compute
 from trilby.runtime.context import ComputeContext
 from trilby.runtime.ledger import Copy, Ledger
@@ -24,6 +26,7 @@ from trilby.trace import set_up, tell
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
 
 class Accelerator:
     """A device that runs compute functions.
@@ -63,7 +66,8 @@ class Accelerator:
         """
         function, args, kwargs = _entry_point(entry, args, kwargs)
         ready = self.compiler.compute(function)
-        return ready.function(ComputeContext(self), *args, **kwargs)
+        with errors_in_user_code():
+            return ready.function(ComputeContext(self), *args, **kwargs)
 
     def launch(
         self, ready: ReadyKernel, size: NDRange, bound: Bound, uses: list[Use], at: Location
@@ -72,12 +76,8 @@ class Accelerator:
         name = ready.analysed.kernel.name
         with self._residency.lock:
             memories = self._residency.before_launch(uses, name, at)
-            try:
-                event = self._backend.launch(ready.executable, size, bound.arguments(memories))
-                self._residency.after_launch(uses, name, at, event)
-            except TrilbyError as error:
-                error.add_note(f"dispatched at {at}")
-                raise
+            event = self._backend.launch(ready.executable, size, bound.arguments(memories))
+            self._residency.after_launch(uses, name, at, event)
 
     def array(self, values: object) -> NDArray[Any]:
         """An n-d array for kernels. A NumPy array is shared, anything else is copied."""
@@ -88,8 +88,13 @@ class Accelerator:
         return analyse_compute(_compute_function(entry))
 
     def source_of(self, kernel: Kernel[...], *ranks: int) -> str:
-        """The code that this device runs for a kernel."""
-        return self.compiler.kernel(kernel, ranks).executable.source
+        """The code that this device runs for a kernel.
+
+        `ranks` are the dimensions of its n-d arrays; without them, as they are indexed.
+        """
+        if not is_kernel(kernel):
+            raise _wrong_entry(kernel, "a kernel", "give a function decorated with @tb.kernel")
+        return self.compiler.kernel(kernel, ranks or ranks_from_use(kernel)).executable.source
 
     @contextmanager
     def record(self) -> Generator[Ledger]:
@@ -102,7 +107,8 @@ class Accelerator:
             self._ledgers.remove(ledger)
 
     def close(self) -> None:
-        """Wait for all work and give the device back."""
+        """Wait for all work, free the memory on the device, and give the device back."""
+        self._residency.close()
         self._backend.close()
 
     def __enter__(self) -> Self:
@@ -134,29 +140,41 @@ def _entry_point(
     entry: object, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Compute[..., Any], tuple[Any, ...], dict[str, Any]]:
     """The compute function and its arguments, from either spelling."""
-    if isinstance(entry, FunctionType) and entry.__name__ == "<lambda>":
-        if args or kwargs:
-            raise ArgumentTypeError(
-                "a lambda carries its own arguments",
-                advice="write `accelerator.compute(lambda cc: f(cc, a))` or "
-                "`accelerator.compute(f, a)`",
-                location=caller_location(),
-            )
-        quoted = quote(entry)
-        return _compute_function(quoted.target), quoted.args, quoted.kwargs
-    return _compute_function(entry), args, kwargs
+    if not isinstance(entry, FunctionType) or entry.__name__ != "<lambda>":
+        return _compute_function(entry), args, kwargs
+    if args or kwargs:
+        raise ArgumentTypeError(
+            "a lambda carries its own arguments, and more are given beside it",
+            advice="write `accelerator.compute(lambda cc: f(cc, a))` or "
+            "`accelerator.compute(f, a)`",
+            location=Caller.now().location,
+        )
+    quoted = quote(entry)
+    return _compute_function(quoted.target, quoted.location), quoted.args, quoted.kwargs
 
 
-def _compute_function(entry: object) -> Compute[..., Any]:
+def _compute_function(entry: object, at: Location | None = None) -> Compute[..., Any]:
     if is_compute(entry):
         return entry
-    name = getattr(entry, "__name__", type(entry).__name__)
-    if isinstance(entry, Kernel):
+    name = getattr(entry, "__name__", "f")
+    if is_kernel(entry):
         advice = f"dispatch it from a compute function: `cc.dispatch(n, {name}, …)`"
-    elif callable(entry):
+    elif is_helper(entry):
+        advice = f"call it from a kernel; on the host, `{name}(…)` is plain Python"
+    elif isinstance(entry, FunctionType):
         advice = f"decorate `{name}` with @tb.compute"
+    elif isinstance(entry, partial):
+        advice = "give the function and its arguments apart: `accelerator.compute(f, a, b)`"
     else:
-        advice = "write `accelerator.compute(f, …)`"
-    raise ArgumentTypeError(
-        f"`{name}` is not a compute function", advice=advice, location=caller_location()
+        advice = "write `accelerator.compute(f, …)` with a function decorated with @tb.compute"
+    raise _wrong_entry(entry, "a compute function", advice, at)
+
+
+def _wrong_entry(
+    entry: object, wanted: str, advice: str, at: Location | None = None
+) -> ArgumentTypeError:
+    name = getattr(entry, "__name__", None)
+    what = f"`{name}`" if name else f"an object of the class `{type(entry).__name__}`"
+    return ArgumentTypeError(
+        f"{what} is not {wanted}", advice=advice, location=at or Caller.now().location
     )

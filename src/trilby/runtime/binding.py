@@ -1,30 +1,34 @@
 """From the arguments of a dispatch to the arguments of a launch.
 
 Every argument is checked against its parameter before anything moves, so that a wrong one
-leaves all data as it was.
+leaves all data as it was. The errors here name no place: whoever dispatches knows it.
 """
 
 import inspect
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from trilby.analysis.access import AccessTable
-from trilby.backend.base import Argument, Memory, Scalar
+from trilby.analysis.access import Access, AccessTable
+from trilby.backend.base import Argument, Memory, Scalar, StructArgument
 from trilby.data.buffer import Buffer
-from trilby.data.dtypes import BOOL, I32, Number, ScalarType, fits, is_numpy_scalar
+from trilby.data.dtypes import BOOL, I32, Number, ScalarType, Type, fits, is_numpy_scalar
 from trilby.data.layout import header_size
 from trilby.data.ndarray import NDArray
-from trilby.data.schema import BufferType, NDArrayType
+from trilby.data.record import Record
+from trilby.data.schema import BufferType, NDArrayType, StructType
 from trilby.data.segment import Segment
+from trilby.data.views import Array
 from trilby.errors import ArgumentTypeError, ArgumentValueError
 from trilby.reflect.functions import Kernel
-from trilby.reflect.signature import Parameter, Signature
+from trilby.reflect.signature import Parameter, Signature, kernel_signature
 from trilby.runtime.residency import Use
-from trilby.source import Location
+
+_LONGEST_BITS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ class Bound:
     """Checked arguments: buffers in order, and how the launch's list is made of them."""
 
     buffers: tuple[Segment, ...]
-    slots: tuple[int | Scalar, ...]
+    slots: tuple[int | Scalar | StructArgument, ...]
 
     def arguments(self, memories: Sequence[Memory]) -> list[Argument]:
         """The arguments of the launch, with the device memory of each buffer put in."""
@@ -40,17 +44,17 @@ class Bound:
 
 
 def positional(
-    kernel: Kernel[...], args: tuple[object, ...], kwargs: Mapping[str, object], at: Location
+    kernel: Kernel[...], args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> tuple[object, ...]:
     """The arguments in the order of the parameters, the kernel context left out."""
     try:
         bound = inspect.signature(kernel.function).bind(None, *args, **kwargs)
     except TypeError as error:
+        # A kernel that is declared wrongly says so first.
+        names = [parameter.name for parameter in kernel_signature(kernel).params[1:]]
         raise ArgumentTypeError(
             f"`{kernel.name}`: {error}",
-            advice=f"its parameters after the context are "
-            f"{', '.join(list(inspect.signature(kernel.function).parameters)[1:]) or 'none'}",
-            location=at,
+            advice=f"its parameters after the context are {', '.join(names) or 'none'}",
         ) from error
     return tuple(bound.arguments.values())[1:]
 
@@ -60,134 +64,169 @@ def is_ndarray(value: object) -> TypeGuard[NDArray[Any]]:
     return isinstance(value, NDArray)
 
 
+def _is_view(value: object) -> TypeGuard[Array[Any]]:
+    return isinstance(value, Array)
+
+
 def ranks_of(args: Iterable[object]) -> tuple[int, ...]:
     """The ranks of the n-d arrays among some arguments."""
     return tuple(argument.ndim for argument in args if is_ndarray(argument))
 
 
-def bind(kernel: Kernel[...], signature: Signature, args: Sequence[object], at: Location) -> Bound:
+def bind(kernel: Kernel[...], signature: Signature, args: Sequence[object]) -> Bound:
     """Check the arguments of a dispatch and lay them out for a launch."""
     buffers: list[Segment] = []
-    slots: list[int | Scalar] = []
+    slots: list[int | Scalar | StructArgument] = []
     for parameter, argument in zip(signature.params[1:], args, strict=True):
         match parameter.type:
             case ScalarType() as type_:
-                slots.append(Scalar(type_, _number(kernel, parameter, type_, argument, at)))
+                slots.append(Scalar(type_, _number(kernel, parameter, type_, argument)))
+            case StructType() as type_ if not isinstance(type_, BufferType):
+                slots.append(_struct(kernel, parameter, type_, argument))
             case NDArrayType() as type_:
-                array = _ndarray(kernel, parameter, type_, argument, at)
+                array = _ndarray(kernel, parameter, type_, argument)
                 slots.append(_add(buffers, array.segment))
                 slots.extend(Scalar(I32, extent) for extent in array.shape)
             case _:
-                buffer = _buffer(kernel, parameter, argument, at)
+                buffer = _buffer(kernel, parameter, argument)
                 slots.append(_add(buffers, buffer.segment))
     return Bound(tuple(buffers), tuple(slots))
 
 
 def _add(buffers: list[Segment], segment: Segment) -> int:
-    _ = segment.memory  # a released buffer says so here, before anything moves
-    buffers.append(segment)
+    """Take a buffer in; two that are bound to the same memory are one, as everywhere."""
+    nbytes = segment.nbytes  # a released buffer says so here, before anything moves
+    same = (one for one in buffers if (one.address, one.nbytes) == (segment.address, nbytes))
+    buffers.append(next(same, segment) if segment.borrowed else segment)
     return len(buffers) - 1
 
 
 def uses(bound: Bound, table: AccessTable) -> list[Use]:
     """What the kernel does with each of the buffers."""
-    return [
+    found = [
         Use(segment, parameter.whole, parameter.name, _header(parameter.type))
         for segment, parameter in zip(bound.buffers, table.parameters, strict=True)
     ]
+    for left, right in combinations([use for use in found if use.segment.borrowed], 2):
+        _check_apart(left, right)
+    return found
 
 
 def _header(type_: object) -> int:
     return header_size(type_) if isinstance(type_, BufferType) and type_.length_names else 0
 
 
-def _wrong(
-    kernel: Kernel[...], parameter: Parameter, argument: object, advice: str, at: Location
-) -> ArgumentTypeError:
-    shown = f"{type(argument).__name__}"
-    return ArgumentTypeError(
-        f"`{kernel.name}` takes `{parameter.type}` for `{parameter.name}`, and this is {shown}",
-        advice=advice,
-        location=at,
+def _check_apart(left: Use, right: Use) -> None:
+    """Refuse what has one memory on the host and would have two on the device."""
+    a, b = left.segment, right.segment
+    overlap = a.address < b.address + b.nbytes and b.address < a.address + a.nbytes
+    if a is b or not overlap or Access.WRITES not in left.access | right.access:
+        return
+    raise ArgumentValueError(
+        f"`{left.label}` and `{right.label}` share a part of their memory, and the kernel "
+        "writes to it",
+        advice="pass one array and two offsets, or a copy: `accelerator.array(x.copy())`",
     )
 
 
-def _buffer(
-    kernel: Kernel[...], parameter: Parameter, argument: object, at: Location
-) -> Buffer:
+# ------------------------------------------------------------------------- single arguments
+
+
+def _wrong(
+    kernel: Kernel[...], parameter: Parameter, argument: object, advice: str
+) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        f"`{kernel.name}` takes `{_spoken(parameter.type)}` for `{parameter.name}`, and this is "
+        f"{type(argument).__name__}",
+        advice=advice,
+    )
+
+
+def _spoken(type_: Type) -> str:
+    """A type as it is written in an annotation."""
+    return f"NDArray[{type_.element}]" if isinstance(type_, NDArrayType) else str(type_)
+
+
+def _buffer(kernel: Kernel[...], parameter: Parameter, argument: object) -> Buffer:
     if isinstance(argument, Buffer) and type(argument).__schema__ == parameter.type:
         return argument
     advice = f"make one with `{parameter.type}.create(…)`"
-    if isinstance(argument, list | tuple | np.ndarray):
+    if type(argument) in {list, tuple, range, np.ndarray}:
         advice = f"copy it into a buffer: `{parameter.type}.of(…)`"
-    elif isinstance(argument, Buffer | NDArray):
+    elif is_ndarray(argument) or isinstance(argument, Buffer):
         advice = f"pass a `{parameter.type}`, or declare the parameter with the type you pass"
-    raise _wrong(kernel, parameter, argument, advice, at)
+    elif _is_view(argument):
+        advice = "pass the buffer as a whole; the kernel picks the array: `a.array[kc.x]`"
+    raise _wrong(kernel, parameter, argument, advice)
+
+
+def _struct(
+    kernel: Kernel[...], parameter: Parameter, type_: StructType, argument: object
+) -> StructArgument:
+    if isinstance(argument, Record) and argument.__schema__ == type_:
+        return StructArgument(type_, np.asarray(argument).tobytes())
+    raise _wrong(kernel, parameter, argument, f"make one: `{type_.name}(…)`")
 
 
 def _ndarray(
-    kernel: Kernel[...], parameter: Parameter, type_: NDArrayType, argument: object, at: Location
+    kernel: Kernel[...], parameter: Parameter, type_: NDArrayType, argument: object
 ) -> NDArray[Any]:
     if not is_ndarray(argument):
         advice = "make one with `accelerator.array(x)`"
-        raise _wrong(kernel, parameter, argument, advice, at)
-    array = argument
-    if array.dtype != type_.element.numpy:
+        if _is_view(argument):
+            advice = "pass the whole array, or a copy: `accelerator.array(x.copy())`"
+        raise _wrong(kernel, parameter, argument, advice)
+    if argument.dtype != type_.element.numpy:
         raise ArgumentTypeError(
             f"`{kernel.name}` takes elements of `{type_.element}` for `{parameter.name}`, and "
-            f"these are `{array.dtype}`",
+            f"these are `{argument.dtype}`",
             advice=f"convert them: `accelerator.array(x.astype(np.{type_.element.numpy}))`",
-            location=at,
         )
-    if max(array.shape, default=0) > I32.highest:
+    if max(argument.shape, default=0) > I32.highest:
         raise ArgumentValueError(
-            f"an axis of `{parameter.name}` has {max(array.shape)} elements, and kernels count "
-            f"up to {I32.highest}",
+            f"an axis of `{parameter.name}` has {max(argument.shape)} elements, and kernels "
+            f"count up to {I32.highest}",
             advice="give the array more dimensions",
-            location=at,
         )
-    return array
+    return argument
 
 
 def _number(
-    kernel: Kernel[...], parameter: Parameter, type_: ScalarType, argument: object, at: Location
+    kernel: Kernel[...], parameter: Parameter, type_: ScalarType, argument: object
 ) -> Number:
     value: object = argument.item() if is_numpy_scalar(argument) else argument
-    if not isinstance(value, bool | int | float):
-        raise _wrong(kernel, parameter, argument, "pass a number", at)
     if type_ is BOOL:
         if not isinstance(value, bool):
-            raise _wrong(kernel, parameter, argument, "pass True or False", at)
+            raise _wrong(kernel, parameter, argument, "pass True or False")
         return value
-    if type_.is_float:
-        return _float(kernel, parameter, type_, value, at)
-    if isinstance(value, float):
-        raise _wrong(kernel, parameter, argument, "pass a whole number: `int(…)`", at)
-    if not fits(int(value), type_):
+    if not isinstance(value, int | float):
+        raise _wrong(kernel, parameter, argument, "pass a number")
+    if isinstance(value, float) and not type_.is_float:
+        raise _wrong(kernel, parameter, argument, "pass a whole number: `int(…)`")
+    number = _as_float(value, type_) if type_.is_float else int(value)
+    if number is None or not fits(number, type_):
+        limits = "" if type_.is_float else f" ({type_.lowest} to {type_.highest})"
         raise ArgumentValueError(
-            f"{value} does not fit `{parameter.name}` of `{kernel.name}`, which is `{type_}` "
-            f"({type_.lowest} to {type_.highest})",
+            f"{_digits(value)} does not fit `{parameter.name}` of `{kernel.name}`, which is "
+            f"`{type_}`{limits}",
             advice="use a smaller number, or declare a wider type",
-            location=at,
-        )
-    return int(value)
-
-
-def _float(
-    kernel: Kernel[...], parameter: Parameter, type_: ScalarType, value: float, at: Location
-) -> float:
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    with np.errstate(over="ignore"):
-        overflows = math.isfinite(value) and math.isinf(float(type_.numpy.type(number)))
-    if overflows:
-        raise ArgumentValueError(
-            f"{value} does not fit `{parameter.name}` of `{kernel.name}`, which is `{type_}`",
-            advice="use a smaller number, or declare a wider type",
-            location=at,
         )
     return number
 
 
+def _as_float(value: float, type_: ScalarType) -> float | None:
+    """A number as a float; None where only infinity is near it."""
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    with np.errstate(over="ignore"):
+        overflows = math.isfinite(number) and math.isinf(float(type_.numpy.type(number)))
+    return None if overflows else number
+
+
+def _digits(value: float) -> str:
+    """A number for a message: Python writes no integers of thousands of digits."""
+    if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
+        return f"an integer of {value.bit_length()} bits"
+    return str(value)

@@ -1,16 +1,98 @@
-"""Which line of the user's program is running."""
+"""Which line of the user's program is running, and errors that point to it."""
 
+import linecache
+import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from types import CodeType
+from typing import Self
 
+from trilby.errors import TrilbyError
 from trilby.source import Location
 
-_PACKAGE = str(Path(__file__).parent.parent)
+_PACKAGE = f"{Path(__file__).parent.parent}{os.sep}"
 
 
-def caller_location() -> Location:
-    """The innermost line on the stack that is not part of this package."""
-    frame = sys._getframe(1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- the cheap way to look at the stack
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return Location(frame.f_code.co_filename, frame.f_lineno, 0, frame.f_lineno, sys.maxsize)
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A call in the user's program: cheap to make, and looked up only when it is shown."""
+
+    code: CodeType
+    instruction: int
+    number: int
+
+    @classmethod
+    def now(cls) -> Self:
+        """The innermost call on the stack that is not part of this package."""
+        frame = sys._getframe(1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- the cheap way to look at the stack
+        while frame.f_back is not None and _is_ours(frame.f_code):
+            frame = frame.f_back
+        return cls(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+    @property
+    def line(self) -> Location:
+        """The whole line."""
+        return Location(self.code.co_filename, self.number, 0, self.number, sys.maxsize)
+
+    @property
+    def location(self) -> Location:
+        """The call itself; the whole line where Python was told not to keep columns."""
+        positions = islice(self.code.co_positions(), self.instruction // 2, None)
+        line, end_line, start, end = next(positions, (None, None, None, None))
+        if line is None or end_line is None or start is None or end is None:
+            return self.line
+        file = self.code.co_filename
+        first, last = _characters(file, line, start), _characters(file, end_line, end)
+        return Location(file, line, first, end_line, last)
+
+
+@contextmanager
+def errors_at_dispatch(caller: Caller) -> Generator[None]:
+    """Let every error of ours inside the block say which dispatch it is about.
+
+    One that points to no source points to the dispatch; any other gets a note.
+    """
+    try:
+        yield
+    except TrilbyError as error:
+        if error.location is None:
+            error.location = caller.location
+        else:
+            error.add_note(f"dispatched at {caller.line}")
+        raise
+
+
+@contextmanager
+def errors_in_user_code() -> Generator[None]:
+    """Let every error of ours point to the user's line that it came through, if to nothing yet."""
+    try:
+        yield
+    except TrilbyError as error:
+        if error.location is None:
+            error.location = _innermost(error)
+        raise
+
+
+def _innermost(error: BaseException) -> Location | None:
+    """The last call of a traceback that is not part of this package."""
+    found: Caller | None = None
+    trace = error.__traceback__
+    while trace is not None:
+        if not _is_ours(trace.tb_frame.f_code):
+            found = Caller(trace.tb_frame.f_code, trace.tb_lasti, trace.tb_lineno)
+        trace = trace.tb_next
+    return found.location if found else None
+
+
+def _is_ours(code: CodeType) -> bool:
+    return code.co_filename.startswith(_PACKAGE)
+
+
+def _characters(file: str, line: int, column: int) -> int:
+    """The column in characters of one that Python counts in bytes."""
+    text = linecache.getline(file, line)
+    return column if text.isascii() else len(text.encode()[:column].decode(errors="ignore"))

@@ -5,15 +5,20 @@ is cached for each function, and made anew when a Python constant that was folde
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import product
 from threading import RLock
 from types import FunctionType
 from typing import Any, Generic, TypeVar
 
 from trilby.analysis.access import AccessTable, access_table
+from trilby.analysis.barriers import works_in_groups
 from trilby.analysis.reach import ComputeGraph, KernelGraph, compute_graph, kernel_graph
 from trilby.backend.base import Backend, Executable
 from trilby.codegen.python import compile_compute
+from trilby.data.schema import NDArrayType
+from trilby.errors import KernelTypeError
 from trilby.model.op import Func
 from trilby.model.text import to_text
 from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
@@ -23,6 +28,10 @@ from trilby.reflect.lowering import Callee
 from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
 
 T = TypeVar("T")
+
+_GUESSED_RANKS = (1, 2, 3)
+_MOST_GUESSES = 4
+"""Up to so many n-d arrays of a kernel are tried with other ranks than they seem to have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +43,7 @@ class AnalysedKernel:
     graph: KernelGraph
     access: AccessTable
     reflected: tuple[Reflected, ...]
+    works_in_groups: bool
 
     def is_current(self) -> bool:
         """False once a Python constant that was folded in has changed."""
@@ -82,10 +92,14 @@ def _graph_text(title: str, functions: tuple[Func, ...], kernels: list[str]) -> 
 
 
 class Symbols(Generic[T]):
-    """Gives every function of a graph one symbol, also where two have the same name."""
+    """Gives every function of a graph one symbol, also where two have the same name.
 
-    def __init__(self, wanted: Callable[[T], str]) -> None:
+    `taken` is a symbol that none of them may have: a kernel's own.
+    """
+
+    def __init__(self, wanted: Callable[[T], str], taken: str = "") -> None:
         self._wanted = wanted
+        self._taken = taken
         self._symbols: dict[T, str] = {}
         self._functions: dict[str, T] = {}
 
@@ -94,7 +108,7 @@ class Symbols(Generic[T]):
         if function not in self._symbols:
             wanted = symbol = self._wanted(function)
             number = 1
-            while symbol in self._functions:
+            while symbol == self._taken or symbol in self._functions:
                 number += 1
                 symbol = f"{wanted}#{number}"
             self._symbols[function] = symbol
@@ -117,8 +131,22 @@ def analyse_kernel(kernel: Kernel[...], ranks: tuple[int, ...] | None = None) ->
 
     Without `ranks` the dimensions of n-d arrays are guessed from how they are indexed.
     """
-    ranks = ranks_from_use(kernel) if ranks is None else ranks
-    symbols = Symbols(_helper_symbol)
+    if ranks is not None:
+        return _analyse_kernel(kernel, ranks)
+    guess = ranks_from_use(kernel)
+    try:
+        return _analyse_kernel(kernel, guess)
+    except KernelTypeError:
+        # A guess that was wrong must not refuse a kernel that a launch would take.
+        others = product(_GUESSED_RANKS, repeat=len(guess)) if len(guess) <= _MOST_GUESSES else ()
+        for other in others:
+            with suppress(KernelTypeError):
+                return _analyse_kernel(kernel, other)
+        raise
+
+
+def _analyse_kernel(kernel: Kernel[...], ranks: tuple[int, ...]) -> AnalysedKernel:
+    symbols = Symbols(_helper_symbol, taken=kernel.symbol)
     entry = reflect_kernel(kernel, ranks, symbols.of)
     reflected = [entry]
 
@@ -129,7 +157,14 @@ def analyse_kernel(kernel: Kernel[...], ranks: tuple[int, ...] | None = None) ->
 
     graph = kernel_graph(entry.func, resolve)
     signature = kernel_signature(kernel, ranks)
-    return AnalysedKernel(kernel, signature, graph, access_table(graph), tuple(reflected))
+    return AnalysedKernel(
+        kernel,
+        signature,
+        graph,
+        access_table(graph),
+        tuple(reflected),
+        works_in_groups(graph),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,18 +199,22 @@ class Compiler:
     def kernel(self, kernel: Kernel[...], ranks: tuple[int, ...]) -> ReadyKernel:
         """A kernel ready to launch, from the cache or made now."""
         with self._lock:
-            ready = self._kernels.get((kernel, ranks))
-            if ready is None or not ready.analysed.is_current():
-                analysed = analyse_kernel(kernel, ranks)
-                ready = ReadyKernel(analysed, self.backend.compile(analysed.graph))
-                self._kernels[kernel, ranks] = ready
-            return ready
+            return self._current(kernel, ranks) or self._build(analyse_kernel(kernel, ranks), ranks)
+
+    def _current(self, kernel: Kernel[...], ranks: tuple[int, ...]) -> ReadyKernel | None:
+        ready = self._kernels.get((kernel, ranks))
+        return ready if ready is not None and ready.analysed.is_current() else None
+
+    def _build(self, analysed: AnalysedKernel, ranks: tuple[int, ...]) -> ReadyKernel:
+        ready = ReadyKernel(analysed, self.backend.compile(analysed.graph))
+        self._kernels[analysed.kernel, ranks] = ready
+        return ready
 
     def compute(self, compute: Compute[..., Any]) -> ReadyCompute:
         """A compute function ready to run; its kernels are compiled ahead where possible."""
         with self._lock:
             ready = self._computes.get(compute)
-            if ready is None:
+            if ready is None or not ready.context.entry.is_current():
                 ready = self._make(compute)
                 self._computes[compute] = ready
             return ready
@@ -192,8 +231,10 @@ class Compiler:
 
     def _hand_over(self, analysed: AnalysedKernel) -> None:
         """Compile before the first dispatch; n-d arrays must wait for their ranks."""
-        if not ranks_from_use(analysed.kernel):
-            self.kernel(analysed.kernel, ())
+        params = analysed.signature.params
+        has_ranks = any(isinstance(param.type, NDArrayType) for param in params)
+        if not has_ranks and self._current(analysed.kernel, ()) is None:
+            self._build(analysed, ())
 
 
 def analyse_compute(compute: Compute[..., Any]) -> ContextOf:

@@ -8,6 +8,9 @@ from trilby.source import Location
 
 Direction: TypeAlias = Literal["up", "down"]
 
+_COLUMNS = ("", "buffer", "copies", "bytes", "because")
+_NUMBERS = {"copies", "bytes"}
+
 
 @dataclass(frozen=True, slots=True)
 class Copy:
@@ -25,7 +28,7 @@ class Copy:
     seconds: float
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Ledger:
     """Copies in the order in which they were made.
 
@@ -62,8 +65,7 @@ class Ledger:
 
     def __str__(self) -> str:
         rows = [*_rows(self.copies), *self._totals()]
-        header = ("", "buffer", "copies", "bytes", "because")
-        return _aligned([header, *rows]) if self.copies else "nothing was copied"
+        return _aligned([_COLUMNS, *rows]) if self.copies else "nothing was copied"
 
     def _totals(self) -> Iterator[tuple[str, ...]]:
         for arrow, copies in (("→", self.uploads), ("←", self.downloads)):
@@ -90,7 +92,7 @@ def _aligned(rows: list[tuple[str, ...]]) -> str:
 
 def _line(row: tuple[str, ...], widths: list[int]) -> str:
     cells = (
-        cell.rjust(width) if cell.replace(",", "").isdigit() else cell.ljust(width)
-        for cell, width in zip(row, widths, strict=True)
+        cell.rjust(width) if column in _NUMBERS else cell.ljust(width)
+        for column, cell, width in zip(_COLUMNS, row, widths, strict=True)
     )
     return "  ".join(cells).rstrip()

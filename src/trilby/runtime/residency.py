@@ -36,17 +36,33 @@ class Use:
     header: int
 
 
+@dataclass(frozen=True, slots=True)
+class _DeviceCopy:
+    """The memory of a buffer on the device.
+
+    `free` gives it back, once; when the buffer goes, that is done by itself.
+    """
+
+    memory: Memory
+    free: Callable[[], object]
+
+
 class Residency:
     """The device copies of one accelerator."""
 
-    def __init__(
-        self, backend: Backend, record: Callable[[Copy], None], *, poison: bool
-    ) -> None:
+    def __init__(self, backend: Backend, record: Callable[[Copy], None], *, poison: bool) -> None:
         self._backend = backend
         self._record = record
         self._poison = poison
-        self._copies: weakref.WeakKeyDictionary[Segment, Memory] = weakref.WeakKeyDictionary()
+        self._copies: weakref.WeakKeyDictionary[Segment, _DeviceCopy] = weakref.WeakKeyDictionary()
         self.lock = RLock()
+        # buffers may live longer than the accelerator that used them
+        weakref.finalize(self, _free_all, self._copies)
+
+    def close(self) -> None:
+        """Free everything on the device; the host has the content of all of it."""
+        with self.lock:
+            _free_all(self._copies)
 
     def before_launch(
         self, uses: Sequence[Use], kernel: str, location: Location | None
@@ -57,7 +73,7 @@ class Residency:
             memory = self._memory(use)
             if use.access is not Access.UNTOUCHED:
                 self._copy("up", use, memory, f"{kernel} {_verb(use.access)} it", location)
-        return [self._copies[use.segment] for use in uses]
+        return [self._copies[use.segment].memory for use in uses]
 
     def after_launch(
         self, uses: Sequence[Use], kernel: str, location: Location | None, launched: Event
@@ -65,20 +81,20 @@ class Residency:
         """Bring back what a kernel wrote."""
         launched.wait()
         for use in _merged(uses):
-            memory = self._copies[use.segment]
+            memory = self._copies[use.segment].memory
             if Access.WRITES in use.access:
                 self._copy("down", use, memory, f"{kernel} wrote it", location)
             if self._poison:
                 self._spoil(use, memory)
 
     def _memory(self, use: Use) -> Memory:
-        memory = self._copies.get(use.segment)
-        if memory is None:
+        copy = self._copies.get(use.segment)
+        if copy is None:
             memory = self._backend.allocate(use.segment.nbytes)
-            self._copies[use.segment] = memory
-            weakref.finalize(use.segment, self._backend.free, memory)
+            free = weakref.finalize(use.segment, self._backend.free, memory)
+            self._copies[use.segment] = copy = _DeviceCopy(memory, free)
             self._spoil(use, memory)
-        return memory
+        return copy.memory
 
     def _spoil(self, use: Use, memory: Memory) -> None:
         """Leave nothing of a stale copy but its lengths."""
@@ -113,9 +129,20 @@ def _merged(uses: Iterable[Use]) -> list[Use]:
     merged: dict[Segment, Use] = {}
     for use in uses:
         known = merged.get(use.segment)
-        access = use.access if known is None else known.access | use.access
-        merged[use.segment] = Use(use.segment, access, use.label, use.header)
+        merged[use.segment] = use if known is None else _both(known, use)
     return list(merged.values())
+
+
+def _both(left: Use, right: Use) -> Use:
+    label = left.label if left.label == right.label else f"{left.label}, {right.label}"
+    header = max(left.header, right.header)
+    return Use(left.segment, left.access | right.access, label, header)
+
+
+def _free_all(copies: "weakref.WeakKeyDictionary[Segment, _DeviceCopy]") -> None:
+    for copy in list(copies.values()):
+        copy.free()
+    copies.clear()
 
 
 def _bytes(segment: Segment) -> memoryview:

@@ -3,46 +3,99 @@
 import difflib
 import importlib.util
 import sys
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from trilby.errors import ArgumentValueError
+from trilby.errors import ArgumentValueError, SourceError, TrilbyError
 from trilby.reflect.functions import Reflectable
+from trilby.source import Location
 
 
 def load_function(spec: str) -> Reflectable:
     """The decorated function that `examples/squares.py:square_kernel` names."""
-    path, _, name = spec.rpartition(":")
-    if not path or not name:
-        raise ArgumentValueError(
-            f"`{spec}` does not name a function", advice="write FILE:FUNCTION, as in app.py:kernel"
-        )
+    path, colon, name = spec.rpartition(":")
+    if not colon:
+        path, name = spec, ""
     module = load_module(Path(path))
     found: object = module
     for part in name.split("."):
         found = getattr(found, part, None)
     if isinstance(found, Reflectable):
         return found
-    names = [n for n, thing in vars(module).items() if isinstance(thing, Reflectable)]
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean `{close[0]}`? " if close else ""
-    raise ArgumentValueError(
-        f"`{path}` has no kernel, func or compute function called `{name}`",
-        advice=f"{hint}it has {', '.join(names) or 'none'}",
-    )
+    raise _no_function(path, name, list(_functions(module)))
 
 
 def load_module(path: Path) -> ModuleType:
     """Import a file as Python would run it, with its folder on the path."""
     if not path.is_file():
-        raise ArgumentValueError(f"there is no file `{path}`", advice="check the path")
+        raise ArgumentValueError(
+            f"there is no file `{path}`", advice="write FILE:FUNCTION, as in app.py:kernel"
+        )
     path = path.resolve()
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = _free_name(path)
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ArgumentValueError(f"`{path}` is not a Python file", advice="name a .py file")
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        if isinstance(error, TrilbyError) and error.location:
+            raise
+        raise _fails(path, error) from error
     return module
+
+
+def _free_name(path: Path) -> str:
+    """The name of a module for a file: never that of another module, as `random` might be."""
+    name = path.stem
+    while name in sys.modules and getattr(sys.modules[name], "__file__", None) != str(path):
+        name += "_"
+    return name
+
+
+def _functions(module: ModuleType) -> Iterator[str]:
+    """The decorated functions of a module, also those that are members of its classes."""
+    for name, thing in vars(module).items():
+        if isinstance(thing, Reflectable):
+            yield name
+        elif isinstance(thing, type) and thing.__module__ == module.__name__:
+            members = ((member, getattr(thing, member, None)) for member in vars(thing))
+            yield from (f"{name}.{m}" for m, inner in members if isinstance(inner, Reflectable))
+
+
+def _no_function(path: str, name: str, names: list[str]) -> ArgumentValueError:
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean `{close[0]}`? " if close else ""
+    problem = f"has no kernel, func or compute function called `{name}`"
+    return ArgumentValueError(
+        f"`{path}` {problem}" if name else f"`{path}` names a file and no function in it",
+        advice=f"{hint}it has {', '.join(names) or 'none'}; write FILE:FUNCTION",
+    )
+
+
+def _fails(path: Path, error: BaseException) -> SourceError:
+    """What goes wrong in a file, and on which of its lines."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename == str(path)
+    ]
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        lines.append(error.lineno)
+    line = lines[-1] if lines else None
+    problem = error.problem if isinstance(error, TrilbyError) else f"{error}"
+    return SourceError(
+        f"this file cannot be imported: {type(error).__name__}: {problem}",
+        advice=f"see to it that `python {path.name}` starts without errors, and that what it "
+        'does stands under `if __name__ == "__main__":`',
+        location=Location(str(path), line, 0, line, sys.maxsize)
+        if line
+        else Location(str(path), 1),
+    )

@@ -3,6 +3,7 @@
 | parameter      | at run time                                                       |
 |----------------|-------------------------------------------------------------------|
 | a number       | the Python number, converted to its type                          |
+| a struct       | the tuple of its leaves                                          |
 | a buffer       | `bytes`, `n_<length>` for each length field, and `at_<field>` for |
 |                | each member whose place depends on a length                       |
 | an n-d array   | `bytes` and the extents `n_0`, `n_1`, …                           |
@@ -16,17 +17,17 @@ from math import prod
 from types import SimpleNamespace
 from typing import TypeAlias
 
-from trilby.backend.base import Scalar
+from trilby.backend.base import Scalar, StructArgument
 from trilby.backend.interpreter.memory import InterpreterMemory
 from trilby.backend.interpreter.numbers import FORMATS
 from trilby.data.dtypes import I32, Number, ScalarType, convert
-from trilby.data.layout import layout
-from trilby.data.schema import ArrayType, BufferType, NDArrayType
+from trilby.data.layout import layout, leaf_offset
+from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, leaves
 from trilby.errors import DeviceError
 from trilby.model.op import Func
 from trilby.model.value import Value
 
-Given: TypeAlias = InterpreterMemory | Scalar
+Given: TypeAlias = InterpreterMemory | Scalar | StructArgument
 
 
 def bind(kernel: Func, arguments: Iterable[Given]) -> list[object]:
@@ -53,6 +54,8 @@ def _bound(param: Value, given: Iterator[Given]) -> object:
     match param.type:
         case ScalarType():
             return _number(param, param.type, given)
+        case StructType() if not isinstance(param.type, BufferType):
+            return _struct(param, param.type, given)
         case BufferType():
             return _buffer(param, param.type, _memory(param, given))
         case NDArrayType():
@@ -70,6 +73,17 @@ def _number(param: Value, of: ScalarType, given: Iterator[Given]) -> Number:
     if not isinstance(argument, Scalar):
         raise DeviceError(f"{_named(param)} was given no number")
     return convert(argument.value, of)
+
+
+def _struct(param: Value, of: StructType, given: Iterator[Given]) -> tuple[Number, ...]:
+    """The leaves of a struct that is passed by value."""
+    argument = next(given, None)
+    if not isinstance(argument, StructArgument) or argument.type != of:
+        raise DeviceError(f"{_named(param)} was given no such struct")
+    return tuple(
+        struct.unpack_from("=" + FORMATS[leaf.type.name], argument.content, leaf_offset(of, leaf))[0]
+        for leaf in leaves(of)
+    )
 
 
 def _memory(param: Value, given: Iterator[Given]) -> InterpreterMemory:

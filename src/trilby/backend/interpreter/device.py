@@ -5,7 +5,15 @@ import platform
 from collections.abc import Sequence
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, DeviceInfo, Event, Executable, Memory, Scalar
+from trilby.backend.base import (
+    Argument,
+    DeviceInfo,
+    Event,
+    Executable,
+    Memory,
+    Scalar,
+    StructArgument,
+)
 from trilby.backend.failures import closed, foreign, freed, no_room
 from trilby.backend.group_size import GroupLimits, group_size
 from trilby.backend.interpreter.arguments import bind
@@ -97,7 +105,7 @@ class InterpreterBackend:
         self._begin(after)
         if not isinstance(executable, Program):
             raise foreign(self.device, executable)
-        own = [a if isinstance(a, Scalar) else self._own(a) for a in arguments]
+        own = [a if isinstance(a, Scalar | StructArgument) else self._own(a) for a in arguments]
         execute(executable, size, group_size(size, LIMITS), bind(executable.entry, own))
         return DoneEvent()
 

@@ -11,7 +11,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from trilby.data.dtypes import F16, F32, SCALARS, ScalarType, saturate
+import numpy as np
+
+from trilby.data.dtypes import F16, F32, SCALARS, ScalarType, convert, saturate
 
 FORMATS = {
     "bool": "?",
@@ -72,6 +74,12 @@ def divide(left: float, right: float) -> float:
 def floor_divide(left: float, right: float) -> float:
     """`left // right` as Python has it; by zero, the quotient as NumPy has it."""
     return left // right if right else divide(left, right)
+
+
+def floor_divide_f32(left: float, right: float) -> float:
+    """The same with every step rounded to single precision, as NumPy and devices do it."""
+    with np.errstate(all="ignore"):
+        return float(np.floor_divide(np.float32(left), np.float32(right)))
 
 
 def modulo(left: float, right: float) -> float:
@@ -148,10 +156,12 @@ def vocabulary() -> dict[str, Any]:
         "say": say,
         "divide": divide,
         "floor_divide": floor_divide,
+        "floor_divide_f32": floor_divide_f32,
         "modulo": modulo,
         "power": power,
         "integer_power": integer_power,
         "loop_range": loop_range,
+        "whole_f32": partial(convert, target=F32),
         "to_f32": _rounding(F32),
         "to_f16": _rounding(F16),
         **{f"cut_{t.name}": partial(saturate, target=t) for t in SCALARS.values() if t.is_integer},

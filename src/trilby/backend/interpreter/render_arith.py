@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 
 from trilby.backend.interpreter.writer import FunctionWriter, Renderer, no_meaning, scalar
-from trilby.data.dtypes import BOOL, Number, ScalarType, convert
-from trilby.model.intrinsics import INTRINSICS
+from trilby.data.dtypes import BOOL, F32, F64, Number, ScalarType, convert
+from trilby.model.intrinsics import INTRINSICS, Intrinsic
 from trilby.model.op import Op
 from trilby.model.ops.arith import (
     Add,
@@ -88,7 +88,8 @@ def cast_text(operand: str, source: ScalarType, target: ScalarType) -> str:
     if source.is_float:
         return _cast_float(operand, source, target)
     if target.is_float:
-        return fitted(f"float({operand})", target)
+        wide = source.bits == F64.bits and target is F32
+        return f"whole_f32({operand})" if wide else fitted(f"float({operand})", target)
     if source is BOOL:
         return f"int({operand})"
     return operand if _contains(target, source) else wrapped(operand, target)
@@ -146,7 +147,8 @@ def _floor_div(left: str, right: str, of: ScalarType) -> str:
     """The lowest integer divided by -1 wraps; Python raises for a zero divisor."""
     if of.is_integer:
         return fitted(f"{left} // {right}", of)
-    return fitted(f"floor_divide({left}, {right})", of)
+    function = "floor_divide" if of is F64 else "floor_divide_f32"
+    return fitted(f"{function}({left}, {right})", of)
 
 
 def _mod(left: str, right: str, of: ScalarType) -> str:
@@ -192,12 +194,20 @@ def _cast(writer: FunctionWriter, op: Cast) -> None:
 
 def _math(writer: FunctionWriter, op: Math) -> None:
     """The meaning of the intrinsics' table on doubles or integers, then fitted."""
-    of = scalar(op, op.value.type)
+    of = scalar(op, op.args[0].type if op.args else op.value.type)
     row = INTRINSICS.get(op.function)
-    if row is None or len(op.args) != row.arity or (row.takes == "float" and not of.is_float):
+    if row is None or len(op.args) != row.arity or not _takes(row, of):
         raise no_meaning(op, of)
-    args = ", ".join(writer.name(arg) for arg in op.args)
-    writer.assign(op, fitted(f"math_{row.name}({args})", of))
+    args = [writer.name(arg) for arg in op.args]
+    if row.knows_width:
+        args.append(str(of.bits))
+    writer.assign(op, fitted(f"math_{row.name}({', '.join(args)})", BOOL if row.tests else of))
+
+
+def _takes(row: Intrinsic, of: ScalarType) -> bool:
+    if row.takes == "integer":
+        return of.is_integer
+    return of.is_float if row.takes == "float" else of is not BOOL
 
 
 _INTEGERS = ("int", "uint")

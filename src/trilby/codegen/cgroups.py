@@ -1,0 +1,126 @@
+"""Local and private arrays, barriers, structs as values, `assert` and `print` in C."""
+
+from trilby.codegen.cfunction import FunctionWriter
+from trilby.codegen.text import MEMORY, POSTFIX, UNARY, Text, reads_of
+from trilby.data.dtypes import BOOL, F16, F32, F64, I32, I64, U32, U64, ScalarType, Type
+from trilby.data.schema import ArrayType, StructType, leaves
+from trilby.model.ops.debug import Assert, Print
+from trilby.model.ops.grid import Barrier
+from trilby.model.ops.memory import LocalArray, PrivateArray
+from trilby.model.ops.structs import Pack, Unpack
+from trilby.model.value import NONE, RefType
+
+FAILED = "report_failure"
+
+FAILURE_TEXT = """\
+{helper} void report_failure(KernelContext_t *kc, int number) {{
+    if (atomic_cmpxchg(kc->failure, 0, number) == 0) {{
+        kc->failure[1] = kc->x;
+        kc->failure[2] = kc->y;
+        kc->failure[3] = kc->z;
+    }}
+}}"""
+"""The first work item whose `assert` fails leaves its number and its ids."""
+
+
+def array(writer: FunctionWriter, op: LocalArray | PrivateArray) -> None:
+    """`__local float tile[16][16];`."""
+    made = op.value.type
+    if not isinstance(made, RefType) or not isinstance(made.to, ArrayType):
+        raise TypeError(made)
+    space = f"{writer.module.dialect.spaces['local']} " if made.space == "local" else ""
+    name = writer.names.fresh(op.value.hint or f"{made.space}_array")
+    dims = "".join(f"[{dim}]" for dim in made.to.dims)
+    writer.line(f"{space}{writer.module.structs.stored(made.to)} {name}{dims};", op.location)
+    writer.texts[op.value] = Text(name)
+
+
+def barrier(writer: FunctionWriter, op: Barrier) -> None:
+    """What was read from memory before a barrier is read before it in C too."""
+    writer.before_change(MEMORY)
+    writer.line(writer.module.dialect.barriers[op.scope], op.location)
+
+
+def pack(writer: FunctionWriter, op: Pack) -> None:
+    """`(Result_t){.x = a, .y = b}`."""
+    struct = _struct(op.value.type)
+    parts = [writer.take(part) for part in op.parts]
+    structs = writer.module.structs
+    members = ", ".join(
+        f"{structs.leaf(struct, leaf)} = {_to_storage(writer, leaf.type, part)}"
+        for leaf, part in zip(leaves(struct), parts, strict=True)
+    )
+    text = f"({structs.type_name(struct)}){{{members}}}"
+    writer.give(op, Text(text, POSTFIX, reads_of(parts)))
+
+
+def unpack(writer: FunctionWriter, op: Unpack) -> None:
+    """`p.x`."""
+    struct = _struct(op.whole.type)
+    whole = writer.take(op.whole)
+    leaf = next(leaf for leaf in leaves(struct) if leaf.name == op.leaf)
+    text = f"{whole.within(POSTFIX)}{writer.module.structs.leaf(struct, leaf)}"
+    if leaf.type is F16:
+        text = f"{writer.module.need('unpack', F16)}({text})"
+    elif leaf.type is BOOL:
+        text = f"({text} != 0)"
+    writer.give(op, Text(text, POSTFIX, whole.reads))
+
+
+def _struct(type_: Type) -> StructType:
+    if not isinstance(type_, StructType):
+        raise TypeError(type_)
+    return type_
+
+
+def _to_storage(writer: FunctionWriter, type_: ScalarType, part: Text) -> str:
+    return f"{writer.module.need('pack', F16)}({part})" if type_ is F16 else part.text
+
+
+# -- debugging ----------------------------------------------------------------------------
+
+
+def assertion(writer: FunctionWriter, op: Assert) -> None:
+    """A work item that fails says so and goes no further."""
+    condition = writer.take(op.condition)
+    writer.settle()
+    module = writer.module
+    module.asserts.append((op.message, op.location))
+    report = f"{FAILED}({writer.context}, {len(module.asserts)});"
+    leave = "" if module.waits else _leave(writer)
+    writer.line(f"if (!{condition.within(UNARY)}) {{ {report}{leave} }}", op.location)
+
+
+def _leave(writer: FunctionWriter) -> str:
+    result = writer.function.result
+    if result == NONE:
+        return " return;"
+    return " return 0;" if isinstance(result, ScalarType) else ""
+
+
+_FORMATS: dict[Type, str] = {
+    I32: "%d",
+    I64: "%ld",
+    U32: "%u",
+    U64: "%lu",
+    F16: "%g",
+    F32: "%g",
+    F64: "%g",
+}
+
+
+def print_line(writer: FunctionWriter, op: Print) -> None:
+    """`printf`, with a format made of the text."""
+    args = [(writer.take(arg), arg.type) for arg in op.args]
+    pieces = op.form.replace("%", "%%").split("{}")
+    formats = [_FORMATS.get(type_, "%d") for _, type_ in args]
+    text = "".join(a + b for a, b in zip(pieces, [*formats, ""], strict=True))
+    text = text.replace("{{", "{").replace("}}", "}")
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    values = "".join(f", {_promoted(part, type_)}" for part, type_ in args)
+    writer.line(f'printf("{escaped}\\n"{values});', op.location)
+
+
+def _promoted(part: Text, type_: Type) -> str:
+    """Small integers and bools are passed as `int`."""
+    return part.text if type_ in _FORMATS else f"(int){part.within(UNARY)}"

@@ -1,0 +1,68 @@
+"""Math functions that Python's own `math` lacks. Kernels and plain Python call them alike."""
+
+import math
+from typing import TypeVar
+
+N = TypeVar("N", int, float)
+
+
+def rsqrt(x: float) -> float:
+    """`1 / sqrt(x)`."""
+    if x == 0:
+        return math.copysign(math.inf, x)
+    return 1.0 / math.sqrt(x) if x > 0 else math.nan
+
+
+def fma(a: float, b: float, c: float) -> float:
+    """`a * b + c`, rounded once.
+
+    The product of two doubles is split into two parts without loss, so that only the last
+    sum rounds, up to the rare case in which that sum falls between two doubles.
+    """
+    product = a * b
+    if not math.isfinite(product) or not math.isfinite(c):
+        return product + c
+    return math.fsum((*_exact_product(a, b, product), c))
+
+
+def _exact_product(a: float, b: float, product: float) -> tuple[float, float]:
+    """The rounded product, and what rounding took away (Dekker's splitting)."""
+    if max(abs(a), abs(b)) > 2.0**900 or abs(product) < 2.0**-900:
+        return product, 0.0
+    high_a, low_a = _split(a)
+    high_b, low_b = _split(b)
+    rest = ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
+    return product, rest
+
+
+def _split(x: float) -> tuple[float, float]:
+    scaled = x * 134217729.0
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+def clamp(x: N, low: N, high: N) -> N:
+    """`x`, but at least `low` and at most `high`."""
+    return min(max(x, low), high)
+
+
+def mix(a: float, b: float, t: float) -> float:
+    """`a + (b - a) * t`: from `a` at 0 to `b` at 1."""
+    return a + (b - a) * t
+
+
+def sign(x: N) -> N:
+    """-1, 0 or 1; NaN stays NaN."""
+    if isinstance(x, float):
+        return math.copysign(1.0, x) if x > 0 or x < 0 else x
+    return (x > 0) - (x < 0)
+
+
+def popcount(x: int) -> int:
+    """How many bits of a number that is not negative are set; kernels count at the type's width."""
+    return x.bit_count()
+
+
+def clz(x: int, bits: int = 32) -> int:
+    """How many zero bits stand before the first one; kernels know the width, here it is given."""
+    return bits - (x & ((1 << bits) - 1)).bit_length()

@@ -1,0 +1,322 @@
+"""Structs, vectors and matrices as values: taken apart into their numbers.
+
+A struct value is its leaves, so every op of the model works on single numbers. A local
+variable that holds one is a variable for each leaf. Only where a helper takes or returns a
+struct are the leaves packed into one value. `r = table.result[i]` stays a reference to the
+place; vectors and matrices are copied, like numbers.
+"""
+
+import ast
+from collections.abc import Sequence
+
+from trilby.data.dtypes import F32, I32, Type
+from trilby.data.matrices import matrix_of
+from trilby.data.schema import BufferType, StructType, join_path, leaves
+from trilby.data.vectors import LANES, swizzle, vector_of, vector_type
+from trilby.errors import FieldError
+from trilby.model.ops.core import Constant, VarStore
+from trilby.model.ops.memory import Load, Store
+from trilby.model.ops.structs import Pack, Unpack
+from trilby.model.value import RefType, Value
+from trilby.reflect.arithmetic import convert_for, describe, loaded
+from trilby.reflect.lowering import Lowering
+from trilby.reflect.operands import Aggregate, Literal, LocalStruct, Operand, PlaceOf
+
+
+def struct_of(operand: Operand) -> StructType | None:
+    """The struct type of an operand that stands for a struct, or None."""
+    match operand:
+        case Aggregate(struct=struct) | LocalStruct(struct=struct):
+            return struct
+        case Value(type=RefType(to=StructType() as struct)):
+            return struct
+        case Value(type=BufferType()) | PlaceOf(type=BufferType()):
+            return None
+        case Value(type=StructType() as struct) | PlaceOf(type=StructType() as struct):
+            return struct
+        case _:
+            return None
+
+
+def is_struct(operand: Operand) -> bool:
+    """True for a value that is a struct, packed as one."""
+    return isinstance(operand, Value) and type(operand.type) is StructType
+
+
+def is_value(operand: Operand) -> bool:
+    """True for a struct that is held by value, and for vectors and matrices anywhere."""
+    struct = struct_of(operand)
+    if struct is None:
+        return False
+    is_held = isinstance(operand, Aggregate | LocalStruct) or is_struct(operand)
+    return is_held or is_numeric(struct)
+
+
+def is_numeric(struct: StructType) -> bool:
+    """True for vectors and matrices, which compute like numbers."""
+    return vector_of(struct) is not None or matrix_of(struct) is not None
+
+
+def parts(lw: Lowering, operand: Operand, node: ast.AST) -> tuple[Value, ...]:
+    """The leaves of a struct, loaded from wherever it is."""
+    struct = struct_of(operand)
+    if struct is None:
+        raise lw.clash(node, f"{describe(operand)} is not a struct")
+    match operand:
+        case Aggregate(parts=values):
+            return values
+        case LocalStruct(name, _, prefix):
+            names = [join_path(prefix, leaf.name) for leaf in leaves(struct)]
+            return tuple(lw.read_variable(f"{name}.{leaf}", node) for leaf in names)
+        case Value(type=StructType()):
+            return tuple(
+                lw.value(Unpack, operand, leaf.name, type=leaf.type, at=node)
+                for leaf in leaves(struct)
+            )
+        case _:
+            return _loaded(lw, place_of(operand), struct, node)
+
+
+def place_of(operand: Operand) -> PlaceOf:
+    """The place of a struct in memory, also through a reference."""
+    match operand:
+        case PlaceOf():
+            return operand
+        case Value(type=RefType(to=StructType() as struct)):
+            return PlaceOf(operand, "", (), struct)
+        case _:
+            raise TypeError(operand)
+
+
+def _leaf_places(
+    lw: Lowering, place: PlaceOf, struct: StructType, node: ast.AST
+) -> Sequence[tuple[str, tuple[Value, ...]]]:
+    return [
+        (join_path(place.path, leaf.path), (*place.indices, *_constants(lw, leaf.indices, node)))
+        for leaf in leaves(struct)
+    ]
+
+
+def _constants(lw: Lowering, numbers: tuple[int, ...], node: ast.AST) -> tuple[Value, ...]:
+    return tuple(lw.value(Constant, number, type=I32, at=node) for number in numbers)
+
+
+def _loaded(lw: Lowering, place: PlaceOf, struct: StructType, node: ast.AST) -> tuple[Value, ...]:
+    return tuple(
+        lw.value(Load, place.base, indices, path, type=leaf.type, at=node)
+        for leaf, (path, indices) in zip(
+            leaves(struct), _leaf_places(lw, place, struct, node), strict=True
+        )
+    )
+
+
+def packed(lw: Lowering, operand: Operand, struct: StructType, node: ast.AST) -> Value:
+    """A struct as one value, for a call or a return."""
+    if isinstance(operand, Value) and operand.type == struct:
+        return operand
+    return lw.value(Pack, parts(lw, operand, node), type=struct, at=node)
+
+
+def settled(lw: Lowering, operand: Operand, node: ast.AST) -> Operand:
+    """Load a number or a vector now, before anything that is evaluated later can change it."""
+    struct = struct_of(operand)
+    if struct is not None and is_value(operand):
+        return Aggregate(struct, parts(lw, operand, node))
+    return loaded(lw, operand, node)
+
+
+def value_for(lw: Lowering, operand: Operand, target: Type, node: ast.AST, purpose: str) -> Value:
+    """Bring an operand to a declared type: a number by its rules, a struct as one value."""
+    if type(target) is not StructType:
+        return convert_for(lw, operand, target, node, purpose)
+    if struct_of(operand) != target:
+        raise lw.clash(node, f"{purpose} is `{target}`, and this is {describe(operand)}")
+    return packed(lw, operand, target, node)
+
+
+def store_struct(lw: Lowering, place: PlaceOf, value: Operand, node: ast.AST) -> None:
+    """Copy a struct to a place in memory."""
+    struct = place.type
+    given = struct_of(value)
+    if not isinstance(struct, StructType) or given != struct:
+        raise lw.clash(
+            node,
+            f"the place holds `{struct}`, and this is {describe(value)}",
+            f"assign a `{struct}`, or each of its numbers",
+        )
+    numbers = parts(lw, value, node)
+    for number, (path, indices) in zip(numbers, _leaf_places(lw, place, struct, node), strict=True):
+        lw.run(Store, place.base, indices, number, path, at=node)
+
+
+def assign_struct(lw: Lowering, name: str, value: Operand, node: ast.AST) -> None:
+    """Set a local variable to a struct: one variable for each leaf."""
+    struct = struct_of(value)
+    if struct is None:
+        raise lw.clash(node, f"{describe(value)} is not a struct")
+    kept = lw.structs.setdefault(name, struct)
+    if kept != struct or name in lw.variables:
+        raise lw.clash(
+            node, f"`{name}` is `{kept}`, and this is {describe(value)}", "use another name"
+        )
+    values = parts(lw, value, node)
+    for leaf, number in zip(leaves(struct), values, strict=True):
+        _set(lw, f"{name}.{leaf.name}", number, node)
+    lw.mark_assigned(name)
+
+
+def _set(lw: Lowering, name: str, value: Value, node: ast.AST) -> None:
+    variable = lw.variables.get(name)
+    if variable is None:
+        lw.declare(name, value.type, node, value)
+    else:
+        lw.run(VarStore, variable.var, value, at=node)
+
+
+def member(lw: Lowering, node: ast.AST, operand: Operand, name: str) -> Operand:
+    """A field, or a swizzle, of a struct held by value."""
+    struct = struct_of(operand)
+    if struct is None:
+        raise TypeError(operand)
+    field = struct.field(name)
+    if field is None:
+        return _swizzled(lw, node, operand, struct, name)
+    if isinstance(operand, LocalStruct):
+        return _local_member(lw, node, operand, name, field.type)
+    return select(lw, node, operand, struct, name, field.type)
+
+
+def _local_member(
+    lw: Lowering, node: ast.AST, operand: LocalStruct, name: str, type_: object
+) -> Operand:
+    path = join_path(operand.prefix, name)
+    if isinstance(type_, StructType):
+        return LocalStruct(operand.name, type_, path)
+    if path in {join_path(operand.prefix, leaf.name) for leaf in leaves(operand.struct)}:
+        return lw.read_variable(f"{operand.name}.{path}", node)
+    raise lw.clash(node, f"`{name}` is an array inside a value", "index it with constants")
+
+
+def select(
+    lw: Lowering, node: ast.AST, operand: Operand, struct: StructType, name: str, type_: object
+) -> Operand:
+    """One field of a struct whose leaves are at hand."""
+    chosen = [
+        (leaf.name, value)
+        for leaf, value in zip(leaves(struct), parts(lw, operand, node), strict=True)
+        if leaf.name == name or leaf.name.startswith((f"{name}.", f"{name}["))
+    ]
+    if isinstance(type_, StructType):
+        return Aggregate(type_, tuple(value for _, value in chosen))
+    if len(chosen) == 1 and chosen[0][0] == name:
+        return chosen[0][1]
+    raise lw.clash(node, f"`{name}` is an array inside a value", "index it with constants")
+
+
+# -- vectors ------------------------------------------------------------------------------
+
+
+def lanes_of(lw: Lowering, struct: StructType, name: str, node: ast.AST) -> tuple[int, ...]:
+    """The lanes that a swizzle names, or the error for a name that is neither."""
+    vector = vector_of(struct)
+    picked = swizzle(name, vector[1]) if vector else None
+    if picked is not None:
+        return picked
+    if vector is None:
+        names = ", ".join(f"`{f.name}`" for f in struct.fields if not f.name.startswith("_"))
+        raise lw.error(FieldError, node, f"`{struct}` has no field `{name}`", f"it has {names}")
+    raise lw.error(
+        FieldError,
+        node,
+        f"`{struct}` has no lanes `{name}`",
+        f"its lanes are {', '.join(LANES[: vector[1]])}; a swizzle names two to four of them",
+    )
+
+
+def _swizzled(
+    lw: Lowering, node: ast.AST, operand: Operand, struct: StructType, name: str
+) -> Operand:
+    picked = lanes_of(lw, struct, name, node)
+    element, _ = vector_of(struct) or (None, 0)
+    if element is None:
+        raise TypeError(struct)
+    values = parts(lw, operand, node)
+    return Aggregate(vector_type(element, len(picked)), tuple(values[lane] for lane in picked))
+
+
+def assign_local_member(
+    lw: Lowering, operand: LocalStruct, name: str, value: Operand, target: ast.expr
+) -> None:
+    """`v.x = 1`, `p.position = u`, `v.xy = w` on a local struct."""
+    struct = operand.struct
+    field = struct.field(name)
+    if field is None:
+        _assign_swizzle(lw, operand, name, value, target)
+        return
+    path = join_path(operand.prefix, name)
+    if isinstance(field.type, StructType):
+        if struct_of(value) != field.type:
+            raise lw.clash(target, f"`{name}` is `{field.type}`, and this is {describe(value)}")
+        for leaf, number in zip(leaves(field.type), parts(lw, value, target), strict=True):
+            _set(lw, f"{operand.name}.{path}.{leaf.name}", number, target)
+        return
+    converted = convert_for(lw, value, field.type, target, f"`{ast.unparse(target)}`")
+    _set(lw, f"{operand.name}.{path}", converted, target)
+
+
+def _assign_swizzle(
+    lw: Lowering, operand: LocalStruct, name: str, value: Operand, target: ast.expr
+) -> None:
+    picked = distinct_lanes(lw, operand.struct, name, target)
+    element, _ = vector_of(operand.struct) or (None, 0)
+    if element is None or struct_of(value) != vector_type(element, len(picked)):
+        raise lw.clash(
+            target, f"`.{name}` takes {len(picked)} lanes, and this is {describe(value)}"
+        )
+    for lane, number in zip(picked, parts(lw, value, target), strict=True):
+        path = join_path(operand.prefix, LANES[lane])
+        _set(lw, f"{operand.name}.{path}", number, target)
+
+
+def distinct_lanes(lw: Lowering, struct: StructType, name: str, node: ast.AST) -> tuple[int, ...]:
+    """The lanes that a swizzle on the left of `=` writes, each once."""
+    picked = lanes_of(lw, struct, name, node)
+    if len(set(picked)) != len(picked):
+        raise lw.clash(node, f"`.{name}` writes a lane twice", "name each lane once")
+    return picked
+
+
+# -- matrices -----------------------------------------------------------------------------
+
+
+def cell_name(lw: Lowering, node: ast.Subscript, struct: StructType) -> str:
+    """The leaf that `m[0, 1]` names."""
+    places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    numbers = [lw.lower(place) for place in places]
+    constants = [n.number for n in numbers if isinstance(n, Literal)]
+    name = f"m[{','.join(map(str, constants))}]"
+    if len(constants) == len(numbers) and name in {leaf.name for leaf in leaves(struct)}:
+        return name
+    raise lw.clash(
+        node,
+        f"a `{struct}` is indexed by a row and a column that are constants",
+        "write `m[0, 1]`; for computed places keep the numbers in a `tb.private` array",
+    )
+
+
+def read_cell(lw: Lowering, node: ast.AST, operand: Operand, name: str) -> Value:
+    """One number of a matrix that is held by value."""
+    if isinstance(operand, LocalStruct):
+        return lw.read_variable(f"{operand.name}.{join_path(operand.prefix, name)}", node)
+    struct = struct_of(operand)
+    if struct is None:
+        raise TypeError(operand)
+    number = [leaf.name for leaf in leaves(struct)].index(name)
+    return parts(lw, operand, node)[number]
+
+
+def assign_cell(lw: Lowering, operand: LocalStruct, value: Operand, target: ast.Subscript) -> None:
+    """`m[0, 1] = x` on a local matrix."""
+    name = cell_name(lw, target, operand.struct)
+    converted = convert_for(lw, value, F32, target, f"`{ast.unparse(target)}`")
+    _set(lw, f"{operand.name}.{join_path(operand.prefix, name)}", converted, target)

@@ -1,0 +1,225 @@
+"""Arithmetic of vectors and matrices, lane by lane, on the ops for numbers."""
+
+import ast
+from collections.abc import Callable, Sequence
+
+from trilby.data import matrices, vectors
+from trilby.data.dtypes import F32, ScalarType
+from trilby.data.matrices import matrix_of
+from trilby.data.schema import StructType, leaves
+from trilby.data.vectors import vector_of, vector_type
+from trilby.model import math_functions
+from trilby.model.ops.arith import Math
+from trilby.model.value import Value
+from trilby.reflect.aggregates import is_numeric, parts, struct_of
+from trilby.reflect.arithmetic import binary, convert_for, describe, number, typed, unary
+from trilby.reflect.lowering import Lowering
+from trilby.reflect.operands import Aggregate, Literal, Operand
+
+_ADD, _SUB, _MUL = ast.Add(), ast.Sub(), ast.Mult()
+
+
+def is_vector(operand: Operand) -> bool:
+    """True for a vector or matrix, wherever it is."""
+    struct = struct_of(operand)
+    return struct is not None and is_numeric(struct)
+
+
+def taken_apart(lw: Lowering, operand: Operand, node: ast.AST) -> Aggregate:
+    """A vector or matrix as its numbers."""
+    struct = struct_of(operand)
+    if struct is None:
+        raise TypeError(operand)
+    return Aggregate(struct, parts(lw, operand, node))
+
+
+def vector_binary(
+    lw: Lowering, node: ast.AST, symbol: ast.operator, left: Operand, right: Operand
+) -> Operand:
+    """`left op right` where at least one is a vector or matrix."""
+    if isinstance(symbol, ast.MatMult):
+        return _matrix_product(lw, node, left, right)
+    struct = struct_of(left) or struct_of(right)
+    if struct is None or not is_numeric(struct):
+        raise lw.clash(
+            node,
+            f"{describe(left)} and {describe(right)} do not compute",
+            "use the numbers inside them",
+        )
+    element = leaves(struct)[0].type
+    if isinstance(symbol, ast.Div) and not element.is_float:
+        raise lw.clash(
+            node,
+            f"`/` of `{struct}` would leave its integer lanes",
+            "use `//`, or a vector of floats",
+        )
+    if matrix_of(struct) is not None and not isinstance(symbol, ast.Add | ast.Sub | ast.Mult):
+        raise lw.clash(node, f"`{struct}` has no such operator", "use `+`, `-`, `*` or `@`")
+    pairs = zip(_lanes(lw, node, left, struct), _lanes(lw, node, right, struct), strict=True)
+    return _made(lw, node, struct, [binary(lw, node, symbol, a, b) for a, b in pairs])
+
+
+def _lanes(lw: Lowering, node: ast.AST, operand: Operand, struct: StructType) -> Sequence[Value]:
+    """The numbers of an operand, one for each lane; a single number stands for all."""
+    given = struct_of(operand)
+    if given == struct:
+        return parts(lw, operand, node)
+    if given is not None:
+        raise lw.clash(node, f"`{struct}` and `{given}` do not compute with each other")
+    element = leaves(struct)[0].type
+    single = convert_for(lw, operand, element, node, f"a lane of `{struct}`")
+    return [single] * len(leaves(struct))
+
+
+def _made(
+    lw: Lowering, node: ast.AST, struct: StructType, numbers: Sequence[Value | Literal]
+) -> Aggregate:
+    types = [leaf.type for leaf in leaves(struct)]
+    values = (typed(lw, n, node, t) for n, t in zip(numbers, types, strict=True))
+    return Aggregate(struct, tuple(values))
+
+
+def vector_unary(lw: Lowering, node: ast.UnaryOp, operand: Operand) -> Operand:
+    """`-v`, `+v`, `~v`."""
+    whole = taken_apart(lw, operand, node)
+    return _made(lw, node, whole.struct, [unary(lw, node, part) for part in whole.parts])
+
+
+def vector_math(lw: Lowering, node: ast.AST, operands: Sequence[Operand], function: str) -> Operand:
+    """A function of the intrinsics' table, lane by lane."""
+    struct = next(struct for struct in map(struct_of, operands) if struct is not None)
+    element = leaves(struct)[0].type
+    columns = [_lanes(lw, node, operand, struct) for operand in operands]
+    results = [
+        lw.value(Math, lane, function, type=element, at=node) for lane in zip(*columns, strict=True)
+    ]
+    return Aggregate(struct, tuple(results))
+
+
+# -- functions of whole vectors -----------------------------------------------------------
+
+
+def _sum_of_products(
+    lw: Lowering, node: ast.AST, left: Sequence[Value], right: Sequence[Value]
+) -> Value:
+    """From left to right, as the host does it."""
+    total: Value | Literal = binary(lw, node, _MUL, left[0], right[0])
+    for a, b in zip(left[1:], right[1:], strict=True):
+        total = binary(lw, node, _ADD, total, binary(lw, node, _MUL, a, b))
+    return typed(lw, total, node)
+
+
+def _same_vectors(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> StructType:
+    structs = {struct_of(operand) for operand in operands}
+    struct = next(iter(structs))
+    if len(structs) != 1 or struct is None or vector_of(struct) is None:
+        shown = " and ".join(describe(operand) for operand in operands)
+        raise lw.clash(node, f"this takes vectors of one type, and gets {shown}")
+    return struct
+
+
+def _dot(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
+    _same_vectors(lw, node, operands)
+    left, right = (parts(lw, operand, node) for operand in operands)
+    return _sum_of_products(lw, node, left, right)
+
+
+def _cross(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
+    struct = _same_vectors(lw, node, operands)
+    if struct != vector_type(F32, 3):
+        raise lw.clash(node, f"`cross` takes two `f32x3`, and gets `{struct}`")
+    a, b = (parts(lw, operand, node) for operand in operands)
+    turns = ((1, 2), (2, 0), (0, 1))
+    lanes = [
+        binary(
+            lw,
+            node,
+            _SUB,
+            binary(lw, node, _MUL, a[i], b[j]),
+            binary(lw, node, _MUL, a[j], b[i]),
+        )
+        for i, j in turns
+    ]
+    return _made(lw, node, struct, lanes)
+
+
+def _float_lanes(lw: Lowering, node: ast.AST, struct: StructType) -> ScalarType:
+    element, _ = vector_of(struct) or (F32, 0)
+    if not element.is_float:
+        raise lw.clash(node, f"`{struct}` has no length in whole numbers", "use floats")
+    return element
+
+
+def _length(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
+    struct = _same_vectors(lw, node, operands)
+    element = _float_lanes(lw, node, struct)
+    lanes = parts(lw, operands[0], node)
+    squared = _sum_of_products(lw, node, lanes, lanes)
+    return lw.value(Math, (squared,), "sqrt", type=element, at=node)
+
+
+def _normalize(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
+    whole = taken_apart(lw, operands[0], node)
+    return vector_binary(lw, node, ast.Div(), whole, _length(lw, node, [whole]))
+
+
+def _transpose(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
+    whole = taken_apart(lw, operands[0], node)
+    rows = matrix_of(whole.struct)
+    if rows is None:
+        raise lw.clash(node, f"`transpose` takes a matrix, and gets `{whole.struct}`")
+    order = [row * rows + column for column in range(rows) for row in range(rows)]
+    return Aggregate(whole.struct, tuple(whole.parts[place] for place in order))
+
+
+def _mix(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
+    """`a + (b - a) * t`, for numbers and for vectors."""
+    a, b, t = operands
+    step = _any_binary(lw, node, _MUL, _any_binary(lw, node, _SUB, b, a), t)
+    return _any_binary(lw, node, _ADD, a, step)
+
+
+def _any_binary(
+    lw: Lowering, node: ast.AST, symbol: ast.operator, left: Operand, right: Operand
+) -> Operand:
+    if is_vector(left) or is_vector(right):
+        return vector_binary(lw, node, symbol, left, right)
+    return binary(lw, node, symbol, number(lw, left, node), number(lw, right, node))
+
+
+def _matrix_product(lw: Lowering, node: ast.AST, left: Operand, right: Operand) -> Operand:
+    """`m @ m` and `m @ v`."""
+    matrix, other = struct_of(left), struct_of(right)
+    rows = matrix_of(matrix) if matrix else None
+    if rows is None or other is None or other not in {matrix, vector_type(F32, rows or 2)}:
+        raise lw.clash(
+            node,
+            f"`@` takes a matrix and a matrix or vector of its size, and gets "
+            f"{describe(left)} and {describe(right)}",
+        )
+    cells, factors = parts(lw, left, node), parts(lw, right, node)
+    columns = rows if other == matrix else 1
+    numbers = [
+        _sum_of_products(
+            lw,
+            node,
+            cells[row * rows : (row + 1) * rows],
+            [factors[k * columns + column] for k in range(rows)],
+        )
+        for row in range(rows)
+        for column in range(columns)
+    ]
+    return Aggregate(other, tuple(numbers))
+
+
+Composed = Callable[[Lowering, ast.AST, Sequence[Operand]], Operand]
+
+COMPOSED: dict[object, tuple[int, Composed]] = {
+    vectors.dot: (2, _dot),
+    vectors.cross: (2, _cross),
+    vectors.length: (1, _length),
+    vectors.normalize: (1, _normalize),
+    matrices.transpose: (1, _transpose),
+    math_functions.mix: (3, _mix),
+}
+"""Functions that are made of simpler ops, with the number of their arguments."""

@@ -1,0 +1,172 @@
+"""The programs in `examples/` run on each device, give equal results, and can be started."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from trilby import Accelerator
+
+FOLDER = Path(__file__).parents[2] / "examples"
+PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.py"))
+DEVICES = ("interpreter", "opencl")
+
+
+@cache
+def program(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"examples_{name}", FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@cache
+def opened(name: str, *, poison: bool) -> Accelerator:
+    return Accelerator(name, poison=poison)
+
+
+@pytest.fixture(params=DEVICES)
+def device(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "poisoned"])
+def accelerator(device: str, request: pytest.FixtureRequest) -> Accelerator:
+    return opened(device, poison=request.param)
+
+
+def test_these_are_the_programs() -> None:
+    assert PROGRAMS == ["mandel", "result_table", "saxpy", "squares"]
+
+
+def test_squares(accelerator: Accelerator) -> None:
+    numbers = program("squares").run(accelerator, 32)
+    assert numbers.array.tolist() == [n * n for n in range(32)]
+    assert repr(numbers) == "S32Array[length=32, array=i32[32]]"
+
+
+def test_squares_wrap_as_32_bits_do(accelerator: Accelerator) -> None:
+    length = 300
+    buffer = program("squares").S32Array.create(accelerator, length=length)
+    buffer.array[:] = range(2**31 - length, 2**31)
+    accelerator.compute(program("squares").square_all, buffer)
+    wrapped = [n * n % 2**32 for n in range(2**31 - length, 2**31)]
+    assert buffer.array.tolist() == [n - 2**32 if n >= 2**31 else n for n in wrapped]
+
+
+def test_the_result_table(accelerator: Accelerator) -> None:
+    found, inside = program("result_table").run(accelerator, 300, 0.5)
+    assert 20 < len(found) < 100  # about π/16 of all points
+    np.testing.assert_array_equal(found, inside)
+    assert (found[:, 0] ** 2 + found[:, 1] ** 2 <= 0.25).all()
+
+
+def test_a_result_table_that_is_too_small_keeps_counting(accelerator: Accelerator) -> None:
+    module = program("result_table")
+    table = module.ResultTable.create(length=2)
+    zeros = module.F32Array.of(np.zeros(5, np.float32))
+    accelerator.compute(module.find_all, zeros, zeros, 1.0, table)
+    assert table.count == 5
+    accelerator.compute(module.find_all, zeros, zeros, 1.0, table)
+    assert table.count == 5  # the host sets it to zero before
+
+
+def test_saxpy(accelerator: Accelerator) -> None:
+    computed, expected = program("saxpy").run(accelerator, 200, 2.5)
+    np.testing.assert_array_equal(computed, expected)
+
+
+def test_mandelbrot(accelerator: Accelerator) -> None:
+    size, steps = (24, 16), 30
+    pixels, palette = program("mandel").run(accelerator, size, steps)
+    assert pixels.shape == (16, 24)
+    expected = program("mandel").reference(palette, size, -0.6, 0.0, 3.0)
+    np.testing.assert_array_equal(pixels, expected)
+    assert len(np.unique(pixels)) > 8
+    assert pixels[8, 12] == 0  # the middle lies in the set, and is black
+
+
+def test_both_devices_draw_the_same_picture() -> None:
+    size, view = (40, 30), (-0.74, 0.11, 0.05)
+    drawn = [
+        program("mandel").run(opened(name, poison=True), size, 60, view)[0] for name in DEVICES
+    ]
+    np.testing.assert_array_equal(*drawn)
+
+
+# -------------------------------------------------------------------------- the command lines
+
+
+def started(name: str, *arguments: object, **environment: str) -> Any:
+    given = {key: text for key, text in os.environ.items() if not key.startswith("TRILBY_")}
+    return subprocess.run(
+        [sys.executable, FOLDER / f"{name}.py", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**given, **environment},
+    )
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_help_says_what_a_program_does(name: str) -> None:
+    done = started(name, "--help")
+    assert done.returncode == 0
+    summary = (program(name).__doc__ or "").splitlines()[0].split()
+    assert " ".join(summary)[:40] in " ".join(done.stdout.split())
+    assert "--backend" in done.stdout
+
+
+SMALL: dict[str, tuple[object, ...]] = {
+    "mandel": ("--width", 32, "--height", 24, "--steps", 20),
+    "result_table": ("--points", 50),
+    "saxpy": ("--length", 100),
+    "squares": ("--length", 8),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_runs_from_the_command_line(name: str, device: str, tmp_path: Path) -> None:
+    place = ("--out", tmp_path) if name == "mandel" else ()
+    done = started(name, *SMALL[name], *place, "--backend", device)
+    assert done.stderr == ""
+    assert done.returncode == 0
+    assert "← total" in done.stdout  # the ledger
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_says_which_device_it_chose(name: str, tmp_path: Path) -> None:
+    place = ("--out", tmp_path) if name == "mandel" else ()
+    done = started(name, *SMALL[name], *place, TRILBY_BACKEND="interpreter")
+    assert done.stderr == "trilby: using interpreter:0 (Python interpreter)\n"
+
+
+def test_squares_prints_them() -> None:
+    done = started("squares", "--length", 5, "--backend", "interpreter")
+    assert done.stdout.splitlines()[0] == "[ 0  1  4  9 16]"
+
+
+def test_squares_of_nothing() -> None:
+    done = started("squares", "--length", 0, "--backend", "interpreter")
+    assert done.stdout.splitlines() == ["[]", "nothing was copied"]
+
+
+def test_mandelbrot_writes_a_picture(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    done = started("mandel", "--width", 48, "--height", 20, "--steps", 9, "--out", folder)
+    assert done.returncode == 0, done.stderr
+    with Image.open(folder / "mandel.png") as picture:
+        assert picture.size == (48, 20)
+        assert picture.mode == "RGB"
+        assert len(picture.getcolors() or ()) > 4
+    assert str(folder / "mandel.png") in done.stdout

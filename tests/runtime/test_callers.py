@@ -1,0 +1,144 @@
+"""Errors point to the call in the user's program, to the character."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from types import CodeType, FunctionType
+
+import pytest
+
+from trilby.errors import ArgumentTypeError, TrilbyError
+from trilby.runtime import callers
+from trilby.runtime.callers import Caller, errors_at_dispatch, errors_in_user_code
+from trilby.source import Location, excerpt
+
+
+def here() -> int:
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return frame.f_back.f_lineno
+
+
+def test_the_place_of_a_call() -> None:
+    caller, line = Caller.now(), here()
+    assert caller.location == Location(__file__, line, 19, line, 31)
+    assert caller.line == Location(__file__, line, 0, line, sys.maxsize)
+    assert excerpt(caller.line).splitlines()[1].count("^") == len(
+        "caller, line = Caller.now(), here()"
+    )
+
+
+def test_a_call_over_several_lines() -> None:
+    line = here()
+    places = [
+        _location_of(
+            line,
+        )
+    ]
+    assert places == [Location(__file__, line + 2, 8, line + 4, 9)]
+
+
+def _location_of(_: object) -> Location:
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return Caller(frame.f_back.f_code, frame.f_back.f_lasti, frame.f_back.f_lineno).location
+
+
+def test_columns_count_characters() -> None:
+    text, caller, line = "größer →", Caller.now(), here()
+    assert text
+    # four spaces, `text, caller, line = `, and ten characters with a comma and a space
+    assert caller.location == Location(__file__, line, 4 + 21 + 12, line, 4 + 21 + 12 + 12)
+
+
+def test_what_stands_beside_the_package_is_not_part_of_it() -> None:
+    """A package may be called `trilby_apps` and lie in the same folder."""
+    folder = Path(callers.__file__).parents[1]
+    name = f"{folder}_apps/app.py"
+    code = compile("def f(now):\n    return now()", name, "exec").co_consts[0]
+    assert isinstance(code, CodeType)
+    function = FunctionType(code, {})
+    assert function(Caller.now).location == Location(name, 2, 11, 2, 16)
+
+
+def test_what_belongs_to_the_package_is_passed_over() -> None:
+    name = str(Path(callers.__file__).with_name("anything.py"))
+    code = compile("def f(now):\n    return now()", name, "exec").co_consts[0]
+    assert isinstance(code, CodeType)
+    function = FunctionType(code, {})
+    assert function(Caller.now).location.file == __file__
+
+
+def test_an_error_without_a_place_points_to_the_dispatch() -> None:
+    caller = Caller.now()
+    with pytest.raises(TrilbyError) as caught, errors_at_dispatch(caller):
+        raise ArgumentTypeError("wrong", advice="do it right")
+    assert caught.value.location == caller.location
+    assert str(caught.value).splitlines()[0] == f"{caller.location}: wrong"
+    assert str(caught.value).splitlines()[-1] == "  help: do it right"
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_an_error_in_a_kernel_says_where_it_was_dispatched() -> None:
+    caller, inside = Caller.now(), Location("kernels.py", 3)
+    with pytest.raises(TrilbyError) as caught, errors_at_dispatch(caller):
+        raise ArgumentTypeError("wrong", location=inside)
+    assert caught.value.location == inside
+    assert caught.value.__notes__ == [f"dispatched at {caller.line}"]
+
+
+def test_errors_of_others_pass() -> None:
+    with pytest.raises(KeyError) as caught, errors_at_dispatch(Caller.now()):
+        raise KeyError(3)
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_an_error_points_to_the_line_that_it_came_through() -> None:
+    line = here()
+    with pytest.raises(TrilbyError) as caught, errors_in_user_code():
+        _raise()
+    assert caught.value.location is not None
+    assert caught.value.location.file == __file__
+    assert caught.value.location.line > line + 2  # in `_raise`, the innermost
+    again = caught.value.location
+    with pytest.raises(TrilbyError) as caught_again, errors_in_user_code():
+        raise caught.value
+    assert caught_again.value.location == again
+
+
+def _raise() -> None:
+    raise ArgumentTypeError("wrong")
+
+
+PROGRAM = """
+import trilby as tb
+from trilby import Accelerator, ComputeContext, KernelContext, S32Array
+
+@tb.kernel
+def k(kc: KernelContext, a: S32Array) -> None:
+    a.array[kc.x] = 1
+
+@tb.compute
+def f(cc: ComputeContext, a):
+    cc.dispatch(1, k, a)
+
+try:
+    Accelerator("interpreter").compute(f, [])
+except TypeError as error:
+    print(error)
+"""
+
+
+def test_without_columns_the_whole_line_is_shown(tmp_path: Path) -> None:
+    program = tmp_path / "app.py"
+    program.write_text(PROGRAM, "utf-8")
+    shown = subprocess.run(
+        [sys.executable, "-X", "no_debug_ranges", program],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert shown.splitlines()[1:3] == ["  11 | cc.dispatch(1, k, a)", "     | " + "^" * 20]

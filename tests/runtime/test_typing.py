@@ -1,0 +1,119 @@
+"""The program that checkers see also runs, and checkers see the mistakes in another one."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.typing import compute_usage
+
+from trilby import Accelerator, S32Array
+
+MISTAKES = """\
+import trilby as tb
+from trilby import Accelerator, ComputeContext, F32Array, KernelContext, S32Array, f32, i32
+
+@tb.func
+def half(v: f32) -> f32:
+    return v / 2
+
+@tb.kernel
+def scale(kc: KernelContext, a: F32Array, factor: f32) -> None:
+    a.array[kc.x] = half(a.array[kc.x]) * factor
+
+@tb.kernel  # wrong: no kernel context
+def no_context(a: F32Array) -> None:
+    a.array[0] = 1.0
+
+@tb.kernel  # wrong: it returns something
+def returns(kc: KernelContext, a: F32Array) -> i32:
+    return kc.x
+
+@tb.compute
+def run(cc: ComputeContext, a: F32Array, s: S32Array) -> int:
+    cc.dispatch(a.length, scale, a, 2.0)
+    cc.dispatch(a.length, scale, s, 2.0)  # wrong: another buffer
+    cc.dispatch(a.length, scale, a)  # wrong: an argument is missing
+    cc.dispatch(a.length, scale, a, "2")  # wrong: no number
+    cc.dispatch(a.length, scale, a, 2.0, 3)  # wrong: one too many
+    cc.dispatch(a.length, scale, a, faktor=2.0)  # wrong: no such parameter
+    cc.dispatch("32", scale, a, 2.0)  # wrong: no range
+    cc.dispatch(a.length, half, a)  # wrong: no kernel
+    cc.dispatch(a.length, lambda kc: scale(kc, a, 2.0))
+    cc.dispatch(a.length, lambda kc: scale(kc, s, 2.0))  # wrong: another buffer
+    cc.dispatch(a.length, lambda kc: scale(kc, a))  # wrong: an argument is missing
+    cc.dispatch(a.lenght, scale, a, 2.0)  # wrong: no such field
+    cc.despatch(a.length, scale, a, 2.0)  # wrong: no such method
+    return a.length
+
+def use(accelerator: Accelerator, a: F32Array, s: S32Array) -> None:
+    accelerator.compute(run, a, s)
+    accelerator.compute(run, s, a)  # wrong: the wrong way round
+    accelerator.compute(run, a)  # wrong: an argument is missing
+    accelerator.compute(lambda cc: run(cc, a))  # wrong: an argument is missing
+    accelerator.compute(half, 2.0)  # wrong: no compute function
+    text: str = accelerator.compute(run, a, s)  # wrong: it is an int
+    print(text)
+    Accelerator(3)  # wrong: no name
+    Accelerator("opencl", posion=True)  # wrong: no such option
+"""
+
+WRONG = {number for number, text in enumerate(MISTAKES.splitlines(), 1) if "# wrong" in text}
+SOURCE = Path(compute_usage.__file__).parents[2] / "src"
+
+
+def test_the_program_does_what_it_says(accelerator: Accelerator) -> None:
+    pixels = np.arange(30, dtype=np.int32).reshape(5, 6) ** 2
+    expected = pixels.astype(np.int64)
+    for _ in range(3):
+        around = np.pad(expected, 1, mode="edge")
+        windows = [around[y : y + 5, x : x + 6] for y in range(3) for x in range(3)]
+        expected = np.sum(windows, axis=0) // 9
+    np.testing.assert_array_equal(compute_usage.use_grids(accelerator, pixels), expected)
+    # 0, 1, 2, 3 become 1, 3, 5, 7, of which two are above 3, and then 2, 4, 6, 8: three
+    assert compute_usage.use_table(accelerator) == (2, 3, [1, 2, 3])
+    assert compute_usage.use_arrays(accelerator).tolist() == [[1, 2, 3], [1, 2, 3]]
+    numbers = S32Array.of([1, 2])
+    compute_usage.use_choice(accelerator, numbers)
+    assert numbers.array.tolist() == [-2, -4]
+    assert "blur" in compute_usage.show(accelerator)
+
+
+def tool(name: str) -> Path:
+    found = Path(sys.executable).with_name(name)
+    if not found.exists():
+        pytest.skip(f"{name} is not installed beside this Python")
+    return found
+
+
+@pytest.mark.timeout(120)
+def test_pyright_sees_every_mistake_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "mistakes.py").write_text(MISTAKES, "utf-8")
+    settings = {"typeCheckingMode": "strict", "extraPaths": [str(SOURCE)]}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings), "utf-8")
+    done = subprocess.run(
+        [tool("basedpyright"), "--outputjson", "--pythonpath", sys.executable, "-p", tmp_path],
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    lines = {one["range"]["start"]["line"] + 1 for one in found if one["severity"] == "error"}
+    assert lines == WRONG
+
+
+@pytest.mark.timeout(120)
+def test_mypy_sees_every_mistake_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "mistakes.py").write_text(MISTAKES, "utf-8")
+    done = subprocess.run(
+        [tool("mypy"), "--strict", "--no-error-summary", "--cache-dir", tmp_path, "mistakes.py"],
+        capture_output=True,
+        check=False,
+        text=True,
+        cwd=tmp_path,
+        env={"MYPYPATH": str(SOURCE)},
+    )
+    lines = {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error: " in line}
+    assert lines == WRONG

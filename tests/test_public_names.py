@@ -1,0 +1,75 @@
+"""The front door: every name is there, and opening it costs next to nothing."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import trilby
+
+LATE = ("Accelerator", "ComputeContext", "Ledger")
+"""What is loaded when it is first used."""
+
+
+def in_a_new_process(program: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.parametrize("name", trilby.__all__)
+def test_every_name_is_there(name: str) -> None:
+    assert getattr(trilby, name) is not None
+
+
+def test_names_are_listed_once_and_in_order() -> None:
+    assert len(set(trilby.__all__)) == len(trilby.__all__)
+    assert set(LATE) <= set(trilby.__all__)
+
+
+def test_all_of_them_can_be_imported_at_once() -> None:
+    names: dict[str, object] = {}
+    exec("from trilby import *", names)  # noqa: S102 -- the way that users do it
+    assert set(trilby.__all__) <= set(names)
+
+
+def test_dir_has_the_names_that_are_not_loaded_yet() -> None:
+    program = "import trilby; print(*dir(trilby))"
+    listed = in_a_new_process(program).split()
+    assert set(trilby.__all__) <= set(listed)
+    assert len(set(listed)) == len(listed)
+
+
+def test_names_that_do_not_exist() -> None:
+    with pytest.raises(AttributeError, match="module 'trilby' has no attribute 'Acelerator'"):
+        _ = trilby.Acelerator  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+    assert not hasattr(trilby, "__path_to_nowhere__")
+
+
+def test_what_is_loaded_late_is_what_its_module_has() -> None:
+    for name, module in zip(LATE, ("accelerator", "context", "ledger"), strict=True):
+        loaded = importlib.import_module(f"trilby.runtime.{module}")
+        assert getattr(trilby, name) is getattr(loaded, name)
+
+
+def test_importing_loads_no_backend_and_no_runtime() -> None:
+    program = "import sys, trilby; print(*sys.modules)"
+    loaded = in_a_new_process(program).split()
+    heavy = ("pyopencl", "rich", "PIL", "trilby.backend", "trilby.runtime", "trilby.codegen")
+    heavy += ("trilby.tools", "trilby.cli", "trilby.analysis")
+    assert [name for name in loaded if name.startswith(heavy)] == []
+
+
+def test_declaring_kernels_loads_no_backend_either() -> None:
+    program = (
+        "import sys; import tests.runtime.other_kernels; "
+        "print(*(name for name in sys.modules if name.startswith(('pyopencl', 'trilby.backend'))))"
+    )
+    names = in_a_new_process(program.replace("tests.runtime.other_kernels", "trilby"))
+    assert names.split() == []
+
+
+def test_the_version_is_the_packages_own() -> None:
+    metadata = importlib.import_module("importlib.metadata")
+    assert trilby.__version__ == metadata.version("trilby")
