@@ -12,6 +12,7 @@ from trilby.runtime.selftest import check_device
 from trilby.tools.devices import as_json, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
 from trilby.tools.load import load_function
+from trilby.tools.reference import math_page
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,6 +52,9 @@ def _parser() -> argparse.ArgumentParser:
         "--no-lines", action="store_true", help="leave out the marks of the Python lines"
     )
     emitting.set_defaults(run=_emit)
+    reference = commands.add_parser("reference", help="print a page of the reference")
+    reference.add_argument("page", choices=["math"])
+    reference.set_defaults(run=_reference)
     return parser
 
 
@@ -69,6 +73,11 @@ def _devices(options: argparse.Namespace) -> int:
     else:
         print_report(report, Console())
     return 0 if report.default is not None else 1
+
+
+def _reference(_options: argparse.Namespace) -> int:
+    sys.stdout.write(math_page())
+    return 0
 
 
 def _emit(options: argparse.Namespace) -> int:

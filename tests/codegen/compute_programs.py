@@ -815,9 +815,9 @@ class Base:
 class context(Base, Recorder):
     def greet(self, a):
         return "child"
-    def f(self, a: S32Array):
-        self.dispatch(3, lambda kc: square(kc, a))
-        return super().greet(a.array[2]), [super(context, self).greet(a.array[1]), __class__]
+    def f(cc, a: S32Array):
+        cc.dispatch(3, lambda kc: square(kc, a))
+        return super().greet(a.array[2]), [super(context, cc).greet(a.array[1]), __class__]
 f = context.f
 args = lambda: (numbers(),)
 """,

@@ -59,7 +59,7 @@ def result_table(
     x = xs.array[kc.x]
     y = ys.array[kc.x]
     if x * x + y * y <= radius * radius:
-        slot = tb.atomic_add(table.count, 1)
+        slot: i32 = tb.atomic_add(table.count, 1)
         if slot < table.length:
             result = table.result[slot]
             result.x = x

@@ -33,7 +33,7 @@ from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import analyse_kernel
 
 Array: TypeAlias = npt.NDArray[Any]
-Given: TypeAlias = "Buffer | Array | Number | np.generic[Any]"
+Given: TypeAlias = "Buffer | Array | Number"
 Size: TypeAlias = "int | tuple[int, ...] | NDRange"
 
 INTERPRETER, OPENCL = "interpreter", "opencl"
@@ -62,8 +62,7 @@ def _compiled(graph: KernelGraph, name: str) -> Executable:
 
 @cache
 def _context() -> cl.Context:
-    backend = OpenCLFamily().open(0)
-    return backend._open.context
+    return OpenCLFamily().open(0)._open.context  # pyright: ignore[reportPrivateUsage]
 
 
 def build_log(text: str) -> str:
@@ -86,9 +85,7 @@ class Outcome:
 def run_both(kernel: Kernel[...], size: Size, *args: Given) -> Outcome:
     """Run a kernel on copies of its arguments, on the interpreter and on OpenCL."""
     graph = graph_of(kernel, _ranks(args))
-    return Outcome(
-        run_graph(graph, size, args, INTERPRETER), run_graph(graph, size, args, OPENCL)
-    )
+    return Outcome(run_graph(graph, size, args, INTERPRETER), run_graph(graph, size, args, OPENCL))
 
 
 def run_on(backend: str, kernel: Kernel[...], size: Size, *args: Given) -> list[Any]:
@@ -138,7 +135,8 @@ def launch(
     given: list[Argument] = []
     for param, arg in zip(params, args, strict=True):
         if isinstance(param.type, ScalarType):
-            given.append(Scalar(param.type, arg.item() if isinstance(arg, np.generic) else arg))
+            number: Number = arg
+            given.append(Scalar(param.type, number))
             continue
         content: Array = arg if is_array(arg) else arg.segment.memory
         if id(arg) not in memories:
@@ -162,8 +160,9 @@ def elementwise(builds: Mapping[str, Build], inputs: Sequence[Array]) -> KernelG
     """A kernel that computes several things from the same elements, one array for each."""
     b = Builder()
     kc = Value(KERNEL_CONTEXT, "kc")
-    sources = [Value(NDArrayType(scalar_type(array.dtype), 1), f"in{n}") for n, array in
-               enumerate(inputs)]
+    sources = [
+        Value(NDArrayType(scalar_type(array.dtype), 1), f"in{n}") for n, array in enumerate(inputs)
+    ]
     x = b.value(Grid, kc, "x", type=I32)
     loaded = [
         b.value(Load, source, (x,), "[]", type=scalar_type(array.dtype))

@@ -14,9 +14,12 @@ from tests.codegen.running import (
     compute,
     elementwise,
     pairs,
+    run_both,
     same,
 )
 
+import trilby as tb
+from trilby import KernelContext, NDArray, f32, i32, i64, u64
 from trilby.codegen.opencl import generate
 from trilby.data.dtypes import (
     BOOL,
@@ -279,12 +282,9 @@ def expected_cast(values: Array, target: ScalarType) -> Array:
     if values.dtype.kind != "f" or not target.is_integer:
         with np.errstate(all="ignore"):
             return values.astype(target.numpy)
-    cut = [
-        0 if np.isnan(v) else target.highest if v == np.inf else target.lowest if v == -np.inf
-        else min(max(int(v), target.lowest), target.highest)
-        for v in values.tolist()
-    ]
-    return np.array(cut, target.numpy)
+    low, high = float(target.lowest), float(target.highest)
+    kept = np.where(np.isnan(values), 0.0, np.clip(values.astype(np.float64), low, high))
+    return np.array([min(int(v), target.highest) for v in kept], target.numpy)
 
 
 @pytest.mark.parametrize("name", SCALARS)
@@ -379,6 +379,85 @@ def test_abs_of_the_lowest_integer_is_itself() -> None:
         values = np.array([type_.lowest, -1, 0, type_.highest], type_.numpy)
         found = agree({"abs": function(INTRINSICS["abs"], type_)}, values)
         assert found["abs"].tolist() == [type_.lowest, 1, 0, type_.highest]
+
+
+# -- operands of two types ------------------------------------------------------------------
+
+
+@tb.kernel
+def mixed_comparisons(
+    kc: KernelContext,
+    signed: NDArray[i64],
+    unsigned: NDArray[u64],
+    small: NDArray[i32],
+    real: NDArray[f32],
+    out: NDArray[bool],
+) -> None:
+    x = kc.x
+    out[x, 0] = signed[x] < unsigned[x]
+    out[x, 1] = signed[x] == unsigned[x]
+    out[x, 2] = small[x] < real[x]
+    out[x, 3] = small[x] == real[x]
+    out[x, 4] = small[x] > unsigned[x]
+    out[x, 5] = signed[x] >= real[x]
+
+
+def test_operands_of_two_types_are_compared_in_their_common_type() -> None:
+    """Whatever is compared is brought to the common type first, with what that costs."""
+    pairs_ = [(-1, 2**64 - 1), (2**53 + 1, 2**53), (5, 5), (-(2**63), 0), (2**63 - 1, 2**63)]
+    signed = np.array([a for a, _ in pairs_], np.int64)
+    unsigned = np.array([b for _, b in pairs_], np.uint64)
+    small = np.array([2**24 + 1, -5, 0, 2**31 - 1, 7], np.int32)
+    real = np.array([2**24, -5, -0.0, 2**31, np.nan], np.float32)
+    outcome = run_both(
+        mixed_comparisons, 5, signed, unsigned, small, real, np.zeros((5, 6), np.bool_)
+    )
+    wide, real64 = small.astype(np.float64), real.astype(np.float64)
+    columns = [
+        signed.astype(np.float64) < unsigned.astype(np.float64),
+        signed.astype(np.float64) == unsigned.astype(np.float64),
+        wide < real64,
+        wide == real64,
+        wide > unsigned.astype(np.float64),
+        signed.astype(np.float64) >= real64,
+    ]
+    expected = np.stack(columns, axis=1)
+    for side in (outcome.interpreter, outcome.opencl):
+        assert np.array_equal(side[4], expected)
+
+
+@tb.kernel
+def bool_arithmetic(
+    kc: KernelContext, a: NDArray[bool], b: NDArray[bool], out: NDArray[i32]
+) -> None:
+    p = a[kc.x]
+    q = b[kc.x]
+    out[kc.x, 0] = p + q
+    out[kc.x, 1] = p - q
+    out[kc.x, 2] = p * 3 + (not q)
+    out[kc.x, 3] = (p & q) + (p | q) * 10 + (p ^ q) * 100
+    out[kc.x, 4] = -p + ~q
+    out[kc.x, 5] = i32(p < q) + i32(p >= q) * 10
+    out[kc.x, 6] = max(p, q) * 10 + min(p, q)
+
+
+def test_bools_count_as_zero_and_one() -> None:
+    a, b = pairs(np.array([False, True]))
+    outcome = run_both(bool_arithmetic, 4, a, b, np.zeros((4, 7), np.int32))
+    expected = [
+        [
+            p + q,
+            p - q,
+            p * 3 + (not q),
+            (p & q) + (p | q) * 10 + (p ^ q) * 100,
+            -int(p) + ~int(q),
+            int(p < q) + int(p >= q) * 10,
+            max(p, q) * 10 + min(p, q),
+        ]
+        for p, q in zip(a.tolist(), b.tolist(), strict=True)
+    ]
+    for side in (outcome.interpreter, outcome.opencl):
+        assert side[2].tolist() == expected
 
 
 # -- what spans change in the text ---------------------------------------------------------

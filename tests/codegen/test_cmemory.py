@@ -1,5 +1,7 @@
 """Places in memory: structs, unions, strides, several arrays in a buffer, bools and halves."""
 
+# ruff: noqa: ARG001 -- a kernel takes its context, used or not
+
 from types import SimpleNamespace
 from typing import Any
 

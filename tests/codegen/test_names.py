@@ -1,5 +1,7 @@
 """Identifiers: what a user may call things, whatever C and OpenCL have to say about it."""
 
+# ruff: noqa: ARG001 -- a kernel takes its context, used or not
+
 import re
 
 import numpy as np
@@ -142,10 +144,11 @@ def test_functions_of_the_library_as_names_of_variables() -> None:
 
 
 @tb.kernel
-def other_letters(kc: KernelContext, out: NDArray[i32], größe: i32, _x: i32, __y: i32) -> None:
+def other_letters(kc: KernelContext, out: NDArray[i32], größe: i32, _x: i32, y_: i32) -> None:  # noqa: PLC2401 -- the point of the test
     π = größe * 2  # noqa: PLC2401 -- the point of the test
-    Δ = π + _x  # noqa: PLC2401 -- the point of the test
-    x = Δ + __y
+    δ = π + _x  # noqa: PLC2401 -- the point of the test
+    __y = y_
+    x = δ + __y
     _ = x + 1
     out[0] = x + _
 
@@ -173,7 +176,7 @@ def min_i32(v: i32) -> i32:
 
 
 @tb.func
-def S32Array_array(v: i32) -> i32:
+def S32Array_array(v: i32) -> i32:  # noqa: N802 -- the point of the test
     return v
 
 
@@ -203,7 +206,7 @@ def test_two_helpers_of_one_name() -> None:
 
 
 @tb.func
-def same_name(v: i32) -> i32:
+def same_name(v: i32) -> i32:  # pyright: ignore[reportRedeclaration] -- the point of the test
     same_name = v + 1
     return same_name * 2
 
@@ -212,7 +215,7 @@ helper_of_that_name = same_name
 
 
 @tb.kernel
-def same_name(kc: KernelContext, out: NDArray[i32]) -> None:  # noqa: F811 -- the point of the test
+def same_name(kc: KernelContext, out: NDArray[i32]) -> None:
     out[0] = helper_of_that_name(4)
 
 
@@ -260,12 +263,12 @@ class Second(tb.Buffer):
 
 
 @tb.func
-def Result_t(v: i32) -> i32:
+def Result_t(v: i32) -> i32:  # noqa: N802 -- the point of the test
     return v + 1
 
 
 @tb.func
-def First_result(v: i32) -> i32:
+def First_result(v: i32) -> i32:  # noqa: N802 -- the point of the test
     return v + 2
 
 

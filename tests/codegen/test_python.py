@@ -39,6 +39,10 @@ from trilby.reflect.functions import Compute
 from trilby.reflect.host import reflect_compute
 
 
+def function_of(folder: Path, program: str) -> FunctionType:
+    return load(folder, PREAMBLE + program).f
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_program_runs_as_it_is_written(way: str, name: str, tmp_path: Path) -> None:
@@ -48,7 +52,7 @@ def test_a_program_runs_as_it_is_written(way: str, name: str, tmp_path: Path) ->
 
 
 @settings(
-    max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 @given(text=programs())
 def test_a_random_program_runs_as_it_is_written(text: str) -> None:
@@ -237,7 +241,7 @@ f = make(1)
 
 
 def test_the_function_is_the_original_but_for_its_code(tmp_path: Path) -> None:
-    function: FunctionType = load(tmp_path, PREAMBLE + CLOSURE).f
+    function = function_of(tmp_path, CLOSURE)
     made = compiled(as_compute(function))
     for name in ("__defaults__", "__kwdefaults__", "__doc__", "__module__", "__qualname__"):
         assert getattr(made, name) == getattr(function, name)
@@ -247,7 +251,7 @@ def test_the_function_is_the_original_but_for_its_code(tmp_path: Path) -> None:
 
 
 def test_the_closure_is_shared_with_the_original(tmp_path: Path) -> None:
-    function: FunctionType = load(tmp_path, PREAMBLE + CLOSURE).f
+    function = function_of(tmp_path, CLOSURE)
     made = compiled(as_compute(function))
     recorder, numbers = Recorder(), S32Array.of([1, 2])
     made(recorder, numbers)
@@ -258,7 +262,7 @@ def test_the_closure_is_shared_with_the_original(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["direct", "names swap", "a ternary flip", "n-d arrays"])
 def test_no_instruction_is_added(name: str, tmp_path: Path) -> None:
-    function: FunctionType = load(tmp_path, PREAMBLE + PROGRAMS[name]).f
+    function = function_of(tmp_path, PROGRAMS[name])
     made = compiled(as_compute(function))
     # a function with variables from outside begins with one instruction more
     before, after = (len(list(dis.get_instructions(f))) for f in (function, made))

@@ -66,8 +66,6 @@ def turns(start: int, stop: int, step: int) -> int:
 
 
 def test_a_step_of_zero_has_no_turns() -> None:
-    kernel = (
-        f"__kernel void count(__global int *out, {SIZES}) {{ out[0] = trips_i32(0, 9, 0); }}\n"
-    )
+    kernel = f"__kernel void count(__global int *out, {SIZES}) {{ out[0] = trips_i32(0, 9, 0); }}\n"
     text = f"{support_text('trips', I32, OPENCL)}\n\n{kernel}"
     assert run_text(text, "count", [np.ones(1, np.int32)])[0].tolist() == [0]

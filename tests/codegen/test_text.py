@@ -60,9 +60,9 @@ def weigh(v: i32, out: NDArray[i32]) -> i32:
     if v > 1001:
         return v - 1002
     out[3] = v * 1003
-    return (
-        v
-        + 1004
+    return max(
+        v,
+        1004,
     )
 
 
@@ -92,7 +92,6 @@ def marked(kc: KernelContext, out: NDArray[i32], a: S32Array) -> None:
         1124,
     )
     a.array[1], a.array[2] = a.array[2] + 1125, a.array[1] + 1126
-    return
 
 
 SOURCE = HERE.read_text().splitlines()

@@ -53,23 +53,24 @@ def test_python_blocks_run_and_print_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = list(fenced(page))
-    module = tmp_path / f"{page.stem.replace('-', '_').lower()}_page.py"
-    python = [block for block in blocks if block.language == "python"]
-    module.write_text("".join(block.body for block in python), "utf-8")
-    names: dict[str, Any] = {"__name__": module.stem, "__file__": str(module)}
-    line, printed = 0, ""
-    for block in blocks:
+    stem = f"{page.stem.replace('-', '_').lower()}_page"
+    names: dict[str, Any] = {"__name__": stem}
+    printed = ""
+    for number, block in enumerate(fenced(page)):
         if block.language == "python":
-            code = compile("\n" * line + block.body, str(module), "exec")
-            line += block.body.count("\n")
-            output = io.StringIO()
-            with contextlib.redirect_stdout(output):
-                exec(code, names)  # noqa: S102 -- the page's own code
-            printed = output.getvalue()
+            printed = run_cell(block.body, tmp_path / f"{stem}_{number}.py", names)
         elif block.language == "text" and block.follows and not block.mark:
-            shown = "\n".join(row.rstrip() for row in printed.splitlines())
-            assert shown == block.body.rstrip("\n").replace("page.py", module.name)
+            shown = re.sub(rf"{stem}_\d+\.py", "page.py", printed)
+            assert "\n".join(row.rstrip() for row in shown.splitlines()) == block.body.rstrip("\n")
+
+
+def run_cell(code: str, path: Path, names: dict[str, Any]) -> str:
+    """Run a block as a notebook runs a cell, from a file of its own; gives what it prints."""
+    path.write_text(code, "utf-8")
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(code, str(path), "exec"), names)  # noqa: S102 -- the page's own code
+    return output.getvalue()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

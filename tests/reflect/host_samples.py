@@ -34,7 +34,12 @@ class Context(Protocol):
     """What the functions below need of a compute context."""
 
     def dispatch(
-        self, size: object, kernel: Callable[[KernelContext], None], /, *args: Any, **named: Any
+        self,
+        size: object,
+        kernel: Callable[[KernelContext], None] | tb.Kernel[...],
+        /,
+        *args: Any,
+        **named: Any,
     ) -> None:
         """Launch a kernel."""
         ...

@@ -139,7 +139,7 @@ def test_static_methods_below_staticmethod() -> None:
         (3, "an object of the class `int`"),
         (None, "an object of the class `NoneType`"),
     ],
-    ids=str,
+    ids=lambda case: case if isinstance(case, str) else type(case).__name__,
 )
 @pytest.mark.parametrize("decorator", [tb.kernel, tb.func, tb.compute])
 def test_only_functions_can_be_decorated(decorator: Any, thing: object, shown: str) -> None:

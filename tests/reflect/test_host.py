@@ -190,13 +190,17 @@ def test_the_symbols_can_be_chosen() -> None:
     assert [op.kernel for op in found(reflected.func, Dispatch)] == ["my square_kernel"]
 
 
+def text_at(where: Location) -> str:
+    line = Path(where.file).read_text(encoding="utf-8").splitlines()[where.line - 1]
+    return line[where.column : where.end_column]
+
+
 def test_ops_know_their_lines() -> None:
     func = reflect_compute(samples.double_and_show).func
     (launch,) = found(func, Dispatch)
-    lines = Path(samples.__file__).read_text(encoding="utf-8").splitlines()
-    where: Location = launch.location
-    text = lines[where.line - 1][where.column : where.end_column]
-    assert text == "cc.dispatch(s32.length, lambda kc: scale_kernel(kc, s32, 2))"
+    assert (
+        text_at(launch.location) == "cc.dispatch(s32.length, lambda kc: scale_kernel(kc, s32, 2))"
+    )
 
 
 def found(func: Func, kind: type[Any]) -> list[Any]:
@@ -422,8 +426,8 @@ def test_types_of_variables(tmp_path: Path) -> None:
 def test_annotations_of_an_enclosing_function_are_seen() -> None:
     local = S32Array
 
-    def f(_cc: object, a: "local") -> None:  # pyright: ignore[reportInvalidTypeForm, reportUnknownParameterType] -- what is tested
-        print(a)  # noqa: T201 -- it is not run
+    def f(_cc: object, _a: "local") -> None:  # pyright: ignore[reportInvalidTypeForm, reportUnknownParameterType] -- what is tested
+        pass
 
     function = cast("FunctionType", f)
     func = reflect_compute(Compute(function, {"local": local})).func

@@ -45,9 +45,9 @@ def test_each_refusal_names_the_syntax_and_says_what_to_write() -> None:
 
 
 def test_syntax_that_is_not_in_the_table_is_refused_by_its_name() -> None:
-    error = refuse(ast.Interactive(body=[]), Location("other.py", 3))
+    error = refuse(ast.Interactive(body=[]), Location("no_such_file.py", 3))
     assert str(error) == (
-        "other.py:3: `Interactive` syntax has no meaning in a kernel\n"
+        "no_such_file.py:3: `Interactive` syntax has no meaning in a kernel\n"
         "  help: write it with simpler statements"
     )
 

@@ -2,13 +2,19 @@
 
 import gc
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.runtime.conftest import Nulls, with_backend
 from tests.runtime.programs import (
+    Table,
     add,
     add_to,
+    collect,
     copy,
     dispatch,
     fail_in_the_middle,
@@ -16,6 +22,7 @@ from tests.runtime.programs import (
     one_if,
     plus_one,
     square_all,
+    square_kernel,
 )
 
 import trilby as tb
@@ -102,6 +109,15 @@ def test_a_stale_copy_is_poisoned_but_for_its_lengths(monkeypatch: pytest.Monkey
     assert backend.content(0) == b"\2\0\0\0" + b"\xa5" * 8
 
 
+def test_what_stands_beside_a_length_is_poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = Watched()
+    accelerator = with_backend(monkeypatch, backend, poison=True)
+    table = Table.create(length=1)
+    accelerator.compute(dispatch, 1, collect, S32Array.of([2]), table)
+    assert (table.count, table.row[0].key) == (1, 2)
+    assert backend.content(1) == b"\xa5" * 4 + b"\1\0\0\0" + b"\xa5" * 8
+
+
 def test_without_poison_a_copy_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = Watched()
     accelerator = with_backend(monkeypatch, backend)
@@ -178,6 +194,75 @@ def test_one_buffer_is_one_memory_however_often_it_is_passed(
     ((left, right),) = backend.launched
     assert left is right
     assert a.array.tolist() == [2, 4, 6]
+
+
+def test_buffers_that_come_and_go_leave_nothing_behind(null: Nulls) -> None:
+    for length in range(1, 51):
+        null.accelerator.compute(lambda cc: square_all(cc, S32Array.create(length=length)))
+    gc.collect()
+    counts = null.backend.counts
+    assert (counts.allocations, counts.frees) == (50, 50)
+    assert counts.allocated_bytes == counts.freed_bytes
+
+
+Step: TypeAlias = tuple[str, int, int, int]
+
+STEPS = st.tuples(
+    st.sampled_from(["square", "add", "copy", "add_to", "number", "host"]),
+    st.integers(0, 2),
+    st.integers(0, 2),
+    st.integers(0, 5),
+)
+
+
+def step_on_device(accelerator: Accelerator, step: Step, buffers: list[S32Array]) -> None:
+    what, one, other, n = step
+    a, b = buffers[one], buffers[other]
+    match what:
+        case "square":
+            accelerator.compute(dispatch, n, square_kernel, a)
+        case "add":
+            accelerator.compute(dispatch, n, add, a, n)
+        case "copy":
+            accelerator.compute(dispatch, n, copy, a, b)
+        case "add_to":
+            accelerator.compute(dispatch, n, add_to, a, b)
+        case "number":
+            accelerator.compute(dispatch, n, number, a)
+        case _:
+            a.array[:n] = b.array[0]
+
+
+def step_in_numpy(step: Step, buffers: list[npt.NDArray[np.int32]]) -> None:
+    what, one, other, n = step
+    a, b = buffers[one], buffers[other]
+    match what:
+        case "square":
+            a[:n] *= a[:n]
+        case "add":
+            a[:n] += np.int32(n)
+        case "copy":
+            b[:n] = a[:n]
+        case "add_to":
+            a[:n] += b[:n]
+        case "number":
+            a[:n] = np.arange(100, 100 + n)
+        case _:
+            a[:n] = int(b[0])
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(STEPS, max_size=12))
+def test_any_sequence_of_steps_gives_what_numpy_gives(
+    steps: list[Step], accelerator: Accelerator
+) -> None:
+    buffers = [S32Array.of(range(k, k + 5)) for k in range(3)]
+    arrays = [np.arange(k, k + 5, dtype=np.int32) for k in range(3)]
+    for step in steps:
+        step_on_device(accelerator, step, buffers)
+        with np.errstate(over="ignore"):
+            step_in_numpy(step, arrays)
+    assert [one.array.tolist() for one in buffers] == [one.tolist() for one in arrays]
 
 
 @tb.kernel

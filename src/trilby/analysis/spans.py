@@ -148,9 +148,9 @@ _EXACT: Mapping[type[Op], Callable[[Span, Span], Span]] = {
 # A range has no more than the highest i32 items along an axis, so an id is less than that.
 _ID = Span(0, I32.highest - 1)
 _SIZE = Span(1, I32.highest)
-_GRID = {
-    f"{prefix}max_{axis}": _SIZE for prefix in ("", "local_", "group_") for axis in "xyz"
-} | {"pass_id": Span(0, I32.highest)}
+_GRID = {f"{prefix}max_{axis}": _SIZE for prefix in ("", "local_", "group_") for axis in "xyz"} | {
+    "pass_id": Span(0, I32.highest)
+}
 
 
 def _is_integer(value: Value) -> bool:

@@ -47,9 +47,7 @@ _FUNCTIONS: Mapping[type[Op], str] = {
     arith.Pow: "pow",
 }
 _WRAPPING = (arith.Add, arith.Sub, arith.Mul)
-_SUPPORTED_MATH = frozenset(
-    {"min", "max", "abs", "clamp", "sign", "degrees", "radians"}
-)
+_SUPPORTED_MATH = frozenset({"min", "max", "abs", "clamp", "sign", "degrees", "radians"})
 
 
 def _scalar(type_: Type) -> ScalarType:
@@ -186,7 +184,7 @@ def unary(writer: FunctionWriter, op: Unary) -> None:
     type_ = _scalar(op.operand.type)
     own = writer.module.dialect.scalars[type_]
     if isinstance(op, arith.Not):
-        text = Text(f"!{operand.within(UNARY)}", UNARY, operand.reads)
+        text = _negated(operand)
     elif isinstance(op, arith.Invert):
         text = Text(f"({own})~{operand.within(UNARY)}", UNARY, operand.reads)
     elif type_.is_float or writer.spans.negated(op).fits(type_):
@@ -196,6 +194,13 @@ def unary(writer: FunctionWriter, op: Unary) -> None:
         wrapped = f"({own})(0 - ({unsigned}){operand.within(UNARY)})"
         text = Text(wrapped, UNARY, operand.reads)
     writer.give(op, text)
+
+
+def _negated(operand: Text) -> Text:
+    """`!a`; the truth of a number is turned over where it is asked for."""
+    if operand.strength == EQUAL and operand.text.endswith(" != 0"):
+        return Text(f"{operand.text.removesuffix(' != 0')} == 0", EQUAL, operand.reads)
+    return Text(f"!{operand.within(UNARY)}", UNARY, operand.reads)
 
 
 def cast(writer: FunctionWriter, op: Cast) -> None:
@@ -243,4 +248,6 @@ def math(writer: FunctionWriter, op: Math) -> None:
 def choice(condition: Text, then: Text, otherwise: Text) -> Text:
     """`c ? a : b`."""
     arms = f"{then.within(CHOICE - 1)} : {otherwise.within(CHOICE)}"
-    return Text(f"{condition.within(CHOICE - 1)} ? {arms}", CHOICE, reads_of([condition, then, otherwise]))
+    return Text(
+        f"{condition.within(CHOICE - 1)} ? {arms}", CHOICE, reads_of([condition, then, otherwise])
+    )

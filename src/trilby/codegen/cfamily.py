@@ -58,7 +58,9 @@ def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generate
 
 
 def _module(graph: KernelGraph, dialect: Dialect) -> Module:
-    names = Names(dialect.is_library, frozenset({*SUPPORT_NAMES, *dialect.functions, GUARD, FAILED}))
+    names = Names(
+        dialect.is_library, frozenset({*SUPPORT_NAMES, *dialect.functions, GUARD, FAILED})
+    )
     names.stem("KernelContext", ("_s", "_t"))
     structs = Structs(dialect, names)
     functions: dict[str, str] = {}
@@ -89,9 +91,7 @@ def _values(function: Func) -> Iterator[Value]:
 
 def _grid_fields(graph: KernelGraph) -> Iterator[str]:
     """The fields of the context that are used, and the ids and sizes that the guard needs."""
-    used = {
-        op.field for f in graph.functions for op in walk(f.body) if isinstance(op, Grid)
-    }
+    used = {op.field for f in graph.functions for op in walk(f.body) if isinstance(op, Grid)}
     guard = {"x", "y", "z", "max_x", "max_y", "max_z"}
     return (name for name in GRID_FIELDS if name in used | guard)
 

@@ -14,10 +14,10 @@ from trilby.codegen.dialect import Dialect
 from trilby.codegen.names import Names
 from trilby.codegen.structs import Structs
 from trilby.codegen.text import Dependence, Line, Text
+from trilby.codegen.uses import uses_of
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import BufferType, NDArrayType, StructType
-from trilby.model.op import Block, Func, Op, blocks, operands
-from trilby.model.ops.core import Var
+from trilby.model.op import Func, Op
 from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value
 from trilby.source import Location
 
@@ -69,43 +69,6 @@ class Module:
                 return "void "
             case _:
                 raise TypeError(type_)
-
-
-@dataclass(frozen=True, slots=True)
-class Uses:
-    """How often each value is used, and whether only in the block that makes it.
-
-    `names` has the variable that a value begins, where that is its only use.
-    """
-
-    count: dict[Value, int]
-    elsewhere: frozenset[Value]
-    names: dict[Value, str]
-
-
-def uses_of(function: Func) -> Uses:
-    """Count the uses of every value of a function."""
-    count: dict[Value, int] = {}
-    home: dict[Value, Block] = {}
-    elsewhere: set[Value] = set()
-    names: dict[Value, str] = {}
-
-    def visit(block: Block) -> None:
-        for op in block.ops:
-            if isinstance(op, Var):
-                names.update((value, op.name) for value in op.init)
-            for value in operands(op):
-                count[value] = count.get(value, 0) + 1
-                if home.get(value) is not block:
-                    elsewhere.add(value)
-            if op.result is not None:
-                home[op.result] = block
-            for inner in blocks(op):
-                visit(inner)
-
-    visit(function.body)
-    once = {v: n for v, n in names.items() if count[v] == 1 and v not in elsewhere}
-    return Uses(count, frozenset(elsewhere), once)
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,9 +154,7 @@ def _element(
     return _Lvalue(Text(_strided(writer, here.text, flat, array, space), UNARY), is_pointer=True)
 
 
-def _strided(
-    writer: FunctionWriter, start: Text, flat: str, array: ArrayType, space: Space
-) -> str:
+def _strided(writer: FunctionWriter, start: Text, flat: str, array: ArrayType, space: Space) -> str:
     """A pointer to an element; the distance of two elements is more than their size."""
     stride = stride_of(array)
     wide = f"(long){flat}" if flat.isidentifier() else f"(long)({flat})"

@@ -37,7 +37,6 @@ from trilby.model.ops.memory import (
 )
 from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import NONE, RefType, Value, VarType
-from trilby.source import Location
 
 
 def write_function(writer: FunctionWriter) -> list[Line]:
@@ -88,7 +87,9 @@ def _shape_names(writer: FunctionWriter, var: Value, type_: object, name: str) -
     if not isinstance(type_, NDArrayType):
         return []
     names = [writer.names.fresh(f"{name}_shape{axis}") for axis in range(type_.rank)]
-    reads: frozenset[Dependence] = frozenset({var}) if isinstance(var.type, VarType) else frozenset()
+    reads: frozenset[Dependence] = (
+        frozenset({var}) if isinstance(var.type, VarType) else frozenset()
+    )
     writer.shapes[var] = tuple(Text(n, reads=reads) for n in names)
     return names
 
@@ -97,7 +98,11 @@ def _var_load(writer: FunctionWriter, op: VarLoad) -> None:
     name = writer.texts[op.var].text
     if op.var in writer.shapes:
         writer.shapes[op.value] = writer.shapes[op.var]
-    writer.give(op, Text(name, reads=frozenset({op.var})))
+    text = Text(name, reads=frozenset({op.var}))
+    if op.value in writer.uses.steady:
+        writer.give_anywhere(op, text)
+    else:
+        writer.give(op, text)
 
 
 def _var_store(writer: FunctionWriter, op: VarStore) -> None:
@@ -205,9 +210,10 @@ def _yielded(writer: FunctionWriter, block: Block) -> Text:
 
 def _for(writer: FunctionWriter, op: For) -> None:
     start, stop, step = (writer.take(v) for v in (op.start, op.stop, op.step))
-    start = _steady(writer, op.start, start, op.location)
-    stop = _steady(writer, op.stop, stop, op.location)
-    step = _steady(writer, op.step, step, op.location)
+    changes = _changes(op.body)
+    start = _before_loop(writer, op, op.start, start, {MEMORY})
+    stop = _before_loop(writer, op, op.stop, stop, changes)
+    step = _before_loop(writer, op, op.step, step, changes)
     writer.settle()
     counter = op.body.params[0]
     name = writer.names.fresh(counter.hint or "i")
@@ -227,12 +233,24 @@ def _for(writer: FunctionWriter, op: For) -> None:
     writer.line("}")
 
 
-def _steady(writer: FunctionWriter, value: Value, text: Text, location: Location) -> Text:
-    """A bound that the loop's body could change is read before the loop begins."""
-    if not text.reads:
+def _before_loop(
+    writer: FunctionWriter, op: For, value: Value, text: Text, changes: set[Dependence]
+) -> Text:
+    """A bound that could change while the loop runs is read before it begins."""
+    if not text.reads & changes:
         return text
-    writer.bind(value, text, location)
+    writer.bind(value, text, op.location)
     return writer.texts[value]
+
+
+def _changes(block: Block) -> set[Dependence]:
+    """What may change while a block runs: memory also at the hands of other work items."""
+    return {MEMORY, *(op.var for op in walk(block) if isinstance(op, VarStore))}
+
+
+def _is_act(writer: FunctionWriter, op: Op) -> bool:
+    """True for what has an effect and may stand inside an expression."""
+    return isinstance(op, Atomic | CompareExchange) or (isinstance(op, Call) and _acts(writer, op))
 
 
 def _counted(
@@ -280,12 +298,7 @@ def _ternary(writer: FunctionWriter, op: Ternary) -> None:
 
 
 def _settle_if_arms_act(writer: FunctionWriter, *arms: Block) -> None:
-    acts = any(
-        isinstance(op, Atomic | CompareExchange) or (isinstance(op, Call) and _acts(writer, op))
-        for arm in arms
-        for op in walk(arm)
-    )
-    if acts:
+    if any(_is_act(writer, op) for arm in arms for op in walk(arm)):
         writer.settle()
 
 

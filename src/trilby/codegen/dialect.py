@@ -14,18 +14,18 @@ from trilby.model.value import Space
 class Dialect:
     """The words of a language.
 
-    `spaces` are the words for kinds of memory. `scalars` are the types of values, `stored` those that are spelt otherwise in memory
-    and in kernel arguments (a bool is a byte there). `grid` gives the vendor's expression
-    for a field of the kernel context. `math` has the functions whose name is not the
-    intrinsic's own; `{}` stands for the type's suffix. `atomics` names the function that
-    makes a change of a place (its address is the first argument) for a type and a memory
-    space, and `functions` has what the text needs before it can call a function of that name.
-    `barriers` has a statement for each scope.
-    `saturating` spells a cast from a float to an integer type of that C name.
-    `half_load` and `half_store` spell access to a half at an address ({0}) in a memory space
-    (the last one), and `half_round` is the body of a function that rounds a float to a half.
-    `is_keyword`, `is_used` and `is_library` say which names members, local variables, and
-    functions and types may not have.
+    `spaces` are the words for kinds of memory. `scalars` are the types of values, `stored`
+    those that are spelt otherwise in memory and in kernel arguments (a bool is a byte there).
+    `grid` gives the vendor's expression for a field of the kernel context. `math` has the
+    functions whose name is not the intrinsic's own; `{}` stands for the type's suffix.
+    `atomics` names the function that makes a change of a place (its address is the first
+    argument) for a type and a memory space, and `functions` has what the text needs before it
+    can call a function of that name. `barriers` has a statement for each scope. `saturating`
+    spells a cast from a float to an integer type of that C name. `half_load` and `half_store`
+    spell access to a half at an address ({0}) in a memory space (the last one), and
+    `half_round` is the body of a function that rounds a float to a half. `is_keyword`,
+    `is_used` and `is_library` say which names members, local variables, and functions and
+    types may not have.
     """
 
     name: str

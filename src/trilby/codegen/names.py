@@ -4,7 +4,12 @@ import re
 from collections.abc import Callable
 
 C_WORDS = frozenset(
-    ["auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while", "bool", "true", "false", "NULL", "main"]
+    re.findall(
+        r"\w+",
+        "auto break case char const continue default do double else enum extern float for goto if "
+        "inline int long register restrict return short signed sizeof static struct switch "
+        "typedef union unsigned void volatile while bool true false NULL main",
+    )
 )
 
 

@@ -48,9 +48,11 @@ def emit(func: Func, function: FunctionType | None = None) -> Emitted:
     body = [*_kept_parameters(known), *Writer.of(known, func.body.ops).write()]
     args = _signature(function) if function else _plain_signature(known)
     name = function.__name__ if function else func.name.rpartition(".")[2]
-    whole = body or [placed(ast.Pass(), func.location)]
-    tree = placed(ast.FunctionDef(name, args, whole, [], None), func.location)
-    ast.fix_missing_locations(tree)
+    # parsed, because newer versions of Python have more fields in this node
+    tree = cast("ast.FunctionDef", ast.parse("def function(): pass").body[0])
+    tree.name, tree.args = name, args
+    tree.body = body or [placed(ast.Pass(), func.location)]
+    ast.fix_missing_locations(placed(tree, func.location))
     return Emitted(tree, {name: symbol for symbol, name in known.objects.items()})
 
 

@@ -172,8 +172,11 @@ class Structs:
     def _byte_count(self, struct: BufferType, type_: Type) -> str:
         if not isinstance(type_, ArrayType):
             return str(size_of(type_))
-        dims = (f"(long)s->{self.member(struct, d)}" if isinstance(d, str) else d for d in type_.dims)
-        return " * ".join(str(factor) for factor in (*dims, stride_of(type_)))
+        dims = (
+            f"(long)s->{self.member(struct, d)}" if isinstance(d, str) else d for d in type_.dims
+        )
+        factors = [*map(str, dims), str(stride_of(type_))]
+        return " * ".join(factor for factor in factors if factor != "1")
 
     # -- names ------------------------------------------------------------------------
 

@@ -37,7 +37,9 @@ class ClassBody:
         """What the text of an annotation means in this body."""
         try:
             # the author's own annotation, evaluated as typing.get_type_hints does it
-            return cast("object", eval(text, self.module, self.scope))  # noqa: S307
+            found = cast("object", eval(text, self.module, self.scope))  # noqa: S307
+            is_quoted = text[:1] in {"'", '"'}  # where annotations are text anyway, twice
+            return self.evaluate(name, found) if is_quoted and isinstance(found, str) else found
         except Exception as error:
             raise self.error(
                 name,

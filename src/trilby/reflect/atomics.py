@@ -5,9 +5,13 @@ Each names a place and gives back its old number:
 `tb.atomic_add(grid.array, (y, x), 1)`.
 """
 
-from typing import Any, overload
+from typing import Any, TypeAlias, TypeVar, overload
 
+from trilby.data.views import Array
 from trilby.errors import DirectCallError
+
+T = TypeVar("T")
+Index: TypeAlias = int | tuple[int, ...]
 
 
 class AtomicFunction:
@@ -26,15 +30,21 @@ class AtomicFunction:
         self.fixed = fixed
 
     @overload
-    def __call__(self, place: Any, /) -> Any: ...
+    def __call__(self, place: int, /) -> int: ...
     @overload
-    def __call__(self, place: Any, value: float, /) -> Any: ...
+    def __call__(self, place: int, value: int, /) -> int: ...
     @overload
-    def __call__(self, array: Any, index: int | tuple[int, ...], value: float, /) -> Any: ...
+    def __call__(self, place: int, expected: int, value: int, /) -> int: ...
     @overload
-    def __call__(
-        self, array: Any, index: int | tuple[int, ...], expected: float, value: float, /
-    ) -> Any: ...
+    def __call__(self, place: float, value: float, /) -> float: ...
+    @overload
+    def __call__(self, place: float, expected: float, value: float, /) -> float: ...
+    @overload
+    def __call__(self, array: Array[T], index: Index, /) -> T: ...
+    @overload
+    def __call__(self, array: Array[T], index: Index, value: T, /) -> T: ...
+    @overload
+    def __call__(self, array: Array[T], index: Index, expected: T, value: T, /) -> T: ...
     def __call__(self, *_: Any) -> Any:
         """Kernels only."""
         raise DirectCallError(

@@ -139,14 +139,14 @@ def _math(lw: Lowering, node: ast.Call, row: Intrinsic) -> Operand:
     if node.keywords:
         raise lw.clash(node, f"`{name}` takes no keyword arguments in a kernel")
     lowered = [settled(lw, lw.lower(argument), argument) for argument in node.args]
-    if any(is_vector(operand) for operand in lowered) and len(lowered) == row.arity:
-        return vector_math(lw, node, lowered, row.name)
-    args = [number(lw, x, argument) for x, argument in zip(lowered, node.args, strict=True)]
     takes_more = row.name in {"min", "max"}
-    if len(args) != row.arity and not (takes_more and len(args) > row.arity):
+    if len(lowered) != row.arity and not (takes_more and len(lowered) > row.arity):
         wanted = f"{row.arity} argument{'s' if row.arity > 1 else ''}"
         wanted += " or more" if takes_more else ""
-        raise lw.clash(node, f"`{name}` takes {wanted}, and here it has {len(args)}")
+        raise lw.clash(node, f"`{name}` takes {wanted}, and here it has {len(lowered)}")
+    if any(is_vector(operand) for operand in lowered):
+        return vector_math(lw, node, lowered, row)
+    args = [number(lw, x, argument) for x, argument in zip(lowered, node.args, strict=True)]
     if not takes_more:
         return _math_op(lw, node, row, args)
     result = args[0]
@@ -208,7 +208,7 @@ def _composed(lw: Lowering, node: ast.Call, function: object) -> Operand:
     if node.keywords or len(node.args) != arity:
         name = ast.unparse(node.func)
         raise lw.clash(node, f"`{name}` takes {arity} arguments, and here it has {len(node.args)}")
-    return lower(lw, node, [lw.lower(argument) for argument in node.args])
+    return lower(lw, node, [settled(lw, lw.lower(argument), argument) for argument in node.args])
 
 
 def _helper(lw: Lowering, node: ast.Call, helper: Helper[..., object]) -> Operand:

@@ -157,6 +157,14 @@ def _definition(compute: AnyCompute, captured: Captured) -> ast.FunctionDef:
             advice=f"write `def {compute.name}(cc: ComputeContext, …):`",
             location=_head(captured, node),
         )
+    first = [*node.args.posonlyargs, *node.args.args][0]
+    if first.arg in {"self", "cls"}:
+        raise ArgumentTypeError(
+            f"the compute function `{compute.name}` is a method, and its first parameter has to be "
+            "the compute context",
+            advice="write `@staticmethod` above `@tb.compute`, and pass what it needs",
+            location=captured.location(first),
+        )
     return node
 
 

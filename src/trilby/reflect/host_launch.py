@@ -13,6 +13,7 @@ from trilby.model.value import COMPUTE_CONTEXT
 from trilby.reflect.functions import Compute, Helper, Kernel, Reflectable
 from trilby.reflect.host_direct import DISPATCH
 from trilby.reflect.host_types import Typing
+from trilby.reflect.signature import kernel_signature
 
 Argument: TypeAlias = ast.expr | bool | int | float
 AnyKernel: TypeAlias = Kernel[...]
@@ -100,6 +101,7 @@ def _arranged(
     by_position = dict(zip(params, args, strict=False))
     problem = _misfit(params, args, by_position, keywords)
     if problem and isinstance(target, Kernel):
+        kernel_signature(target)  # one that is declared wrongly says so first
         raise ArgumentTypeError(
             f"`{target.name}` {problem}",
             advice=f"its parameters after the kernel context are: {', '.join(params) or 'none'}",

@@ -182,7 +182,8 @@ def _resolved(function: Reflectable, captured: Captured, name: str, annotation: 
     python = function.function
     names = {**function.scope, **inspect.getclosurevars(python).nonlocals}
     try:
-        return eval(annotation, python.__globals__, names)  # noqa: S307 -- the user's own annotation
+        found: object = eval(annotation, python.__globals__, names)  # noqa: S307 -- the user's own annotation
+        return _resolved(function, captured, name, found)
     except (NameError, AttributeError, SyntaxError, TypeError) as error:
         what = "the result" if name == "return" else f"`{name}`"
         raise KernelNameError(

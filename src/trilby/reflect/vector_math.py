@@ -9,6 +9,7 @@ from trilby.data.matrices import matrix_of
 from trilby.data.schema import StructType, leaves
 from trilby.data.vectors import vector_of, vector_type
 from trilby.model import math_functions
+from trilby.model.intrinsics import Intrinsic
 from trilby.model.ops.arith import Math
 from trilby.model.value import Value
 from trilby.reflect.aggregates import is_numeric, parts, struct_of
@@ -85,15 +86,38 @@ def vector_unary(lw: Lowering, node: ast.UnaryOp, operand: Operand) -> Operand:
     return _made(lw, node, whole.struct, [unary(lw, node, part) for part in whole.parts])
 
 
-def vector_math(lw: Lowering, node: ast.AST, operands: Sequence[Operand], function: str) -> Operand:
-    """A function of the intrinsics' table, lane by lane."""
+def vector_math(
+    lw: Lowering, node: ast.AST, operands: Sequence[Operand], row: Intrinsic
+) -> Operand:
+    """A function of the intrinsics' table, lane by lane; `min` and `max` take any number."""
     struct = next(struct for struct in map(struct_of, operands) if struct is not None)
-    element = leaves(struct)[0].type
+    _check_lanes(lw, node, struct, row)
     columns = [_lanes(lw, node, operand, struct) for operand in operands]
-    results = [
-        lw.value(Math, lane, function, type=element, at=node) for lane in zip(*columns, strict=True)
-    ]
-    return Aggregate(struct, tuple(results))
+    lanes = zip(*columns, strict=True)
+    return Aggregate(struct, tuple(_lane_math(lw, node, lane, row) for lane in lanes))
+
+
+def _lane_math(lw: Lowering, node: ast.AST, lane: tuple[Value, ...], row: Intrinsic) -> Value:
+    element = lane[0].type
+    result = lw.value(Math, lane[: row.arity], row.name, type=element, at=node)
+    for other in lane[row.arity :]:
+        result = lw.value(Math, (result, other), row.name, type=element, at=node)
+    return result
+
+
+def _check_lanes(lw: Lowering, node: ast.AST, struct: StructType, row: Intrinsic) -> None:
+    """Refuse what has no meaning for such lanes."""
+    element = leaves(struct)[0].type
+    if row.tests or vector_of(struct) is None:
+        raise lw.clash(
+            node, f"`{row.name}` takes numbers, and this is `{struct}`", "ask each lane: `v.x`"
+        )
+    if row.takes == "float" and not element.is_float:
+        raise lw.clash(
+            node, f"`{row.name}` takes floats, and this is `{struct}`", "use a vector of floats"
+        )
+    if row.takes == "integer" and not element.is_integer:
+        raise lw.clash(node, f"`{row.name}` takes integers, and this is `{struct}`")
 
 
 # -- functions of whole vectors -----------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from functools import partial
 from types import FunctionType, TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
@@ -163,7 +162,7 @@ def _compute_function(entry: object, at: Location | None = None) -> Compute[...,
         advice = f"call it from a kernel; on the host, `{name}(…)` is plain Python"
     elif isinstance(entry, FunctionType):
         advice = f"decorate `{name}` with @tb.compute"
-    elif isinstance(entry, partial):
+    elif type(entry).__name__ == "partial":
         advice = "give the function and its arguments apart: `accelerator.compute(f, a, b)`"
     else:
         advice = "write `accelerator.compute(f, …)` with a function decorated with @tb.compute"

@@ -8,6 +8,7 @@ import inspect
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, TypeGuard
 
@@ -17,7 +18,7 @@ from trilby.analysis.access import Access, AccessTable
 from trilby.backend.base import Argument, Memory, Scalar, StructArgument
 from trilby.data.buffer import Buffer
 from trilby.data.dtypes import BOOL, I32, Number, ScalarType, Type, fits, is_numpy_scalar
-from trilby.data.layout import header_size
+from trilby.data.layout import layout
 from trilby.data.ndarray import NDArray
 from trilby.data.record import Record
 from trilby.data.schema import BufferType, NDArrayType, StructType
@@ -104,7 +105,7 @@ def _add(buffers: list[Segment], segment: Segment) -> int:
 def uses(bound: Bound, table: AccessTable) -> list[Use]:
     """What the kernel does with each of the buffers."""
     found = [
-        Use(segment, parameter.whole, parameter.name, _header(parameter.type))
+        Use(segment, parameter.whole, parameter.name, _lengths(parameter.type))
         for segment, parameter in zip(bound.buffers, table.parameters, strict=True)
     ]
     for left, right in combinations([use for use in found if use.segment.borrowed], 2):
@@ -112,8 +113,14 @@ def uses(bound: Bound, table: AccessTable) -> list[Use]:
     return found
 
 
-def _header(type_: object) -> int:
-    return header_size(type_) if isinstance(type_, BufferType) and type_.length_names else 0
+@lru_cache(maxsize=1024)
+def _lengths(type_: Type) -> tuple[range, ...]:
+    """The bytes that hold lengths; where they lie does not depend on them."""
+    if not isinstance(type_, BufferType):
+        return ()
+    slots = layout(type_, dict.fromkeys(type_.length_names, 0)).slots
+    found = (slots[name] for name in sorted(type_.length_names))
+    return tuple(range(slot.offset, slot.offset + slot.size) for slot in found)
 
 
 def _check_apart(left: Use, right: Use) -> None:

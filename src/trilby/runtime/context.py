@@ -10,8 +10,8 @@ from trilby.errors import ArgumentTypeError
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.reflect.quote import quote
 from trilby.runtime.binding import bind, positional, ranks_of, uses
-from trilby.runtime.ranges import in_whole_groups
 from trilby.runtime.callers import Caller, errors_at_dispatch
+from trilby.runtime.ranges import in_whole_groups
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
@@ -67,10 +67,11 @@ class ComputeContext:
             ready = self.accelerator.compiler.kernel(target, ranks_of(ordered))
             bound = bind(target, ready.analysed.signature, ordered)
             used = uses(bound, ready.analysed.access)
-            if ready.analysed.works_in_groups and launch_range.items:
+            if not launch_range.items:
+                return
+            if ready.analysed.works_in_groups:
                 launch_range = in_whole_groups(launch_range)
-            if launch_range.items:
-                self.accelerator.launch(ready, launch_range, bound, used, caller.line)
+            self.accelerator.launch(ready, launch_range, bound, used, caller.line)
 
     def run_compute(
         self, function: Compute[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -26,14 +26,14 @@ POISON = 0xA5
 class Use:
     """A buffer in a launch: its memory, what the kernel does with it, what to call it.
 
-    `header` is the number of bytes at its start that hold lengths: they are set when
-    the buffer is created and belong to every copy of it.
+    `lengths` are the bytes that hold the lengths of arrays: they are set when the buffer is
+    created and belong to every copy of it.
     """
 
     segment: Segment
     access: Access
     label: str
-    header: int
+    lengths: tuple[range, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,9 @@ class Residency:
         """Leave nothing of a stale copy but its lengths."""
         if self._poison and use.segment.nbytes:
             self._backend.fill(memory, 0, use.segment.nbytes, POISON).wait()
-        if use.header:
-            self._backend.upload(memory, 0, _bytes(use.segment)[: use.header]).wait()
+        for part in use.lengths:
+            content = _bytes(use.segment)[part.start : part.stop]
+            self._backend.upload(memory, part.start, content).wait()
 
     def _copy(
         self, direction: Direction, use: Use, memory: Memory, cause: str, location: Location | None
@@ -135,8 +136,8 @@ def _merged(uses: Iterable[Use]) -> list[Use]:
 
 def _both(left: Use, right: Use) -> Use:
     label = left.label if left.label == right.label else f"{left.label}, {right.label}"
-    header = max(left.header, right.header)
-    return Use(left.segment, left.access | right.access, label, header)
+    lengths = tuple(dict.fromkeys((*left.lengths, *right.lengths)))
+    return Use(left.segment, left.access | right.access, label, lengths)
 
 
 def _free_all(copies: "weakref.WeakKeyDictionary[Segment, _DeviceCopy]") -> None:

@@ -198,7 +198,7 @@ def nothing(_: Builder, *__: Value) -> None:
         ({"n": F32}, "", "`n` of type f32 was given no number"),
         ({"a": NDArrayType(I32, 2)}, "ms", "was given no number"),
         ({"n": F32}, "ss", "`app.kernel` was given more arguments than it takes"),
-        ({"p": StructType("P", ())}, "s", "a launch cannot pass the parameter `p` of type P"),
+        ({"p": StructType("P", ())}, "s", "`p` of type P was given no such struct"),
         ({"a": NDArrayType(I32, 1)}, "ms", "n_0=3 takes 12 bytes, and its memory has 8"),
     ],
 )

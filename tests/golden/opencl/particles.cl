@@ -25,7 +25,7 @@ static inline __global uchar *Particles_alive(__global Particles_t *s) {
 }
 
 static inline __global double *Particles_position(__global Particles_t *s) {
-    long end = (__global char *)Particles_alive(s) - (__global char *)s + (long)s->n * 1;
+    long end = (__global char *)Particles_alive(s) - (__global char *)s + (long)s->n;
     return (__global double *)((__global char *)s + (end + 7) / 8 * 8);
 }
 
@@ -35,7 +35,7 @@ static inline __global uchar *Particles_kind(__global Particles_t *s) {
 }
 
 static inline __global int *Particles_count(__global Particles_t *s) {
-    long end = (__global char *)Particles_kind(s) - (__global char *)s + (long)s->n * 1;
+    long end = (__global char *)Particles_kind(s) - (__global char *)s + (long)s->n;
     return (__global int *)((__global char *)s + (end + 3) / 4 * 4);
 }
 
@@ -61,7 +61,7 @@ __kernel void particles(__global Particles_t *p, int max_x, int max_y, int max_z
     __global uchar *p_kind = Particles_kind(p);
     __global long *p_total = Particles_total(p);
 
-    if (!(p_alive[kc->x] != 0)) {
+    if (p_alive[kc->x] == 0) {
         return;
     }
     for (int axis = 0; axis < 3; ++axis) {

@@ -55,7 +55,7 @@ __kernel void scene(__global Scene_t *s, int max_x, int max_y, int max_z) {
     __global Body_t *s_body = Scene_body(s);
 
     __global Body_t *body = &s_body[kc->x];
-    body->alive = !(s->fixed[kc->x % 2].alive != 0);
+    body->alive = s->fixed[kc->x % 2].alive == 0;
     body->mass = (double)kc->x / 2.0;
     body->tag.real = (float)kc->x + 0.5f;
     body->aligned = (int)(body->tag.bits >> 16u);

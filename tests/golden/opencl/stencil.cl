@@ -66,16 +66,8 @@ __kernel void stencil(
             int x = kc->x + dx;
             if (wraps) {
                 total = (int)((uint)total + source_array[(long)mod_size_i32(y, height) * source_width + mod_size_i32(x, width)]);
-            } else {
-                int y_2 = y;
-                bool t = 0 <= y_2 && y_2 < height;
-                if (t) {
-                    int x_2 = x;
-                    t = 0 <= x_2 && x_2 < width;
-                }
-                if (t) {
-                    total = (int)((uint)total + source_array[(long)y * source_width + x]);
-                }
+            } else if (0 <= y && y < height && 0 <= x && x < width) {
+                total = (int)((uint)total + source_array[(long)y * source_width + x]);
             }
         }
     }

@@ -1,0 +1,14 @@
+"""The devices that must agree. Both poison what is stale."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from trilby import Accelerator
+
+
+@pytest.fixture(params=["interpreter", "opencl"], scope="session")
+def accelerator(request: pytest.FixtureRequest) -> Iterator[Accelerator]:
+    """Each device that computes, through the whole of Trilby."""
+    with Accelerator(request.param, poison=True) as opened:
+        yield opened

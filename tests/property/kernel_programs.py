@@ -1,0 +1,224 @@
+"""Random kernels: whole modules of Python, well typed and free of races.
+
+Each work item writes its own elements only, and what it reads of others does not change
+during the launch, or lies in local memory between two barriers. Indices are brought below
+the size by `%`, divisors are odd, loops are short. A program is text, so that it can be
+read, kept and minimised.
+"""
+
+import re
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from tests.property.kernel_expressions import given_to
+from tests.property.kernel_statements import block, shared_phase, statement
+from tests.property.kernel_types import FLOATS, NUMBERS, SCALARS, VECTORS
+from tests.property.kernel_writer import RECORD, Draft, Helper, Writer
+
+INPUTS = 16
+"""How many elements each array has that is only read."""
+
+PLACES = 3
+"""How many elements each array has that atomics change."""
+
+HEAD = """\
+import math
+
+import trilby as tb
+from trilby import ComputeContext, KernelContext, NDArray, NDRange
+from trilby import f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+"""
+
+BUMP = """
+@tb.func
+def bump_{0}(memory: NDArray[{0}], at: i32, by: {0}) -> {0}:
+    memory[at] = memory[at] + by
+    return memory[at]
+"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A module with a kernel `kernel` and a compute function `run`, and how to launch it.
+
+    `params` are the kernel's parameters behind the context, with their annotations; their
+    names say what they are for. `judged` is true where NumPy's scalars can run it as well.
+    """
+
+    text: str
+    params: tuple[tuple[str, str], ...]
+    members: tuple[tuple[str, str], ...]
+    size: tuple[int, ...]
+    local: tuple[int, ...] | None
+    seed: int
+    judged: bool
+
+    @property
+    def items(self) -> int:
+        """The number of work items."""
+        product = 1
+        for n in self.size:
+            product *= n
+        return product
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The range of a program; `tile` are the sizes of its local arrays, if it has any."""
+
+    size: tuple[int, ...]
+    local: tuple[int, ...] | None
+    tile: tuple[int, ...] = ()
+
+
+PLAIN = (
+    Launch((11,), None),
+    Launch((1,), None),
+    Launch((9,), (4,)),
+    Launch((12,), (3,)),
+    Launch((4, 3), None),
+    Launch((5, 3), (2, 2)),
+    Launch((2, 3, 2), None),
+    Launch((3, 2, 3), (2, 1, 2)),
+)
+GROUPED = (
+    Launch((8,), (4,), (4,)),
+    Launch((16,), (8,), (8,)),
+    Launch((4, 4), (4, 2), (2, 4)),
+    Launch((6, 2), (3, 2), (2, 3)),
+)
+ITEM = {
+    1: "kc.x",
+    2: "kc.y * kc.max_x + kc.x",
+    3: "(kc.z * kc.max_y + kc.y) * kc.max_x + kc.x",
+}
+"""The number of a work item, by the dimensions of the range."""
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> Program:
+    """A program, and how to launch it."""
+    free = draw(st.booleans())
+    types = draw(st.lists(st.sampled_from(SCALARS), min_size=2, max_size=4))
+    members = {f"m{number}_{type_}": type_ for number, type_ in enumerate(types)}
+    draft = Draft(draw, free, members)
+    launch = draw(st.sampled_from(PLAIN + GROUPED))
+    helpers = [_helper(draft, number) for number in range(draw(st.integers(0, 3)))]
+    body = _kernel_body(draft, launch)
+    params = _params("\n".join(body), draft)
+    bumps = [BUMP.format(type_) for type_ in sorted(draft.changed)]
+    parts = [HEAD, _structs(draft), *bumps, *helpers, _kernel(params, body), _compute(params)]
+    return Program(
+        text="\n".join(parts),
+        params=params,
+        members=tuple(members.items()),
+        size=launch.size,
+        local=launch.local,
+        seed=draw(st.integers(0, 2**32 - 1)),
+        judged=not free,
+    )
+
+
+def _structs(draft: Draft) -> str:
+    members = "\n".join(f"    {name}: {type_}" for name, type_ in draft.members.items())
+    return (
+        f"\nclass {RECORD}(tb.Struct):\n{members}\n\n\n"
+        f'class Table(tb.Buffer):\n    n: i32\n    row: tb.Array[{RECORD}] = tb.array("n")\n'
+    )
+
+
+def _helper(draft: Draft, number: int) -> str:
+    """A function of numbers, vectors and structs, that may call those before it."""
+    kinds = (*SCALARS, *SCALARS, *VECTORS, RECORD, RECORD)
+    params = [draft.pick(kinds) for _ in range(draft.number(1, 3))]
+    result = draft.pick(kinds)
+    names = [f"p{place}_{type_}" for place, type_ in enumerate(params)]
+    w = Writer(draft, result=result, statements=draft.number(0, 5))
+    draft.nodes = 40
+    for name, type_ in zip(names, params, strict=True):
+        w.declare(name, type_, fixed=type_ not in SCALARS)
+    for _ in range(draft.number(0, 3)):
+        statement(w)
+    w.line(f"return {given_to(w, result, 3)}")
+    helper = Helper(f"helper{number}", tuple(params), result)
+    draft.helpers.append(helper)
+    declared = ", ".join(f"{n}: {_spelt(t)}" for n, t in zip(names, params, strict=True))
+    head = f"\n@tb.func\ndef {helper.name}({declared}) -> {_spelt(result)}:"
+    return "\n".join([head, *w.lines, ""])
+
+
+def _spelt(type_: str) -> str:
+    return f"tb.{type_}" if type_ in VECTORS else type_
+
+
+def _kernel_body(draft: Draft, launch: Launch) -> list[str]:
+    w = Writer(draft, in_kernel=True, can_return=not launch.tile)
+    w.statements = draft.number(3, 12)
+    draft.nodes = 120
+    _offer(w, launch)
+    w.line(f"i = {ITEM[len(launch.size)]}")
+    if draft.chance(2):
+        w.line("row = table.row[i]")
+        w.declare("row", RECORD)
+        del w.values["row"], w.places["row"]
+    own = "kc.local_x" if len(launch.tile) == 1 else "kc.local_y, kc.local_x"
+    for _ in range(draft.number(1, 4)):
+        block(w)
+        if launch.tile:
+            shared_phase(w, launch.tile, own)
+    return w.lines
+
+
+def _offer(w: Writer, launch: Launch) -> None:
+    """Everything that a kernel finds when it begins."""
+    for type_ in SCALARS:
+        w.values[f"in_{type_}[${INPUTS}]"] = type_
+        w.values[f"given_{type_}"] = type_
+    for type_ in NUMBERS:
+        w.values[f"mem_{type_}[i]"] = w.places[f"mem_{type_}[i]"] = type_
+    for name, type_ in w.draft.members.items():
+        w.values[f"whole.{name}"] = type_
+        w.values[f"table.row[i].{name}"] = w.places[f"table.row[i].{name}"] = type_
+    w.values["whole"] = RECORD
+    w.values["table.row[i]"] = w.places["table.row[i]"] = RECORD
+    words = ["", "max_", "local_", "local_max_", "group_", "group_max_"]
+    for word in words if launch.local else words[:2]:
+        w.values[f"kc.{word}x"] = "i32"
+    w.values["i"] = "i32"
+
+
+_PARAMETER = re.compile(
+    r"\b(?:(?P<array>in|mem|exact|near\d+|add|min|max|and|or|xor)_(?P<element>[iuf]\d+|bool)(?=[\[,])"
+    r"|given_(?P<scalar>[iuf]\d+|bool)\b|(?P<whole>whole)\b|(?P<table>table)\b)"
+)
+
+
+def _params(body: str, draft: Draft) -> tuple[tuple[str, str], ...]:
+    """The parameters that the body names, each once, in order."""
+    found: dict[str, str] = {}
+    for match in _PARAMETER.finditer(body):
+        if match["array"]:
+            found[match[0]] = f"NDArray[{match['element']}]"
+        elif match["scalar"]:
+            found[match[0]] = match["scalar"]
+        else:
+            found[match[0]] = RECORD if match["whole"] else "Table"
+    found |= {f"mem_{type_}": f"NDArray[{type_}]" for type_ in draft.changed}
+    return tuple(found.items())
+
+
+def _kernel(params: tuple[tuple[str, str], ...], body: list[str]) -> str:
+    declared = "".join(f", {name}: {annotation}" for name, annotation in params)
+    return "\n".join(["", "@tb.kernel", f"def kernel(kc: KernelContext{declared}) -> None:", *body])
+
+
+def _compute(params: tuple[tuple[str, str], ...]) -> str:
+    declared = "".join(f", {name}: {annotation}" for name, annotation in params)
+    passed = "".join(f", {name}" for name, _ in params)
+    return (
+        f"\n\n@tb.compute\ndef run(cc: ComputeContext, size: NDRange{declared}) -> None:\n"
+        f"    cc.dispatch(size, kernel{passed})\n"
+    )
+
+
+__all__ = ["FLOATS", "INPUTS", "PLACES", "Program", "programs"]

@@ -1,0 +1,368 @@
+"""Random statements of kernels and of the functions that they call."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from tests.property.kernel_expressions import (
+    condition,
+    expression,
+    filled,
+    given_to,
+    literal,
+    root,
+)
+from tests.property.kernel_types import (
+    FLOATS,
+    LANES,
+    NUMBERS,
+    SCALARS,
+    VECTORS,
+    common,
+    flowing_to,
+)
+from tests.property.kernel_writer import RECORD, Writer
+
+Statement: TypeAlias = Callable[[Writer], None]
+
+MAX_LOOPS = 2
+"""How deep loops stand within each other."""
+
+
+def block(w: Writer, most: int = 3) -> None:
+    """Some statements, at least one."""
+    for _ in range(w.draft.number(1, most)):
+        if w.statements <= 0:
+            break
+        statement(w)
+    else:
+        return
+    w.line("pass")
+
+
+def statement(w: Writer) -> None:
+    """Any statement that may stand here."""
+    w.statements -= 1
+    w.draft.pick(_rules(w))(w)
+
+
+def _rules(w: Writer) -> Sequence[Statement]:
+    rules = [*_SIMPLE, *_COMPOUND]
+    if w.in_kernel:
+        rules += _IN_KERNELS
+    if w.loops < (MAX_LOOPS if w.in_kernel else 1):
+        rules += _LOOPS
+    if w.loops:
+        rules.append(_jump)
+    if w.can_return:
+        rules.append(_early_return)
+    if w.draft.free:
+        rules.append(_untyped_total)
+    return rules
+
+
+# -- names --------------------------------------------------------------------------------
+
+
+def _new_variable(w: Writer) -> None:
+    types = w.draft.pick((SCALARS, SCALARS, tuple(VECTORS), (RECORD,)))
+    _set_new(w, w.draft.pick(types))
+
+
+def _set_new(w: Writer, type_: str) -> str:
+    """`v = …`, at times under a name that was used in a block that has ended."""
+    free_names = [name for name, own in w.dead.items() if own == type_]
+    reuse = free_names and w.draft.chance(2)
+    name = w.draft.pick(free_names) if reuse else w.draft.name("v", type_)
+    if type_ in SCALARS and not reuse and w.draft.chance(3):
+        w.line(f"{name}: {type_} = {given_to(w, type_)}")
+    else:
+        w.line(f"{name} = {expression(w, type_, 3)}")
+    w.declare(name, type_)
+    return name
+
+
+def _assign(w: Writer) -> None:
+    """A name gets what loses nothing in its type; an element what may be cast silently."""
+    place = _place(w, [*SCALARS, *VECTORS, RECORD])
+    if place is None:
+        return
+    text, type_ = place
+    if type_ not in SCALARS:
+        w.line(f"{text} = {expression(w, type_)}")
+    elif text.isidentifier():
+        given = w.draft.pick([type_, type_, *flowing_to(type_)])
+        w.line(f"{text} = {expression(w, given, 3)}")
+    else:
+        w.line(f"{text} = {given_to(w, type_, 3)}")
+
+
+def _place(w: Writer, types: Sequence[str]) -> tuple[str, str] | None:
+    """Something that can be set; where there is nothing yet, a variable is made instead."""
+    found = w.settable(types)
+    if not found:
+        _set_new(w, w.draft.pick(types))
+        return None
+    chosen = w.draft.pick(found)
+    return filled(w, chosen), w.places[chosen]
+
+
+def _change(w: Writer) -> None:
+    """`place op= value`: the result must go back into the place."""
+    place = _place(w, NUMBERS)
+    if place is None:
+        return
+    text, type_ = place
+    others = [s for s in SCALARS if common(type_, s) == type_]
+    given = literal(w, type_) if w.draft.chance(3) else expression(w, w.draft.pick(others))
+    if type_ in FLOATS:
+        w.line(f"{text} {w.draft.pick(('+=', '-=', '*=', '/=', '//=', '%='))} {given}")
+        return
+    sign = w.draft.pick(("+=", "-=", "*=", "&=", "|=", "^=", "//=", "%=", "<<=", ">>=", "**="))
+    if sign in {"//=", "%="}:
+        given = f"({expression(w, type_)} | 1)"
+    elif sign in {"<<=", ">>=", "**="}:
+        given = f"({expression(w, type_)} & 7)"
+    w.line(f"{text} {sign} {given}")
+
+
+def _swap(w: Writer) -> None:
+    """`a, b = b, a` of names and elements of one type."""
+    place = _place(w, SCALARS)
+    if place is None:
+        return
+    first, type_ = place
+    second = filled(w, w.draft.pick(w.settable([type_])))
+    w.line(f"{first}, {second} = {second}, {first}")
+
+
+def _tuple(w: Writer) -> None:
+    types = [w.draft.pick(SCALARS) for _ in range(w.draft.number(2, 3))]
+    values = ", ".join(expression(w, type_) for type_ in types)
+    names = [w.draft.name("v", type_) for type_ in types]
+    w.line(f"{', '.join(names)} = {values}")
+    for name, type_ in zip(names, types, strict=True):
+        w.declare(name, type_)
+
+
+def _lanes(w: Writer) -> None:
+    """Write some lanes of a vector, or change all of it."""
+    place = _place(w, tuple(VECTORS))
+    if place is None:
+        return
+    text, type_ = place
+    element, lanes = VECTORS[type_]
+    if w.draft.chance(2):
+        w.line(f"{text} {w.draft.pick(('+=', '-=', '*='))} {expression(w, type_)}")
+        return
+    count = w.draft.number(2, lanes)
+    start = w.draft.number(0, lanes - 1)
+    picked = "".join(LANES[(start + k) % lanes] for k in range(count))
+    w.line(f"{text}.{picked} = {expression(w, f'{element}x{count}')}")
+
+
+def _untyped_total(w: Writer) -> None:
+    """A number that begins as a literal gets its type from what is added to it."""
+    w.draft.last_name += 1
+    name, type_ = f"z{w.draft.last_name}", w.draft.pick(NUMBERS)
+    w.line(f"{name} = {'0.0' if type_ in FLOATS and w.draft.chance(2) else '0'}")
+    w.line(f"for k{name} in range({_bound(w)}):")
+    with w.block():
+        w.counters.append(f"k{name}")
+        w.line(f"{name} {w.draft.pick(('+=', '-='))} {expression(w, type_)}")
+    result = w.draft.pick(SCALARS)
+    made = w.draft.name("v", result)
+    w.line(f"{made} = {result}({name})")
+    w.declare(made, result)
+
+
+# -- control flow -------------------------------------------------------------------------
+
+
+def _if(w: Writer) -> None:
+    word = "if"
+    for _ in range(w.draft.number(1, 2)):
+        w.line(f"{word} {condition(w)}:")
+        with w.block():
+            block(w)
+        word = "elif"
+    if w.draft.chance(2):
+        w.line("else:")
+        with w.block():
+            block(w)
+
+
+def _set_on_both_paths(w: Writer) -> None:
+    """A variable that is made in two branches lives on behind them."""
+    type_ = w.draft.pick(SCALARS)
+    name = w.draft.name("v", type_)
+    for head in (f"if {condition(w)}:", "else:"):
+        w.line(head)
+        with w.block():
+            if w.draft.chance(3):
+                statement(w)
+            w.line(f"{name} = {expression(w, type_)}")
+    w.declare(name, type_)
+
+
+def _bound(w: Writer) -> str:
+    if w.draft.chance(2):
+        return str(w.draft.number(0, 4))
+    return f"{expression(w, 'i32', 1)} % {w.draft.number(1, 5)}"
+
+
+def _turns(w: Writer) -> str:
+    """The arguments of a `range` with few turns."""
+    way = w.draft.pick(("stop", "both", "step", "down", "computed"))
+    if way == "stop":
+        return _bound(w)
+    if way == "both":
+        return f"{w.draft.number(-2, 2)}, {_bound(w)}"
+    if way == "step":
+        return f"{w.draft.number(-3, 3)}, {_bound(w)}, {w.draft.number(1, 3)}"
+    if way == "down":
+        return f"{_bound(w)}, {w.draft.number(-3, 1)}, {w.draft.number(-3, -1)}"
+    return f"{_bound(w)}, {_bound(w)}, {_bound(w)} * 2 - 3"
+
+
+def _for(w: Writer) -> None:
+    w.draft.last_name += 1
+    counter = f"k{w.draft.last_name}"
+    w.line(f"for {counter} in range({_turns(w)}):")
+    with w.block():
+        w.counters.append(counter)
+        type_ = w.draft.pick(SCALARS)
+        name = w.draft.name("v", type_)
+        w.line(f"{name} = {type_}({counter})")
+        w.declare(name, type_)
+        _body(w)
+    _else(w)
+
+
+def _while(w: Writer) -> None:
+    """The turns are counted at the top of the body, so `continue` cannot make it endless."""
+    counter = w.draft.name("n", "i32")
+    w.line(f"{counter} = i32(0)")
+    test = f" {w.draft.pick(('and', 'and not'))} {expression(w, 'bool')}"
+    w.line(f"while {counter} < {w.draft.number(1, 4)}{'' if w.draft.chance(3) else test}:")
+    with w.block(), w.reading(counter, "i32"):
+        w.line(f"{counter} += 1")
+        _body(w)
+    _else(w)
+
+
+def _body(w: Writer) -> None:
+    w.loops += 1
+    block(w)
+    w.loops -= 1
+
+
+def _else(w: Writer) -> None:
+    if w.draft.chance(3):
+        w.line("else:")
+        with w.block():
+            block(w, 2)
+
+
+def _jump(w: Writer) -> None:
+    w.line(f"if {condition(w)}:")
+    with w.block():
+        if w.draft.chance(3):
+            _assign(w)
+        w.line(w.draft.pick(("break", "continue")))
+
+
+def _early_return(w: Writer) -> None:
+    w.line(f"if {condition(w)}:")
+    with w.block():
+        if w.draft.chance(3):
+            _assign(w)
+        w.line(f"return {given_to(w, w.result)}" if w.result else "return")
+
+
+# -- memory -------------------------------------------------------------------------------
+
+
+def _private_array(w: Writer) -> None:
+    """Every element is set before any is read."""
+    type_ = w.draft.pick(SCALARS)
+    name, size = w.draft.name("a", type_), w.draft.number(2, 4)
+    w.line(f"{name} = tb.private({type_}, {size})")
+    for k in range(size):
+        w.line(f"{name}[{k}] = {given_to(w, type_, 1)}")
+    text = f"{name}[${size}]"
+    w.values[text] = w.places[text] = type_
+
+
+def _result(w: Writer) -> None:
+    """Write a result; nobody reads it again, so it may be off by some ulps."""
+    type_ = w.draft.pick(NUMBERS)
+    text, ulps = root(w, type_)
+    w.line(f"{'exact' if ulps == 0 else f'near{ulps}'}_{type_}[i] = {text}")
+
+
+def _atomic(w: Writer) -> None:
+    """Changes whose order does not matter; the old number is not used."""
+    name = w.draft.pick(("add", "sub", "inc", "dec", "min", "max", "and", "or", "xor"))
+    type_ = w.draft.pick(("i32", "u32", "i64", "u64"))
+    kind = "add" if name in {"sub", "inc", "dec"} else name
+    place = f"{kind}_{type_}, {filled(w, '$3')}"
+    operand = "" if name in {"inc", "dec"} else f", {given_to(w, type_)}"
+    w.line(f"tb.atomic_{name}({place}{operand})")
+
+
+def _change_memory(w: Writer) -> None:
+    """A call for its effect alone."""
+    type_ = w.draft.pick(("i32", "u8", "i64", "f32"))
+    w.draft.changed.add(type_)
+    w.line(f"bump_{type_}(mem_{type_}, i, {expression(w, type_)})")
+
+
+_SIMPLE: Sequence[Statement] = (
+    _new_variable,
+    _new_variable,
+    _assign,
+    _assign,
+    _change,
+    _change,
+    _swap,
+    _tuple,
+    _lanes,
+    _private_array,
+)
+_COMPOUND: Sequence[Statement] = (_if, _if, _set_on_both_paths)
+_LOOPS: Sequence[Statement] = (_for, _for, _while)
+_IN_KERNELS: Sequence[Statement] = (_result, _result, _result, _atomic, _change_memory)
+
+
+# -- work groups --------------------------------------------------------------------------
+
+
+def shared_phase(w: Writer, dims: tuple[int, ...], own: str) -> None:
+    """Each item writes its own slot, waits, reads any, and waits again.
+
+    `dims` are the sizes of the local array, `own` the index of the item's slot. All of this
+    stands where every item of a group comes by; at times in a loop with fixed turns.
+    """
+    type_ = w.draft.pick(NUMBERS)
+    name = w.draft.name("tile", type_)
+    w.lines.insert(0, f"    {name} = tb.local({type_}, {', '.join(map(str, dims))})")
+    if not w.draft.chance(2):
+        _exchange(w, name, type_, dims, own)
+        return
+    w.line(f"for turn{w.draft.last_name} in range({w.draft.number(1, 3)}):")
+    with w.block():
+        _exchange(w, name, type_, dims, own)
+
+
+def _exchange(w: Writer, name: str, type_: str, dims: tuple[int, ...], own: str) -> None:
+    slot = ", ".join(f"${dim}" for dim in dims)
+    w.line(f"{name}[{own}] = {given_to(w, type_, 3)}")
+    w.line("kc.barrier()" if w.draft.chance(2) else 'kc.barrier("local")')
+    if type_ in {"i32", "u32"} and w.draft.chance(2):
+        index = filled(w, slot)
+        index = f"({index})" if len(dims) > 1 else index
+        w.line(f"tb.atomic_add({name}, {index}, {given_to(w, type_)})")
+        w.line("kc.barrier()")
+    with w.reading(f"{name}[{slot}]", type_):
+        block(w)
+    w.line("kc.barrier()")
