@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from trilby.data.buffer import Buffer
 from trilby.data.kernel_context import KernelContext
 from trilby.data.library import (
+    BF16Array,
+    BF16Array2D,
     F16Array,
     F16Array2D,
     F32Array,
@@ -38,7 +40,7 @@ from trilby.data.library import (
     U64Array2D,
 )
 from trilby.data.markers import Atomic, array, field, pad
-from trilby.data.names import f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from trilby.data.names import bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from trilby.data.ndarray import NDArray
 from trilby.data.ndrange import NDRange
 from trilby.data.struct import Struct, Union
@@ -92,6 +94,8 @@ __all__ = [
     "Accelerator",
     "Array",
     "Atomic",
+    "BF16Array",
+    "BF16Array2D",
     "Buffer",
     "ComputeContext",
     "F16Array",
@@ -137,6 +141,7 @@ __all__ = [
     "atomic_or",
     "atomic_sub",
     "atomic_xor",
+    "bf16",
     "clamp",
     "clz",
     "compute",

@@ -15,6 +15,7 @@ FUNCTION_LINES = 60
 
 OWNERS = {
     "ast": ("trilby.reflect", "trilby.codegen.python"),
+    "ml_dtypes": ("trilby.data.dtypes",),
     "pyopencl": ("trilby.backend.opencl",),
     "rich": ("trilby.tools", "trilby.cli"),
 }

@@ -1,12 +1,17 @@
 """The numbers at which arithmetic goes wrong first, for each scalar type."""
 
+import math
+from dataclasses import dataclass
+
 import numpy as np
 from tests.codegen.running import Array
 
-from trilby.data.dtypes import BOOL, F16, F32, F64, ScalarType
+from trilby.codegen.opencl import OPENCL
+from trilby.data.dtypes import BF16, BOOL, F16, F32, F64, SCALARS, ScalarType
 
-INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
-FLOATS = ("f16", "f32", "f64")
+ALL = {name: type_ for name, type_ in SCALARS.items() if type_ in OPENCL.scalars}
+INTEGERS = tuple(name for name, type_ in ALL.items() if type_.is_integer)
+FLOATS = tuple(name for name, type_ in ALL.items() if type_.is_float)
 
 
 def edge_values(type_: ScalarType) -> Array:
@@ -24,29 +29,35 @@ def edge_values(type_: ScalarType) -> Array:
     return np.array(sorted(wanted), type_.numpy)
 
 
+@dataclass(frozen=True)
+class Format:
+    """A binary float: bits behind the point, lowest and highest exponent."""
+
+    digits: int
+    lowest: int
+    highest: int
+
+    @property
+    def eps(self) -> float:
+        """The distance from 1 to the next number."""
+        return 2.0**-self.digits
+
+
+FORMATS = {
+    F16: Format(10, -14, 15),
+    BF16: Format(7, -126, 127),
+    F32: Format(23, -126, 127),
+    F64: Format(52, -1022, 1023),
+}
+
+
 def _floats(type_: ScalarType) -> Array:
-    limits = np.finfo(type_.numpy)
-    digits = {F16: 10, F32: 23, F64: 52}[type_]
+    form = FORMATS[type_]
+    largest = (2 - form.eps) * 2.0**form.highest
+    subnormal = math.ldexp(form.eps, form.lowest)
     positive = [
-        0.0,
-        float(limits.smallest_subnormal),
-        3 * float(limits.smallest_subnormal),
-        float(limits.smallest_normal),
-        float(limits.eps),
-        0.1,
-        0.5,
-        1.0,
-        1.0 + float(limits.eps),
-        1.5,
-        2.0,
-        2.5,
-        3.0,
-        7.0,
-        100.0,
-        float(2**digits),
-        float(2**digits) * 2 - 1,
-        float(limits.max) / 3,
-        float(limits.max),
-        np.inf,
+        *(0.0, subnormal, 3 * subnormal, 2.0**form.lowest, form.eps, 0.1, 0.5, 1.0, 1 + form.eps),
+        *(1.5, 2.0, 2.5, 3.0, 7.0, 100.0, 2.0**form.digits, 2.0 ** (form.digits + 1) - 1),
+        *(largest / 3, largest, math.inf),
     ]
-    return np.array([*positive, *(-n for n in positive), np.nan], type_.numpy)
+    return np.array([*positive, *(-n for n in positive), math.nan], type_.numpy)

@@ -141,7 +141,7 @@ def launch(
         content: Array = arg if is_array(arg) else arg.segment.memory
         if id(arg) not in memories:
             memory = backend.allocate(content.nbytes)
-            backend.upload(memory, 0, content.data).wait()
+            backend.upload(memory, 0, content.view(np.uint8).data).wait()
             memories[id(arg)] = memory, content
         given.append(memories[id(arg)][0])
         if isinstance(param.type, NDArrayType):
@@ -149,7 +149,7 @@ def launch(
     wanted = size if isinstance(size, NDRange) else NDRange(size)
     backend.launch(executable, wanted, given).wait()
     for memory, content in memories.values():
-        backend.download(memory, 0, content.data).wait()
+        backend.download(memory, 0, content.view(np.uint8).data).wait()
         backend.free(memory)
 
 
@@ -203,7 +203,7 @@ def same(left: Array, right: Array) -> bool:
     """Bit for bit equal, except that every NaN is like any other."""
     if left.dtype != right.dtype or left.shape != right.shape:
         return False
-    if left.dtype.kind != "f":
+    if not scalar_type(left.dtype).is_float:
         return bool((left == right).all())
     both_nan = np.isnan(left) & np.isnan(right)
     bits = np.dtype(f"u{left.dtype.itemsize}")

@@ -4,12 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from tests.codegen.edge_values import ALL
 from tests.codegen.golden_kernels import squares
 from tests.codegen.running import build_log, graph_of
 
 from trilby.codegen.opencl import OPENCL, generate
 from trilby.codegen.opencl_words import is_keyword, is_library, is_used
-from trilby.data.dtypes import F16, F32, F64, SCALARS
+from trilby.data.dtypes import F16, F32, F64
 from trilby.data.kernel_context import GRID_FIELDS
 from trilby.model.intrinsics import INTRINSICS
 
@@ -18,7 +19,7 @@ def test_every_scalar_type_has_a_word_of_its_size() -> None:
     lines = [
         f"int size_of_{name}[sizeof({OPENCL.stored.get(type_, OPENCL.scalars[type_])}) "
         f"== {type_.size} ? 1 : -1];"
-        for name, type_ in SCALARS.items()
+        for name, type_ in ALL.items()
     ]
     body = "\n".join(f"    {line}" for line in lines)
     assert build_log(f"__kernel void sizes(__global int *a) {{\n{body}\n    a[0] = 1;\n}}\n") == ""

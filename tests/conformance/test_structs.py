@@ -118,7 +118,7 @@ def by_reference(kc: KernelContext, scene: Scene) -> None:
     s.color.x = u8(200)
     near = scene.shape[0] if kc.x % 2 == 0 else scene.shape[1]
     if kc.x > 1:
-        near.weight[kc.x - 2] = -1.0
+        near.color.z = u8(kc.x)
     row = scene.table[kc.x, 1]
     row.x = s.weight[0]
     tb.atomic_add(scene.count, kc.x)
@@ -135,12 +135,10 @@ def test_references_write_through(accelerator: Accelerator) -> None:
         s = scene.shape[i]
         assert s.corner == Point(x=1.5, y=3.0 + i)
         assert s.rim[0] == s.rim[1] == Point(x=3.0 + i, y=1.5)
-        assert s.color == tb.u8x3(200, 0, 0)
+        assert s.color == tb.u8x3(200, 0, [2, 3, 0, 0][i])
         assert s.kind == 5
-        assert scene.table[i, 1].x == (4.0 if i in {0, 3} else 0.0) or i == 0
-    assert scene.shape[3].weight.tolist() == [4.0, 0.0, 0.0]
-    assert scene.shape[0].weight.tolist()[0] == -1.0
-    assert scene.shape[1].weight.tolist() == [0.0, -1.0, 0.0]
+        assert s.weight.tolist() == [4.0 * (i % 3 == k) for k in range(3)]
+        assert scene.table[i, 1].x == s.weight[0]
     assert scene.count == 6
     assert scene.center == Point(x=3.0, y=4.0)
 

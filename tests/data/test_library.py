@@ -1,5 +1,6 @@
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ DTYPES = {
     "U32": np.uint32,
     "U64": np.uint64,
     "F16": np.float16,
+    "BF16": ml_dtypes.bfloat16,
     "F32": np.float32,
     "F64": np.float64,
 }

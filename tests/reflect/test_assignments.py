@@ -309,7 +309,7 @@ def test_buffers_are_swapped_by_name() -> None:
             "x: int = 1",
             "int",
             "`int` is not a type for a local variable",
-            "use a scalar type: `i32`, `f32`, …",
+            "use a scalar type (`i32`, `f32`, …), a struct, a vector or a buffer class",
         ),
         ("x: i32 = f", "f", "`x` is `i32`, and this is `f32`", "write `i32(…)`"),
         ("kc += 1", "kc", "`KernelContext` is not a number", "use one of its fields or elements"),

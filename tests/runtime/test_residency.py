@@ -198,7 +198,7 @@ def test_one_buffer_is_one_memory_however_often_it_is_passed(
 
 def test_buffers_that_come_and_go_leave_nothing_behind(null: Nulls) -> None:
     for length in range(1, 51):
-        null.accelerator.compute(lambda cc: square_all(cc, S32Array.create(length=length)))
+        null.accelerator.compute(square_all, S32Array.create(length=length))
     gc.collect()
     counts = null.backend.counts
     assert (counts.allocations, counts.frees) == (50, 50)

@@ -16,7 +16,19 @@ from trilby.codegen.text import (
     Text,
     reads_of,
 )
-from trilby.data.dtypes import BOOL, F16, F32, F64, I32, I64, U64, Number, ScalarType, Type
+from trilby.data.dtypes import (
+    BOOL,
+    F16,
+    F32,
+    F64,
+    I32,
+    I64,
+    U64,
+    Number,
+    ScalarType,
+    Type,
+    round_to,
+)
 from trilby.model.intrinsics import INTRINSICS
 from trilby.model.op import Op
 from trilby.model.ops import arith
@@ -66,7 +78,7 @@ def literal(writer: FunctionWriter, number: Number, type_: ScalarType) -> Text:
     if type_ is BOOL:
         return Text("true" if number else "false")
     if type_.is_float:
-        text = writer.module.dialect.float_literal(float(number), type_)
+        text = writer.module.dialect.float_literal(round_to(float(number), type_), type_)
         return Text(text, UNARY if text.startswith("-") else 0)
     suffix = {I64: "L", U64: "UL"}.get(type_, "u" if type_.kind == "uint" else "")
     number = int(number)
@@ -98,10 +110,10 @@ def binary(writer: FunctionWriter, op: Binary) -> None:
 
 
 def _joined(symbol: tuple[str, int], left: Text, right: Text) -> Text:
-    """`a + b`. The right side must bind tighter; `&`, `|` and `^` share a level here."""
+    """`a + b`. The right side binds tighter; beside `&` or `<<` nobody remembers what does."""
     sign, strength = symbol
-    left_strength = strength - 1 if strength == BITS else strength
-    text = f"{left.within(left_strength)} {sign} {right.within(strength - 1)}"
+    outer, inner = (UNARY, UNARY) if strength in {BITS, SHIFT} else (strength, strength - 1)
+    text = f"{left.within(outer)} {sign} {right.within(inner)}"
     return Text(text, strength, reads_of([left, right]))
 
 
@@ -133,7 +145,7 @@ def _shifted(
     """Shift counts are taken modulo the width."""
     count = writer.spans.of(op.right)
     if not 0 <= count.low <= count.high < type_.bits:
-        right = Text(f"({right.within(BITS - 1)} & {type_.bits - 1})", reads=right.reads)
+        right = Text(f"({right.within(UNARY)} & {type_.bits - 1})", reads=right.reads)
     if isinstance(op, arith.Shl) and not (type_.kind == "uint" and type_.bits >= 32):
         return _wrapped(writer, type_, _SYMBOLS[arith.Shl], left, right)
     return _joined(_SYMBOLS[type(op)], left, right)
@@ -155,17 +167,16 @@ def _divided(
 
 def _rounded(writer: FunctionWriter, type_: ScalarType, text: Text) -> Text:
     """Halves are computed as floats and rounded after each step."""
-    if type_ is not F16:
+    if not type_.is_half:
         return text
-    writer.module.need("round", F16)
-    return Text(f"round_f16({text})", POSTFIX, text.reads)
+    return Text(f"{writer.module.need('round', type_)}({text})", POSTFIX, text.reads)
 
 
 def _call(writer: FunctionWriter, name: str, type_: ScalarType, args: list[Text]) -> Text:
     if name == "pow" and type_.is_float:
         text = Text(f"pow({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
         return _rounded(writer, type_, text)
-    function = writer.module.need(name, F32 if type_ is F16 else type_)
+    function = writer.module.need(name, F32 if type_.is_half else type_)
     text = Text(f"{function}({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
     return _rounded(writer, type_, text)
 
@@ -211,16 +222,15 @@ def cast(writer: FunctionWriter, op: Cast) -> None:
     if target is BOOL:
         text = Text(f"{operand.within(EQUAL - 1)} != 0", EQUAL, operand.reads)
     elif source.is_float and (target.is_integer or (source, target) == (F64, F16)):
-        function = writer.module.need(f"{target}_from", F32 if source is F16 else source)
+        function = writer.module.need(f"{target}_from", F32 if source.is_half else source)
         text = Text(f"{function}({operand})", POSTFIX, operand.reads)
     elif own == writer.module.dialect.scalars[source]:
-        text = _rounded(writer, target, operand) if source is not F16 else operand
+        text = _rounded(writer, target, operand) if source is not target else operand
     elif operand.unsigned is not None and target.is_integer and target.bits <= source.bits:
         text = Text(f"({own})({operand.unsigned})", UNARY, operand.reads)
     else:
         text = Text(f"({own}){operand.within(UNARY)}", UNARY, operand.reads)
-        if source is not F16:
-            text = _rounded(writer, target, text)
+        text = _rounded(writer, target, text)
     writer.give(op, text)
 
 

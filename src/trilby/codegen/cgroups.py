@@ -2,7 +2,7 @@
 
 from trilby.codegen.cfunction import FunctionWriter
 from trilby.codegen.text import MEMORY, POSTFIX, UNARY, Text, reads_of
-from trilby.data.dtypes import BOOL, F16, F32, F64, I32, I64, U32, U64, ScalarType, Type
+from trilby.data.dtypes import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, ScalarType, Type
 from trilby.data.schema import ArrayType, StructType, leaves
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier
@@ -60,8 +60,8 @@ def unpack(writer: FunctionWriter, op: Unpack) -> None:
     whole = writer.take(op.whole)
     leaf = next(leaf for leaf in leaves(struct) if leaf.name == op.leaf)
     text = f"{whole.within(POSTFIX)}{writer.module.structs.leaf(struct, leaf)}"
-    if leaf.type is F16:
-        text = f"{writer.module.need('unpack', F16)}({text})"
+    if leaf.type.is_half:
+        text = f"{writer.module.need('unpack', leaf.type)}({text})"
     elif leaf.type is BOOL:
         text = f"({text} != 0)"
     writer.give(op, Text(text, POSTFIX, whole.reads))
@@ -74,7 +74,7 @@ def _struct(type_: Type) -> StructType:
 
 
 def _to_storage(writer: FunctionWriter, type_: ScalarType, part: Text) -> str:
-    return f"{writer.module.need('pack', F16)}({part})" if type_ is F16 else part.text
+    return f"{writer.module.need('pack', type_)}({part})" if type_.is_half else part.text
 
 
 # -- debugging ----------------------------------------------------------------------------
@@ -104,6 +104,7 @@ _FORMATS: dict[Type, str] = {
     U32: "%u",
     U64: "%lu",
     F16: "%g",
+    BF16: "%g",
     F32: "%g",
     F64: "%g",
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from trilby.codegen.cfunction import FunctionWriter
 from trilby.codegen.structs import is_fixed
 from trilby.codegen.text import EQUAL, MEMORY, POSTFIX, SUM, UNARY, Text, reads_of
-from trilby.data.dtypes import BOOL, F16, U32, ScalarType, Type
+from trilby.data.dtypes import BF16, BOOL, F16, U32, ScalarType, Type
 from trilby.data.layout import stride_of
 from trilby.data.schema import (
     INDEX,
@@ -218,6 +218,8 @@ def _loaded(writer: FunctionWriter, type_: Type, where: Text, space: Space) -> T
         dialect = writer.module.dialect
         text = dialect.half_load.format(address(where), f"{dialect.spaces[space]} ")
         return Text(text, POSTFIX, reads)
+    if type_ is BF16:
+        return Text(f"{writer.module.need('unpack', BF16)}({where})", POSTFIX, reads)
     return Text(where.text, where.strength, reads)
 
 
@@ -232,6 +234,8 @@ def store(writer: FunctionWriter, op: Store) -> None:
         text = dialect.half_store.format(address(where), value, f"{space} ")
         writer.line(f"{text};", op.location)
         return
+    if op.stored.type is BF16:
+        value = f"{writer.module.need('pack', BF16)}({value})"
     writer.line(f"{where} = {value};", op.location)
 
 

@@ -7,7 +7,7 @@ from trilby.codegen.cfunction import FunctionWriter
 from trilby.codegen.cmemory import cache_fields
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.text import Text
-from trilby.data.dtypes import F16, ScalarType, Type
+from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.value import KERNEL_CONTEXT, Value
 
@@ -125,10 +125,10 @@ def guard_text(dialect: Dialect) -> str:
 
 def _arguments_from_storage(writer: FunctionWriter) -> None:
     """Bring bools and halves from their stored form to values."""
-    dialect = writer.module.dialect
     for param, stored in writer.stored.items():
-        is_half = param.type is F16
-        text = dialect.half_load.format(f"&{stored}", "") if is_half else f"{stored} != 0"
+        text = f"{stored} != 0"
+        if isinstance(param.type, ScalarType) and param.type.is_half:
+            text = f"{writer.module.need('unpack', param.type)}({stored})"
         name = writer.texts[param]
         writer.line(f"{writer.module.value_type(param.type)}{name} = {text};")
 

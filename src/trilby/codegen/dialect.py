@@ -23,9 +23,9 @@ class Dialect:
     can call a function of that name. `barriers` has a statement for each scope. `saturating`
     spells a cast from a float to an integer type of that C name. `half_load` and `half_store`
     spell access to a half at an address ({0}) in a memory space (the last one), and
-    `half_round` is the body of a function that rounds a float to a half. `is_keyword`,
-    `is_used` and `is_library` say which names members, local variables, and functions and
-    types may not have.
+    `half_round` is the body of a function that rounds a float to a half. `bits_of_float` and
+    `float_of_bits` name the functions between a float and its bits. `is_keyword`, `is_used` and
+    `is_library` say which names members, local variables, and functions and types may not have.
     """
 
     name: str
@@ -45,6 +45,8 @@ class Dialect:
     half_load: str
     half_store: str
     half_round: str
+    bits_of_float: str
+    float_of_bits: str
     is_keyword: Callable[[str], bool]
     is_used: Callable[[str], bool]
     is_library: Callable[[str], bool]

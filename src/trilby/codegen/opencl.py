@@ -9,6 +9,7 @@ from trilby.codegen.cfamily import Generated, generate_c
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.opencl_words import is_keyword, is_library, is_used
 from trilby.data.dtypes import (
+    BF16,
     BOOL,
     F16,
     F32,
@@ -36,6 +37,7 @@ _SCALARS = {
     U32: "uint",
     U64: "ulong",
     F16: "float",
+    BF16: "float",
     F32: "float",
     F64: "double",
 }
@@ -103,7 +105,7 @@ OPENCL = Dialect(
     helper="static inline",
     spaces={"global": "__global", "local": "__local", "private": "__private"},
     scalars=_SCALARS,
-    stored={BOOL: "uchar", F16: "ushort"},
+    stored={BOOL: "uchar", F16: "ushort", BF16: "ushort"},
     unsigned={
         I8: "uchar",
         I16: "ushort",
@@ -128,6 +130,8 @@ OPENCL = Dialect(
     half_store="vstore_half({1}, 0, ({2}half *){0})",
     half_round="ushort bits; vstore_half(x, 0, (half *)&bits); "
     "return vload_half(0, (half *)&bits);",
+    bits_of_float="as_uint",
+    float_of_bits="as_float",
     is_keyword=is_keyword,
     is_used=is_used,
     is_library=is_library,

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 
 from trilby.codegen.dialect import Dialect
-from trilby.data.dtypes import F32, F64, SCALARS, ScalarType
+from trilby.data.dtypes import BF16, F32, F64, SCALARS, U32, ScalarType
 
 
 def support_text(name: str, type_: ScalarType, dialect: Dialect) -> str:
@@ -143,7 +143,19 @@ def _trips(dialect: Dialect, type_: ScalarType) -> str:
 
 def _round(dialect: Dialect, type_: ScalarType) -> str:
     t = dialect.scalars[F32]
-    return f"{dialect.helper} {t} round_{type_}({t} x) {{\n    {dialect.half_round}\n}}"
+    body = _nearest_bf16(dialect) if type_ is BF16 else f"    {dialect.half_round}\n"
+    return f"{dialect.helper} {t} round_{type_}({t} x) {{\n{body}}}"
+
+
+def _nearest_bf16(dialect: Dialect) -> str:
+    """The upper half of a float's bits, to the nearest, ties to even; NaN stays NaN."""
+    uint = dialect.scalars[U32]
+    return (
+        f"    {uint} bits = {dialect.bits_of_float}(x);\n"
+        f"    {uint} nearest = bits + 0x7fffu + ((bits >> 16) & 1u);\n"
+        "    bits = x == x ? nearest : bits | 0x400000u;\n"
+        f"    return {dialect.float_of_bits}(bits & 0xffff0000u);\n"
+    )
 
 
 def _half_from(dialect: Dialect, type_: ScalarType) -> str:
@@ -210,6 +222,8 @@ def _scaled(word: str, factor: float) -> Callable[[Dialect, ScalarType], str]:
 def _pack_half(dialect: Dialect, type_: ScalarType) -> str:
     t, bits = dialect.scalars[type_], dialect.stored[type_]
     head = f"{dialect.helper} {bits} pack_{type_}({t} x) {{"
+    if type_ is BF16:
+        return f"{head}\n    return {dialect.bits_of_float}(x) >> 16;\n}}"
     store = dialect.half_store.format("&bits", "x", "")
     return f"{head}\n    {bits} bits;\n    {store};\n    return bits;\n}}"
 
@@ -217,6 +231,9 @@ def _pack_half(dialect: Dialect, type_: ScalarType) -> str:
 def _unpack_half(dialect: Dialect, type_: ScalarType) -> str:
     t, bits = dialect.scalars[type_], dialect.stored[type_]
     head = f"{dialect.helper} {t} unpack_{type_}({bits} bits) {{"
+    if type_ is BF16:
+        uint = dialect.scalars[U32]
+        return f"{head}\n    return {dialect.float_of_bits}(({uint})bits << 16);\n}}"
     return f"{head}\n    return {dialect.half_load.format('&bits', '')};\n}}"
 
 

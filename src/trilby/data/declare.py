@@ -40,7 +40,7 @@ MARKERS = (ArrayMarker, PadMarker, FieldMarker, ScalarType)
 ARRAY_ADVICE = 'write `{name}: tb.Array[f32] = tb.array("length")`; it may have more dimensions'
 TEXT_ADVICE = "write `{name}: tb.Array[u8] = tb.array(16)`; text has no size of its own"
 GENERAL_ADVICE = (
-    "use a scalar (i8 … u64, f16, f32, f64, bool), a tb.Struct or tb.Union class, or tb.Array"
+    "use a scalar (i8 … u64, f16, bf16, f32, f64, bool), a tb.Struct or tb.Union class, or tb.Array"
 )
 ADVICE: Mapping[object, str] = {
     int: "write `{name}: i32`, which has a width, or another one of i8 … u64",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias, TypeGuard
 
+import ml_dtypes
 import numpy as np
 
 Number: TypeAlias = "bool | int | float"
@@ -52,14 +53,24 @@ class ScalarType(Type):
         return self.numpy.itemsize
 
     @property
+    def numpy_name(self) -> str:
+        """How programs spell the dtype: `np.float32`, `ml_dtypes.bfloat16`."""
+        return f"{'ml_dtypes' if self.name == 'bf16' else 'np'}.{self.numpy}"
+
+    @property
     def is_integer(self) -> bool:
         """True for the signed and unsigned integers, false for bool and floats."""
         return self.kind in {"int", "uint"}
 
     @property
     def is_float(self) -> bool:
-        """True for f16, f32 and f64."""
+        """True for f16, bf16, f32 and f64."""
         return self.kind == "float"
+
+    @property
+    def is_half(self) -> bool:
+        """True for the floats that are stored in 16 bits and computed with as `f32`."""
+        return self.is_float and self.bits < F32.bits
 
     @property
     def lowest(self) -> int:
@@ -86,10 +97,13 @@ U16 = _scalar("u16", "uint", 16, "uint16")
 U32 = _scalar("u32", "uint", 32, "uint32")
 U64 = _scalar("u64", "uint", 64, "uint64")
 F16 = _scalar("f16", "float", 16, "float16")
+BF16 = ScalarType("bf16", "float", 16, np.dtype(ml_dtypes.bfloat16))
 F32 = _scalar("f32", "float", 32, "float32")
 F64 = _scalar("f64", "float", 64, "float64")
 
-SCALARS = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, F32, F64)}
+SCALARS = {
+    t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)
+}
 _BY_NUMPY = {t.numpy: t for t in SCALARS.values()}
 
 
@@ -105,15 +119,29 @@ def is_numpy_scalar(value: object) -> TypeGuard["np.generic[Any]"]:
 
 @cache
 def promote(left: ScalarType, right: ScalarType) -> ScalarType:
-    """The common type of two operands, as in NumPy 2; two bools count as `i32`."""
+    """The common type of two operands, as in NumPy 2; two bools count as `i32`.
+
+    NumPy has no `bf16`: it goes with other types as `f16` does, and beside `f16` it is `f32`.
+    """
     if left is BOOL and right is BOOL:
         return I32
+    if BF16 in {left, right}:
+        return _promote_bf16(right if left is BF16 else left)
     return _BY_NUMPY[np.result_type(left.numpy, right.numpy)]
+
+
+def _promote_bf16(other: ScalarType) -> ScalarType:
+    if other in {BF16, F16}:
+        return BF16 if other is BF16 else F32
+    found = promote(F16, other)
+    return BF16 if found is F16 else found
 
 
 @cache
 def assignable(source: ScalarType, target: ScalarType) -> bool:
     """True where a value may be stored without writing a cast (NumPy's `same_kind`)."""
+    if source.is_float and target.is_float:
+        return True
     return np.can_cast(source.numpy, target.numpy, "same_kind")
 
 
@@ -149,7 +177,10 @@ def wrap(value: int, target: ScalarType) -> int:
 
 
 def round_to(value: float, target: ScalarType) -> float:
-    """Round a double to the nearest value of a float type; overflow gives infinity."""
+    """Round a double to the nearest value of a float type; overflow gives infinity.
+
+    A `bf16` is made of an `f32`: that is what devices compute with, and what ml_dtypes does.
+    """
     if target.bits == F64.bits:
         return float(value)
     with np.errstate(over="ignore"):
@@ -173,8 +204,9 @@ def convert(value: Number, target: ScalarType) -> Number:
 
 def _as_float(value: Number, target: ScalarType) -> float:
     """Round once: an integer of more than 53 bits must not stop at a double on its way."""
-    if target is F32 and isinstance(value, int) and abs(value) > 2**53:
-        return float(np.array(value, np.int64 if value < 2**63 else np.uint64).astype(np.float32))
+    if target in {F32, BF16} and isinstance(value, int) and abs(value) > 2**53:
+        whole = np.array(value, np.int64 if value < 2**63 else np.uint64)
+        value = float(whole.astype(np.float32))
     return round_to(float(value), target)
 
 

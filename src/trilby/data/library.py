@@ -7,7 +7,7 @@ indexed `a.array[y, x]`. The letter says signed, unsigned or float, the number t
 from trilby.data.buffer import Buffer
 from trilby.data.dtypes import U8
 from trilby.data.markers import array as bound
-from trilby.data.names import f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from trilby.data.names import bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from trilby.data.struct import Struct
 from trilby.data.views import Array
 
@@ -145,6 +145,21 @@ class F16Array2D(Buffer):
     width: i32
     height: i32
     array: Array[f16] = bound("height", "width")
+
+
+class BF16Array(Buffer):
+    """`length` floats of 16 bits with the range of `f32` and eight bits of precision."""
+
+    length: i32
+    array: Array[bf16] = bound("length")
+
+
+class BF16Array2D(Buffer):
+    """`height` rows of `width` floats of 16 bits with the range of `f32`."""
+
+    width: i32
+    height: i32
+    array: Array[bf16] = bound("height", "width")
 
 
 class F32Array(Buffer):

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 
-from trilby.data.dtypes import ScalarType, scalar_of
+from trilby.data.dtypes import BF16, ScalarType, scalar_of
 from trilby.data.schema import NDArrayType
 from trilby.data.segment import Live, Segment, borrowed_bytes
 from trilby.data.views import Array
@@ -68,6 +68,8 @@ class NDArray(Array[T]):
         The description carries the copy it describes, so that, unlike with a bare pointer,
         nothing alive gets out. The live memory is `raw()`, or DLPack.
         """
+        if self.element is BF16:  # the protocol has no word for it, and `__array__` is asked next
+            raise AttributeError("`__array_interface__` cannot describe bf16")
         snapshot = self.__array__()
         return {**snapshot.__array_interface__, "data": snapshot, "strides": snapshot.strides}
 
@@ -136,5 +138,7 @@ def _scalar(numbers: Live) -> ScalarType:
     if not numbers.dtype.isnative:
         advice = "swap the bytes: `x.astype(x.dtype.newbyteorder('='))`"
     else:
-        advice = "convert it: `x.astype(np.float32)`; there are i8 … u64, f16, f32, f64 and bool"
+        advice = (
+            "convert it: `x.astype(np.float32)`; there are i8 … u64, f16, bf16, f32, f64 and bool"
+        )
     raise BindingError(f"devices have no numbers of dtype {numbers.dtype}", advice=advice)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from trilby.data.dtypes import BOOL, Number, ScalarType
+from trilby.data.dtypes import BF16, BOOL, Number, ScalarType
 from trilby.data.record import Record
 from trilby.data.segment import Live, is_ndarray
 from trilby.errors import ArgumentTypeError, ArgumentValueError
@@ -35,7 +35,7 @@ def numbers(value: object, target: ScalarType) -> Live:
     if isinstance(value, int | float):
         return np.asarray(number(value, target), target.numpy)
     found = _as_array(value)
-    kind = found.dtype.kind
+    kind = _kind(found)
     if kind == "O":
         return _from_objects(found, value, target)
     if kind not in "biuf" or (kind == "f" and not target.is_float and found.size):
@@ -109,6 +109,11 @@ def _as_array(value: object) -> Live:
     if isinstance(value, Iterator):
         value = list(cast("Iterator[object]", value))
     return np.asarray(value)
+
+
+def _kind(found: Live) -> str:
+    """NumPy's letter for a kind of numbers; it has none for those of other packages."""
+    return "f" if found.dtype == BF16.numpy else found.dtype.kind
 
 
 def _integer(value: int, target: ScalarType) -> Number:

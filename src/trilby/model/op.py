@@ -93,16 +93,21 @@ def operands(op: Op) -> Iterator[Value]:
             yield from _get(op, name)
 
 
+@cache
+def block_fields(kind: type[Op]) -> tuple[str, ...]:
+    """The names of the fields of an op class that hold blocks; most have none."""
+    return tuple(name for name, role in roles(kind) if role == "block")
+
+
 def blocks(op: Op) -> Iterator[Block]:
     """The blocks nested directly in an op, in order."""
-    for name, role in roles(type(op)):
-        if role == "block":
-            yield _get(op, name)
+    for name in block_fields(type(op)):
+        yield _get(op, name)
 
 
 def walk(block: Block) -> Iterator[Op]:
     """Every op of a block and of the blocks within, outer before inner."""
     for op in block.ops:
         yield op
-        for inner in blocks(op):
-            yield from walk(inner)
+        for name in block_fields(type(op)):
+            yield from walk(_get(op, name))

@@ -9,9 +9,9 @@ place; vectors and matrices are copied, like numbers.
 import ast
 from collections.abc import Sequence
 
-from trilby.data.dtypes import F32, I32, Type
+from trilby.data.dtypes import I32, Type
 from trilby.data.matrices import matrix_of
-from trilby.data.schema import BufferType, StructType, join_path, leaves
+from trilby.data.schema import ArrayType, BufferType, StructType, join_path, leaves
 from trilby.data.vectors import LANES, swizzle, vector_of, vector_type
 from trilby.errors import FieldError
 from trilby.model.ops.core import Constant, VarStore
@@ -20,7 +20,14 @@ from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import RefType, Value
 from trilby.reflect.arithmetic import convert_for, describe, loaded
 from trilby.reflect.lowering import Lowering
-from trilby.reflect.operands import Aggregate, Literal, LocalStruct, Operand, PlaceOf
+from trilby.reflect.operands import (
+    Aggregate,
+    HeldArray,
+    Literal,
+    LocalStruct,
+    Operand,
+    PlaceOf,
+)
 
 
 def struct_of(operand: Operand) -> StructType | None:
@@ -152,13 +159,13 @@ def store_struct(lw: Lowering, place: PlaceOf, value: Operand, node: ast.AST) ->
 def assign_struct(lw: Lowering, name: str, value: Operand, node: ast.AST) -> None:
     """Set a local variable to a struct: one variable for each leaf."""
     struct = struct_of(value)
-    if struct is None:
-        raise lw.clash(node, f"{describe(value)} is not a struct")
-    kept = lw.structs.setdefault(name, struct)
-    if kept != struct or name in lw.variables:
+    variable = lw.variables.get(name)
+    kept = variable.type if variable is not None else lw.structs.get(name, struct)
+    if struct is None or kept != struct:
         raise lw.clash(
             node, f"`{name}` is `{kept}`, and this is {describe(value)}", "use another name"
         )
+    lw.structs[name] = struct
     values = parts(lw, value, node)
     for leaf, number in zip(leaves(struct), values, strict=True):
         _set(lw, f"{name}.{leaf.name}", number, node)
@@ -183,34 +190,96 @@ def member(lw: Lowering, node: ast.AST, operand: Operand, name: str) -> Operand:
         return _swizzled(lw, node, operand, struct, name)
     if isinstance(operand, LocalStruct):
         return _local_member(lw, node, operand, name, field.type)
-    return select(lw, node, operand, struct, name, field.type)
+    whole = Aggregate(struct, parts(lw, operand, node))
+    if isinstance(field.type, ArrayType):
+        return HeldArray(whole, name, field.type)
+    return _part(whole, name, field.type)
 
 
 def _local_member(
-    lw: Lowering, node: ast.AST, operand: LocalStruct, name: str, type_: object
+    lw: Lowering, node: ast.AST, operand: LocalStruct, name: str, type_: Type
 ) -> Operand:
     path = join_path(operand.prefix, name)
+    if isinstance(type_, ArrayType):
+        return HeldArray(operand, path, type_)
+    return _local_part(lw, node, operand, path, type_)
+
+
+def _local_part(
+    lw: Lowering, node: ast.AST, operand: LocalStruct, path: str, type_: Type
+) -> Operand:
     if isinstance(type_, StructType):
         return LocalStruct(operand.name, type_, path)
-    if path in {join_path(operand.prefix, leaf.name) for leaf in leaves(operand.struct)}:
-        return lw.read_variable(f"{operand.name}.{path}", node)
-    raise lw.clash(node, f"`{name}` is an array inside a value", "index it with constants")
+    return lw.read_variable(f"{operand.name}.{path}", node)
 
 
-def select(
-    lw: Lowering, node: ast.AST, operand: Operand, struct: StructType, name: str, type_: object
-) -> Operand:
-    """One field of a struct whose leaves are at hand."""
-    chosen = [
-        (leaf.name, value)
-        for leaf, value in zip(leaves(struct), parts(lw, operand, node), strict=True)
-        if leaf.name == name or leaf.name.startswith((f"{name}.", f"{name}["))
-    ]
-    if isinstance(type_, StructType):
-        return Aggregate(type_, tuple(value for _, value in chosen))
-    if len(chosen) == 1 and chosen[0][0] == name:
-        return chosen[0][1]
-    raise lw.clash(node, f"`{name}` is an array inside a value", "index it with constants")
+def _part(whole: Aggregate, path: str, type_: Type) -> Operand:
+    """A number or a struct within a struct whose leaves are at hand."""
+    named = {leaf.name: n for leaf, n in zip(leaves(whole.struct), whole.parts, strict=True)}
+    if not isinstance(type_, StructType):
+        return named[path]
+    chosen = (value for name, value in named.items() if name.startswith(f"{path}."))
+    return Aggregate(type_, tuple(chosen))
+
+
+# -- arrays inside of values, matrices among them -----------------------------------------
+
+
+def element_inside(lw: Lowering, node: ast.Subscript, held: HeldArray) -> Operand:
+    """`p.weight[1]` and `m[0, 1]` of a struct held by value: the index is a constant."""
+    path = held.path + _constant_index(lw, node, held)
+    element = held.array.element
+    if isinstance(held.owner, LocalStruct):
+        return _local_part(lw, node, held.owner, path, element)
+    return _part(held.owner, path, element)
+
+
+def cells_of(lw: Lowering, node: ast.AST, operand: Operand) -> HeldArray:
+    """The numbers of a matrix that is held by value."""
+    held = member(lw, node, operand, "m")
+    if not isinstance(held, HeldArray):
+        raise TypeError(operand)
+    return held
+
+
+def _constant_index(lw: Lowering, node: ast.Subscript, held: HeldArray) -> str:
+    """The index as leaves are named: `[0,1]`."""
+    places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    numbers = [lw.lower(place) for place in places]
+    constants = [n.number for n in numbers if isinstance(n, Literal)]
+    dims = held.array.dims
+    if len(constants) == len(numbers) == len(dims) and all(
+        isinstance(dim, int) and 0 <= n < dim for n, dim in zip(constants, dims, strict=True)
+    ):
+        return f"[{','.join(map(str, constants))}]"
+    name = ast.unparse(node.value)
+    example = ", ".join(map(str, range(len(dims))))
+    raise lw.clash(
+        node,
+        f"`{name}` is a value, and its places are constants within {' by '.join(map(str, dims))}",
+        f"write `{name}[{example}]`; for computed places keep the numbers in a `tb.private` array",
+    )
+
+
+def assign_element(
+    lw: Lowering, held: HeldArray, owner: LocalStruct, value: Operand, target: ast.Subscript
+) -> None:
+    """`p.weight[1] = x` and `m[0, 1] = x` on a local struct."""
+    path = held.path + _constant_index(lw, target, held)
+    _assign_part(lw, f"{owner.name}.{path}", held.array.element, value, target)
+
+
+def _assign_part(
+    lw: Lowering, variable: str, type_: Type, value: Operand, target: ast.expr
+) -> None:
+    purpose = f"`{ast.unparse(target)}`"
+    if not isinstance(type_, StructType):
+        _set(lw, variable, convert_for(lw, value, type_, target, purpose), target)
+        return
+    if struct_of(value) != type_:
+        raise lw.clash(target, f"{purpose} is `{type_}`, and this is {describe(value)}")
+    for leaf, number in zip(leaves(type_), parts(lw, value, target), strict=True):
+        _set(lw, f"{variable}.{leaf.name}", number, target)
 
 
 # -- vectors ------------------------------------------------------------------------------
@@ -254,14 +323,7 @@ def assign_local_member(
         _assign_swizzle(lw, operand, name, value, target)
         return
     path = join_path(operand.prefix, name)
-    if isinstance(field.type, StructType):
-        if struct_of(value) != field.type:
-            raise lw.clash(target, f"`{name}` is `{field.type}`, and this is {describe(value)}")
-        for leaf, number in zip(leaves(field.type), parts(lw, value, target), strict=True):
-            _set(lw, f"{operand.name}.{path}.{leaf.name}", number, target)
-        return
-    converted = convert_for(lw, value, field.type, target, f"`{ast.unparse(target)}`")
-    _set(lw, f"{operand.name}.{path}", converted, target)
+    _assign_part(lw, f"{operand.name}.{path}", field.type, value, target)
 
 
 def _assign_swizzle(
@@ -284,39 +346,3 @@ def distinct_lanes(lw: Lowering, struct: StructType, name: str, node: ast.AST) -
     if len(set(picked)) != len(picked):
         raise lw.clash(node, f"`.{name}` writes a lane twice", "name each lane once")
     return picked
-
-
-# -- matrices -----------------------------------------------------------------------------
-
-
-def cell_name(lw: Lowering, node: ast.Subscript, struct: StructType) -> str:
-    """The leaf that `m[0, 1]` names."""
-    places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    numbers = [lw.lower(place) for place in places]
-    constants = [n.number for n in numbers if isinstance(n, Literal)]
-    name = f"m[{','.join(map(str, constants))}]"
-    if len(constants) == len(numbers) and name in {leaf.name for leaf in leaves(struct)}:
-        return name
-    raise lw.clash(
-        node,
-        f"a `{struct}` is indexed by a row and a column that are constants",
-        "write `m[0, 1]`; for computed places keep the numbers in a `tb.private` array",
-    )
-
-
-def read_cell(lw: Lowering, node: ast.AST, operand: Operand, name: str) -> Value:
-    """One number of a matrix that is held by value."""
-    if isinstance(operand, LocalStruct):
-        return lw.read_variable(f"{operand.name}.{join_path(operand.prefix, name)}", node)
-    struct = struct_of(operand)
-    if struct is None:
-        raise TypeError(operand)
-    number = [leaf.name for leaf in leaves(struct)].index(name)
-    return parts(lw, operand, node)[number]
-
-
-def assign_cell(lw: Lowering, operand: LocalStruct, value: Operand, target: ast.Subscript) -> None:
-    """`m[0, 1] = x` on a local matrix."""
-    name = cell_name(lw, target, operand.struct)
-    converted = convert_for(lw, value, F32, target, f"`{ast.unparse(target)}`")
-    _set(lw, f"{operand.name}.{join_path(operand.prefix, name)}", converted, target)

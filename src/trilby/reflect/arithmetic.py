@@ -30,6 +30,7 @@ from trilby.model.value import RefType, Value
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import (
     Aggregate,
+    HeldArray,
     Known,
     Literal,
     LocalStruct,
@@ -85,6 +86,8 @@ def describe(operand: Operand) -> str:
             return f"`{operand.type}`"
         case Aggregate() | LocalStruct():
             return f"`{operand.struct}`"
+        case HeldArray():
+            return f"`{operand.array}`"
         case Literal():
             return f"the literal `{operand.number!r}`"
         case ShapeOf():
@@ -123,7 +126,7 @@ def read(lw: Lowering, operand: Operand, node: ast.AST) -> Value | Literal:
             return lw.value(Pack, parts, type=struct, at=node)
         case LocalStruct():
             raise lw.clash(node, f"{describe(operand)} is not a number")
-        case PlaceOf():
+        case PlaceOf() | HeldArray():
             raise lw.clash(
                 node, f"{describe(operand)} is a whole array, not a value", "index it: `array[i]`"
             )

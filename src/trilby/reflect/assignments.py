@@ -1,29 +1,17 @@
 """Assignments in kernels: names, elements, fields, and tuples of those."""
 
 import ast
+from functools import partial
 
 import numpy as np
 
 from trilby.data.annotations import type_of
-from trilby.data.dtypes import BOOL, ScalarType, promote
-from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, join_path
-from trilby.data.vectors import LANES, swizzle, vector_of, vector_type
+from trilby.data.dtypes import BOOL, ScalarType, Type, promote
+from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType
 from trilby.errors import KernelTypeError
 from trilby.model.ops.core import VarStore
-from trilby.model.ops.memory import Store
 from trilby.model.value import RefType, Value
-from trilby.reflect.aggregates import (
-    assign_cell,
-    assign_local_member,
-    assign_struct,
-    distinct_lanes,
-    is_value,
-    parts,
-    place_of,
-    settled,
-    store_struct,
-    struct_of,
-)
+from trilby.reflect.aggregates import assign_struct, is_value, settled, struct_of
 from trilby.reflect.arithmetic import (
     binary,
     cast,
@@ -33,16 +21,9 @@ from trilby.reflect.arithmetic import (
     read,
     typed,
 )
+from trilby.reflect.inner_assignments import assign_inner, change_inner
 from trilby.reflect.lowering import Lowering, Origin, Variable
-from trilby.reflect.operands import (
-    Known,
-    Literal,
-    LocalStruct,
-    Operand,
-    PlaceOf,
-    Several,
-    ShapeOf,
-)
+from trilby.reflect.operands import Known, Literal, Operand, PlaceOf, Several, ShapeOf
 from trilby.reflect.places import shape_items
 from trilby.reflect.promotion import is_weak, literal_fits, literal_type, scalar_type
 from trilby.reflect.subset import refuse
@@ -64,49 +45,11 @@ def assign(lw: Lowering, target: ast.expr, value: Operand, source: ast.AST) -> N
     if isinstance(target, ast.Name):
         assign_name(lw, target, value, source, declared=None)
     elif isinstance(target, ast.Attribute | ast.Subscript):
-        if not _assign_inside(lw, target, value):
-            store(lw, _place(lw, target), value, target, source)
+        assign_inner(lw, target, value, source)
     elif isinstance(target, ast.Tuple):
         _assign_tuple(lw, target, value, source)
     else:
         raise refuse(target, lw.where(target))
-
-
-def _assign_inside(lw: Lowering, target: ast.Attribute | ast.Subscript, value: Operand) -> bool:
-    """Assign to a part of a struct that a local name holds, or to lanes; true where it did."""
-    root = target.value
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    if isinstance(root, ast.Name) and root.id in lw.structs:
-        owner = lw.lower(target.value)
-        if isinstance(owner, LocalStruct) and isinstance(target, ast.Attribute):
-            assign_local_member(lw, owner, target.attr, value, target)
-            return True
-        if isinstance(owner, LocalStruct) and isinstance(target, ast.Subscript):
-            assign_cell(lw, owner, value, target)
-            return True
-    if isinstance(target, ast.Attribute) and swizzle(target.attr, len(LANES)) is not None:
-        return _store_lanes(lw, target, value)
-    return False
-
-
-def _store_lanes(lw: Lowering, target: ast.Attribute, value: Operand) -> bool:
-    """`table.color[i].xy = v`: write some lanes of a vector in memory."""
-    owner = lw.lower(target.value)
-    struct = struct_of(owner)
-    vector = vector_of(struct) if struct is not None else None
-    if struct is None or vector is None or struct.field(target.attr) is not None:
-        return False
-    picked = distinct_lanes(lw, struct, target.attr, target)
-    if struct_of(value) != vector_type(vector[0], len(picked)):
-        raise lw.clash(
-            target, f"`.{target.attr}` takes {len(picked)} lanes, and this is {describe(value)}"
-        )
-    place = place_of(owner)
-    for lane, number_ in zip(picked, parts(lw, value, target), strict=True):
-        path = join_path(place.path, LANES[lane])
-        lw.run(Store, place.base, place.indices, number_, path, at=target)
-    return True
 
 
 def _assign_tuple(lw: Lowering, target: ast.Tuple, value: Operand, source: ast.AST) -> None:
@@ -126,41 +69,6 @@ def _assign_tuple(lw: Lowering, target: ast.Tuple, value: Operand, source: ast.A
         assign(lw, part, item, node)
 
 
-def _place(lw: Lowering, target: ast.expr) -> PlaceOf:
-    place = lw.lower(target)
-    if isinstance(place, PlaceOf):
-        return place
-    raise lw.clash(
-        target,
-        f"`{ast.unparse(target)}` cannot be assigned",
-        _place_advice(lw, target),
-    )
-
-
-def _place_advice(lw: Lowering, target: ast.expr) -> str:
-    root = target.value if isinstance(target, ast.Attribute | ast.Subscript) else target
-    if isinstance(root, ast.Name) and root.id in lw.params and is_value(lw.params[root.id]):
-        return f"a parameter is a value: copy it first, `mine = {root.id}`, and change the copy"
-    return "assign to a local name, or to a field or element of a buffer"
-
-
-def store(lw: Lowering, place: PlaceOf, value: Operand, target: ast.expr, source: ast.AST) -> None:
-    """Store a number, or a whole struct, in a field or an element."""
-    lw.check_writable(place, target)
-    if isinstance(place.type, StructType):
-        store_struct(lw, place, value, source)
-        return
-    if not isinstance(place.type, ScalarType):
-        raise lw.clash(
-            target,
-            f"`{ast.unparse(target)}` is `{place.type}` and cannot be assigned as a whole",
-            "assign each of its numbers",
-        )
-    purpose = f"`{ast.unparse(target)}`"
-    converted = convert_for(lw, value, place.type, source, purpose)
-    lw.run(Store, place.base, place.indices, converted, place.path, at=target)
-
-
 def annotated_assignment(lw: Lowering, node: ast.stmt) -> None:
     """`acc: f32 = 0`."""
     if not isinstance(node, ast.AnnAssign):
@@ -168,7 +76,9 @@ def annotated_assignment(lw: Lowering, node: ast.stmt) -> None:
     if not isinstance(node.target, ast.Name):
         raise lw.clash(node, "only local names can be annotated")
     declared = _declared_type(lw, node.annotation)
-    if node.value is not None:
+    if not isinstance(declared, ScalarType):
+        _assign_declared(lw, node.target, node.value, declared)
+    elif node.value is not None:
         value = settled(lw, lw.lower(node.value), node.value)
         assign_name(lw, node.target, value, node.value, declared=declared)
     elif node.target.id not in lw.variables:
@@ -177,16 +87,31 @@ def annotated_assignment(lw: Lowering, node: ast.stmt) -> None:
         _is_declared(lw, node.target.id, declared, node)
 
 
-def _declared_type(lw: Lowering, annotation: ast.expr) -> ScalarType:
+def _assign_declared(
+    lw: Lowering, target: ast.Name, source: ast.expr | None, declared: Type
+) -> None:
+    """`p: Point = …`: structs, vectors and buffers are what they are; that is checked."""
+    if source is None:
+        return
+    value = settled(lw, lw.lower(source), source)
+    given = struct_of(value) or (value.type if isinstance(value, Value) else None)
+    if given != declared:
+        raise lw.clash(
+            source, f"`{target.id}` is declared `{declared}`, and this is {describe(value)}"
+        )
+    assign_name(lw, target, value, source, declared=None)
+
+
+def _declared_type(lw: Lowering, annotation: ast.expr) -> Type:
     named = lw.lower(annotation)
     found = type_of(named.thing) if isinstance(named, Known) else None
-    if isinstance(found, ScalarType):
+    if isinstance(found, ScalarType | StructType):
         return found
     raise lw.error(
         KernelTypeError,
         annotation,
         f"`{ast.unparse(annotation)}` is not a type for a local variable",
-        "use a scalar type: `i32`, `f32`, …",
+        "use a scalar type (`i32`, `f32`, …), a struct, a vector or a buffer class",
     )
 
 
@@ -360,24 +285,7 @@ def augmented_assignment(lw: Lowering, node: ast.stmt) -> None:
         result = _changed(lw, node, settled(lw, lw.lower(name), node.target))
         assign_name(lw, node.target, result, node, declared=None)
         return
-    if _is_inside(lw, node.target):
-        result = _changed(lw, node, settled(lw, lw.lower(node.target), node.target))
-        assign(lw, node.target, result, node)
-        return
-    place = _place(lw, node.target)
-    lw.check_writable(place, node.target)
-    current = settled(lw, place, node.target)
-    store(lw, place, _changed(lw, node, current), node.target, node)
-
-
-def _is_inside(lw: Lowering, target: ast.expr) -> bool:
-    """True for a part of a struct held by a local name, and for a swizzle."""
-    root = target
-    while isinstance(root, ast.Attribute | ast.Subscript):
-        root = root.value
-    is_held = isinstance(root, ast.Name) and root.id in lw.structs
-    is_swizzle = isinstance(target, ast.Attribute) and swizzle(target.attr, len(LANES)) is not None
-    return is_held or is_swizzle
+    change_inner(lw, node.target, partial(_changed, lw, node), node)
 
 
 def _changed(lw: Lowering, node: ast.AugAssign, current: Operand) -> Operand:

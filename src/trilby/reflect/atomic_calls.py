@@ -77,6 +77,12 @@ def _is_array(operand: Operand) -> bool:
 
 
 def _check_type(lw: Lowering, node: ast.Call, place: PlaceOf, function: AtomicFunction) -> None:
+    if isinstance(place.base.type, RefType) and place.base.type.space == "private":
+        raise lw.clash(
+            node.args[0],
+            "a private array belongs to one work item, and nobody else can change it",
+            "change it as usual: `own[i] += 1`",
+        )
     allowed = (*INTEGERS, F32) if function.change in ON_FLOATS else INTEGERS
     if place.type not in allowed:
         listed = ", ".join(f"`{t}`" for t in allowed)

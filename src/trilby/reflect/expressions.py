@@ -295,6 +295,9 @@ def _shared_type(
             return shared
     if isinstance(left, Value) and isinstance(right, Value) and left.type == right.type:
         return left.type
+    struct = struct_of(left)
+    if struct is not None and struct == struct_of(right):
+        return struct
     raise lw.clash(
         node,
         f"the arms of this expression are {describe(left)} and {describe(right)}",

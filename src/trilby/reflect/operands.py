@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from trilby.data.dtypes import Number, Type
-from trilby.data.schema import StructType
+from trilby.data.schema import ArrayType, StructType
 from trilby.model.value import Value
 
 
@@ -67,6 +67,15 @@ class LocalStruct:
     prefix: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class HeldArray:
+    """An array inside a struct that is held by value; `path` leads to it from the owner."""
+
+    owner: Aggregate | LocalStruct
+    path: str
+    array: ArrayType
+
+
 Operand: TypeAlias = (
-    Value | Literal | PlaceOf | ShapeOf | Known | Several | Aggregate | LocalStruct
+    Value | Literal | PlaceOf | ShapeOf | Known | Several | Aggregate | LocalStruct | HeldArray
 )

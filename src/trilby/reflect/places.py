@@ -21,22 +21,34 @@ from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import Extent
 from trilby.model.value import KERNEL_CONTEXT, RefType, Value
 from trilby.reflect.aggregates import (
-    cell_name,
+    cells_of,
+    element_inside,
     is_value,
     member,
     place_of,
-    read_cell,
     struct_of,
 )
 from trilby.reflect.arithmetic import describe, read, typed
 from trilby.reflect.lowering import Lowering
-from trilby.reflect.operands import Known, Literal, Operand, PlaceOf, Several, ShapeOf
+from trilby.reflect.operands import (
+    HeldArray,
+    Known,
+    Literal,
+    Operand,
+    PlaceOf,
+    Several,
+    ShapeOf,
+)
 from trilby.reflect.subset import refuse
 
 
 def attribute(lw: Lowering, node: ast.Attribute) -> Operand:
     """`base.name`: a field of a buffer, struct or context, or something a module holds."""
-    base = lw.lower(node.value)
+    return attribute_of(lw, node, lw.lower(node.value))
+
+
+def attribute_of(lw: Lowering, node: ast.Attribute, base: Operand) -> Operand:
+    """The same, where the base is lowered already."""
     match base:
         case Known(thing):
             return _member(lw, node, thing)
@@ -136,9 +148,15 @@ def _member(lw: Lowering, node: ast.Attribute, owner: object) -> Operand:
 
 def subscript(lw: Lowering, node: ast.Subscript) -> Operand:
     """`base[i]`, `base[y, x]`: an element, or one axis of a shape."""
-    base = lw.lower(node.value)
+    return subscript_of(lw, node, lw.lower(node.value))
+
+
+def subscript_of(lw: Lowering, node: ast.Subscript, base: Operand) -> Operand:
+    """The same, where the base is lowered already."""
     if isinstance(base, ShapeOf):
         return _axis(lw, node, base)
+    if isinstance(base, HeldArray):
+        return element_inside(lw, node, base)
     struct = struct_of(base)
     if struct is not None and matrix_of(struct) is not None:
         return _cell(lw, node, base, struct)
@@ -155,7 +173,7 @@ def _cell(lw: Lowering, node: ast.Subscript, base: Operand, struct: StructType) 
         array = struct.fields[0].type
         inner = PlaceOf(place.base, join_path(place.path, "m"), place.indices, array)
         return _indexed(lw, node, inner, node.slice)
-    return read_cell(lw, node, base, cell_name(lw, node, struct))
+    return element_inside(lw, node, cells_of(lw, node, base))
 
 
 def _index_advice(base: Operand) -> str:

@@ -48,6 +48,8 @@ def positional(
     kernel: Kernel[...], args: tuple[object, ...], kwargs: Mapping[str, object]
 ) -> tuple[object, ...]:
     """The arguments in the order of the parameters, the kernel context left out."""
+    if not kwargs and len(args) == kernel.function.__code__.co_argcount - 1:
+        return args
     try:
         bound = inspect.signature(kernel.function).bind(None, *args, **kwargs)
     except TypeError as error:
@@ -187,7 +189,7 @@ def _ndarray(
         raise ArgumentTypeError(
             f"`{kernel.name}` takes elements of `{type_.element}` for `{parameter.name}`, and "
             f"these are `{argument.dtype}`",
-            advice=f"convert them: `accelerator.array(x.astype(np.{type_.element.numpy}))`",
+            advice=f"convert them: `accelerator.array(x.astype({type_.element.numpy_name}))`",
         )
     if max(argument.shape, default=0) > I32.highest:
         raise ArgumentValueError(

@@ -11,7 +11,6 @@
 The lengths of a buffer are read from its header in device memory, once for each launch.
 """
 
-import struct
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from types import SimpleNamespace
@@ -19,7 +18,7 @@ from typing import TypeAlias
 
 from trilby.backend.base import Scalar, StructArgument
 from trilby.backend.interpreter.memory import InterpreterMemory
-from trilby.backend.interpreter.numbers import FORMATS
+from trilby.backend.interpreter.numbers import loader
 from trilby.data.dtypes import I32, Number, ScalarType, convert
 from trilby.data.layout import layout, leaf_offset
 from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, leaves
@@ -81,7 +80,7 @@ def _struct(param: Value, of: StructType, given: Iterator[Given]) -> tuple[Numbe
     if not isinstance(argument, StructArgument) or argument.type != of:
         raise DeviceError(f"{_named(param)} was given no such struct")
     return tuple(
-        struct.unpack_from("=" + FORMATS[leaf.type.name], argument.content, leaf_offset(of, leaf))[0]
+        loader(leaf.type)(argument.content, leaf_offset(of, leaf))[0]
         for leaf in leaves(of)
     )
 
@@ -116,8 +115,8 @@ def _lengths(
             continue
         if field.name not in offsets:
             raise DeviceError(f"{_named(param)}: `{field.name}` lies behind the array it sizes")
-        cell = struct.Struct("=" + FORMATS[field.type.name])
-        (length,) = cell.unpack(memory.span(offsets[field.name], cell.size))
+        span = memory.span(offsets[field.name], field.type.size)
+        (length,) = loader(field.type)(span, 0)
         if length < 0:
             raise DeviceError(f"{_named(param)} has {field.name}={length} in its header")
         lengths[field.name] = length

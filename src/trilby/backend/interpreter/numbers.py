@@ -9,11 +9,11 @@ import struct
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from trilby.data.dtypes import F16, F32, SCALARS, ScalarType, convert, saturate
+from trilby.data.dtypes import BF16, F16, F32, SCALARS, ScalarType, convert, round_to, saturate
 
 FORMATS = {
     "bool": "?",
@@ -29,7 +29,11 @@ FORMATS = {
     "f32": "f",
     "f64": "d",
 }
-"""The letter of the `struct` module for every scalar type."""
+"""The letter of the `struct` module for every scalar type but `bf16`, which has none."""
+
+
+Content: TypeAlias = bytes | bytearray | memoryview
+"""Bytes that numbers are read from."""
 
 
 class OutOfRangeError(Exception):
@@ -136,13 +140,37 @@ def _rounding(target: ScalarType) -> Callable[[float], float]:
     return rounded
 
 
+_HIGH_HALF = struct.Struct("=H")
+_WORD = struct.Struct("=I")
+_SINGLE = struct.Struct("=f")
+
+
+def _load_bf16(content: Content, offset: int) -> tuple[float]:
+    """A `bf16` is the upper half of an `f32`."""
+    (bits,) = _HIGH_HALF.unpack_from(content, offset)
+    return _SINGLE.unpack(_WORD.pack(bits << 16))
+
+
+def _store_bf16(content: bytearray, offset: int, value: float) -> None:
+    (bits,) = _WORD.unpack(_SINGLE.pack(value))
+    _HIGH_HALF.pack_into(content, offset, bits >> 16)
+
+
+def loader(of: ScalarType) -> Callable[[Content, int], tuple[Any]]:
+    """What reads a number: `loader(I32)(bytes, offset)` gives a tuple of one number."""
+    return _load_bf16 if of is BF16 else struct.Struct("=" + FORMATS[of.name]).unpack_from
+
+
+def _storer(of: ScalarType) -> Callable[[bytearray, int, Any], None]:
+    return _store_bf16 if of is BF16 else struct.Struct("=" + FORMATS[of.name]).pack_into
+
+
 def _memory_access() -> dict[str, Any]:
     """`load_i32(bytes, offset)` gives a tuple of one number; `store_i32` takes the number."""
     names: dict[str, Any] = {}
-    for name, letter in FORMATS.items():
-        cell = struct.Struct("=" + letter)
-        names[f"load_{name}"] = cell.unpack_from
-        names[f"store_{name}"] = cell.pack_into
+    for name, of in SCALARS.items():
+        names[f"load_{name}"] = loader(of)
+        names[f"store_{name}"] = _storer(of)
     return names
 
 
@@ -162,8 +190,10 @@ def vocabulary() -> dict[str, Any]:
         "integer_power": integer_power,
         "loop_range": loop_range,
         "whole_f32": partial(convert, target=F32),
+        "whole_bf16": partial(convert, target=BF16),
         "to_f32": _rounding(F32),
         "to_f16": _rounding(F16),
+        "to_bf16": partial(round_to, target=BF16),
         **{f"cut_{t.name}": partial(saturate, target=t) for t in SCALARS.values() if t.is_integer},
         **_memory_access(),
     }

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 
 from trilby.backend.interpreter.writer import FunctionWriter, Renderer, no_meaning, scalar
-from trilby.data.dtypes import BOOL, F32, F64, Number, ScalarType, convert
+from trilby.data.dtypes import BF16, BOOL, F32, F64, Number, ScalarType, convert
 from trilby.model.intrinsics import INTRINSICS, Intrinsic
 from trilby.model.op import Op
 from trilby.model.ops.arith import (
@@ -88,8 +88,8 @@ def cast_text(operand: str, source: ScalarType, target: ScalarType) -> str:
     if source.is_float:
         return _cast_float(operand, source, target)
     if target.is_float:
-        wide = source.bits == F64.bits and target is F32
-        return f"whole_f32({operand})" if wide else fitted(f"float({operand})", target)
+        wide = source.bits == F64.bits and target in {F32, BF16}
+        return f"whole_{target}({operand})" if wide else fitted(f"float({operand})", target)
     if source is BOOL:
         return f"int({operand})"
     return operand if _contains(target, source) else wrapped(operand, target)

@@ -1,0 +1,165 @@
+"""`assert` and `print` in kernels: what they report, and what they leave alone."""
+
+import numpy as np
+import pytest
+from tests.conformance.running import launch
+
+import trilby as tb
+from trilby import Accelerator, KernelContext, NDArray, NDRange, S32Array, f32, f64, i32, i64, u8
+from trilby.errors import KernelAssertionError
+
+
+class Pair(tb.Struct):
+    low: i32
+    high: i32
+
+
+@tb.func
+def checked(n: i32) -> i32:
+    assert n != 40
+    return n
+
+
+@tb.func
+def checked_pair(n: i32) -> Pair:
+    assert n != 41, "no pair for it"
+    return Pair(low=n, high=n + 1)
+
+
+@tb.func
+def check_only(a: S32Array, at: i32) -> None:
+    assert a.array[at] < 100 or at > 900, "100% {too} big"
+
+
+@tb.kernel
+def careful(kc: KernelContext, a: S32Array) -> None:
+    """Asserts in the kernel and in each kind of helper."""
+    assert a.array[kc.x] >= 0
+    check_only(a, kc.x)
+    pair = checked_pair(a.array[kc.x])
+    a.array[kc.x] = checked(a.array[kc.x]) + pair.high - pair.low
+
+
+HEADER_LINE = careful.location.line if careful.location else 0
+
+
+def failure(accelerator: Accelerator, numbers: list[int]) -> tuple[str, int, list[int]]:
+    """What is said, the line it is said of, and what the host then has."""
+    a = S32Array.of(numbers)
+    with pytest.raises(KernelAssertionError) as caught:
+        launch(accelerator, a.length, careful, a)
+    assert caught.value.location is not None
+    return caught.value.problem, caught.value.location.line, a.array.tolist()
+
+
+def line_of(text: str) -> int:
+    """The line of this file on which a text stands first."""
+    with open(__file__, encoding="utf-8") as file:  # noqa: PTH123 -- as plain as it gets
+        return next(number for number, line in enumerate(file, 1) if text in line)
+
+
+def test_what_holds_says_nothing(accelerator: Accelerator) -> None:
+    a = S32Array.of([1, 2, 3])
+    launch(accelerator, 3, careful, a)
+    assert a.array.tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says", "text"),
+    [
+        (-1, "`assert a.array[kc.x] >= 0` does not hold", "assert a.array[kc.x] >= 0"),
+        (40, "`assert n != 40` does not hold", "assert n != 40"),
+        (41, "`assert n != 41` does not hold: no pair for it", "assert n != 41"),
+        (
+            100,
+            "`assert a.array[at] < 100 or at > 900` does not hold: 100% {too} big",
+            "assert a.array[at] < 100",
+        ),
+    ],
+)
+def test_what_fails_is_named_with_its_work_item_and_line(
+    accelerator: Accelerator, wrong: int, says: str, text: str
+) -> None:
+    numbers = [1, 2, wrong, 4]
+    problem, line, afterwards = failure(accelerator, numbers)
+    assert problem == f"{says}, in work item (2, 0, 0)"
+    assert line == line_of(text)
+    assert afterwards == numbers
+
+
+@tb.kernel
+def careful_group(kc: KernelContext, a: NDArray[i32]) -> None:
+    tile = tb.local(i32, 2, 2)
+    tile[kc.local_y, kc.local_x] = a[kc.y, kc.x]
+    assert a[kc.y, kc.x] != 7, "seven"
+    kc.barrier()
+    a[kc.y, kc.x] = tile[kc.local_x, kc.local_y]
+
+
+def test_a_failure_before_a_barrier(accelerator: Accelerator) -> None:
+    numbers = np.arange(16, dtype=np.int32).reshape(4, 4)
+    a = accelerator.array(numbers)
+    with pytest.raises(AssertionError, match=r"seven, in work item \(3, 1, 0\)"):
+        launch(accelerator, NDRange((4, 4), (2, 2)), careful_group, a)
+    assert np.array_equal(np.asarray(a), numbers)
+    a[1, 3] = 0
+    launch(accelerator, NDRange((4, 4), (2, 2)), careful_group, a)  # the device still works
+    assert a[0, 1] == 4
+
+
+@tb.kernel
+def after_failure(kc: KernelContext, a: S32Array, index: i32) -> None:
+    """What is guarded by an `assert` is not reached when it fails."""
+    assert 0 <= index < a.length
+    a.array[index] = 1
+
+
+def test_a_failed_assert_ends_the_work_item(accelerator: Accelerator) -> None:
+    a = S32Array.create(length=4)
+    with pytest.raises(KernelAssertionError):
+        launch(accelerator, 1, after_failure, a, 1 << 30)
+    assert a.array.tolist() == [0, 0, 0, 0]
+
+
+@tb.func
+def report(n: i32) -> i32:
+    print("helper", n)
+    return n
+
+
+@tb.kernel
+def talk(kc: KernelContext, x: f32, d: f64, big: i64, b: u8, flag: bool) -> None:
+    print("numbers", kc.x, x, d, big, b, flag)
+    print(f"{x}|{kc.x + 1}|{big}", 'and "quotes", 100% \\ {braces} {} µ')
+    print()
+    print(x > 1.0, 1.5, True, 7, -x)
+    if report(3) > 2:
+        print("done")
+
+
+SAID = """\
+numbers 0 1.5 0.1 -1099511627776 200 1
+1.5|1|-1099511627776 and "quotes", 100% \\ {braces} {} µ
+
+1 1.5 1 7 -1.5
+helper 3
+done
+"""
+
+
+def test_print(accelerator: Accelerator, capfd: pytest.CaptureFixture[str]) -> None:
+    launch(accelerator, 1, talk, 1.5, 0.1, -(2**40), 200, True)
+    assert capfd.readouterr().out == SAID
+
+
+@tb.kernel
+def talk_everywhere(kc: KernelContext) -> None:
+    print("item", kc.x, "of group", kc.group_x)
+
+
+def test_every_work_item_prints(
+    accelerator: Accelerator, capfd: pytest.CaptureFixture[str]
+) -> None:
+    launch(accelerator, NDRange(6, 3), talk_everywhere)
+    lines = sorted(capfd.readouterr().out.splitlines())
+    assert lines == [f"item {n} of group {n // 3}" for n in range(6)]
