@@ -8,7 +8,7 @@ TYPING := $(wildcard tests/typing/*.py)
 HEADING = @printf '\n== %s ==\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check pytest bench format clean setup-run setup-dev \
+.PHONY: help run test check pytest fuzz bench format clean setup-run setup-dev \
 	check-lint check-format check-types check-typing check-layers
 
 help:  ## show this list
@@ -50,6 +50,10 @@ endif
 pytest:
 	$(HEADING) 'pytest'
 	@$(BIN)/pytest --numprocesses=2 --quiet
+
+fuzz: setup-dev  ## compare the backends on 2,000 random kernels, each time others
+	$(HEADING) 'pytest: random kernels'
+	@$(BIN)/pytest --capture=no --timeout=0 --hypothesis-profile=fuzz tests/property/test_kernels.py
 
 bench: setup-dev  ## measure
 	@set -e; for file in bench/*.py; do printf '\n== %s ==\n' "$$file"; $(BIN)/python "$$file"; done

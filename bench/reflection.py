@@ -85,9 +85,7 @@ def measure(lines: int, folder: Path, context: cl.Context) -> dict[str, float]:
         kernel = load(path).kernel
         analysed = timed(lambda k=kernel: analyse_kernel(k), stages.setdefault("reflect", []))
         timed(lambda a=analysed: access_table(a.graph), stages.setdefault("analyse again", []))
-        text = timed(
-            lambda a=analysed: generate(a.graph).text, stages.setdefault("generate", [])
-        )
+        text = timed(lambda a=analysed: generate(a.graph).text, stages.setdefault("generate", []))
         timed(lambda t=text: cl.Program(context, t).build(), stages.setdefault("driver", []))
     return {name: statistics.median(times) * 1e3 for name, times in stages.items()}
 

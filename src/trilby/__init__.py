@@ -39,7 +39,7 @@ from trilby.data.library import (
     U64Array,
     U64Array2D,
 )
-from trilby.data.markers import Atomic, array, field, pad
+from trilby.data.markers import Atomic, Constant, array, field, pad
 from trilby.data.names import bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from trilby.data.ndarray import NDArray
 from trilby.data.ndrange import NDRange
@@ -98,6 +98,7 @@ __all__ = [
     "BF16Array2D",
     "Buffer",
     "ComputeContext",
+    "Constant",
     "F16Array",
     "F16Array2D",
     "F32Array",

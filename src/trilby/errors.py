@@ -133,6 +133,10 @@ class BuildError(DeviceError):
     """A device's compiler refused the generated code."""
 
 
+class MissingFeatureError(DeviceError):
+    """A kernel needs something that its device does not have, such as `f64`."""
+
+
 class KernelIndexError(TrilbyError, IndexError):
     """A work item left the bounds of an array (interpreter only)."""
 

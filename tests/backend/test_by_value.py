@@ -5,13 +5,19 @@ import pytest
 
 from trilby.backend.base import Scalar
 from trilby.backend.by_value import type_by_value, value_by_value
-from trilby.data.dtypes import BOOL, F16, F32, I64, SCALARS, U8
+from trilby.data.dtypes import BF16, BOOL, F16, F32, I64, SCALARS, U8
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0, 1.0, 0.1, 65504.0, -2.5, float("inf")])
 def test_halves_travel_as_their_bits(value: float) -> None:
     (bits,) = struct.unpack("<H", struct.pack("<e", value))
     assert value_by_value(Scalar(F16, value)) == bits
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1.0, 0.5, -2.5, 2.0**127, float("inf")])
+def test_a_bf16_travels_as_the_upper_half_of_an_f32(value: float) -> None:
+    (bits,) = struct.unpack("<I", struct.pack("<f", value))
+    assert value_by_value(Scalar(BF16, value)) == bits >> 16
 
 
 def test_bools_travel_as_bytes() -> None:
@@ -28,6 +34,6 @@ def test_other_numbers_travel_as_they_are() -> None:
 
 def test_types() -> None:
     assert type_by_value(BOOL) == np.uint8
-    assert type_by_value(F16) == np.uint16
-    for kind in set(SCALARS.values()) - {BOOL, F16}:
+    assert type_by_value(F16) == type_by_value(BF16) == np.uint16
+    for kind in set(SCALARS.values()) - {BOOL, F16, BF16}:
         assert type_by_value(kind) == kind.numpy

@@ -6,11 +6,13 @@ is run on a device and on the interpreter, and as the plain Python function that
 
 # ruff: noqa: ARG001 -- a kernel takes its context, used or not
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.codegen.random_kernels import program
 from tests.codegen.running import Array, copy_of, run_both, text_of
 
 import trilby as tb
@@ -574,3 +576,15 @@ def ternaries(kc: KernelContext, a: S32Array, b: NDArray[f32]) -> None:
 
 def test_nested_ternaries_and_conditions() -> None:
     check(ternaries, 6, numbers(0, 1, 2, 3, 4, 5), np.zeros(6, np.float32))
+
+
+# -- programs that nobody would write -------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_kernels_agree_with_the_interpreter(seed: int, tmp_path: Path) -> None:
+    kernel: Kernel[...] = program(seed, tmp_path).program
+    first = numbers(5, -3, 7, 2**31 - 1, 0, 1, 2, 3)
+    second = numbers(1, 2, 3, -4, 5, 6, -(2**31), 8)
+    outcome = run_both(kernel, 1, first, second, np.arange(8, dtype=np.int32).reshape(2, 4))
+    assert [content(arg) for arg in outcome.opencl] == [content(arg) for arg in outcome.interpreter]

@@ -1,6 +1,6 @@
 """Launching one kernel the way a program does, and comparing floats by units in the last place."""
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -34,9 +34,13 @@ def filled(
 ) -> Numbers:
     """What a kernel makes of its first array; arrays among the other arguments are its input."""
     first = accelerator.array(out)
-    others = [accelerator.array(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    others = [accelerator.array(a) if _is_numpy(a) else a for a in arguments]
     launch(accelerator, size, kernel, first, *others)
     return np.asarray(first)
+
+
+def _is_numpy(value: object) -> TypeGuard[Numbers]:
+    return isinstance(value, np.ndarray)
 
 
 def assert_close(found: Numbers, expected: Numbers, ulps: int) -> None:
@@ -57,3 +61,8 @@ def _ordered(numbers: Numbers, bits: np.dtype[Any]) -> Numbers:
     raw = np.ascontiguousarray(numbers).view(bits).astype(object)
     lowest = -(1 << (bits.itemsize * 8 - 1))
     return np.where(raw < 0, lowest - raw, raw)
+
+
+def assert_near(found: Any, expected: Any, rtol: float = 1e-5, atol: float = 1e-6) -> None:
+    """Compare floats that were summed in another order."""
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=rtol, atol=atol)

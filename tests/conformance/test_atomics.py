@@ -1,7 +1,6 @@
 """Every atomic operation, on every type and kind of place that it takes."""
 
 import functools
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -29,13 +28,13 @@ from trilby.data.dtypes import SCALARS
 ITEMS = 200
 STARTS = {"min": 50, "and": -1, "sub": 7, "xor": 5, "exchange": -3}
 CHANGES: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
+    "add": np.add,
+    "sub": np.subtract,
     "min": min,
     "max": max,
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
 }
 
 

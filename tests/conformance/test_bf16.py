@@ -49,9 +49,7 @@ def assert_same(found: Numbers, expected: Numbers) -> None:
 
 
 @tb.kernel
-def arithmetic(
-    kc: KernelContext, out: NDArray[bf16], a: NDArray[bf16], b: NDArray[bf16]
-) -> None:
+def arithmetic(kc: KernelContext, out: NDArray[bf16], a: NDArray[bf16], b: NDArray[bf16]) -> None:
     x = a[kc.x]
     y = b[kc.x]
     out[0, kc.x] = x + y
@@ -170,8 +168,8 @@ def test_every_bf16_is_read_and_converted(accelerator: Accelerator) -> None:
         known = np.nan_to_num(single.astype(np.float64))
         rows = [single, np.trunc(known).clip(0, 255), np.trunc(known).clip(-(2**15), 2**15 - 1)]
         rows += [single != 0, single < 1, np.isnan(single)]
-    for found, wanted in zip(np.asarray(wide), rows, strict=True):
-        assert np.array_equal(found, wanted.astype(np.float64), equal_nan=True)
+        expected = np.array(rows, np.float64)
+    assert np.array_equal(np.asarray(wide), expected, equal_nan=True)
 
 
 class Sample(tb.Struct):

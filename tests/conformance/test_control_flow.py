@@ -259,7 +259,7 @@ def test_the_order_of_evaluation_is_pythons(accelerator: Accelerator) -> None:
 
     expected = S32Array.of(start)
     plain: Any = order_of_evaluation.function
-    there = NDArray(np.zeros(4, np.int32))
+    there: NDArray[i32] = NDArray(np.zeros(4, np.int32))
     plain(None, expected, there)
     assert out.tolist() == there.tolist() == [110, 10, 10, 1]
     assert found.array.tolist() == expected.array.tolist()
@@ -284,16 +284,19 @@ def write_and_count(a: NDArray[i32], row: NDArray[i32], at: i32) -> None:
 
 
 @tb.kernel
-def nested_calls(kc: KernelContext, a: NDArray[i32], row: NDArray[i32]) -> None:
+def nested_calls(
+    kc: KernelContext, a: NDArray[i32], row: NDArray[i32], spare: NDArray[i32]
+) -> None:
     a[1, kc.x] = twice_scaled(kc.x, 3)
     write_and_count(a, row, kc.x)
-    other = a if kc.x < 2 else a
+    other = a if kc.x < 2 else spare
     same = row
     other[2, kc.x] = same[kc.x]
 
 
 def test_helpers_take_arrays_and_names(accelerator: Accelerator) -> None:
-    found = filled(
-        accelerator, 4, nested_calls, np.zeros((3, 4), np.int32), np.arange(5, 9, dtype=np.int32)
-    )
-    assert found.tolist() == [[5, 0, 7, 0], [2, 11, 20, 29], [5, 6, 7, 8]]
+    row = accelerator.array(np.arange(5, 9, dtype=np.int32))
+    a, spare = (accelerator.array(np.zeros((3, 4), np.int32)) for _ in range(2))
+    launch(accelerator, 4, nested_calls, a, row, spare)
+    assert a.tolist() == [[5, 0, 7, 0], [2, 11, 20, 29], [5, 6, 0, 0]]
+    assert spare.tolist()[2] == [0, 0, 7, 8]

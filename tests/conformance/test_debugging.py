@@ -40,9 +40,6 @@ def careful(kc: KernelContext, a: S32Array) -> None:
     a.array[kc.x] = checked(a.array[kc.x]) + pair.high - pair.low
 
 
-HEADER_LINE = careful.location.line if careful.location else 0
-
-
 def failure(accelerator: Accelerator, numbers: list[int]) -> tuple[str, int, list[int]]:
     """What is said, the line it is said of, and what the host then has."""
     a = S32Array.of(numbers)
@@ -114,10 +111,28 @@ def after_failure(kc: KernelContext, a: S32Array, index: i32) -> None:
     a.array[index] = 1
 
 
+@tb.func
+def within(index: i32, length: i32) -> i32:
+    assert 0 <= index < length
+    return index
+
+
+@tb.func
+def pair_within(index: i32, length: i32) -> Pair:
+    """The failure of a helper ends its callers, too."""
+    return Pair(low=within(index, length), high=index)
+
+
+@tb.kernel
+def after_failure_in_helper(kc: KernelContext, a: S32Array, index: i32) -> None:
+    a.array[pair_within(index, a.length).high] = 1
+
+
 def test_a_failed_assert_ends_the_work_item(accelerator: Accelerator) -> None:
     a = S32Array.create(length=4)
-    with pytest.raises(KernelAssertionError):
-        launch(accelerator, 1, after_failure, a, 1 << 30)
+    for kernel in (after_failure, after_failure_in_helper):
+        with pytest.raises(KernelAssertionError):
+            launch(accelerator, 1, kernel, a, 1 << 30)
     assert a.array.tolist() == [0, 0, 0, 0]
 
 
@@ -130,7 +145,7 @@ def report(n: i32) -> i32:
 @tb.kernel
 def talk(kc: KernelContext, x: f32, d: f64, big: i64, b: u8, flag: bool) -> None:
     print("numbers", kc.x, x, d, big, b, flag)
-    print(f"{x}|{kc.x + 1}|{big}", 'and "quotes", 100% \\ {braces} {} µ')
+    print(f"{x}|{kc.x + 1}|{big}", 'and "quotes", 100% \\ {braces} {} µ\ttab')
     print()
     print(x > 1.0, 1.5, True, 7, -x)
     if report(3) > 2:
@@ -139,7 +154,7 @@ def talk(kc: KernelContext, x: f32, d: f64, big: i64, b: u8, flag: bool) -> None
 
 SAID = """\
 numbers 0 1.5 0.1 -1099511627776 200 1
-1.5|1|-1099511627776 and "quotes", 100% \\ {braces} {} µ
+1.5|1|-1099511627776 and "quotes", 100% \\ {braces} {} µ\ttab
 
 1 1.5 1 7 -1.5
 helper 3

@@ -1,5 +1,7 @@
 """Ids and sizes in three dimensions, with and without local sizes, also where groups stick out."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from tests.conformance.running import Numbers, launch
@@ -43,11 +45,10 @@ def ids(kc: KernelContext, out: NDArray[i32]) -> None:
 def expected_ids(size: tuple[int, ...], local: tuple[int, ...]) -> Numbers:
     """Counted by hand: one row for each work item, x fastest."""
     sizes, steps = (np.array([*given, 1, 1][:3]) for given in (size, local))
-    z, y, x = np.indices(sizes[::-1])
-    at = np.stack([x.ravel(), y.ravel(), z.ravel()], axis=1)
-    items = len(at)
+    at = np.array(list(product(*(range(n) for n in sizes[::-1]))))[:, ::-1]
     groups = -(-sizes // steps)
-    columns = [at, [sizes] * items, at % steps, [steps] * items, at // steps, [groups] * items]
+    every = np.ones((len(at), 1), np.int64)
+    columns = [at, every * sizes, at % steps, every * steps, at // steps, every * groups]
     return np.concatenate(columns, axis=1)
 
 

@@ -1,12 +1,10 @@
 """Matrices of 2 by 2 to 4 by 4, as values and in buffers, against NumPy."""
 
 import numpy as np
-from tests.conformance.running import launch
+from tests.conformance.running import assert_near, launch
 
 import trilby as tb
 from trilby import Accelerator, KernelContext, NDArray, f32, i32
-
-CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 
 
 class Space(tb.Buffer):
@@ -64,22 +62,22 @@ def test_matrices(accelerator: Accelerator) -> None:
     launch(accelerator, 3, work, s, tb.f32x2x2(*by.ravel().tolist()))
 
     for i in range(3):
-        np.testing.assert_allclose(s.two[i].m, (two[i] @ by + two[i] - by) * 2, **CLOSE)
+        assert_near(s.two[i].m, (two[i] @ by + two[i] - by) * 2)
         changed = two[i].copy()
         changed[1, 0] = changed[0, 1] * 3
-        np.testing.assert_allclose(s.two[i + 3].m, -changed.T, **CLOSE)
+        assert_near(s.two[i + 3].m, -changed.T)
         turned = [s.body[i].at.x, s.body[i].at.y, s.body[i].at.z]
-        np.testing.assert_allclose(turned, three[i] @ at[i], **CLOSE)
+        assert_near(turned, three[i] @ at[i])
         factor = three[i] * np.float32(0.5)
         factor[0, 0] += 1
-        np.testing.assert_allclose(s.body[i + 3].turn.m, factor @ three[i], **CLOSE)
+        assert_near(s.body[i + 3].turn.m, factor @ three[i])
         place = s.where[i]
         moved = [place.x, place.y, place.z, place.w]
-        np.testing.assert_allclose(moved, four[i].T @ where[i], **CLOSE)
+        assert_near(moved, four[i].T @ where[i])
         square = four[i] @ four[i]
         square[3, i] = np.trace(four[i])
         square[0, 0] *= 2
-        np.testing.assert_allclose(s.four[i + 3].m, square, **CLOSE)
+        assert_near(s.four[i + 3].m, square)
         assert s.body[i].tag == i
 
 

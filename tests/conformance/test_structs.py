@@ -40,6 +40,7 @@ def point(x: f32, y: f32) -> Point:
 def between(a: Point, b: Point) -> Point:
     """Structs in and out, made of the results of other calls."""
     half = point((a.x + b.x) / 2.0, (a.y + b.y) / 2.0)
+    half.x += 0.0
     return half
 
 

@@ -36,6 +36,7 @@ C_SCALARS = {
     "u32": ctypes.c_uint32,
     "u64": ctypes.c_uint64,
     "f16": ctypes.c_uint16,
+    "bf16": ctypes.c_uint16,
     "f32": ctypes.c_float,
     "f64": ctypes.c_double,
 }

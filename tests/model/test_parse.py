@@ -1,6 +1,6 @@
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from random import Random
 from typing import Any
 
@@ -44,6 +44,9 @@ SOME_TYPES: tuple[Type, ...] = (
     ArrayType(F64, (16, 4)),
     VarType(NDArrayType(U8, 1)),
     VarType(RefType(LOCAL_CLASS)),
+    RefType(LOCAL_CLASS, "constant"),
+    NDArrayType(F32, 2, is_constant=True),
+    VarType(replace(S32_ARRAY, is_constant=True)),
 )
 
 

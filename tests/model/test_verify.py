@@ -131,7 +131,8 @@ def test_the_models_above_have_every_op() -> None:
 
 HEAD = (
     'kernel @"broken" (%kc : KernelContext, %a : S32Array, %nd : NDArray<f32, 2>, '
-    "%i : i32, %f : f32, %b : bool, %v : Var<i32>, %t : ResultTable) -> None {\n"
+    "%i : i32, %f : f32, %b : bool, %v : Var<i32>, %t : ResultTable, "
+    "%c : Constant<ResultTable>) -> None {\n"
 )
 
 BROKEN = {
@@ -199,6 +200,11 @@ BROKEN = {
     '"result[]" holds `ResultTable.Result`, not a number': '%1 : i32 = load %t %i @"result[]"',
     '"array[]" holds `i32`, not `bool`': 'store %a %i %b @"array[]"',
     '"length" is a length': 'store %a %i @"length"',
+    "`Constant<ResultTable>` lies in constant memory": 'store %c %i @"length"',
+    "lies in constant memory, which is never": '%1 : i32 = atomic %c %i @"count" @"add"',
+    "a `Ref<ResultTable.Result>` refers to something else": (
+        '%1 : Ref<ResultTable.Result> = place %c %i @"result[]"'
+    ),
     '"length" is a length, which': '%1 : i32 = atomic %t %i @"length" @"add"',
     '"count" holds `i32`, not `f32`': '%1 : i32 = atomic %t %f @"count" @"add"',
     '"count" holds `i32`, and a `Ref<ResultTable>` refers': (

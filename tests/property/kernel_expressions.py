@@ -31,6 +31,10 @@ from trilby.model.intrinsics import INTRINSICS
 Rule: TypeAlias = Callable[[Writer, str, int], str]
 """Writes an expression of a type, made of others that are at most so deep."""
 
+CHANGED = ("i32", "u8", "i64", "f32")
+"""The types for which there is a helper that changes memory."""
+
+ATOMICS = ("i32", "u32", "i64", "u64")
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 
 
@@ -45,6 +49,13 @@ def expression(w: Writer, type_: str, depth: int = 2) -> str:
     return w.draft.pick(_RULES[type_])(w, type_, depth - 1)
 
 
+def held(w: Writer, type_: str) -> str:
+    """What a name can hold; a bare struct in memory would make it a reference to that."""
+    text = expression(w, type_, 3)
+    in_memory = type_ == RECORD and re.fullmatch(r"row|ref\d+|table\.row\[i\]", text)
+    return _constructed(w, 0) if in_memory else text
+
+
 def condition(w: Writer, depth: int = 2) -> str:
     """Something of which only the truth counts: any number will do."""
     if w.draft.chance(4):
@@ -53,7 +64,7 @@ def condition(w: Writer, depth: int = 2) -> str:
 
 
 def given_to(w: Writer, type_: str, depth: int = 2) -> str:
-    """An argument, or what is stored: of the type itself, a literal, or of one that goes into it."""
+    """What is stored or passed: of the type, a literal, or of a type that goes into it."""
     if type_ not in SCALARS:
         return expression(w, type_, depth)
     way = w.draft.pick(("same", "same", "literal", "other"))
@@ -85,10 +96,10 @@ def literal(w: Writer, type_: str) -> str:
     if type_ == "bool":
         return w.draft.pick(("False", "True"))
     if type_ in INTEGERS:
-        return _signed(w.draft.pick(integers(type_)))
+        return w.draft.pick([*(_signed(n) for n in integers(type_)), "WHOLE"])
     if w.draft.chance(3):
         return _signed(w.draft.number(-9, 9))
-    return _signed(w.draft.pick(FLOAT_LITERALS))
+    return w.draft.pick([*(_signed(n) for n in FLOAT_LITERALS), "WHOLE", "PART"])
 
 
 def _signed(number: float) -> str:
@@ -226,14 +237,24 @@ def _bit_function(w: Writer, type_: str, depth: int) -> str:
 
 def _called(w: Writer, type_: str, depth: int) -> str:
     """A helper that gives the type; in kernels also one that changes memory first."""
-    if w.in_kernel and type_ in {"i32", "u8", "i64", "f32"} and w.draft.chance(3):
+    if w.in_kernel and type_ in CHANGED and w.draft.chance(3):
         w.draft.changed.add(type_)
         return f"bump_{type_}(mem_{type_}, i, {given_to(w, type_, depth)})"
+    if w.in_kernel and type_ in ATOMICS and w.draft.chance(3):
+        return _exchanged(w, type_, depth)
     helpers = [helper for helper in w.draft.helpers if helper.result == type_]
     if not helpers:
         return expression(w, type_, depth)
     helper = w.draft.pick(helpers)
     return f"{helper.name}({', '.join(given_to(w, param, depth) for param in helper.params)})"
+
+
+def _exchanged(w: Writer, type_: str, depth: int) -> str:
+    """An atomic change of the item's own number, which gives what was there before."""
+    name = w.draft.pick(("add", "sub", "inc", "max", "xor", "exchange", "compare_exchange"))
+    count = {"inc": 0, "compare_exchange": 2}.get(name, 1)
+    operands = "".join(f", {given_to(w, type_, depth)}" for _ in range(count))
+    return f"tb.atomic_{name}(mem_{type_}, i{operands})"
 
 
 # -- floats -------------------------------------------------------------------------------

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 from tests.property.kernel_expressions import given_to
 from tests.property.kernel_statements import block, shared_phase, statement
-from tests.property.kernel_types import FLOATS, NUMBERS, SCALARS, VECTORS
+from tests.property.kernel_types import (
+    CONSTANTS,
+    DTYPES,
+    NUMBERS,
+    SCALARS,
+    TYPED_CONSTANTS,
+    VECTORS,
+)
 from tests.property.kernel_writer import RECORD, Draft, Helper, Writer
 
 INPUTS = 16
@@ -24,8 +31,10 @@ PLACES = 3
 HEAD = """\
 import math
 
+import numpy as np
+
 import trilby as tb
-from trilby import ComputeContext, KernelContext, NDArray, NDRange
+from trilby import ComputeContext, KernelContext, NDArray, NDRange, S64Array
 from trilby import f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 """
 
@@ -34,6 +43,24 @@ BUMP = """
 def bump_{0}(memory: NDArray[{0}], at: i32, by: {0}) -> {0}:
     memory[at] = memory[at] + by
     return memory[at]
+
+
+@tb.func
+def put_{0}(memory: NDArray[{0}], at: i32, by: {0}) -> None:
+    if memory[at] == by:
+        return
+    memory[at] = by
+"""
+
+WITH_CONTEXT = """
+@tb.func
+def spread(kc: KernelContext, by: i32) -> i32:
+    return kc.x * by + kc.max_x
+
+
+@tb.func
+def wait(kc: KernelContext) -> None:
+    kc.barrier()
 """
 
 
@@ -99,7 +126,8 @@ ITEM = {
 def programs(draw: st.DrawFn) -> Program:
     """A program, and how to launch it."""
     free = draw(st.booleans())
-    types = draw(st.lists(st.sampled_from(SCALARS), min_size=2, max_size=4))
+    kinds = (*SCALARS, *SCALARS, *VECTORS)
+    types = draw(st.lists(st.sampled_from(kinds), min_size=2, max_size=4))
     members = {f"m{number}_{type_}": type_ for number, type_ in enumerate(types)}
     draft = Draft(draw, free, members)
     launch = draw(st.sampled_from(PLAIN + GROUPED))
@@ -107,7 +135,8 @@ def programs(draw: st.DrawFn) -> Program:
     body = _kernel_body(draft, launch)
     params = _params("\n".join(body), draft)
     bumps = [BUMP.format(type_) for type_ in sorted(draft.changed)]
-    parts = [HEAD, _structs(draft), *bumps, *helpers, _kernel(params, body), _compute(params)]
+    parts = [HEAD, _constants(), _structs(draft), WITH_CONTEXT, *bumps, *helpers]
+    parts += [_kernel(params, body), _compute(params)]
     return Program(
         text="\n".join(parts),
         params=params,
@@ -119,8 +148,17 @@ def programs(draw: st.DrawFn) -> Program:
     )
 
 
+def _constants() -> str:
+    plain = [f"{name} = {number!r}" for name, number in CONSTANTS.items()]
+    typed = [
+        f"{name} = np.{DTYPES[type_].name}({number!r})"
+        for name, (type_, number) in TYPED_CONSTANTS.items()
+    ]
+    return "\n".join([*plain, *typed, ""])
+
+
 def _structs(draft: Draft) -> str:
-    members = "\n".join(f"    {name}: {type_}" for name, type_ in draft.members.items())
+    members = "\n".join(f"    {name}: {_spelt(type_)}" for name, type_ in draft.members.items())
     return (
         f"\nclass {RECORD}(tb.Struct):\n{members}\n\n\n"
         f'class Table(tb.Buffer):\n    n: i32\n    row: tb.Array[{RECORD}] = tb.array("n")\n'
@@ -153,16 +191,15 @@ def _spelt(type_: str) -> str:
 
 def _kernel_body(draft: Draft, launch: Launch) -> list[str]:
     w = Writer(draft, in_kernel=True, can_return=not launch.tile)
-    w.statements = draft.number(3, 12)
-    draft.nodes = 120
+    w.statements = draft.number(6, 20)
+    draft.nodes = 200
     _offer(w, launch)
     w.line(f"i = {ITEM[len(launch.size)]}")
-    if draft.chance(2):
-        w.line("row = table.row[i]")
-        w.declare("row", RECORD)
-        del w.values["row"], w.places["row"]
+    w.line("row = table.row[i]")
+    w.declare("row", RECORD)
+    del w.places["row"]
     own = "kc.local_x" if len(launch.tile) == 1 else "kc.local_y, kc.local_x"
-    for _ in range(draft.number(1, 4)):
+    for _ in range(draft.number(2, 6)):
         block(w)
         if launch.tile:
             shared_phase(w, launch.tile, own)
@@ -176,20 +213,25 @@ def _offer(w: Writer, launch: Launch) -> None:
         w.values[f"given_{type_}"] = type_
     for type_ in NUMBERS:
         w.values[f"mem_{type_}[i]"] = w.places[f"mem_{type_}[i]"] = type_
-    for name, type_ in w.draft.members.items():
-        w.values[f"whole.{name}"] = type_
-        w.values[f"table.row[i].{name}"] = w.places[f"table.row[i].{name}"] = type_
-    w.values["whole"] = RECORD
-    w.values["table.row[i]"] = w.places["table.row[i]"] = RECORD
+    w.declare("whole", RECORD, fixed=True)
+    w.declare("table.row[i]", RECORD)
+    w.declare("shelf.array[i]", "i64")
+    for type_ in ("i32", "f32", "u8") if len(launch.size) == 2 else ():
+        w.declare(f"grid_{type_}[kc.y, kc.x]", type_)
+    w.values |= {name: type_ for name, (type_, _) in TYPED_CONSTANTS.items()}
+    w.values |= {"shelf.length": "i32", "spread(kc, $9)": "i32"}
     words = ["", "max_", "local_", "local_max_", "group_", "group_max_"]
     for word in words if launch.local else words[:2]:
         w.values[f"kc.{word}x"] = "i32"
     w.values["i"] = "i32"
 
 
+_ELEMENT = r"(?P<{}>[iuf]\d+|bool)"
+_ARRAYS = r"in|mem|alt|grid|exact|near\d+|add|min|max|and|or|xor"
 _PARAMETER = re.compile(
-    r"\b(?:(?P<array>in|mem|exact|near\d+|add|min|max|and|or|xor)_(?P<element>[iuf]\d+|bool)(?=[\[,])"
-    r"|given_(?P<scalar>[iuf]\d+|bool)\b|(?P<whole>whole)\b|(?P<table>table)\b)"
+    rf"\b(?:(?:{_ARRAYS})_{_ELEMENT.format('array')}(?=[\[,]| if | *$)"
+    rf"|given_{_ELEMENT.format('scalar')}\b|whole\b|table\b|shelf\b)",
+    re.MULTILINE,
 )
 
 
@@ -198,11 +240,11 @@ def _params(body: str, draft: Draft) -> tuple[tuple[str, str], ...]:
     found: dict[str, str] = {}
     for match in _PARAMETER.finditer(body):
         if match["array"]:
-            found[match[0]] = f"NDArray[{match['element']}]"
+            found[match[0]] = f"NDArray[{match['array']}]"
         elif match["scalar"]:
             found[match[0]] = match["scalar"]
         else:
-            found[match[0]] = RECORD if match["whole"] else "Table"
+            found[match[0]] = {"whole": RECORD, "table": "Table"}.get(match[0], "S64Array")
     found |= {f"mem_{type_}": f"NDArray[{type_}]" for type_ in draft.changed}
     return tuple(found.items())
 
@@ -219,6 +261,3 @@ def _compute(params: tuple[tuple[str, str], ...]) -> str:
         f"\n\n@tb.compute\ndef run(cc: ComputeContext, size: NDRange{declared}) -> None:\n"
         f"    cc.dispatch(size, kernel{passed})\n"
     )
-
-
-__all__ = ["FLOATS", "INPUTS", "PLACES", "Program", "programs"]

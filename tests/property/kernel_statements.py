@@ -4,15 +4,19 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from tests.property.kernel_expressions import (
+    ATOMICS,
+    CHANGED,
     condition,
     expression,
     filled,
     given_to,
+    held,
     literal,
     root,
 )
 from tests.property.kernel_types import (
     FLOATS,
+    INTEGERS,
     LANES,
     NUMBERS,
     SCALARS,
@@ -30,13 +34,10 @@ MAX_LOOPS = 2
 
 def block(w: Writer, most: int = 3) -> None:
     """Some statements, at least one."""
-    for _ in range(w.draft.number(1, most)):
-        if w.statements <= 0:
-            break
+    if w.statements <= 0:
+        w.line("pass")
+    for _ in range(min(w.statements, w.draft.number(1, most))):
         statement(w)
-    else:
-        return
-    w.line("pass")
 
 
 def statement(w: Writer) -> None:
@@ -68,17 +69,28 @@ def _new_variable(w: Writer) -> None:
     _set_new(w, w.draft.pick(types))
 
 
-def _set_new(w: Writer, type_: str) -> str:
+def _set_new(w: Writer, type_: str) -> None:
     """`v = …`, at times under a name that was used in a block that has ended."""
+    if type_ == RECORD and w.in_kernel and w.draft.chance(3):
+        _refer(w)
+        return
     free_names = [name for name, own in w.dead.items() if own == type_]
     reuse = free_names and w.draft.chance(2)
     name = w.draft.pick(free_names) if reuse else w.draft.name("v", type_)
     if type_ in SCALARS and not reuse and w.draft.chance(3):
         w.line(f"{name}: {type_} = {given_to(w, type_)}")
     else:
-        w.line(f"{name} = {expression(w, type_, 3)}")
+        w.line(f"{name} = {held(w, type_)}")
     w.declare(name, type_)
-    return name
+
+
+def _refer(w: Writer) -> None:
+    """A name for a struct in memory: what is written to its members is written there."""
+    w.draft.last_name += 1
+    name = f"ref{w.draft.last_name}"
+    w.line(f"{name} = {w.draft.pick(('table.row[i]', 'row'))}")
+    w.declare(name, RECORD)
+    del w.places[name]
 
 
 def _assign(w: Writer) -> None:
@@ -88,7 +100,7 @@ def _assign(w: Writer) -> None:
         return
     text, type_ = place
     if type_ not in SCALARS:
-        w.line(f"{text} = {expression(w, type_)}")
+        w.line(f"{text} = {held(w, type_)}")
     elif text.isidentifier():
         given = w.draft.pick([type_, type_, *flowing_to(type_)])
         w.line(f"{text} = {expression(w, given, 3)}")
@@ -123,6 +135,22 @@ def _change(w: Writer) -> None:
     elif sign in {"<<=", ">>=", "**="}:
         given = f"({expression(w, type_)} & 7)"
     w.line(f"{text} {sign} {given}")
+
+
+def _chain(w: Writer) -> None:
+    """`a = b = value`: each gets the same number."""
+    place = _place(w, SCALARS)
+    if place is None:
+        return
+    text, type_ = place
+    name = w.draft.name("v", type_)
+    w.line(f"{name} = {text} = {expression(w, type_)}")
+    w.declare(name, type_)
+
+
+def _check(w: Writer) -> None:
+    """An assertion that holds."""
+    w.line(f"assert {expression(w, 'bool')} or True")
 
 
 def _swap(w: Writer) -> None:
@@ -195,6 +223,8 @@ def _set_on_both_paths(w: Writer) -> None:
     """A variable that is made in two branches lives on behind them."""
     type_ = w.draft.pick(SCALARS)
     name = w.draft.name("v", type_)
+    if w.draft.chance(3):
+        w.line(f"{name}: {type_}")
     for head in (f"if {condition(w)}:", "else:"):
         w.line(head)
         with w.block():
@@ -210,9 +240,25 @@ def _bound(w: Writer) -> str:
     return f"{expression(w, 'i32', 1)} % {w.draft.number(1, 5)}"
 
 
+EDGES = (
+    "2147483640, 2147483647, 3",
+    "-2147483641, -2147483648, -4",
+    "9223372036854775800, 9223372036854775807, 5",
+    "u64(18446744073709551610), 18446744073709551615, 3",
+    "u32(4294967293), 4294967295",
+    "4294967290, 4294967299, 4",
+)
+"""Ranges that end where their type does."""
+
+
 def _turns(w: Writer) -> str:
-    """The arguments of a `range` with few turns."""
-    way = w.draft.pick(("stop", "both", "step", "down", "computed"))
+    """The arguments of a `range` with few turns; in a free program the counter is `i32`."""
+    way = w.draft.pick(("stop", "both", "step", "down", "computed", "wide", "edge"))
+    if way == "edge" and not w.draft.free:
+        return w.draft.pick(EDGES)
+    if way == "wide" and not w.draft.free:
+        type_ = w.draft.pick(INTEGERS)
+        return f"{expression(w, type_, 1)} % {w.draft.number(1, 5)}"
     if way == "stop":
         return _bound(w)
     if way == "both":
@@ -242,12 +288,20 @@ def _while(w: Writer) -> None:
     """The turns are counted at the top of the body, so `continue` cannot make it endless."""
     counter = w.draft.name("n", "i32")
     w.line(f"{counter} = i32(0)")
-    test = f" {w.draft.pick(('and', 'and not'))} {expression(w, 'bool')}"
-    w.line(f"while {counter} < {w.draft.number(1, 4)}{'' if w.draft.chance(3) else test}:")
+    way = w.draft.pick(("count", "test", "test", "endless"))
+    test = f" {w.draft.pick(('and', 'and not', 'or not'))} {expression(w, 'bool')}"
+    end = f"{counter} < {w.draft.number(1, 4)}"
+    w.line(f"while {end}:" if way == "count" else "while True:")
+    if way == "test":
+        w.lines[-1] = w.lines[-1].replace("True", end + test)
     with w.block(), w.reading(counter, "i32"):
+        if way != "count":
+            w.line(f"if {counter} > 4:")
+            w.line("    break")
         w.line(f"{counter} += 1")
         _body(w)
-    _else(w)
+    if way != "endless":
+        _else(w)
 
 
 def _body(w: Writer) -> None:
@@ -303,7 +357,7 @@ def _result(w: Writer) -> None:
 def _atomic(w: Writer) -> None:
     """Changes whose order does not matter; the old number is not used."""
     name = w.draft.pick(("add", "sub", "inc", "dec", "min", "max", "and", "or", "xor"))
-    type_ = w.draft.pick(("i32", "u32", "i64", "u64"))
+    type_ = w.draft.pick(ATOMICS)
     kind = "add" if name in {"sub", "inc", "dec"} else name
     place = f"{kind}_{type_}, {filled(w, '$3')}"
     operand = "" if name in {"inc", "dec"} else f", {given_to(w, type_)}"
@@ -312,9 +366,19 @@ def _atomic(w: Writer) -> None:
 
 def _change_memory(w: Writer) -> None:
     """A call for its effect alone."""
-    type_ = w.draft.pick(("i32", "u8", "i64", "f32"))
+    type_ = w.draft.pick(CHANGED)
     w.draft.changed.add(type_)
-    w.line(f"bump_{type_}(mem_{type_}, i, {expression(w, type_)})")
+    name = w.draft.pick(("bump", "put"))
+    w.line(f"{name}_{type_}(mem_{type_}, i, {expression(w, type_)})")
+
+
+def _choose_array(w: Writer) -> None:
+    """A name for one of two arrays; in both the item has an element of its own."""
+    type_ = w.draft.pick(("i32", "f32"))
+    w.draft.last_name += 1
+    name = f"chosen{w.draft.last_name}"
+    w.line(f"{name} = mem_{type_} if {condition(w)} else alt_{type_}")
+    w.values[f"{name}[i]"] = w.places[f"{name}[i]"] = type_
 
 
 _SIMPLE: Sequence[Statement] = (
@@ -326,12 +390,21 @@ _SIMPLE: Sequence[Statement] = (
     _change,
     _swap,
     _tuple,
+    _chain,
+    _check,
     _lanes,
     _private_array,
 )
 _COMPOUND: Sequence[Statement] = (_if, _if, _set_on_both_paths)
 _LOOPS: Sequence[Statement] = (_for, _for, _while)
-_IN_KERNELS: Sequence[Statement] = (_result, _result, _result, _atomic, _change_memory)
+_IN_KERNELS: Sequence[Statement] = (
+    _result,
+    _result,
+    _result,
+    _atomic,
+    _change_memory,
+    _choose_array,
+)
 
 
 # -- work groups --------------------------------------------------------------------------
@@ -357,7 +430,7 @@ def shared_phase(w: Writer, dims: tuple[int, ...], own: str) -> None:
 def _exchange(w: Writer, name: str, type_: str, dims: tuple[int, ...], own: str) -> None:
     slot = ", ".join(f"${dim}" for dim in dims)
     w.line(f"{name}[{own}] = {given_to(w, type_, 3)}")
-    w.line("kc.barrier()" if w.draft.chance(2) else 'kc.barrier("local")')
+    w.line(w.draft.pick(("kc.barrier()", 'kc.barrier("local")', "wait(kc)")))
     if type_ in {"i32", "u32"} and w.draft.chance(2):
         index = filled(w, slot)
         index = f"({index})" if len(dims) > 1 else index

@@ -90,6 +90,12 @@ def integers(name: str) -> tuple[int, ...]:
     return tuple(int(n) for n in chosen)
 
 
+CONSTANTS = {"WHOLE": 11, "PART": -0.75}
+"""Numbers of the module, without a type."""
+
+TYPED_CONSTANTS = {"SHORT": ("i16", -300), "SINGLE": ("f32", 2.5), "LONG": ("u64", 2**63 + 5)}
+"""Numbers of the module that NumPy gives a type."""
+
 FLOAT_LITERALS = (0.0, 1.0, 0.5, -0.5, 2.0, -1.5, 3.0, 0.1, -7.25, 100.0, 1e-3, -0.0)
 
 
@@ -107,7 +113,8 @@ def _random_integers(name: str, count: int, rng: np.random.Generator) -> Array:
     dtype = DTYPES[name]
     info = np.iinfo(dtype)
     kinds = rng.integers(0, 3, count)
-    edges = np.array([integers(name)[k] for k in rng.integers(0, len(integers(name)), count)], dtype)
+    chosen = integers(name)
+    edges = np.array([chosen[k] for k in rng.integers(0, len(chosen), count)], dtype)
     small = rng.integers(max(info.min, -20), 20, count).astype(dtype)
     wide = rng.integers(info.min, info.max, count, dtype=dtype, endpoint=True)
     return np.where(kinds == 0, edges, np.where(kinds == 1, small, wide)).astype(dtype)

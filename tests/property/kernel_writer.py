@@ -3,6 +3,7 @@
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -12,6 +13,12 @@ T = TypeVar("T")
 
 RECORD = "Pair"
 """The name of the struct that every program declares."""
+
+
+@cache
+def _between(low: int, high: int) -> st.SearchStrategy[int]:
+    """Strategies are costly to make, and programs draw a thousand times."""
+    return st.integers(low, high)
 
 
 @dataclass(frozen=True)
@@ -43,15 +50,15 @@ class Draft:
 
     def pick(self, choices: Sequence[T]) -> T:
         """One of some choices; what comes first is what examples shrink to."""
-        return self.draw(st.sampled_from(choices))
+        return choices[self.draw(_between(0, len(choices) - 1))]
 
     def number(self, low: int, high: int) -> int:
         """A whole number between two, both included."""
-        return self.draw(st.integers(low, high))
+        return self.draw(_between(low, high))
 
     def chance(self, one_in: int) -> bool:
         """True once in so many times."""
-        return self.draw(st.integers(1, one_in)) == one_in
+        return self.draw(_between(1, one_in)) == one_in
 
     def name(self, stem: str, type_: str) -> str:
         """A new name; the type stands behind it."""
@@ -118,7 +125,8 @@ class Writer:
 
     def _parts(self, name: str, type_: str) -> dict[str, str]:
         if type_ == RECORD:
-            return {f"{name}.{member}": own for member, own in self.draft.members.items()}
+            parts = {f"{name}.{member}": own for member, own in self.draft.members.items()}
+            return parts | {k: v for n, t in parts.items() for k, v in self._parts(n, t).items()}
         element, lanes = VECTORS.get(type_, ("", 0))
         return {f"{name}.{lane}": element for lane in LANES[:lanes]}
 

@@ -184,6 +184,7 @@ PROGRAMS = {
     "swap": "x = 1; y = 2\nx, y = y, x\nr[0] = x * 10 + y",
     "three at once": "x, y, z = 1, 2, 3\nx, y, z = z, x, y\nr[0] = x * 100 + y * 10 + z",
     "nested tuples": "(x, y), z = (1, 2), 3\nr[0] = x * 100 + y * 10 + z",
+    "a list of targets": "[x, y] = 1, 2\nr[0] = x * 10 + y",
     "several targets": "x = y = r[1] = 7\nr[0] = x + y",
     "a swap of elements": "r[0], r[1] = r[1] + 5, r[0] + 6",
     "into itself": "x = 3\nx = x * x + x\nr[0] = x",
@@ -304,6 +305,19 @@ def test_buffers_are_swapped_by_name() -> None:
             "assign each item to its own name",
         ),
         ("x = math", "math", "`math` is not a number", ""),
+        ("x = f32", "f32", "the type `f32` is not a number", ""),
+        (
+            "x = kc",
+            "kc",
+            "`KernelContext` cannot be held by a local name",
+            "use it where it is",
+        ),
+        (
+            "x: 'f32' = 1",
+            "'f32'",
+            "the type of a local variable is not given as text",
+            "leave the quotes out: `f32`",
+        ),
         ("a.length: i32 = 1", "a.length: i32 = 1", "only local names can be annotated", ""),
         (
             "x: int = 1",
@@ -317,7 +331,7 @@ def test_buffers_are_swapped_by_name() -> None:
 )
 def test_what_cannot_be_assigned(line: str, part: str, problem: str, advice: str) -> None:
     carets = " " * (line.rindex(part) + len(part) - len(part.lstrip())) + "^" * len(part.strip())
-    if part in {"kc.x", "a.array", "kc"}:
+    if part in {"kc.x", "a.array", "kc"} and not line.startswith("x"):
         carets = "^" * len(part)
     wanted = f"app.py:3: {problem}\n  3 | {line}\n    | {carets}"
     assert text_of(line) == wanted + (f"\n  help: {advice}" if advice else "")

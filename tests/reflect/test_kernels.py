@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.backend.interpreter.kernels import launch
 from tests.reflect.kernel_cases import (
     analysed,
     body,
@@ -17,6 +18,7 @@ from tests.reflect.kernel_cases import (
     run,
     said,
 )
+from tests.reflect.random_kernels import program
 
 import trilby as tb
 from trilby import F32Array, KernelContext, NDArray, S32Array, f32, i32
@@ -24,6 +26,7 @@ from trilby.codegen.opencl import generate
 from trilby.errors import KernelNameError, KernelTypeError, UnsupportedSyntaxError
 from trilby.model.op import walk
 from trilby.model.text import to_text
+from trilby.model.verify import verify
 from trilby.reflect.kernels import Reflected, reflect_kernel
 from trilby.runtime.compile import analyse_kernel
 
@@ -395,6 +398,32 @@ def test_a_kernel_that_is_nested_very_deeply_is_refused_and_not_a_crash() -> Non
     )
 
 
+# -------------------------------------------------------------------------- random programs
+
+
+@pytest.mark.parametrize("first", range(0, 200, 20))
+def test_random_programs_do_what_python_does(first: int) -> None:
+    """What is accepted agrees with Python, and never reads a name that Python finds unset."""
+    accepted = 0
+    for seed in range(first, first + 20):
+        text = "".join(f"    {line}\n" for line in program(seed))
+        made = kernel(f"@tb.kernel\ndef k(kc: KernelContext, n: i32, r: NDArray[i32]):\n{text}")
+        try:
+            graph = analyse_kernel(made, (1,)).graph
+        except KernelNameError:
+            continue
+        accepted += 1
+        verify(graph.entry)
+        names: dict[str, Any] = {}
+        exec(f"def k(n, r):\n{text}", names)  # noqa: S102 -- the same text, as plain Python
+        for n in (0, 1, 4):
+            found, wanted = np.array([2, -1], np.int32), [2, -1]
+            names["k"](n, wanted)
+            launch(graph, 1, n, found)
+            assert found.tolist() == wanted, f"seed {seed}, n = {n}"
+    assert accepted > 5
+
+
 # -------------------------------------------------------------------------------- the cost
 
 STEP = """
@@ -414,7 +443,7 @@ STEP = """
 """
 
 
-def program(steps: int, salt: int) -> str:
+def long_program(steps: int, salt: int) -> str:
     """A kernel of 14 lines for each step; the salt makes every text a new one."""
     head = f"""
 @tb.func
@@ -427,7 +456,7 @@ def k(kc: KernelContext, a: F32Array, b: F32Array, n: i32):
 
 
 def seconds(steps: int, salt: int) -> float:
-    made = kernel(program(steps, salt))
+    made = kernel(long_program(steps, salt))
     start = time.process_time()
     generate(analyse_kernel(made).graph)
     return time.process_time() - start
@@ -435,7 +464,7 @@ def seconds(steps: int, salt: int) -> float:
 
 def test_a_kernel_of_a_hundred_lines_costs_little() -> None:
     """The aim is 30 ms; the bound here leaves room for a slow or busy machine."""
-    assert len(program(7, 0).splitlines()) > 100
+    assert len(long_program(7, 0).splitlines()) > 100
     assert min(seconds(7, salt) for salt in range(5)) < 0.12
 
 

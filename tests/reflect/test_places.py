@@ -221,7 +221,13 @@ def test_modules_and_objects_are_looked_into() -> None:
         ("a.q = 1", "a.q", "`S32Array` has no field `q`", "it has `length`, `array`"),
         ("x = n.real", "n.real", "`i32` has no attribute `real`", ""),
         ("x = a.array.size", "a.array.size", "`i32[length]` has no attribute `size`", ""),
-        ("x = math.sin2", "math.sin2", "`math` has no attribute `sin2`", ""),
+        ("x = math.qqq", "math.qqq", "`math` has no attribute `qqq`", ""),
+        (
+            "x = tb.NDRang(n)",
+            "tb.NDRang",
+            "`trilby` has no attribute `NDRang`",
+            "did you mean `NDRange`?",
+        ),
         ("x = 1 .real", "1 .real", "the literal `1` has no attribute `real`", ""),
     ],
 )

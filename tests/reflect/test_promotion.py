@@ -177,6 +177,7 @@ def test_a_variable_with_a_type_of_its_own_does_not_widen() -> None:
         ("n / 2", "f64"),
         ("kc.x * 0.5", "f64"),
         ("i + 3000000000", "i64"),
+        ("i + 2 ** 63", "u64"),
     ],
 )
 def test_a_counter_is_a_python_number(expression: str, wanted: str) -> None:
@@ -186,6 +187,15 @@ def test_a_counter_is_a_python_number(expression: str, wanted: str) -> None:
 def test_a_counter_stays_weak_when_it_is_copied() -> None:
     lines = "for i in range(n):\n    j = i + 1\n    k = j\n    r = k * f"
     assert type_of("r", lines) == "f32"
+
+
+def test_counters_of_different_types_stay_integers() -> None:
+    lines = "for i in range(n):\n    for j in range(u64_):\n        r = i + j"
+    assert type_of("r", lines) == "u64"
+    lines = "i = 5\nfor i in range(u64_):\n    pass"
+    assert type_of("i", lines) == "u64"
+    lines = "for i in range(n):\n    for j in range(u):\n        r = i + j"
+    assert type_of("r", lines) == "i64"
 
 
 def test_a_variable_that_also_holds_typed_numbers_is_not_weak() -> None:

@@ -91,7 +91,7 @@ def _callees_first(
                 try:
                     yield from visit(resolve(callee))
                 except TrilbyError as error:
-                    raise error.within(_short(callee), location) from error.__cause__
+                    raise error.within(short_name(callee), location) from error.__cause__
         active.pop()
         done.add(function.name)
         yield function
@@ -100,7 +100,7 @@ def _callees_first(
 
 
 def _recursion(cycle: list[str], location: Location) -> RecursionRefusedError:
-    names = " → ".join(f"`{_short(symbol)}`" for symbol in cycle)
+    names = " → ".join(f"`{short_name(symbol)}`" for symbol in cycle)
     return RecursionRefusedError(
         f"recursion cannot run on a device: {names}",
         advice="devices have no call stack: write a loop, or keep a small stack in a private array",
@@ -108,7 +108,7 @@ def _recursion(cycle: list[str], location: Location) -> RecursionRefusedError:
     )
 
 
-def _short(symbol: str) -> str:
+def short_name(symbol: str) -> str:
     """What the user called a function: without its module, its ranks, its number."""
     return symbol.partition("[")[0].partition("#")[0].rpartition(".")[2]
 

@@ -33,6 +33,10 @@ class DeviceInfo:
     max_group_items: int
     features: frozenset[str] = frozenset()
     """Of `f64`, `f16`, `i64_atomics`, `shared_memory` (the host's memory is the device's)."""
+    constant_bytes: int = 0
+    """The most that one buffer in constant memory may have; 0 where there is no limit."""
+    constant_arguments: int = 0
+    """How many buffers of a kernel may lie in constant memory; 0 where there is no limit."""
 
     @property
     def spec(self) -> str:

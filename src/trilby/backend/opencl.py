@@ -128,6 +128,8 @@ def _describe(device: cl.Device, index: int) -> DeviceInfo:
         compute_units=device.max_compute_units,
         max_group_items=device.max_work_group_size,
         features=_features(device),
+        constant_bytes=device.max_constant_buffer_size,
+        constant_arguments=device.max_constant_args,
     )
 
 

@@ -100,6 +100,7 @@ def _context_typedef(graph: KernelGraph, module: Module) -> list[Line]:
     members = [Line(f"    int {name};") for name in _grid_fields(graph)]
     if module.asserting:
         members.append(Line(f"    {module.dialect.global_space} int *failure;"))
+        members.append(Line("    int failed;"))
     return [Line("typedef struct KernelContext_s {"), *members, Line("} KernelContext_t;")]
 
 

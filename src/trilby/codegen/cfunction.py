@@ -18,7 +18,7 @@ from trilby.codegen.uses import uses_of
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import BufferType, NDArrayType, StructType
 from trilby.model.op import Func, Op
-from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value
+from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value, space_of
 from trilby.source import Location
 
 
@@ -56,11 +56,11 @@ class Module:
             case ScalarType():
                 return f"{self.dialect.scalars[type_]} "
             case NDArrayType(element=element):
-                return self.structs.pointer(element)
+                return self.structs.pointer(element, space_of(type_))
             case RefType(to=place, space=space):
                 return self.structs.pointer(place, space)
             case BufferType():
-                return self.structs.pointer(type_)
+                return self.structs.pointer(type_, space_of(type_))
             case StructType():
                 return f"{self.structs.type_name(type_)} "
             case _ if type_ == KERNEL_CONTEXT:

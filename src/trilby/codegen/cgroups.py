@@ -1,5 +1,7 @@
 """Local and private arrays, barriers, structs as values, `assert` and `print` in C."""
 
+from string import Formatter
+
 from trilby.codegen.cfunction import FunctionWriter
 from trilby.codegen.text import MEMORY, POSTFIX, UNARY, Text, reads_of
 from trilby.data.dtypes import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, ScalarType, Type
@@ -9,11 +11,13 @@ from trilby.model.ops.grid import Barrier
 from trilby.model.ops.memory import LocalArray, PrivateArray
 from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import NONE, RefType
+from trilby.source import Location
 
 FAILED = "report_failure"
 
 FAILURE_TEXT = """\
 {helper} void report_failure(KernelContext_t *kc, int number) {{
+    kc->failed = 1;
     if (atomic_cmpxchg(kc->failure, 0, number) == 0) {{
         kc->failure[1] = kc->x;
         kc->failure[2] = kc->y;
@@ -87,15 +91,26 @@ def assertion(writer: FunctionWriter, op: Assert) -> None:
     module = writer.module
     module.asserts.append((op.message, op.location))
     report = f"{FAILED}({writer.context}, {len(module.asserts)});"
-    leave = "" if module.waits else _leave(writer)
+    leave = "" if module.waits else f" {_leave(writer)}"
     writer.line(f"if (!{condition.within(UNARY)}) {{ {report}{leave} }}", op.location)
+
+
+def after_call(writer: FunctionWriter, callee: str, location: Location) -> None:
+    """Where an `assert` failed in a helper, its callers go no further either.
+
+    Work items that wait for each other go on to the end, since the others wait for them.
+    """
+    if callee in writer.module.asserting and not writer.module.waits:
+        writer.line(f"if ({writer.context}->failed) {_leave(writer)}", location)
 
 
 def _leave(writer: FunctionWriter) -> str:
     result = writer.function.result
     if result == NONE:
-        return " return;"
-    return " return 0;" if isinstance(result, ScalarType) else ""
+        return "return;"
+    if isinstance(result, StructType):
+        return f"return ({writer.module.structs.type_name(result)}){{0}};"
+    return "return 0;"
 
 
 _FORMATS: dict[Type, str] = {
@@ -113,13 +128,20 @@ _FORMATS: dict[Type, str] = {
 def print_line(writer: FunctionWriter, op: Print) -> None:
     """`printf`, with a format made of the text."""
     args = [(writer.take(arg), arg.type) for arg in op.args]
-    pieces = op.form.replace("%", "%%").split("{}")
-    formats = [_FORMATS.get(type_, "%d") for _, type_ in args]
-    text = "".join(a + b for a, b in zip(pieces, [*formats, ""], strict=True))
-    text = text.replace("{{", "{").replace("}}", "}")
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    formats = (_FORMATS.get(type_, "%d") for _, type_ in args)
+    pieces: list[str] = []
+    for text, place, _, _ in Formatter().parse(op.form):
+        pieces.append(_quoted(text.replace("%", "%%")))
+        if place is not None:
+            pieces.append(next(formats))
     values = "".join(f", {_promoted(part, type_)}" for part, type_ in args)
-    writer.line(f'printf("{escaped}\\n"{values});', op.location)
+    writer.line(f'printf("{"".join(pieces)}\\n"{values});', op.location)
+
+
+def _quoted(text: str) -> str:
+    """A text as it stands between the quotes of a C string."""
+    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return "".join(c if c >= " " else f"\\{ord(c):03o}" for c in text)
 
 
 def _promoted(part: Text, type_: Type) -> str:

@@ -18,7 +18,7 @@ from trilby.data.schema import (
 )
 from trilby.model.op import walk
 from trilby.model.ops.memory import Atomic, CompareExchange, Extent, Load, Place, Store
-from trilby.model.value import RefType, Space, Value
+from trilby.model.value import RefType, Space, Value, space_of
 
 
 def cache_fields(writer: FunctionWriter, param: Value, buffer: BufferType) -> None:
@@ -40,7 +40,7 @@ def cache_fields(writer: FunctionWriter, param: Value, buffer: BufferType) -> No
         field = buffer.field(array)
         if field is not None:
             local = writer.names.fresh(f"{name}_{array}")
-            pointer = writer.module.structs.pointer(field.type)
+            pointer = writer.module.structs.pointer(field.type, space_of(buffer))
             call = f"{writer.module.structs.accessor(buffer, array)}({name})"
             writer.line(f"{pointer}{local} = {call};")
             writer.cached[param, array] = local
@@ -150,7 +150,7 @@ def _element(
     flat = _flat(indices, [_dimension(writer, base, here, dim) for dim in array.dims])
     if array.stride is None:
         return _Lvalue(Text(f"{here.text}[{flat}]", POSTFIX))
-    space = space_of(base)
+    space = space_of(base.type)
     return _Lvalue(Text(_strided(writer, here.text, flat, array, space), UNARY), is_pointer=True)
 
 
@@ -198,20 +198,15 @@ def load(writer: FunctionWriter, op: Load) -> None:
         writer.give_anywhere(op, Text(cached))
         return
     text = place(writer, op.base, op.path, op.indices)
-    writer.give(op, _loaded(writer, op.value.type, text, space_of(op.base)))
+    writer.give(op, _loaded(writer, op.value.type, text, space_of(op.base.type)))
 
 
 def _is_length(op: Load) -> bool:
     return isinstance(op.base.type, BufferType) and op.path in op.base.type.length_names
 
 
-def space_of(base: Value) -> Space:
-    """The memory that a base value lies in."""
-    return base.type.space if isinstance(base.type, RefType) else "global"
-
-
 def _loaded(writer: FunctionWriter, type_: Type, where: Text, space: Space) -> Text:
-    reads = where.reads | {MEMORY}
+    reads = where.reads if space == "constant" else where.reads | {MEMORY}
     if type_ is BOOL:
         return Text(f"{where} != 0", EQUAL, reads)
     if type_ is F16:
@@ -230,7 +225,7 @@ def store(writer: FunctionWriter, op: Store) -> None:
     writer.before_change(MEMORY)
     if op.stored.type is F16:
         dialect = writer.module.dialect
-        space = dialect.spaces[space_of(op.base)]
+        space = dialect.spaces[space_of(op.base.type)]
         text = dialect.half_store.format(address(where), value, f"{space} ")
         writer.line(f"{text};", op.location)
         return
@@ -274,7 +269,7 @@ def _change(
     type_ = op.operand.type
     if not isinstance(type_, ScalarType):
         raise TypeError(type_)
-    spelt = writer.module.dialect.atomics(change, type_, space_of(op.base))
+    spelt = writer.module.dialect.atomics(change, type_, space_of(op.base.type))
     text = f"{writer.module.call(spelt)}({address(where)}, {', '.join(map(str, operands))})"
     if writer.uses.count.get(op.value, 0) == 0:
         writer.line(f"{text};", op.location)

@@ -98,6 +98,7 @@ def _context(writer: FunctionWriter) -> None:
         writer.line(f"{context}->{name} = {source};")
     if writer.module.asserting:
         writer.line(f"{context}->failure = {writer.failure};")
+        writer.line(f"{context}->failed = 0;")
     if not writer.module.waits:
         writer.line(f"if ({GUARD}({context})) return;")
 

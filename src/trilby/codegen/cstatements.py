@@ -36,7 +36,7 @@ from trilby.model.ops.memory import (
     Store,
 )
 from trilby.model.ops.structs import Pack, Unpack
-from trilby.model.value import NONE, RefType, Value, VarType
+from trilby.model.value import NONE, RefType, Value, VarType, space_of
 
 
 def write_function(writer: FunctionWriter) -> list[Line]:
@@ -115,7 +115,10 @@ def _var_store(writer: FunctionWriter, op: VarStore) -> None:
 
 def _acts(writer: FunctionWriter, op: Call) -> bool:
     """True where a call does more than compute: its callee gets a place in memory, or acts."""
-    has_place = any(isinstance(a.type, BufferType | NDArrayType | RefType) for a in op.args)
+    has_place = any(
+        isinstance(a.type, BufferType | NDArrayType | RefType) and space_of(a.type) != "constant"
+        for a in op.args
+    )
     return has_place or op.callee in writer.module.acting
 
 
@@ -134,6 +137,7 @@ def _call(writer: FunctionWriter, op: Call) -> None:
         writer.line(f"{text};", op.location)
     else:
         writer.bind(op.result, text, op.location)
+    cgroups.after_call(writer, op.callee, op.location)
 
 
 def _return(writer: FunctionWriter, op: Return) -> None:

@@ -103,7 +103,12 @@ OPENCL = Dialect(
     name="opencl",
     kernel="__kernel void",
     helper="static inline",
-    spaces={"global": "__global", "local": "__local", "private": "__private"},
+    spaces={
+        "global": "__global",
+        "constant": "__constant",
+        "local": "__local",
+        "private": "__private",
+    },
     scalars=_SCALARS,
     stored={BOOL: "uchar", F16: "ushort", BF16: "ushort"},
     unsigned={

@@ -19,13 +19,17 @@ from trilby.data.schema import (
     Leaf,
     PadType,
     StructType,
+    in_global,
     path_steps,
     step_into,
 )
-from trilby.model.value import RefType, Space
+from trilby.model.value import RefType, Space, space_of
 
 TAIL = "(tail)"
 """Stands among the names of fields for the padding behind them."""
+
+
+_CONSTANT = "_constant"
 
 
 class Structs:
@@ -35,19 +39,24 @@ class Structs:
         self._dialect = dialect
         self._names = names
         self._known: dict[StructType, _Spelling] = {}
+        self._accessed: dict[BufferType, None] = {}
 
     def type_name(self, struct: StructType) -> str:
         """The typedef: `S32Array_t`."""
-        return f"{self._known[struct].stem}_t"
+        return f"{self._known[in_global(struct)].stem}_t"
 
     def member(self, struct: StructType, field: str) -> str:
         """The name of a member, which is the field's unless that is a keyword."""
-        return self._known[struct].members[field]
+        return self._known[in_global(struct)].members[field]
 
     def accessor(self, struct: StructType, field: str) -> str:
-        """The function that finds a field that has no fixed place: `S32Array_array`."""
-        known = self._known[struct]
-        return f"{known.stem}_{known.members[field]}"
+        """The function that finds a field that has no fixed place: `S32Array_array`.
+
+        Each kind of memory has one of its own: `S32Array_array_constant`.
+        """
+        known = self._known[in_global(struct)]
+        ending = _CONSTANT if space_of(struct) == "constant" else ""
+        return f"{known.stem}_{known.members[field]}{ending}"
 
     def add(self, type_: Type) -> None:
         """Make a struct, and those within it, part of the text."""
@@ -57,8 +66,10 @@ class Structs:
             case StructType():
                 for field in type_.fields:
                     self.add(field.type)
-                if type_ not in self._known:
-                    self._known[type_] = self._spelling(type_)
+                if in_global(type_) not in self._known:
+                    self._known[in_global(type_)] = self._spelling(type_)
+                if isinstance(type_, BufferType):
+                    self._accessed[type_] = None
             case _:
                 pass
 
@@ -66,8 +77,9 @@ class Structs:
         """The typedefs, inner before outer, each followed by its accessors."""
         for struct in self._known:
             yield self._typedef(struct)
-            if isinstance(struct, BufferType):
-                yield from self._accessors(struct)
+            for accessed in self._accessed:
+                if in_global(accessed) == struct:
+                    yield from self._accessors(accessed)
 
     def stored(self, type_: Type) -> str:
         """The spelling of a type in memory."""
@@ -143,31 +155,22 @@ class Structs:
     def _accessors(self, struct: BufferType) -> Iterator[str]:
         """One function for each field from the first length-bound array on."""
         end = ""
+        space = space_of(struct)
+        owner = self.pointer(struct, space)
+        bytes_ = f"{self._dialect.spaces[space]} char *".lstrip()
         for field in struct.fields[first_bound(struct) :]:
             if isinstance(field.type, PadType):
                 end += f" + {field.type.size}"
                 continue
-            pointer = self.pointer(field.type)
+            pointer = self.pointer(field.type, space)
             accessor = self.accessor(struct, field.name)
-            head = f"{self._dialect.helper} {pointer}{accessor}({self.pointer(struct)}s)"
-            body = self._next(end, field_align(field), pointer) if end else self._first(pointer)
-            yield f"{head} {{\n{body}}}"
-            begin = f"({self._bytes}){accessor}(s) - ({self._bytes})s"
+            head = f"{self._dialect.helper} {pointer}{accessor}({owner}s)"
+            # The first length-bound array begins where the header ends.
+            place = f"({bytes_})s + {_aligned(field_align(field))}" if end else "s + 1"
+            counted = f"    long end = {end};\n" if end else ""
+            yield f"{head} {{\n{counted}    return ({pointer})({place});\n}}"
+            begin = f"({bytes_}){accessor}(s) - ({bytes_})s"
             end = f"{begin} + {self._byte_count(struct, field.type)}"
-
-    @property
-    def _bytes(self) -> str:
-        return f"{self._dialect.global_space} char *".lstrip()
-
-    @staticmethod
-    def _first(pointer: str) -> str:
-        """The first length-bound array begins where the header ends."""
-        return f"    return ({pointer})(s + 1);\n"
-
-    def _next(self, end: str, align: int, pointer: str) -> str:
-        """The first aligned place behind the field before, counted from the buffer's start."""
-        place = f"(end + {align - 1}) / {align} * {align}" if align > 1 else "end"
-        return f"    long end = {end};\n    return ({pointer})(({self._bytes})s + {place});\n"
 
     def _byte_count(self, struct: BufferType, type_: Type) -> str:
         if not isinstance(type_, ArrayType):
@@ -185,8 +188,13 @@ class Structs:
         members = {f.name: own.fresh(member_name(f)) for f in struct.fields}
         members[TAIL] = own.fresh("tail_padding")
         found = struct.fields[first_bound(struct) :] if isinstance(struct, BufferType) else ()
-        endings = ("_s", "_t", *(f"_{members[f.name]}" for f in found))
-        return _Spelling(self._names.stem(struct.name, endings), members)
+        endings = [f"_{members[f.name]}{space}" for f in found for space in ("", _CONSTANT)]
+        return _Spelling(self._names.stem(struct.name, ("_s", "_t", *endings)), members)
+
+
+def _aligned(align: int) -> str:
+    """The first aligned place behind the field before, counted from the buffer's start."""
+    return f"(end + {align - 1}) / {align} * {align}" if align > 1 else "end"
 
 
 @dataclass(frozen=True, slots=True)

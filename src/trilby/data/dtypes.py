@@ -101,9 +101,7 @@ BF16 = ScalarType("bf16", "float", 16, np.dtype(ml_dtypes.bfloat16))
 F32 = _scalar("f32", "float", 32, "float32")
 F64 = _scalar("f64", "float", 64, "float64")
 
-SCALARS = {
-    t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)
-}
+SCALARS = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)}
 _BY_NUMPY = {t.numpy: t for t in SCALARS.values()}
 
 

@@ -1,11 +1,11 @@
-"""What stands at the right of a field's annotation, and `Atomic`, which stands in it.
+"""What stands at the right of a field's annotation, and what stands in annotations.
 
 These are notes for `declare`, nothing more: no check is made here, because only the class
 around a field knows where it stands.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, overload
 
 if TYPE_CHECKING:
     from typing import Self
@@ -34,6 +34,21 @@ class FieldMarker:
     """What `field(...)` was given."""
 
     align: object
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantMarker:
+    """What `Constant[...]` leaves in an annotation."""
+
+
+CONSTANT = ConstantMarker()
+
+Constant: TypeAlias = Annotated[T, CONSTANT]
+"""A buffer in constant memory, for a kernel's parameter: `palette: tb.Constant[S32Array]`.
+
+Kernels only read it. Constant memory is small and quick where all work items read the same
+places. For type checkers, and for whoever dispatches, it is the buffer itself.
+"""
 
 
 def array(*dims: int | str, stride: int | None = None, align: int | None = None) -> Any:

@@ -3,24 +3,31 @@
 In memory a matrix is a struct with one array in row-major order.
 """
 
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeGuard, TypeVar, overload
 
 import numpy as np
 
+from trilby.data.lanes import FloatVector, VectorMath, flat_numbers, lane_numbers
 from trilby.data.markers import array
 from trilby.data.names import f32
 from trilby.data.schema import StructType
 from trilby.data.struct import Struct
-from trilby.data.vectors import lane_numbers
+from trilby.data.vectors import f32x2, f32x3, f32x4
 from trilby.data.views import Array
 from trilby.errors import ArgumentTypeError
 
+V = TypeVar("V", bound=FloatVector)
 
-class MatrixMath:
+
+class MatrixMath(Generic[V]):
     """Sums, products with a number, and products of matrices and vectors by `@`."""
 
     __slots__ = ()
     m: Array[f32]
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *numbers: f32 | VectorMath[float]) -> None: ...
 
     def __getitem__(self, place: tuple[int, int]) -> f32:
         return self.m[place]
@@ -29,75 +36,93 @@ class MatrixMath:
         self.m[place] = value
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(*(_cells(self) + _cells(other)).ravel().tolist())
+        return _made(self, _cells(self) + _cells(other))
 
     def __sub__(self, other: Self) -> Self:
-        return type(self)(*(_cells(self) - _cells(other)).ravel().tolist())
+        return _made(self, _cells(self) - _cells(other))
 
     def __mul__(self, factor: f32) -> Self:
-        return type(self)(*(_cells(self) * np.float32(factor)).ravel().tolist())
+        return _made(self, _cells(self) * np.float32(factor))
 
     def __rmul__(self, factor: f32) -> Self:
         return self * factor
 
+    def __neg__(self) -> Self:
+        return _made(self, -_cells(self))
+
+    @overload
+    def __matmul__(self, other: Self) -> Self: ...
+    @overload
+    def __matmul__(self, other: V) -> V: ...
     def __matmul__(self, other: Any) -> Any:
         """`m @ m` is a matrix, `m @ v` a vector; each number is a sum from left to right."""
         left = _cells(self)
-        right = _cells(other) if isinstance(other, MatrixMath) else lane_numbers(other, other)
-        total = left[:, 0:1] * np.atleast_2d(right)[0] if right.ndim > 1 else left[:, 0] * right[0]
+        right = _cells(other) if _is_matrix(other) else lane_numbers(other, other)
+        if len(right) != len(left):
+            raise ArgumentTypeError(
+                f"`@` takes a matrix and a matrix or vector of its size, and gets "
+                f"`{type(self).__name__}` and `{type(other).__name__}`"
+            )
+        columns = right.reshape(len(left), -1)
+        total = np.outer(left[:, 0], columns[0])
         for k in range(1, len(left)):
-            step = np.outer(left[:, k], right[k]) if right.ndim > 1 else left[:, k] * right[k]
-            total = total + step
+            total = total + np.outer(left[:, k], columns[k])
         return type(other)(*total.ravel().tolist())
 
 
-def _cells(matrix: MatrixMath) -> "np.ndarray[Any, Any]":
+MatrixT = TypeVar("MatrixT", bound=MatrixMath[Any])
+
+
+def _is_matrix(value: object) -> TypeGuard[MatrixMath[Any]]:
+    return isinstance(value, MatrixMath)
+
+
+def _cells(matrix: MatrixMath[Any]) -> "np.ndarray[Any, Any]":
     return np.asarray(matrix.m)
 
 
-class f32x2x2(MatrixMath, Struct):
+def _made(like: MatrixT, cells: "np.ndarray[Any, Any]") -> MatrixT:
+    return type(like)(*cells.ravel().tolist())
+
+
+class f32x2x2(MatrixMath[f32x2], Struct):
     """A matrix of 2 rows and 2 columns; made from its numbers, row by row."""
 
     m: Array[f32] = array(2, 2)
 
-    def __init__(self, *numbers: f32) -> None:
-        super().__init__(m=square(numbers, 2))
+    def __init__(self, *numbers: f32 | VectorMath[float]) -> None:
+        Struct.__init__(self, m=square(self, numbers, 2))
 
 
-class f32x3x3(MatrixMath, Struct):
+class f32x3x3(MatrixMath[f32x3], Struct):
     """A matrix of 3 rows and 3 columns; made from its numbers, row by row."""
 
     m: Array[f32] = array(3, 3)
 
-    def __init__(self, *numbers: f32) -> None:
-        super().__init__(m=square(numbers, 3))
+    def __init__(self, *numbers: f32 | VectorMath[float]) -> None:
+        Struct.__init__(self, m=square(self, numbers, 3))
 
 
-class f32x4x4(MatrixMath, Struct):
+class f32x4x4(MatrixMath[f32x4], Struct):
     """A matrix of 4 rows and 4 columns; made from its numbers, row by row."""
 
     m: Array[f32] = array(4, 4)
 
-    def __init__(self, *numbers: f32) -> None:
-        super().__init__(m=square(numbers, 4))
+    def __init__(self, *numbers: f32 | VectorMath[float]) -> None:
+        Struct.__init__(self, m=square(self, numbers, 4))
 
 
-def square(numbers: tuple[float, ...], rows: int) -> "np.ndarray[Any, Any]":
-    """The numbers of a square matrix as rows, or an error that counts them."""
-    if len(numbers) != rows * rows:
-        raise ArgumentTypeError(
-            f"a {rows} by {rows} matrix has {rows * rows} numbers, and {len(numbers)} are given",
-            advice="give them row by row",
-        )
-    return np.reshape(np.array(numbers, np.float32), (rows, rows))
-
-
-MatrixT = TypeVar("MatrixT", bound=MatrixMath)
+def square(
+    owner: object, numbers: tuple[float | VectorMath[float], ...], rows: int
+) -> "np.ndarray[Any, Any]":
+    """The numbers of a square matrix as rows; vectors among them give all their lanes."""
+    cells = flat_numbers(owner, numbers, rows * rows)
+    return np.reshape(np.array(cells, np.float32), (rows, rows))
 
 
 def transpose(matrix: MatrixT) -> MatrixT:
     """Rows become columns."""
-    return type(matrix)(*_cells(matrix).T.ravel().tolist())
+    return _made(matrix, _cells(matrix).T)
 
 
 _SCHEMAS: dict[StructType, int] = {

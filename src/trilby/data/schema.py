@@ -8,9 +8,10 @@ steps into an array and takes one index for each of its dimensions.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
+from typing import TypeVar
 
 from trilby.data.dtypes import ScalarType, Type
 from trilby.source import Location
@@ -89,7 +90,15 @@ class StructType(Type):
 
 @dataclass(frozen=True, slots=True)
 class BufferType(StructType):
-    """A struct that owns a segment. Only its arrays may be bound to length fields."""
+    """A struct that owns a segment. Only its arrays may be bound to length fields.
+
+    `is_constant` is true of a kernel's parameter that lies in constant memory.
+    """
+
+    is_constant: bool = False
+
+    def __str__(self) -> str:
+        return f"Constant<{self.qualname}>" if self.is_constant else self.qualname
 
     @property
     def length_names(self) -> frozenset[str]:
@@ -105,13 +114,41 @@ class BufferType(StructType):
 
 @dataclass(frozen=True, slots=True)
 class NDArrayType(Type):
-    """An n-dimensional array without a header. Its shape travels beside it."""
+    """An n-dimensional array without a header. Its shape travels beside it.
+
+    `is_constant` is true of a kernel's parameter that lies in constant memory.
+    """
 
     element: ScalarType
     rank: int
+    is_constant: bool = False
 
     def __str__(self) -> str:
-        return f"NDArray<{self.element}, {self.rank}>"
+        text = f"NDArray<{self.element}, {self.rank}>"
+        return f"Constant<{text}>" if self.is_constant else text
+
+
+TypeT = TypeVar("TypeT", bound=Type)
+
+
+def in_global(type_: TypeT) -> TypeT:
+    """The same type as it lies in global memory, which is where the host makes buffers."""
+    if isinstance(type_, BufferType | NDArrayType) and type_.is_constant:
+        return replace(type_, is_constant=False)
+    return type_
+
+
+def in_constant(type_: Type) -> Type | None:
+    """The same buffer or n-d array as it lies in constant memory; None for other types."""
+    can_be = isinstance(type_, BufferType | NDArrayType)
+    return replace(type_, is_constant=True) if can_be else None
+
+
+def spoken(type_: Type) -> str:
+    """A type as it is written in an annotation: `S32Array`, `NDArray[f32]`."""
+    if isinstance(type_, BufferType | NDArrayType) and type_.is_constant:
+        return f"tb.Constant[{spoken(in_global(type_))}]"
+    return f"NDArray[{type_.element}]" if isinstance(type_, NDArrayType) else str(type_)
 
 
 INDEX = "[]"

@@ -3,16 +3,28 @@
 In memory a vector is a struct with the members `x y z w`, aligned to its size (three lanes
 take the room of four), so that it can be a member or an element like any other struct.
 Vectors are values: an assignment in a kernel copies. Lanes are read and written by name:
-`v.xy`, `v.zyx`, `v.xy = u`.
+`v.xy`, `v.zyx`, `v.xy = u`. A vector is made of numbers and of shorter vectors:
+`f32x4(v.xy, 0, 1)`.
 """
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeGuard, TypeVar, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from trilby.data.dtypes import SCALARS, ScalarType
+from trilby.data.lanes import (
+    FloatT,
+    FloatVector,
+    Four,
+    IntVector,
+    T,
+    Three,
+    Two,
+    VectorMath,
+    is_vector,
+    lane_names,
+    lane_numbers,
+    lane_type,
+)
 from trilby.data.names import f16, f32, i32, u8, u32
 from trilby.data.record import Record
 from trilby.data.schema import StructType
@@ -20,7 +32,6 @@ from trilby.data.struct import Struct
 from trilby.errors import ArgumentTypeError
 
 LANES = "xyzw"
-T = TypeVar("T", int, float)
 
 
 def swizzle(name: str, lanes: int) -> tuple[int, ...] | None:
@@ -30,8 +41,8 @@ def swizzle(name: str, lanes: int) -> tuple[int, ...] | None:
     return numbers if is_swizzle else None
 
 
-class VectorMath(Generic[T]):
-    """Arithmetic lane by lane, with another vector of the type or with one number."""
+class _Swizzles:
+    """Lanes by name; a checker takes any name."""
 
     __slots__ = ()
 
@@ -43,120 +54,60 @@ class VectorMath(Generic[T]):
     else:
 
         def __getattr__(self, name: str) -> object:
-            picked = swizzle(name, len(_names(self)))
+            picked = swizzle(name, len(lane_names(self)))
             if picked is None:
                 return Record.__getattr__(self, name)
             numbers = [getattr(self, LANES[lane]) for lane in picked]
-            return VECTORS[_element(self).name, len(picked)](*numbers)
+            return VECTORS[lane_type(self).name, len(picked)](*numbers)
 
         def __setattr__(self, name: str, value: object) -> None:
-            picked = swizzle(name, len(_names(self)))
+            picked = swizzle(name, len(lane_names(self)))
             if picked is None:
                 Record.__setattr__(self, name, value)
                 return
-            check_distinct(name)
+            _check_written(name, value)
             for lane, number in zip(picked, lane_numbers(self, value), strict=True):
                 setattr(self, LANES[lane], number)
 
-    def _with(self, other: object, operation: Callable[[Any, Any], Any], *, swap: bool) -> Self:
-        left, right = lane_numbers(self, self), lane_numbers(self, other)
-        if swap:
-            left, right = right, left
-        with np.errstate(all="ignore"):
-            lanes = operation(np.broadcast_to(left, len(_names(self))), right)
-        return type(self)(*lanes.astype(left.dtype).tolist())
 
-    def __add__(self, other: Self | T) -> Self:
-        return self._with(other, np.add, swap=False)
+if TYPE_CHECKING:
 
-    def __radd__(self, other: T) -> Self:
-        return self._with(other, np.add, swap=True)
+    class _Lanes(Record):
+        """A checker takes a vector's numbers in order, not by the names of its members."""
 
-    def __sub__(self, other: Self | T) -> Self:
-        return self._with(other, np.subtract, swap=False)
+        def __init_subclass__(cls, *, align: int) -> None: ...
 
-    def __rsub__(self, other: T) -> Self:
-        return self._with(other, np.subtract, swap=True)
-
-    def __mul__(self, other: Self | T) -> Self:
-        return self._with(other, np.multiply, swap=False)
-
-    def __rmul__(self, other: T) -> Self:
-        return self._with(other, np.multiply, swap=True)
-
-    def __truediv__(self, other: Self | T) -> Self:
-        _check_float(self)
-        return self._with(other, np.true_divide, swap=False)
-
-    def __rtruediv__(self, other: T) -> Self:
-        _check_float(self)
-        return self._with(other, np.true_divide, swap=True)
-
-    def __floordiv__(self, other: Self | T) -> Self:
-        return self._with(other, np.floor_divide, swap=False)
-
-    def __mod__(self, other: Self | T) -> Self:
-        return self._with(other, np.remainder, swap=False)
-
-    def __neg__(self) -> Self:
-        return self._with(0, lambda lanes, _: -lanes, swap=False)
+else:
+    _Lanes = Struct
 
 
-def _names(vector: object) -> tuple[str, ...]:
-    return tuple(type(vector).__elements__)  # type: ignore[attr-defined]
-
-
-def _element(vector: object) -> ScalarType:
-    return type(vector).__schema__.fields[0].type  # type: ignore[attr-defined]
-
-
-def _is_vector(value: object) -> TypeGuard[VectorMath[Any]]:
-    return isinstance(value, VectorMath)
-
-
-def lane_numbers(vector: object, value: object) -> "np.ndarray[Any, Any]":
-    """A vector's lanes, or one number, in the vector's element type."""
-    if _is_vector(value):
-        return np.array([getattr(value, n) for n in _names(value)], _element(vector).numpy)
-    return np.asarray(value, _element(vector).numpy)
-
-
-def _check_float(vector: object) -> None:
-    if not _element(vector).is_float:
+def _check_written(name: str, value: object) -> None:
+    """A swizzle that is written names no lane twice, and gets as many as it names."""
+    if len(set(name)) != len(name):
+        raise ArgumentTypeError(f"`.{name}` writes a lane twice", advice="name each lane once")
+    if not is_vector(value) or len(lane_names(value)) != len(name):
         raise ArgumentTypeError(
-            f"`/` of `{type(vector).__name__}` would leave its integer lanes",
-            advice="use `//`, or a vector of floats",
+            f"`.{name}` takes {len(name)} lanes, and this is {type(value).__name__}",
+            advice="assign a vector with as many lanes",
         )
 
 
-def check_distinct(name: str) -> None:
-    """A swizzle that is written names no lane twice."""
-    if len(set(name)) != len(name):
-        raise ArgumentTypeError(f"`.{name}` writes a lane twice", advice="name each lane once")
-
-
-class f32x2(VectorMath[float], Struct, align=8):
+class f32x2(Two[float], FloatVector, _Swizzles, _Lanes, align=8):
     """2 lanes of f32."""
 
     x: f32
     y: f32
 
-    def __init__(self, x: f32, y: f32) -> None:
-        super().__init__(x=x, y=y)
 
-
-class f32x3(VectorMath[float], Struct, align=16):
+class f32x3(Three[float], FloatVector, _Swizzles, _Lanes, align=16):
     """3 lanes of f32."""
 
     x: f32
     y: f32
     z: f32
 
-    def __init__(self, x: f32, y: f32, z: f32) -> None:
-        super().__init__(x=x, y=y, z=z)
 
-
-class f32x4(VectorMath[float], Struct, align=16):
+class f32x4(Four[float], FloatVector, _Swizzles, _Lanes, align=16):
     """4 lanes of f32."""
 
     x: f32
@@ -164,32 +115,23 @@ class f32x4(VectorMath[float], Struct, align=16):
     z: f32
     w: f32
 
-    def __init__(self, x: f32, y: f32, z: f32, w: f32) -> None:
-        super().__init__(x=x, y=y, z=z, w=w)
 
-
-class i32x2(VectorMath[int], Struct, align=8):
+class i32x2(Two[int], IntVector, _Swizzles, _Lanes, align=8):
     """2 lanes of i32."""
 
     x: i32
     y: i32
 
-    def __init__(self, x: i32, y: i32) -> None:
-        super().__init__(x=x, y=y)
 
-
-class i32x3(VectorMath[int], Struct, align=16):
+class i32x3(Three[int], IntVector, _Swizzles, _Lanes, align=16):
     """3 lanes of i32."""
 
     x: i32
     y: i32
     z: i32
 
-    def __init__(self, x: i32, y: i32, z: i32) -> None:
-        super().__init__(x=x, y=y, z=z)
 
-
-class i32x4(VectorMath[int], Struct, align=16):
+class i32x4(Four[int], IntVector, _Swizzles, _Lanes, align=16):
     """4 lanes of i32."""
 
     x: i32
@@ -197,32 +139,23 @@ class i32x4(VectorMath[int], Struct, align=16):
     z: i32
     w: i32
 
-    def __init__(self, x: i32, y: i32, z: i32, w: i32) -> None:
-        super().__init__(x=x, y=y, z=z, w=w)
 
-
-class u32x2(VectorMath[int], Struct, align=8):
+class u32x2(Two[int], IntVector, _Swizzles, _Lanes, align=8):
     """2 lanes of u32."""
 
     x: u32
     y: u32
 
-    def __init__(self, x: u32, y: u32) -> None:
-        super().__init__(x=x, y=y)
 
-
-class u32x3(VectorMath[int], Struct, align=16):
+class u32x3(Three[int], IntVector, _Swizzles, _Lanes, align=16):
     """3 lanes of u32."""
 
     x: u32
     y: u32
     z: u32
 
-    def __init__(self, x: u32, y: u32, z: u32) -> None:
-        super().__init__(x=x, y=y, z=z)
 
-
-class u32x4(VectorMath[int], Struct, align=16):
+class u32x4(Four[int], IntVector, _Swizzles, _Lanes, align=16):
     """4 lanes of u32."""
 
     x: u32
@@ -230,32 +163,23 @@ class u32x4(VectorMath[int], Struct, align=16):
     z: u32
     w: u32
 
-    def __init__(self, x: u32, y: u32, z: u32, w: u32) -> None:
-        super().__init__(x=x, y=y, z=z, w=w)
 
-
-class u8x2(VectorMath[int], Struct, align=2):
+class u8x2(Two[int], IntVector, _Swizzles, _Lanes, align=2):
     """2 lanes of u8."""
 
     x: u8
     y: u8
 
-    def __init__(self, x: u8, y: u8) -> None:
-        super().__init__(x=x, y=y)
 
-
-class u8x3(VectorMath[int], Struct, align=4):
+class u8x3(Three[int], IntVector, _Swizzles, _Lanes, align=4):
     """3 lanes of u8."""
 
     x: u8
     y: u8
     z: u8
 
-    def __init__(self, x: u8, y: u8, z: u8) -> None:
-        super().__init__(x=x, y=y, z=z)
 
-
-class u8x4(VectorMath[int], Struct, align=4):
+class u8x4(Four[int], IntVector, _Swizzles, _Lanes, align=4):
     """4 lanes of u8."""
 
     x: u8
@@ -263,41 +187,29 @@ class u8x4(VectorMath[int], Struct, align=4):
     z: u8
     w: u8
 
-    def __init__(self, x: u8, y: u8, z: u8, w: u8) -> None:
-        super().__init__(x=x, y=y, z=z, w=w)
 
-
-class f16x2(VectorMath[float], Struct, align=4):
+class f16x2(Two[float], FloatVector, _Swizzles, _Lanes, align=4):
     """2 lanes of f16."""
 
     x: f16
     y: f16
 
-    def __init__(self, x: f16, y: f16) -> None:
-        super().__init__(x=x, y=y)
 
-
-class f16x3(VectorMath[float], Struct, align=8):
+class f16x3(Three[float], FloatVector, _Swizzles, _Lanes, align=8):
     """3 lanes of f16."""
 
     x: f16
     y: f16
     z: f16
 
-    def __init__(self, x: f16, y: f16, z: f16) -> None:
-        super().__init__(x=x, y=y, z=z)
 
-
-class f16x4(VectorMath[float], Struct, align=8):
+class f16x4(Four[float], FloatVector, _Swizzles, _Lanes, align=8):
     """4 lanes of f16."""
 
     x: f16
     y: f16
     z: f16
     w: f16
-
-    def __init__(self, x: f16, y: f16, z: f16, w: f16) -> None:
-        super().__init__(x=x, y=y, z=z, w=w)
 
 
 VECTORS: dict[tuple[str, int], Any] = {
@@ -334,7 +246,7 @@ def vector_type(element: ScalarType, lanes: int) -> StructType:
     return VECTORS[element.name, lanes].__schema__
 
 
-def dot(left: Any, right: Any) -> Any:
+def dot(left: VectorMath[T], right: VectorMath[T]) -> T:
     """The sum of the products of the lanes, from left to right."""
     lanes = lane_numbers(left, left) * lane_numbers(left, right)
     total = lanes[0]
@@ -345,22 +257,14 @@ def dot(left: Any, right: Any) -> Any:
 
 def cross(left: f32x3, right: f32x3) -> f32x3:
     """The vector at right angles to two others."""
-    return f32x3(
-        *lane_numbers(
-            left,
-            left.yzx * right.zxy - left.zxy * right.yzx,
-        ).tolist()
-    )
+    return f32x3(left.yzx * right.zxy - left.zxy * right.yzx)
 
 
-def length(vector: Any) -> float:
+def length(vector: FloatVector) -> float:
     """The length of a vector of floats."""
-    return float(cast("Any", _element(vector).numpy.type)(math.sqrt(dot(vector, vector))))
+    return float(lane_type(vector).numpy.type(math.sqrt(dot(vector, vector))))
 
 
-VectorT = TypeVar("VectorT", bound=VectorMath[Any])
-
-
-def normalize(vector: VectorT) -> VectorT:
+def normalize(vector: FloatT) -> FloatT:
     """The vector of length 1 in the same direction."""
     return vector / length(vector)

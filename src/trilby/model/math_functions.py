@@ -1,24 +1,41 @@
-"""Math functions that Python's own `math` lacks. Kernels and plain Python call them alike."""
+"""Math functions that Python's own `math` lacks. Kernels and plain Python call them alike.
+
+Those that take more than whole numbers take vectors, too, lane by lane.
+"""
 
 import math
-from typing import TypeVar
+from typing import Any, TypeVar, overload
+
+from trilby.data.lanes import FloatT, VectorT, is_vector, lane_by_lane
 
 N = TypeVar("N", int, float)
 
 
-def rsqrt(x: float) -> float:
+@overload
+def rsqrt(x: float) -> float: ...
+@overload
+def rsqrt(x: FloatT) -> FloatT: ...
+def rsqrt(x: Any) -> Any:
     """`1 / sqrt(x)`."""
+    if is_vector(x):
+        return lane_by_lane(rsqrt, x, x)
     if x == 0:
         return math.copysign(math.inf, x)
     return 1.0 / math.sqrt(x) if x > 0 else math.nan
 
 
-def fma(a: float, b: float, c: float) -> float:
+@overload
+def fma(a: float, b: float, c: float) -> float: ...
+@overload
+def fma(a: FloatT, b: FloatT, c: FloatT) -> FloatT: ...
+def fma(a: Any, b: Any, c: Any) -> Any:
     """`a * b + c`, rounded once.
 
     The product of two doubles is split into two parts without loss, so that only the last
     sum rounds, up to the rare case in which that sum falls between two doubles.
     """
+    if is_vector(a):
+        return lane_by_lane(fma, a, a, b, c)
     product = a * b
     if not math.isfinite(product) or not math.isfinite(c):
         return product + c
@@ -41,18 +58,34 @@ def _split(x: float) -> tuple[float, float]:
     return high, x - high
 
 
-def clamp(x: N, low: N, high: N) -> N:
+@overload
+def clamp(x: N, low: N, high: N) -> N: ...
+@overload
+def clamp(x: VectorT, low: VectorT | float, high: VectorT | float) -> VectorT: ...
+def clamp(x: Any, low: Any, high: Any) -> Any:
     """`x`, but at least `low` and at most `high`."""
+    if is_vector(x):
+        return lane_by_lane(clamp, x, x, low, high)
     return min(max(x, low), high)
 
 
-def mix(a: float, b: float, t: float) -> float:
+@overload
+def mix(a: float, b: float, t: float) -> float: ...
+@overload
+def mix(a: FloatT, b: FloatT, t: FloatT | float) -> FloatT: ...
+def mix(a: Any, b: Any, t: Any) -> Any:
     """`a + (b - a) * t`: from `a` at 0 to `b` at 1."""
     return a + (b - a) * t
 
 
-def sign(x: N) -> N:
+@overload
+def sign(x: N) -> N: ...
+@overload
+def sign(x: VectorT) -> VectorT: ...
+def sign(x: Any) -> Any:
     """-1, 0 or 1; NaN stays NaN."""
+    if is_vector(x):
+        return lane_by_lane(sign, x, x)
     if isinstance(x, float):
         return math.copysign(1.0, x) if x > 0 or x < 0 else x
     return (x > 0) - (x < 0)

@@ -16,7 +16,7 @@ from types import UnionType
 from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin
 
 from trilby.data.dtypes import SCALARS, ScalarType, Type
-from trilby.data.schema import ArrayType, NDArrayType, StructType
+from trilby.data.schema import ArrayType, NDArrayType, StructType, in_constant, in_global
 from trilby.errors import ModelError
 from trilby.model.op import Block, Func, Op, blocks, roles, walk
 from trilby.model.ops import OPS
@@ -76,7 +76,7 @@ def _held(outer: Type) -> Type:
         case VarType(of=inner) | RefType(to=inner) | ArrayType(element=inner):
             return _held(inner)
         case _:
-            return outer
+            return in_global(outer)
 
 
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
@@ -291,6 +291,8 @@ class _Parser(_Reader):
             made = VarType(inner)
         elif name.text == "Ref":
             made = RefType(inner, self.space() if self.accept(",") else "global")
+        elif name.text == "Constant":
+            made = in_constant(inner)
         elif name.text == "NDArray" and isinstance(inner, ScalarType):
             form = "an n-d array has a scalar and a rank, like `NDArray<f32, 2>`"
             self.expect(",", form)

@@ -25,7 +25,7 @@ from trilby.model.op import Block, Func, Op, blocks, operands
 from trilby.model.ops import arith, control, core, debug, memory, structs
 from trilby.model.ops.grid import BARRIER_SCOPES, Barrier, Grid
 from trilby.model.ops.host import HOST_OPS
-from trilby.model.value import KERNEL_CONTEXT, NONE, OBJECT, RefType, Value, VarType
+from trilby.model.value import KERNEL_CONTEXT, NONE, OBJECT, RefType, Value, VarType, space_of
 
 Problems: TypeAlias = Iterator[str]
 MemoryAccess: TypeAlias = (
@@ -277,6 +277,8 @@ def _number(op: MemoryAccess, moved: Value, program: Program) -> Problems:
 
 def _writable(op: MemoryAccess) -> Problems:
     base = _base_type(op.base)
+    if space_of(op.base.type) == "constant":
+        yield f"`{op.base.type}` lies in constant memory, which is never written"
     if isinstance(base, BufferType) and op.path in base.length_names:
         yield f'"{op.path}" is a length, which never changes after creation'
 
@@ -315,8 +317,8 @@ def _array(op: memory.LocalArray | memory.PrivateArray, _program: Program) -> Pr
 def _place(op: memory.Place, program: Program) -> Problems:
     yield from _path(op, program)
     found = _place_type(op)
-    space = op.base.type.space if isinstance(op.base.type, RefType) else "global"
-    if not isinstance(found, StructType) or op.value.type != RefType(found, space):
+    wanted = RefType(found, space_of(op.base.type)) if isinstance(found, StructType) else None
+    if op.value.type != wanted:
         yield f'"{op.path}" holds `{found}`, and a `{op.value.type}` refers to something else'
 
 

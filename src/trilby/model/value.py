@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from trilby.data.dtypes import Type
+from trilby.data.schema import BufferType, NDArrayType
 
-Space: TypeAlias = Literal["global", "local", "private"]
-SPACES: tuple[Space, ...] = ("global", "local", "private")
+Space: TypeAlias = Literal["global", "constant", "local", "private"]
+SPACES: tuple[Space, ...] = ("global", "constant", "local", "private")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,8 +35,8 @@ class VarType(Type):
 class RefType(Type):
     """A place in memory that holds a struct or an array: what `r = table.result[i]` gives.
 
-    `space` is the memory it lies in: `global`, `local` (one for each work group) or `private`
-    (one for each work item).
+    `space` is the memory it lies in: `global`, `constant` (which is never written), `local`
+    (one for each work group) or `private` (one for each work item).
     """
 
     to: Type
@@ -43,6 +44,17 @@ class RefType(Type):
 
     def __str__(self) -> str:
         return f"Ref<{self.to}>" if self.space == "global" else f"Ref<{self.to}, {self.space}>"
+
+
+def space_of(base: Type) -> Space:
+    """The memory in which a buffer, an n-d array or what a reference leads to lies."""
+    match base:
+        case RefType(space=space):
+            return space
+        case BufferType(is_constant=True) | NDArrayType(is_constant=True):
+            return "constant"
+        case _:
+            return "global"
 
 
 @dataclass(frozen=True, slots=True)

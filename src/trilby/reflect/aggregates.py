@@ -13,7 +13,7 @@ from trilby.data.dtypes import I32, Type
 from trilby.data.matrices import matrix_of
 from trilby.data.schema import ArrayType, BufferType, StructType, join_path, leaves
 from trilby.data.vectors import LANES, swizzle, vector_of, vector_type
-from trilby.errors import FieldError
+from trilby.errors import FieldError, KernelTypeError
 from trilby.model.ops.core import Constant, VarStore
 from trilby.model.ops.memory import Load, Store
 from trilby.model.ops.structs import Pack, Unpack
@@ -273,6 +273,12 @@ def _assign_part(
     lw: Lowering, variable: str, type_: Type, value: Operand, target: ast.expr
 ) -> None:
     purpose = f"`{ast.unparse(target)}`"
+    if isinstance(type_, ArrayType):
+        raise lw.clash(
+            target,
+            f"{purpose} is `{type_}` and cannot be assigned as a whole",
+            "assign each of its numbers",
+        )
     if not isinstance(type_, StructType):
         _set(lw, variable, convert_for(lw, value, type_, target, purpose), target)
         return
@@ -319,6 +325,12 @@ def assign_local_member(
     """`v.x = 1`, `p.position = u`, `v.xy = w` on a local struct."""
     struct = operand.struct
     field = struct.field(name)
+    if struct.is_union:
+        raise lw.clash(
+            target,
+            f"`{struct}` is a union, and inside of a value its members share no bytes",
+            "write it in a buffer",
+        )
     if field is None:
         _assign_swizzle(lw, operand, name, value, target)
         return
@@ -332,12 +344,21 @@ def _assign_swizzle(
     picked = distinct_lanes(lw, operand.struct, name, target)
     element, _ = vector_of(operand.struct) or (None, 0)
     if element is None or struct_of(value) != vector_type(element, len(picked)):
-        raise lw.clash(
-            target, f"`.{name}` takes {len(picked)} lanes, and this is {describe(value)}"
-        )
+        raise lane_count_clash(lw, target, name, value)
     for lane, number in zip(picked, parts(lw, value, target), strict=True):
         path = join_path(operand.prefix, LANES[lane])
         _set(lw, f"{operand.name}.{path}", number, target)
+
+
+def lane_count_clash(
+    lw: Lowering, target: ast.AST, name: str, value: Operand
+) -> KernelTypeError:
+    """The error for a swizzle that is given something else than its lanes."""
+    return lw.clash(
+        target,
+        f"`.{name}` takes {len(name)} lanes, and this is {describe(value)}",
+        "assign a vector of the same type with as many lanes",
+    )
 
 
 def distinct_lanes(lw: Lowering, struct: StructType, name: str, node: ast.AST) -> tuple[int, ...]:

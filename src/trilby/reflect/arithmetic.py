@@ -19,14 +19,14 @@ from trilby.data.dtypes import (
     convert,
     true_division_type,
 )
-from trilby.data.schema import StructType
+from trilby.data.schema import StructType, in_global, spoken
 from trilby.errors import UnsupportedSyntaxError
 from trilby.model.op import Op
 from trilby.model.ops import arith
 from trilby.model.ops.core import Constant
 from trilby.model.ops.memory import Load, Place
 from trilby.model.ops.structs import Pack
-from trilby.model.value import RefType, Value
+from trilby.model.value import RefType, Value, space_of
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import (
     Aggregate,
@@ -102,6 +102,8 @@ def _describe_thing(thing: object) -> str:
     name: object = getattr(thing, "__name__", None)
     if thing is None or isinstance(name, str):
         return f"`{name}`"
+    if isinstance(thing, ScalarType):
+        return f"the type `{thing}`"
     return f"a Python object of type `{type(thing).__name__}`"
 
 
@@ -120,8 +122,8 @@ def read(lw: Lowering, operand: Operand, node: ast.AST) -> Value | Literal:
         case PlaceOf(base, path, indices, ScalarType() as scalar):
             return lw.value(Load, base, indices, path, type=scalar, at=node)
         case PlaceOf(base, path, indices, StructType() as struct):
-            space = base.type.space if isinstance(base.type, RefType) else "global"
-            return lw.value(Place, base, indices, path, type=RefType(struct, space), at=node)
+            reference = RefType(struct, space_of(base.type))
+            return lw.value(Place, base, indices, path, type=reference, at=node)
         case Aggregate(struct, parts):
             return lw.value(Pack, parts, type=struct, at=node)
         case LocalStruct():
@@ -202,7 +204,17 @@ def convert_for(lw: Lowering, operand: Operand, target: Type, node: ast.AST, pur
     if isinstance(target, ScalarType):
         is_number = isinstance(result, Value) and isinstance(result.type, ScalarType)
         advice = f"write `{target}(…)`" if is_number else "use one of its fields or elements"
+    elif isinstance(result, Value) and in_global(result.type) == in_global(target):
+        advice = _space_advice(target)
     raise lw.clash(node, f"{purpose} is `{target}`, and this is {describe(result)}", advice)
+
+
+def _space_advice(target: Type) -> str:
+    """What to do where a buffer lies in another memory than a helper expects."""
+    plain = spoken(in_global(target))
+    if space_of(target) == "constant":
+        return f"only what the kernel takes as `tb.Constant[{plain}]` lies in constant memory"
+    return f"declare the helper's parameter `tb.Constant[{plain}]` as well"
 
 
 def _literal_for(

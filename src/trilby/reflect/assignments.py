@@ -25,7 +25,13 @@ from trilby.reflect.inner_assignments import assign_inner, change_inner
 from trilby.reflect.lowering import Lowering, Origin, Variable
 from trilby.reflect.operands import Known, Literal, Operand, PlaceOf, Several, ShapeOf
 from trilby.reflect.places import shape_items
-from trilby.reflect.promotion import is_weak, literal_fits, literal_type, scalar_type
+from trilby.reflect.promotion import (
+    integer_promotion,
+    is_weak,
+    literal_fits,
+    literal_type,
+    scalar_type,
+)
 from trilby.reflect.subset import refuse
 from trilby.reflect.vector_math import is_vector, vector_binary
 
@@ -46,13 +52,15 @@ def assign(lw: Lowering, target: ast.expr, value: Operand, source: ast.AST) -> N
         assign_name(lw, target, value, source, declared=None)
     elif isinstance(target, ast.Attribute | ast.Subscript):
         assign_inner(lw, target, value, source)
-    elif isinstance(target, ast.Tuple):
+    elif isinstance(target, ast.Tuple | ast.List):
         _assign_tuple(lw, target, value, source)
     else:
         raise refuse(target, lw.where(target))
 
 
-def _assign_tuple(lw: Lowering, target: ast.Tuple, value: Operand, source: ast.AST) -> None:
+def _assign_tuple(
+    lw: Lowering, target: ast.Tuple | ast.List, value: Operand, source: ast.AST
+) -> None:
     for part in target.elts:
         if isinstance(part, ast.Starred):
             raise refuse(part, lw.where(part))
@@ -103,6 +111,13 @@ def _assign_declared(
 
 
 def _declared_type(lw: Lowering, annotation: ast.expr) -> Type:
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        raise lw.error(
+            KernelTypeError,
+            annotation,
+            "the type of a local variable is not given as text",
+            f"leave the quotes out: `{annotation.value}`",
+        )
     named = lw.lower(annotation)
     found = type_of(named.thing) if isinstance(named, Known) else None
     if isinstance(found, ScalarType | StructType):
@@ -164,10 +179,13 @@ def _is_array(value: Operand) -> bool:
 def _alias(lw: Lowering, name: str, value: Operand, node: ast.AST) -> None:
     """`cells = grid.array`: another name for an array, fixed for the whole function."""
     if name not in lw.single or lw.homes.get(name) != lw.levels[-1].path:
+        is_in_buffer = isinstance(value, PlaceOf)
         raise lw.clash(
             node,
             f"`{name}` names an array, and is set more than once or used outside of this block",
-            "name the buffer instead: `grid = a if c else b`, then `grid.array[i]`",
+            "name the buffer instead: `grid = a if c else b`, then `grid.array[i]`"
+            if is_in_buffer
+            else "give every array a name of its own, in the block that uses it",
         )
     lw.aliases[name] = value
 
@@ -181,7 +199,9 @@ def _first_assignment(
     else:
         init = typed(lw, result, node)
     if not isinstance(init.type, ScalarType | BufferType | NDArrayType | RefType):
-        raise lw.clash(node, f"{describe(init)} cannot be held by a local name")
+        raise lw.clash(
+            node, f"{describe(init)} cannot be held by a local name", "use it where it is"
+        )
     is_free = declared is None and not lw.guess(name).is_typed
     lw.declare(name, init.type, node, init, _origins(lw, name, result, init) if is_free else None)
 
@@ -207,7 +227,7 @@ def _origins(
     """What a variable's numbers are made of, where the first one is a Python number."""
     if not is_weak(lw, result) or not isinstance(init.type, ScalarType) or init.type is BOOL:
         return None
-    return lw.weak.get(init, frozenset()) | {name} if init.type.is_float else frozenset()
+    return lw.weak.get(init, frozenset()) | {name}
 
 
 def _fitting(lw: Lowering, name: str, result: Value | Literal, node: ast.AST) -> Value:
@@ -222,7 +242,9 @@ def _fitting(lw: Lowering, name: str, result: Value | Literal, node: ast.AST) ->
         if _suits(result, kept, has_guess=has_guess):
             return typed(lw, result, node, kept)
         result = typed(lw, result, node)
-    if variable.origins is not None and result not in lw.weak:
+    if result in lw.weak:
+        lw.rely(result)
+    elif variable.origins is not None:
         lw.harden(name)
     if result.type is kept:
         return result
@@ -262,18 +284,20 @@ def _widened(lw: Lowering, variable: Variable, kept: ScalarType, result: Value) 
     own = scalar_type(result)
     if own.is_float and not kept.is_float:
         return own
+    if result in lw.weak:
+        return integer_promotion(kept, own)
     found = promote(kept, own)
     is_weak_integer = variable.origins is not None and kept.is_integer
-    if is_weak_integer and result not in lw.weak and found not in {kept, own}:
-        return own
-    return found
+    return own if is_weak_integer and found not in {kept, own} else found
 
 
 def _same_kind(lw: Lowering, name: str, result: Value | Literal, node: ast.AST) -> Value:
     kept = lw.variables[name].type
     if isinstance(result, Value) and result.type == kept:
         return result
-    raise lw.clash(node, f"`{name}` is `{kept}`, and this is {describe(result)}")
+    raise lw.clash(
+        node, f"`{name}` is `{kept}`, and this is {describe(result)}", "use another name"
+    )
 
 
 def augmented_assignment(lw: Lowering, node: ast.stmt) -> None:

@@ -43,12 +43,9 @@ def _place_and_operands(
     place: Operand = lw.lower(node.args[0])
     rest = list(node.args[1:])
     if _is_array(place) and isinstance(place, PlaceOf | Value):
+        example = f"`{name}(a.array, i{numbers and ', ' + numbers})`"
         if not rest:
-            raise lw.clash(
-                node,
-                f"`{name}` on an array takes an index",
-                f"write `{name}(a.array, i{numbers and ', ' + numbers})`",
-            )
+            raise lw.clash(node, f"`{name}` on an array takes an index", f"write {example}")
         place = element_of(lw, node, place, rest.pop(0))
     if not isinstance(place, PlaceOf) or not isinstance(place.type, ScalarType):
         raise lw.clash(
@@ -60,7 +57,7 @@ def _place_and_operands(
         wanted = ["no value", "one value", "two values"][function.operands]
         raise lw.clash(
             node,
-            f"`{name}` takes a place and {wanted}, and {len(rest)} are given",
+            f"`{name}` takes a place and {wanted}, and here it has {len(rest)}",
             f"write {example}",
         )
     return place, rest

@@ -5,6 +5,8 @@ import builtins
 import inspect
 import math
 import types
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -57,33 +59,40 @@ def call(lw: Lowering, node: ast.Call) -> Operand:
     if isinstance(node.func, ast.Attribute) and node.func.attr == "barrier":
         return barrier(lw, node, node.func)
     callee = lw.lower(node.func)
-    match callee:
-        case Known(ScalarType() as scalar):
-            return _cast(lw, node, scalar)
-        case Known(thing) if is_helper(thing):
-            return _helper(lw, node, thing)
-        case Known(AtomicFunction() as function):
-            return atomic(lw, node, function)
-        case Known(thing) if thing is local or thing is private:
-            return device_array(lw, node, thing)
-        case Known(thing) if thing is print:
-            return print_call(lw, node)
-        case Known(thing) if is_record(thing):
-            return construct(lw, node, thing)
-        case Known(thing) if callable(thing) and thing in COMPOSED:
-            return _composed(lw, node, thing)
-        case Known(thing) if thing is bool:
-            return boolean(lw, _only_argument(lw, node), node)
-        case Known(thing) if (row := _row_of(thing)) is not None:
-            return _math(lw, node, row)
-        case Known(thing):
-            raise _refused(lw, node, thing)
-        case _:
-            raise lw.clash(node.func, f"{describe(callee)} cannot be called")
+    if not isinstance(callee, Known):
+        raise lw.clash(node.func, f"{describe(callee)} cannot be called")
+    for applies, rule in RULES:
+        if applies(callee.thing):
+            return rule(lw, node, callee.thing)
+    raise _refused(lw, node, callee.thing)
 
 
-def _row_of(thing: object) -> Intrinsic | None:
-    return MATH_FUNCTIONS.get(thing) if callable(thing) else None
+def _is_scalar_type(thing: object) -> bool:
+    return isinstance(thing, ScalarType)
+
+
+def _is_atomic(thing: object) -> bool:
+    return isinstance(thing, AtomicFunction)
+
+
+def _is_array_maker(thing: object) -> bool:
+    return thing is local or thing is private
+
+
+def _is_print(thing: object) -> bool:
+    return thing is print
+
+
+def _is_bool(thing: object) -> bool:
+    return thing is bool
+
+
+def _is_composed(thing: object) -> bool:
+    return callable(thing) and thing in COMPOSED
+
+
+def _is_math(thing: object) -> bool:
+    return callable(thing) and thing in MATH_FUNCTIONS
 
 
 def _refused(lw: Lowering, node: ast.Call, thing: object) -> UnsupportedSyntaxError:
@@ -125,6 +134,7 @@ def _only_argument(lw: Lowering, node: ast.Call) -> Operand:
 
 
 def _cast(lw: Lowering, node: ast.Call, to: ScalarType) -> Operand:
+    """`f32(n)`."""
     value = number(lw, _only_argument(lw, node), node.args[0])
     if isinstance(value, Literal):
         return constant(lw, value.number, to, node)
@@ -263,3 +273,29 @@ def _bind(lw: Lowering, node: ast.Call, helper: Helper[..., object]) -> list[ast
             f"`{helper.name}{inspect.signature(helper.function)}`",
         ) from error
     return list(bound.arguments.values())
+
+
+def _truth(lw: Lowering, node: ast.Call, _thing: object) -> Operand:
+    return boolean(lw, _only_argument(lw, node), node)
+
+
+def _print(lw: Lowering, node: ast.Call, _thing: object) -> Operand:
+    return print_call(lw, node)
+
+
+def _intrinsic(lw: Lowering, node: ast.Call, thing: object) -> Operand:
+    return _math(lw, node, MATH_FUNCTIONS[thing])
+
+
+RULES: tuple[tuple[Callable[[object], bool], Callable[[Lowering, ast.Call, Any], Operand]], ...] = (
+    (_is_scalar_type, _cast),
+    (is_helper, _helper),
+    (_is_atomic, atomic),
+    (_is_array_maker, device_array),
+    (_is_print, _print),
+    (_is_bool, _truth),
+    (is_record, construct),
+    (_is_composed, _composed),
+    (_is_math, _intrinsic),
+)
+"""What a kernel may call, and what that means; the first that fits."""

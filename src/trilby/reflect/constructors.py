@@ -7,12 +7,12 @@ from trilby.data.matrices import matrix_of
 from trilby.data.record import Record
 from trilby.data.schema import ArrayType, Field, PadType, StructType, leaves
 from trilby.data.vectors import vector_of
-from trilby.errors import FieldError
+from trilby.errors import FieldError, UnsupportedSyntaxError
 from trilby.model.value import Value
-from trilby.reflect.aggregates import parts, struct_of
-from trilby.reflect.arithmetic import convert_for, describe
+from trilby.reflect.aggregates import parts, settled, struct_of
+from trilby.reflect.arithmetic import constant, convert_for, describe
 from trilby.reflect.lowering import Lowering
-from trilby.reflect.operands import Aggregate, Literal, Operand
+from trilby.reflect.operands import Aggregate, Operand
 
 
 def is_record(thing: object) -> TypeGuard[type[Record]]:
@@ -49,7 +49,8 @@ def _from_numbers(lw: Lowering, node: ast.Call, struct: StructType) -> Aggregate
             values.append(convert_for(lw, operand, element, argument, f"a lane of `{struct}`"))
     wanted = len(leaves(struct))
     if len(values) != wanted:
-        raise lw.clash(node, f"`{struct}` has {wanted} numbers, and {len(values)} are given")
+        given = "1 is given" if len(values) == 1 else f"{len(values)} are given"
+        raise lw.clash(node, f"`{struct}` has {wanted} numbers, and {given}")
     return Aggregate(struct, tuple(values))
 
 
@@ -61,17 +62,31 @@ def _from_fields(lw: Lowering, node: ast.Call, struct: StructType) -> Aggregate:
             f"`{struct}` takes its members by name",
             f"write `{struct.name}({struct.fields[0].name}=…)`",
         )
-    given: dict[str, ast.expr] = {}
-    for keyword in node.keywords:
-        if keyword.arg is None or struct.field(keyword.arg) is None:
-            raise lw.error(FieldError, keyword, f"`{struct}` has no field `{keyword.arg}`")
-        given[keyword.arg] = keyword.value
-    lowered = {name: lw.lower(value) for name, value in given.items()}
+    given = {_name(lw, keyword, struct): keyword.value for keyword in node.keywords}
+    lowered = {name: settled(lw, lw.lower(value), value) for name, value in given.items()}
     values: list[Value] = []
     for field in struct.fields:
         if not isinstance(field.type, PadType):
             values.extend(_member(lw, node, struct, field, lowered.get(field.name), given))
     return Aggregate(struct, tuple(values))
+
+
+def _name(lw: Lowering, keyword: ast.keyword, struct: StructType) -> str:
+    """The member that an argument names."""
+    if keyword.arg is None:
+        raise lw.error(
+            UnsupportedSyntaxError,
+            keyword,
+            "`**` in a call has no meaning in a kernel",
+            "name each member",
+        )
+    field = struct.field(keyword.arg)
+    if field is not None and not isinstance(field.type, PadType):
+        return keyword.arg
+    names = ", ".join(f"`{f.name}`" for f in struct.fields if not isinstance(f.type, PadType))
+    raise lw.error(
+        FieldError, keyword, f"`{struct}` has no field `{keyword.arg}`", f"it has {names}"
+    )
 
 
 def _member(
@@ -84,9 +99,7 @@ def _member(
 ) -> tuple[Value, ...]:
     if isinstance(field.type, ArrayType) and operand is None:
         inner = StructType("", (field,))
-        return tuple(
-            convert_for(lw, Literal(0), leaf.type, node, "a zero") for leaf in leaves(inner)
-        )
+        return tuple(constant(lw, 0, leaf.type, node) for leaf in leaves(inner))
     if operand is None:
         raise lw.clash(
             node, f"`{struct}` lacks a value for `{field.name}`", f"write `{field.name}=…`"

@@ -30,7 +30,7 @@ from trilby.reflect.lowering import Level, Lowering
 from trilby.reflect.operands import Aggregate, Literal, LocalStruct, Operand, Several
 from trilby.reflect.places import attribute, subscript
 from trilby.reflect.promotion import common_type, float_for, keep_weak, literal_type
-from trilby.reflect.subset import refuse
+from trilby.reflect.subset import REFUSED, refuse
 from trilby.reflect.vector_math import is_vector, taken_apart, vector_binary, vector_unary
 
 
@@ -182,6 +182,9 @@ def _compare(lw: Lowering, node: ast.expr) -> Operand:
     """`a < b < c`: each operand once, and nothing right of a false comparison."""
     if not isinstance(node, ast.Compare):
         raise TypeError(node)
+    for symbol in node.ops:
+        if type(symbol) in REFUSED:
+            raise refuse(symbol, lw.where(node))
     left = number(lw, lw.lower(node.left), node.left)
     return _chain(lw, node, left, node.ops, node.comparators)
 
@@ -193,8 +196,6 @@ def _chain(
     symbols: list[ast.cmpop],
     rest: list[ast.expr],
 ) -> Value | Literal:
-    if type(symbols[0]) in {ast.Is, ast.IsNot, ast.In, ast.NotIn}:
-        raise refuse(symbols[0], lw.where(node))
     right = number(lw, lw.lower(rest[0]), rest[0])
     first = compare(lw, node, symbols[0], left, right)
     if len(rest) == 1:

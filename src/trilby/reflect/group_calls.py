@@ -96,10 +96,8 @@ def print_call(lw: Lowering, node: ast.Call) -> Operand:
             "`print` in a kernel takes no keywords",
             "give texts and numbers only",
         )
-    texts: list[str] = []
     values: list[Value] = []
-    for argument in node.args:
-        texts.append(_printed(lw, argument, values))
+    texts = [_printed(lw, argument, values) for argument in node.args]
     lw.run(Print, tuple(values), " ".join(texts), at=node)
     return Known(None)
 

@@ -6,8 +6,9 @@ from typing import TypeAlias, cast
 
 from trilby.data.annotations import type_of
 from trilby.data.dtypes import Type
+from trilby.data.markers import Constant
 from trilby.data.ndarray import NDArray
-from trilby.data.schema import BufferType, NDArrayType
+from trilby.data.schema import BufferType, NDArrayType, in_global
 from trilby.model.value import COMPUTE_CONTEXT, OBJECT
 from trilby.reflect.capture import MISSING, Captured
 from trilby.reflect.host_launch import AnyCompute
@@ -123,11 +124,12 @@ def _annotation_type(compute: AnyCompute, captured: Captured, annotation: ast.ex
     """The buffer or array type that an annotation names, if it does."""
     found = _annotation_value(compute, captured, annotation)
     known = None if found is MISSING else type_of(found)
+    known = known and in_global(known)
     return known if isinstance(known, BufferType | NDArrayType) else None
 
 
 def _annotation_value(compute: AnyCompute, captured: Captured, node: ast.expr) -> object:
-    """What an annotation means, as far as it is made of names, dots and `NDArray[…]`."""
+    """What an annotation means, if it is of names, dots, `NDArray[…]` and `Constant[…]`."""
     match node:
         case ast.Constant(value=str(text)):
             return _text_value(compute, captured, text)
@@ -139,6 +141,8 @@ def _annotation_value(compute: AnyCompute, captured: Captured, node: ast.expr) -
         case ast.Subscript(value=owner, slice=element):
             base = _annotation_value(compute, captured, owner)
             inner = _annotation_value(compute, captured, element)
+            if base is Constant:
+                return inner
             return NDArray[cast("type", inner)] if base is NDArray else MISSING
         case _:
             return MISSING

@@ -19,13 +19,14 @@ from trilby.reflect.aggregates import (
     cells_of,
     distinct_lanes,
     is_value,
+    lane_count_clash,
     parts,
     place_of,
     settled,
     store_struct,
     struct_of,
 )
-from trilby.reflect.arithmetic import convert_for, describe
+from trilby.reflect.arithmetic import convert_for
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import HeldArray, LocalStruct, Operand, PlaceOf
 from trilby.reflect.places import attribute_of, subscript_of
@@ -92,15 +93,15 @@ def _is_held_matrix(owner: Operand) -> bool:
 
 def _store_lanes(lw: Lowering, target: ast.Attribute, place: PlaceOf, value: Operand) -> None:
     """`table.color[i].xy = v`: write some lanes of a vector in memory."""
+    lw.check_writable(place, target)
     struct = place.type
     vector = vector_of(struct) if isinstance(struct, StructType) else None
     if not isinstance(struct, StructType) or vector is None:
         raise TypeError(struct)
+    lw.check_writable(place, target)
     picked = distinct_lanes(lw, struct, target.attr, target)
     if struct_of(value) != vector_type(vector[0], len(picked)):
-        raise lw.clash(
-            target, f"`.{target.attr}` takes {len(picked)} lanes, and this is {describe(value)}"
-        )
+        raise lane_count_clash(lw, target, target.attr, value)
     for lane, number in zip(picked, parts(lw, value, target), strict=True):
         path = join_path(place.path, LANES[lane])
         lw.run(Store, place.base, place.indices, number, path, at=target)

@@ -68,12 +68,12 @@ def _reflect(
             func = _lower(lowering, captured.node, signature, symbol, function.kind)
         except TrilbyError:
             # It may be due to a type that was found wrong only after it was used.
-            if not lowering.guesses_changed:
+            if not lowering.is_stale:
                 raise
         except RecursionError as error:
             raise _too_deep(function, captured) from error
         else:
-            if not lowering.guesses_changed:
+            if not lowering.is_stale:
                 return Reflected(func, lowering.callees, lowering.constants, captured)
 
 

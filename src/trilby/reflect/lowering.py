@@ -17,7 +17,7 @@ from trilby.errors import FieldError, KernelNameError, KernelTypeError, TrilbyEr
 from trilby.model.build import Builder
 from trilby.model.op import Op
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
-from trilby.model.value import Value, VarType
+from trilby.model.value import Value, VarType, space_of
 from trilby.reflect.capture import Captured
 from trilby.reflect.functions import Helper
 from trilby.reflect.operands import Known, Literal, Operand, PlaceOf
@@ -103,7 +103,9 @@ class Lowering:
     aliases: dict[str, Operand] = field(default_factory=dict[str, Operand])
     assigned: frozenset[str] | None = frozenset()
     weak: dict[Value, frozenset[Origin]] = field(default_factory=dict[Value, frozenset[Origin]])
-    guesses_changed: bool = False
+    retyped: bool = False
+    hardened: set[str] = field(default_factory=set[str])
+    relied: set[Origin] = field(default_factory=set[Origin])
     loops: list[Loop] = field(default_factory=list[Loop])
     callees: dict[str, Callee] = field(default_factory=dict[str, Callee])
     constants: dict[str, object] = field(default_factory=dict[str, object])
@@ -157,7 +159,14 @@ class Lowering:
         return self.error(KernelTypeError, node, problem, advice)
 
     def check_writable(self, place: PlaceOf, node: ast.AST) -> None:
-        """Refuse to change what is fixed when a buffer is created."""
+        """Refuse to change constant memory, and what is fixed when a buffer is created."""
+        if space_of(place.base.type) == "constant":
+            raise self.error(
+                FieldError,
+                node,
+                "this lies in constant memory, which kernels only read",
+                "declare the parameter without `tb.Constant`, or write to another buffer",
+            )
         if not place.writable:
             raise self.error(
                 FieldError,
@@ -239,21 +248,33 @@ class Lowering:
         """What earlier passes found out."""
         return self.guesses.get(origin, Guess())
 
+    @property
+    def is_stale(self) -> bool:
+        """True where a guess turned out wrong that something was decided by."""
+        return self.retyped or not self.hardened.isdisjoint(self.relied)
+
     def widen(self, origin: Origin, to: ScalarType) -> None:
         """Ask for another pass in which this number has a wider type."""
-        self._revise(origin, Guess(to, self.guess(origin).is_typed))
+        guess = self.guess(origin)
+        if guess.type is not to:
+            self.guesses[origin] = Guess(to, guess.is_typed)
+            self.retyped = True
 
     def harden(self, name: str) -> None:
         """Note that a variable holds more than Python numbers."""
-        self._revise(name, Guess(self.guess(name).type, is_typed=True))
+        self.guesses[name] = Guess(self.guess(name).type, is_typed=True)
+        self.hardened.add(name)
 
-    def _revise(self, origin: Origin, guess: Guess) -> None:
-        if guess != self.guess(origin):
-            self.guesses[origin] = guess
-            self.guesses_changed = True
+    def rely(self, *operands: object) -> None:
+        """Note that something was decided by these being Python numbers."""
+        for operand in operands:
+            if isinstance(operand, Value):
+                self.relied |= self.weak.get(operand, frozenset())
 
     def expose(self, value: Value, to: Type) -> None:
         """A Python float that is used as `f64` must not have been rounded to `f32` before."""
         if to is F64 and value.type is F32:
             for origin in self.weak.get(value, ()):
-                self.widen(origin, F64)
+                variable = self.variables.get(origin) if isinstance(origin, str) else None
+                if variable is None or variable.type is F32:
+                    self.widen(origin, F64)

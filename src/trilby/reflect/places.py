@@ -56,18 +56,25 @@ def attribute_of(lw: Lowering, node: ast.Attribute, base: Operand) -> Operand:
             return _grid(lw, node, base)
         case Value(type=NDArrayType()):
             return _ndarray_attribute(lw, node, base)
-        case Value(type=BufferType() as buffer):
-            return _field(lw, node, PlaceOf(base, "", (), buffer), buffer)
-        case Value(type=RefType(to=StructType() as struct)):
-            return _field(lw, node, PlaceOf(base, "", (), struct), struct)
         case PlaceOf(type=StructType() as struct) if _is_swizzle(struct, node.attr):
             return member(lw, node, base, node.attr)
-        case PlaceOf(type=StructType() as struct):
-            return _field(lw, node, base, struct)
+        case _ if (place := _struct_place(base)) is not None:
+            return _field(lw, node, *place)
         case _ if is_value(base):
             return member(lw, node, base, node.attr)
         case _:
             raise lw.error(FieldError, node, f"{describe(base)} has no attribute `{node.attr}`")
+
+
+def _struct_place(base: Operand) -> tuple[PlaceOf, StructType] | None:
+    """The place of a buffer or struct in memory, with its type."""
+    match base:
+        case Value(type=BufferType() as struct) | Value(type=RefType(to=StructType() as struct)):
+            return PlaceOf(base, "", (), struct), struct
+        case PlaceOf(type=StructType() as struct):
+            return base, struct
+        case _:
+            return None
 
 
 def _is_swizzle(struct: StructType, name: str) -> bool:
@@ -142,7 +149,9 @@ def _member(lw: Lowering, node: ast.Attribute, owner: object) -> Operand:
     thing = getattr(owner, node.attr, missing)
     if thing is missing:
         name = getattr(owner, "__name__", type(owner).__name__)
-        raise lw.error(FieldError, node, f"`{name}` has no attribute `{node.attr}`")
+        close = difflib.get_close_matches(node.attr, dir(owner), n=1)
+        advice = f"did you mean `{close[0]}`?" if close else ""
+        raise lw.error(FieldError, node, f"`{name}` has no attribute `{node.attr}`", advice)
     return lw.known(ast.unparse(node), thing, node)
 
 
@@ -183,6 +192,8 @@ def _index_advice(base: Operand) -> str:
         case Value(type=BufferType() as buffer):
             arrays = [f.name for f in buffer.fields if isinstance(f.type, ArrayType)]
             return f"index one of its arrays: `.{arrays[0]}[i]`" if arrays else "name a field"
+        case _ if (struct := struct_of(base)) is not None:
+            return "name a lane: `v.x`" if vector_of(struct) else "name one of its fields"
         case _:
             return "index an array: `buffer.array[i]`"
 

@@ -67,12 +67,14 @@ def _with_literal(lw: Lowering, value: Value, literal: Number) -> ScalarType:
     if isinstance(literal, float):
         if own.is_float:
             return own
+        lw.rely(value)
         return F32 if value in lw.weak else float_of(promote(own, I32))
     if own is BOOL:
         return I32
     alone = literal_type(literal)
     if value in lw.weak and alone and not fits(literal, own):
-        return promote(own, alone)
+        lw.rely(value)
+        return integer_promotion(own, alone)
     return own
 
 
@@ -80,16 +82,32 @@ def _meeting_type(lw: Lowering, left: Value, right: Value) -> ScalarType:
     own, other = scalar_type(left), scalar_type(right)
     if own is BOOL and other is BOOL:
         return BOOL
+    found = _with_weak(lw, left, right)
+    if found is not promote(own, other):
+        lw.rely(left, right)
+    return found
+
+
+def _with_weak(lw: Lowering, left: Value, right: Value) -> ScalarType:
+    own, other = scalar_type(left), scalar_type(right)
     if (left in lw.weak) == (right in lw.weak):
-        if left in lw.weak and own.is_float != other.is_float:
+        if left not in lw.weak:
+            return promote(own, other)
+        if own.is_float != other.is_float:
             return own if own.is_float else other
-        return promote(own, other)
+        return integer_promotion(own, other)
     strong, weak = (other, own) if left in lw.weak else (own, other)
     if strong.is_float:
         return strong
     found = promote(strong, weak)
     # `u32` beside a counter stays `u32`, and `u64` does not become a float.
     return strong if weak.is_integer and found not in {strong, weak} else found
+
+
+def integer_promotion(left: ScalarType, right: ScalarType) -> ScalarType:
+    """As NumPy promotes, except that two integers stay one: Python's have no limit."""
+    found = promote(left, right)
+    return U64 if left.is_integer and right.is_integer and found.is_float else found
 
 
 def comparison_type(
@@ -114,14 +132,16 @@ def float_for(
     are_weak = all(is_weak(lw, operand) for operand in operands)
     if not are_weak or any(isinstance(x, Value) and scalar_type(x).is_float for x in operands):
         return found
+    lw.rely(*operands)
     return lw.guess(node).type or F32
 
 
 def keep_weak(lw: Lowering, node: ast.AST, result: Value, operands: list[Value | Literal]) -> None:
-    """A result of weak operands is weak; a float remembers what it was made of."""
+    """A result of weak operands is weak, and remembers what it was made of."""
     if not all(is_weak(lw, operand) for operand in operands) or result.type is BOOL:
         return
-    floats = [x for x in operands if isinstance(x, Value) and scalar_type(x).is_float]
-    origins = frozenset[Origin]().union(*(lw.weak[x] for x in floats))
-    decided_here = scalar_type(result).is_float and not floats
-    lw.weak[result] = frozenset[Origin]({node}) if decided_here else origins
+    values = [operand for operand in operands if isinstance(operand, Value)]
+    origins = frozenset[Origin]().union(*(lw.weak[value] for value in values))
+    from_integers = not any(scalar_type(value).is_float for value in values)
+    is_new_float = scalar_type(result).is_float and from_integers
+    lw.weak[result] = origins | {node} if is_new_float else origins

@@ -47,9 +47,7 @@ def _common(left: BlockPath, right: BlockPath) -> BlockPath:
     return left[:length]
 
 
-def _occurrences(
-    body: Sequence[ast.stmt], path: BlockPath
-) -> Iterator[tuple[ast.Name, BlockPath]]:
+def _occurrences(body: Sequence[ast.stmt], path: BlockPath) -> Iterator[tuple[ast.Name, BlockPath]]:
     for statement in body:
         yield from _own_names(statement, path)
         for part in ("body", "orelse"):

@@ -10,7 +10,7 @@ from typing import get_args, get_origin
 
 import numpy as np
 
-from trilby.data.annotations import type_of
+from trilby.data.annotations import is_constant, type_of
 from trilby.data.dtypes import SCALARS, ScalarType, Type
 from trilby.data.kernel_context import KernelContext
 from trilby.data.ndarray import NDArray
@@ -74,7 +74,7 @@ def with_ranks(signature: Signature, ranks: tuple[int, ...]) -> Signature:
     """Fill in the ranks of the n-d array parameters, first to last; missing ones are 1."""
     remaining = list(ranks)
     params = tuple(
-        replace(p, type=NDArrayType(p.type.element, remaining.pop(0) if remaining else 1))
+        replace(p, type=replace(p.type, rank=remaining.pop(0) if remaining else 1))
         if isinstance(p.type, NDArrayType)
         else p
         for p in signature.params
@@ -229,6 +229,8 @@ def _missing_advice(name: str) -> str:
 
 
 def _name_of(annotation: object) -> str:
+    if is_constant(annotation):
+        return f"tb.Constant[{_name_of(get_args(annotation)[0])}]"
     is_plain = isinstance(annotation, type) and not get_args(annotation)
     return str(getattr(annotation, "__name__", annotation)) if is_plain else str(annotation)
 
@@ -254,6 +256,8 @@ _ADVICE: Mapping[object, str] = {
 
 
 def _parameter_advice(annotation: object) -> str:
+    if is_constant(annotation):
+        return "constant memory holds buffers and n-d arrays; other values need no memory"
     for known, advice in _ADVICE.items():
         if annotation is known or get_origin(annotation) is known:
             return advice

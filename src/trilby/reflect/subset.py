@@ -10,11 +10,11 @@ Refusal: TypeAlias = tuple[str, str]
 
 REFUSED: dict[type[ast.AST], Refusal] = {
     ast.FunctionDef: (
-        "a function inside a kernel",
+        "a nested function",
         "move it to module level and decorate it with @tb.func",
     ),
     ast.AsyncFunctionDef: ("`async def`", "kernels run to their end: use a plain `def`"),
-    ast.ClassDef: ("a class inside a kernel", "declare it at module level as a tb.Struct"),
+    ast.ClassDef: ("a nested class", "declare it at module level as a tb.Struct"),
     ast.Delete: ("`del`", "local variables end with the kernel: leave it out"),
     ast.With: ("`with`", "there is nothing to enter on a device: move it to the host"),
     ast.AsyncWith: ("`async with`", "move it to the host"),
@@ -23,8 +23,8 @@ REFUSED: dict[type[ast.AST], Refusal] = {
     ast.Raise: ("`raise`", "devices have no exceptions: write a flag into a buffer"),
     ast.Try: ("`try`", "devices have no exceptions: test the condition with `if`"),
     ast.TryStar: ("`try`", "devices have no exceptions: test the condition with `if`"),
-    ast.Import: ("`import` inside a kernel", "import at the top of the module"),
-    ast.ImportFrom: ("`import` inside a kernel", "import at the top of the module"),
+    ast.Import: ("`import`", "import at the top of the module"),
+    ast.ImportFrom: ("`import`", "import at the top of the module"),
     ast.Global: (
         "`global`",
         "kernels cannot change Python variables: pass a buffer and write to it",

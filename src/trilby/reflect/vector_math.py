@@ -54,10 +54,26 @@ def vector_binary(
             f"`/` of `{struct}` would leave its integer lanes",
             "use `//`, or a vector of floats",
         )
-    if matrix_of(struct) is not None and not isinstance(symbol, ast.Add | ast.Sub | ast.Mult):
-        raise lw.clash(node, f"`{struct}` has no such operator", "use `+`, `-`, `*` or `@`")
+    if matrix_of(struct) is not None:
+        _check_matrices(lw, node, symbol, left, right)
     pairs = zip(_lanes(lw, node, left, struct), _lanes(lw, node, right, struct), strict=True)
     return _made(lw, node, struct, [binary(lw, node, symbol, a, b) for a, b in pairs])
+
+
+def _check_matrices(
+    lw: Lowering, node: ast.AST, symbol: ast.operator, left: Operand, right: Operand
+) -> None:
+    """Matrices are added to each other, and multiplied by numbers."""
+    are_both = struct_of(left) is not None and struct_of(right) is not None
+    if isinstance(symbol, ast.Add | ast.Sub) and are_both:
+        return
+    if isinstance(symbol, ast.Mult) and not are_both:
+        return
+    raise lw.clash(
+        node,
+        f"{describe(left)} and {describe(right)} have no such operator",
+        "matrices have `+` and `-` with each other, `*` with a number, and `@`",
+    )
 
 
 def _lanes(lw: Lowering, node: ast.AST, operand: Operand, struct: StructType) -> Sequence[Value]:
@@ -66,7 +82,11 @@ def _lanes(lw: Lowering, node: ast.AST, operand: Operand, struct: StructType) ->
     if given == struct:
         return parts(lw, operand, node)
     if given is not None:
-        raise lw.clash(node, f"`{struct}` and `{given}` do not compute with each other")
+        raise lw.clash(
+            node,
+            f"`{struct}` and `{given}` do not compute with each other",
+            "make one of the other: a vector is made of numbers and of vectors",
+        )
     element = leaves(struct)[0].type
     single = convert_for(lw, operand, element, node, f"a lane of `{struct}`")
     return [single] * len(leaves(struct))
@@ -109,9 +129,8 @@ def _check_lanes(lw: Lowering, node: ast.AST, struct: StructType, row: Intrinsic
     """Refuse what has no meaning for such lanes."""
     element = leaves(struct)[0].type
     if row.tests or vector_of(struct) is None:
-        raise lw.clash(
-            node, f"`{row.name}` takes numbers, and this is `{struct}`", "ask each lane: `v.x`"
-        )
+        places = "its lanes: `v.x`" if vector_of(struct) else "its numbers: `m[0, 1]`"
+        raise lw.clash(node, f"`{row.name}` takes numbers, and this is `{struct}`", f"use {places}")
     if row.takes == "float" and not element.is_float:
         raise lw.clash(
             node, f"`{row.name}` takes floats, and this is `{struct}`", "use a vector of floats"
@@ -133,23 +152,25 @@ def _sum_of_products(
     return typed(lw, total, node)
 
 
-def _same_vectors(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> StructType:
+def _same_vectors(
+    lw: Lowering, node: ast.AST, operands: Sequence[Operand], name: str
+) -> StructType:
     structs = {struct_of(operand) for operand in operands}
     struct = next(iter(structs))
     if len(structs) != 1 or struct is None or vector_of(struct) is None:
         shown = " and ".join(describe(operand) for operand in operands)
-        raise lw.clash(node, f"this takes vectors of one type, and gets {shown}")
+        raise lw.clash(node, f"`{name}` takes vectors of one type, and gets {shown}")
     return struct
 
 
 def _dot(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
-    _same_vectors(lw, node, operands)
+    _same_vectors(lw, node, operands, "dot")
     left, right = (parts(lw, operand, node) for operand in operands)
     return _sum_of_products(lw, node, left, right)
 
 
 def _cross(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
-    struct = _same_vectors(lw, node, operands)
+    struct = _same_vectors(lw, node, operands, "cross")
     if struct != vector_type(F32, 3):
         raise lw.clash(node, f"`cross` takes two `f32x3`, and gets `{struct}`")
     a, b = (parts(lw, operand, node) for operand in operands)
@@ -175,7 +196,7 @@ def _float_lanes(lw: Lowering, node: ast.AST, struct: StructType) -> ScalarType:
 
 
 def _length(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
-    struct = _same_vectors(lw, node, operands)
+    struct = _same_vectors(lw, node, operands, "length")
     element = _float_lanes(lw, node, struct)
     lanes = parts(lw, operands[0], node)
     squared = _sum_of_products(lw, node, lanes, lanes)
@@ -183,15 +204,17 @@ def _length(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand
 
 
 def _normalize(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
+    _same_vectors(lw, node, operands, "normalize")
     whole = taken_apart(lw, operands[0], node)
     return vector_binary(lw, node, ast.Div(), whole, _length(lw, node, [whole]))
 
 
 def _transpose(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
-    whole = taken_apart(lw, operands[0], node)
-    rows = matrix_of(whole.struct)
+    struct = struct_of(operands[0])
+    rows = matrix_of(struct) if struct is not None else None
     if rows is None:
-        raise lw.clash(node, f"`transpose` takes a matrix, and gets `{whole.struct}`")
+        raise lw.clash(node, f"`transpose` takes a matrix, and gets {describe(operands[0])}")
+    whole = taken_apart(lw, operands[0], node)
     order = [row * rows + column for column in range(rows) for row in range(rows)]
     return Aggregate(whole.struct, tuple(whole.parts[place] for place in order))
 

@@ -21,7 +21,7 @@ from trilby.data.dtypes import BOOL, I32, Number, ScalarType, Type, fits, is_num
 from trilby.data.layout import layout
 from trilby.data.ndarray import NDArray
 from trilby.data.record import Record
-from trilby.data.schema import BufferType, NDArrayType, StructType
+from trilby.data.schema import BufferType, NDArrayType, StructType, in_global, spoken
 from trilby.data.segment import Segment
 from trilby.data.views import Array
 from trilby.errors import ArgumentTypeError, ArgumentValueError
@@ -145,25 +145,21 @@ def _wrong(
     kernel: Kernel[...], parameter: Parameter, argument: object, advice: str
 ) -> ArgumentTypeError:
     return ArgumentTypeError(
-        f"`{kernel.name}` takes `{_spoken(parameter.type)}` for `{parameter.name}`, and this is "
-        f"{type(argument).__name__}",
+        f"`{kernel.name}` takes `{spoken(in_global(parameter.type))}` for `{parameter.name}`, and "
+        f"this is {type(argument).__name__}",
         advice=advice,
     )
 
 
-def _spoken(type_: Type) -> str:
-    """A type as it is written in an annotation."""
-    return f"NDArray[{type_.element}]" if isinstance(type_, NDArrayType) else str(type_)
-
-
 def _buffer(kernel: Kernel[...], parameter: Parameter, argument: object) -> Buffer:
-    if isinstance(argument, Buffer) and type(argument).__schema__ == parameter.type:
+    wanted = in_global(parameter.type)
+    if isinstance(argument, Buffer) and type(argument).__schema__ == wanted:
         return argument
-    advice = f"make one with `{parameter.type}.create(…)`"
+    advice = f"make one with `{wanted}.create(…)`"
     if type(argument) in {list, tuple, range, np.ndarray}:
-        advice = f"copy it into a buffer: `{parameter.type}.of(…)`"
+        advice = f"copy it into a buffer: `{wanted}.of(…)`"
     elif is_ndarray(argument) or isinstance(argument, Buffer):
-        advice = f"pass a `{parameter.type}`, or declare the parameter with the type you pass"
+        advice = f"pass a `{wanted}`, or declare the parameter with the type you pass"
     elif _is_view(argument):
         advice = "pass the buffer as a whole; the kernel picks the array: `a.array[kc.x]`"
     raise _wrong(kernel, parameter, argument, advice)

@@ -16,6 +16,7 @@ from trilby.analysis.access import AccessTable, access_table
 from trilby.analysis.barriers import works_in_groups
 from trilby.analysis.reach import ComputeGraph, KernelGraph, compute_graph, kernel_graph
 from trilby.backend.base import Backend, Executable
+from trilby.backend.features import check_features
 from trilby.codegen.python import compile_compute
 from trilby.data.schema import NDArrayType
 from trilby.errors import KernelTypeError
@@ -206,6 +207,7 @@ class Compiler:
         return ready if ready is not None and ready.analysed.is_current() else None
 
     def _build(self, analysed: AnalysedKernel, ranks: tuple[int, ...]) -> ReadyKernel:
+        check_features(analysed.graph, self.backend.device)
         ready = ReadyKernel(analysed, self.backend.compile(analysed.graph))
         self._kernels[analysed.kernel, ranks] = ready
         return ready

@@ -11,6 +11,7 @@ from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_
 from trilby.reflect.quote import quote
 from trilby.runtime.binding import bind, positional, ranks_of, uses
 from trilby.runtime.callers import Caller, errors_at_dispatch
+from trilby.runtime.constant_memory import check_constant_memory
 from trilby.runtime.ranges import in_whole_groups
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class ComputeContext:
             ready = self.accelerator.compiler.kernel(target, ranks_of(ordered))
             bound = bind(target, ready.analysed.signature, ordered)
             used = uses(bound, ready.analysed.access)
+            check_constant_memory(bound.buffers, ready.analysed.access, self.accelerator.device)
             if not launch_range.items:
                 return
             if ready.analysed.works_in_groups:

@@ -75,15 +75,20 @@ def launch(
             given.append(Scalar(_scalar(param), argument))
             continue
         memory = backend.allocate(argument.nbytes)
-        backend.upload(memory, 0, argument.data)
+        backend.upload(memory, 0, _bytes(argument))
         copies.append((memory, argument))
         given.append(memory)
         if isinstance(param.type, NDArrayType):
             given += [Scalar(I32, extent) for extent in argument.shape]
     backend.launch(executable, size if isinstance(size, NDRange) else NDRange(size), given)
     for memory, argument in copies:
-        backend.download(memory, 0, argument.data)
+        backend.download(memory, 0, _bytes(argument))
     backend.close()
+
+
+def _bytes(array: Array) -> memoryview:
+    """The memory of an array; Python has no name for the numbers of some."""
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _scalar(param: Value) -> ScalarType:
@@ -128,7 +133,7 @@ def apply(kind: type[Op], out: npt.DTypeLike, *inputs: Array) -> Array:
 def same(left: Array, right: Array) -> bool:
     """Bit for bit equal, except that every NaN is like any other."""
     assert left.dtype == right.dtype
-    if left.dtype.kind == "f":
+    if scalar_type(left.dtype).is_float:
         signs = np.isnan(left) | (np.signbit(left) == np.signbit(right))
         return bool(np.array_equal(left, right, equal_nan=True) and signs.all())
     return bool(np.array_equal(left, right))

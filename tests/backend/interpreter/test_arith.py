@@ -324,7 +324,9 @@ def test_odd_powers_keep_the_sign_of_an_infinite_result() -> None:
 def test_comparisons_agree_with_numpy(kind: type[Op], of: ScalarType) -> None:
     samples = float_samples(of) if of.is_float else integer_samples(of)
     left, right = pairs(samples, of.numpy)
-    assert same(apply(kind, np.bool_, left, right), COMPARES[kind](left, right))
+    with np.errstate(invalid="ignore"):
+        expected = COMPARES[kind](left, right)
+    assert same(apply(kind, np.bool_, left, right), expected)
 
 
 @by_name("of", FLOATS, ids=str)
@@ -372,9 +374,9 @@ def test_casts_between_floats_agree_with_numpy(of: ScalarType, to: ScalarType) -
 @by_name("to", INTEGERS, ids=str)
 @by_name("of", FLOATS, ids=str)
 def test_casts_of_floats_cut_and_stay_within_the_ends(of: ScalarType, to: ScalarType) -> None:
-    numbers = np.array([2.9, -2.9, 0.5, -0.5, math.inf, -math.inf, math.nan, 65504], of.numpy)
+    numbers = np.array([2.9, -2.9, 0.5, -0.5, math.inf, -math.inf, math.nan, 65280], of.numpy)
     info = np.iinfo(to.numpy)
-    cut = [2, -2, 0, 0, info.max, info.min, 0, 65504]
+    cut = [2, -2, 0, 0, info.max, info.min, 0, 65280]
     expected = [min(max(n, info.min), info.max) for n in cut]
     assert apply(arith.Cast, to.numpy, numbers).tolist() == expected
 
@@ -469,7 +471,7 @@ def test_functions_agree_with_numpy_on_doubles_rounded(name: str, of: ScalarType
     finite = np.isfinite(expected)
     assert np.array_equal(found[~finite], expected[~finite], equal_nan=True)
     # Around the zeros of lgamma at 1 and 2 there are no digits to count in.
-    floor = 16 * np.finfo(of.numpy).eps if name == "lgamma" else 0.0
+    floor = 16 * float(np.nextafter(of.numpy.type(1), of.numpy.type(2)) - 1) if name == "lgamma" else 0.0
     assert (off[finite] <= np.maximum(4 * ulp[finite], floor)).all()
 
 

@@ -1,0 +1,240 @@
+"""What all vectors share: arithmetic lane by lane, and how they are made of numbers.
+
+Nothing here knows the vector classes themselves; `vectors` has them.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeGuard, TypeVar, overload
+
+import numpy as np
+
+from trilby.data.dtypes import ScalarType
+from trilby.errors import ArgumentTypeError
+
+T = TypeVar("T", int, float)
+
+
+class VectorMath(Generic[T]):
+    """Arithmetic lane by lane, with another vector of the type or with one number."""
+
+    __slots__ = ()
+
+    def _with(self, other: object, operation: Callable[[Any, Any], Any], *, swap: bool) -> Self:
+        _check_partner(self, other)
+        left, right = lane_numbers(self, self), lane_numbers(self, other)
+        if swap:
+            left, right = right, left
+        return from_lanes(self, operation, left, right)
+
+    def __add__(self, other: Self | T) -> Self:
+        return self._with(other, np.add, swap=False)
+
+    def __radd__(self, other: T) -> Self:
+        return self._with(other, np.add, swap=True)
+
+    def __sub__(self, other: Self | T) -> Self:
+        return self._with(other, np.subtract, swap=False)
+
+    def __rsub__(self, other: T) -> Self:
+        return self._with(other, np.subtract, swap=True)
+
+    def __mul__(self, other: Self | T) -> Self:
+        return self._with(other, np.multiply, swap=False)
+
+    def __rmul__(self, other: T) -> Self:
+        return self._with(other, np.multiply, swap=True)
+
+    def __floordiv__(self, other: Self | T) -> Self:
+        return self._with(other, np.floor_divide, swap=False)
+
+    def __rfloordiv__(self, other: T) -> Self:
+        return self._with(other, np.floor_divide, swap=True)
+
+    def __mod__(self, other: Self | T) -> Self:
+        return self._with(other, np.remainder, swap=False)
+
+    def __rmod__(self, other: T) -> Self:
+        return self._with(other, np.remainder, swap=True)
+
+    def __pow__(self, other: Self | T) -> Self:
+        return self._with(other, np.power, swap=False)
+
+    def __neg__(self) -> Self:
+        return from_lanes(self, np.negative, lane_numbers(self, self))
+
+    def __pos__(self) -> Self:
+        return from_lanes(self, np.positive, lane_numbers(self, self))
+
+    def __abs__(self) -> Self:
+        return from_lanes(self, np.abs, lane_numbers(self, self))
+
+
+class FloatVector(VectorMath[float]):
+    """Lanes of floats, which divide."""
+
+    __slots__ = ()
+
+    def __truediv__(self, other: Self | float) -> Self:
+        return self._with(other, np.true_divide, swap=False)
+
+    def __rtruediv__(self, other: float) -> Self:
+        return self._with(other, np.true_divide, swap=True)
+
+
+class IntVector(VectorMath[int]):
+    """Lanes of integers, which have bits."""
+
+    __slots__ = ()
+
+    def __and__(self, other: Self | int) -> Self:
+        return self._with(other, np.bitwise_and, swap=False)
+
+    def __or__(self, other: Self | int) -> Self:
+        return self._with(other, np.bitwise_or, swap=False)
+
+    def __xor__(self, other: Self | int) -> Self:
+        return self._with(other, np.bitwise_xor, swap=False)
+
+    def __lshift__(self, other: Self | int) -> Self:
+        return self._with(other, np.left_shift, swap=False)
+
+    def __rshift__(self, other: Self | int) -> Self:
+        return self._with(other, np.right_shift, swap=False)
+
+    def __invert__(self) -> Self:
+        return from_lanes(self, np.invert, lane_numbers(self, self))
+
+    if not TYPE_CHECKING:  # a checker knows that there is none
+
+        def __truediv__(self, other: object) -> None:
+            raise ArgumentTypeError(
+                f"`/` of `{type(self).__name__}` would leave its integer lanes",
+                advice="use `//`, or a vector of floats",
+            )
+
+
+def lane_names(vector: object) -> tuple[str, ...]:
+    """The names of a vector's lanes."""
+    return tuple(type(vector).__elements__)  # type: ignore[attr-defined]
+
+
+def lane_type(vector: object) -> ScalarType:
+    """The type of a vector's lanes."""
+    return type(vector).__schema__.fields[0].type  # type: ignore[attr-defined]
+
+
+def is_vector(value: object) -> TypeGuard[VectorMath[Any]]:
+    """True for a vector object."""
+    return isinstance(value, VectorMath)
+
+
+def lane_numbers(vector: object, value: object) -> "np.ndarray[Any, Any]":
+    """A vector's lanes, or one number, in the vector's element type."""
+    if is_vector(value):
+        return np.array([getattr(value, n) for n in lane_names(value)], lane_type(vector).numpy)
+    return np.asarray(value, lane_type(vector).numpy)
+
+
+def _check_partner(vector: object, other: object) -> None:
+    """Refuse what a kernel refuses: another vector type, and floats beside integers."""
+    name = type(vector).__name__
+    if is_vector(other):
+        if type(other) is not type(vector):
+            raise ArgumentTypeError(
+                f"`{name}` and `{type(other).__name__}` do not compute with each other",
+                advice="make one of the other: a vector is made of numbers and of vectors",
+            )
+    elif isinstance(other, float) and not lane_type(vector).is_float:
+        raise ArgumentTypeError(
+            f"a lane of `{name}` is `{lane_type(vector)}`, and {other!r} is a float",
+            advice="use a whole number, or a vector of floats",
+        )
+
+
+VectorT = TypeVar("VectorT", bound=VectorMath[Any])
+FloatT = TypeVar("FloatT", bound=FloatVector)
+
+
+def from_lanes(like: VectorT, operation: Callable[..., Any], *columns: Any) -> VectorT:
+    """A vector of the type of another, made by an operation of NumPy on lanes."""
+    with np.errstate(all="ignore"):
+        lanes = np.broadcast_to(operation(*columns), len(lane_names(like)))
+    make: Callable[..., VectorT] = type(like)
+    return make(*lanes.astype(lane_type(like).numpy).tolist())
+
+
+def lane_by_lane(function: Callable[..., Any], like: VectorT, *args: object) -> VectorT:
+    """A function of numbers on each lane; a single number stands for all lanes."""
+    lanes = len(lane_names(like))
+    columns = [np.broadcast_to(lane_numbers(like, one), lanes).tolist() for one in args]
+    make: Callable[..., VectorT] = type(like)
+    return make(*(function(*numbers) for numbers in zip(*columns, strict=True)))
+
+
+def flat_numbers(owner: object, given: tuple[object, ...], wanted: int) -> list[object]:
+    """Numbers, and the lanes of the vectors among them, in order."""
+    numbers: list[object] = []
+    for one in given:
+        numbers.extend([getattr(one, n) for n in lane_names(one)] if is_vector(one) else [one])
+    if len(numbers) != wanted:
+        count = "1 is given" if len(numbers) == 1 else f"{len(numbers)} are given"
+        raise ArgumentTypeError(f"`{type(owner).__name__}` has {wanted} numbers, and {count}")
+    return numbers
+
+
+if TYPE_CHECKING:
+
+    class Two(VectorMath[T]):
+        """Made of two numbers, or of a vector."""
+
+        @overload
+        def __init__(self, x: T, y: T, /) -> None: ...
+        @overload
+        def __init__(self, xy: VectorMath[T], /) -> None: ...
+        def __init__(self, *_: Any) -> None: ...
+
+    class Three(VectorMath[T]):
+        """Made of three numbers, or of vectors that have them."""
+
+        @overload
+        def __init__(self, x: T, y: T, z: T, /) -> None: ...
+        @overload
+        def __init__(self, xy: VectorMath[T], z: T, /) -> None: ...
+        @overload
+        def __init__(self, x: T, yz: VectorMath[T], /) -> None: ...
+        @overload
+        def __init__(self, xyz: VectorMath[T], /) -> None: ...
+        def __init__(self, *_: Any) -> None: ...
+
+    class Four(VectorMath[T]):
+        """Made of four numbers, or of vectors that have them."""
+
+        @overload
+        def __init__(self, x: T, y: T, z: T, w: T, /) -> None: ...
+        @overload
+        def __init__(self, xy: VectorMath[T], z: T, w: T, /) -> None: ...
+        @overload
+        def __init__(self, x: T, yz: VectorMath[T], w: T, /) -> None: ...
+        @overload
+        def __init__(self, x: T, y: T, zw: VectorMath[T], /) -> None: ...
+        @overload
+        def __init__(self, xy: VectorMath[T], zw: "VectorMath[T] | T", /) -> None: ...
+        @overload
+        def __init__(self, x: T, yzw: VectorMath[T], /) -> None: ...
+        @overload
+        def __init__(self, xyzw: VectorMath[T], /) -> None: ...
+        def __init__(self, *_: Any) -> None: ...
+
+else:
+
+    class Two(VectorMath[T]):
+        """Made of numbers, and of vectors that have them."""
+
+        __slots__ = ()
+
+        def __init__(self, *lanes: object) -> None:
+            names = lane_names(self)
+            numbers = flat_numbers(self, lanes, len(names))
+            super().__init__(**dict(zip(names, numbers, strict=True)))
+
+    Three = Four = Two
