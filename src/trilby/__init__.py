@@ -61,6 +61,7 @@ from trilby.reflect.atomics import (
 )
 from trilby.reflect.device_arrays import local, private
 from trilby.reflect.functions import compute, func, kernel
+from trilby.reflect.raw import raw
 
 if TYPE_CHECKING:
     from trilby.data.matrices import f32x2x2, f32x3x3, f32x4x4, transpose
@@ -178,6 +179,7 @@ __all__ = [
     "pad",
     "popcount",
     "private",
+    "raw",
     "rsqrt",
     "sign",
     "transpose",

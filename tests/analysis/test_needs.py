@@ -122,6 +122,31 @@ def test_structs_hold_it() -> None:
     assert "`made` returns `Wide`" in [need.why for need in found]
 
 
+@tb.raw(opencl="return (float)n / 2;")
+def raw_half(n: i32) -> f32:
+    return f32(n / 2) + half(n)
+
+
+@tb.kernel
+def with_raw(kc: KernelContext, a: F32Array) -> None:
+    a.array[kc.x] = raw_half(kc.x)
+
+
+@tb.raw(opencl="return n;")
+def raw_wide(n: i32) -> f64:
+    return f64(n)
+
+
+@tb.kernel
+def with_wide_raw(kc: KernelContext, a: F32Array) -> None:
+    a.array[kc.x] = f32(raw_wide(kc.x))
+
+
+def test_of_raw_device_code_only_the_head_counts() -> None:
+    assert needed(with_raw) == []
+    assert "`raw_wide` returns `f64`" in [need.why for need in needed(with_wide_raw)]
+
+
 @tb.kernel
 def counts(kc: KernelContext, a: S64Array, b: NDArray[u64]) -> None:
     a.array[1] = a.array[0] + 1

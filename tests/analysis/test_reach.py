@@ -1,12 +1,14 @@
 """Which functions a kernel or a compute function reaches."""
 
+from dataclasses import replace
+
 import pytest
 from tests.reflect.kernel_cases import analysed, kernel, said
 
-from trilby.analysis.reach import KernelGraph, compute_graph, kernel_graph
+from trilby.analysis.reach import KernelGraph, as_on_device, compute_graph, kernel_graph
 from trilby.errors import RecursionRefusedError
 from trilby.model.build import Builder
-from trilby.model.op import Func
+from trilby.model.op import Func, Raw
 from trilby.model.ops.core import Call, Return
 from trilby.model.ops.host import Dispatch, HostCall
 from trilby.model.value import NONE, OBJECT, Value
@@ -30,6 +32,19 @@ def graph(*functions: Func) -> list[str]:
 
 def test_a_kernel_alone() -> None:
     assert graph(function("k")) == ["k"]
+
+
+def test_devices_do_not_see_what_only_raw_functions_call() -> None:
+    raw = replace(function("raw", "meaning", "both"), raw=Raw((), ()))
+    functions = (function("meaning"), function("both"), raw, function("k", "raw", "both"))
+    seen = as_on_device(KernelGraph(functions)).functions
+    assert [f.name for f in seen] == ["both", "raw", "k"]
+    assert [len(f.body.ops) for f in seen] == [1, 0, 3]
+
+
+def test_a_graph_without_raw_functions_is_seen_as_it_is() -> None:
+    whole = KernelGraph((function("a"), function("k", "a")))
+    assert as_on_device(whole) is whole
 
 
 def test_callees_come_before_callers_and_once() -> None:

@@ -28,7 +28,17 @@ ROOMY = GroupLimits(4096, (4096, 4096, 4096))
 def test_the_usual_group_shrinks_to_what_the_device_takes(
     dimensions: int, limits: GroupLimits, expected: tuple[int, ...]
 ) -> None:
-    assert preferred(dimensions, limits) == expected
+    assert preferred(dimensions, limits, is_wide=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(1, (128,)), (1000, (128,)), ((1000, 2), (128, 1)), ((127, 500), (16, 8))],
+)
+def test_wide_ranges_have_wide_groups(
+    size: int | tuple[int, ...], expected: tuple[int, ...]
+) -> None:
+    assert group_size(NDRange(size), ROOMY) == expected
 
 
 @given(
@@ -39,7 +49,7 @@ def test_the_usual_group_shrinks_to_what_the_device_takes(
 def test_a_chosen_group_is_always_within_the_limits(
     dimensions: int, items: int, axes: tuple[int, int, int]
 ) -> None:
-    local = preferred(dimensions, GroupLimits(items, axes))
+    local = preferred(dimensions, GroupLimits(items, axes), is_wide=items % 2 == 0)
     assert len(local) == dimensions
     assert 1 <= math.prod(local) <= items
     assert all(1 <= n <= limit for n, limit in zip(local, axes, strict=False))

@@ -74,6 +74,8 @@ class FakeDevice:
     global_mem_size = 1 << 30
     max_compute_units = 4
     max_work_group_size = 256
+    max_constant_buffer_size = 1 << 16
+    max_constant_args = 8
     host_unified_memory = False
 
     def __init__(self, name: str, kind: int, *, available: bool = True) -> None:

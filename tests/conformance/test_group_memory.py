@@ -280,3 +280,28 @@ def test_the_advice_works(accelerator: Accelerator) -> None:
     a, out = F32Array.of(np.ones(10)), F32Array.create(length=3)
     launch(accelerator, NDRange(12, 4), guarded_by_hand, a, out)
     assert out.array.tolist() == [4.0, 4.0, 2.0]
+
+
+@tb.kernel
+def whole_groups_leave(kc: KernelContext, a: S32Array, turns: i32) -> None:
+    """`return`, `break` and `continue` around barriers, the same for all items of a group."""
+    tile = tb.local(i32, 4)
+    if kc.group_x == 1:
+        return
+    tile[kc.local_x] = a.array[kc.x]
+    kc.barrier()
+    for i in range(10):
+        if i == turns:
+            break
+        kc.barrier()
+        if i % 2 == 0:
+            continue
+        tile[kc.local_x] += 100
+        kc.barrier("local")
+    a.array[kc.x] = tile[3 - kc.local_x]
+
+
+def test_groups_may_end_before_others(accelerator: Accelerator) -> None:
+    a = S32Array.of(range(12))
+    launch(accelerator, NDRange(12, 4), whole_groups_leave, a, 3)
+    assert a.array.tolist() == [103, 102, 101, 100, 4, 5, 6, 7, 111, 110, 109, 108]

@@ -265,3 +265,44 @@ def test_arrays_inside_of_values(accelerator: Accelerator) -> None:
         assert scene.shape[i].weight.tolist() == [1.5, 2.5 + i, 2.5]
         assert scene.shape[i].rim[0] == Point(x=5.0, y=0.0)
         assert scene.shape[i].rim[1] == Point(x=5.0, y=9.0)
+
+
+@tb.kernel
+def through_loops(kc: KernelContext, scene: Scene, out: NDArray[f32]) -> None:
+    """The best one so far, names that are first set in a block, and a reference that moves on."""
+    best = point(-1.0, 0.0)
+    for i in range(5):
+        candidate = point(f32(i * 7 % 5), f32(i))
+        if candidate.x > best.x:
+            best = candidate
+            half = between(best, point(0.0, 0.0))
+        else:
+            half = between(candidate, best)
+        out[i] = half.x * 10.0 + half.y
+    out[5] = best.x * 10.0 + best.y
+    r = scene.table[0, 0]
+    if kc.max_x > 0:
+        r = scene.table[1, 0]
+    r.x = 5.0
+    r = scene.table[i32(best.x) % 2, 1]
+    r.y = 6.0
+    v = tb.f32x3(0.0, 0.0, 0.0)
+    turns = 0
+    while tb.dot(v, v) < 50.0 and turns < 20:
+        step = tb.f32x3(0.0, 1.0, 1.0) if turns % 3 else v
+        v += tb.f32x3(1.0, 2.0, 0.5) if turns % 2 == 0 else step
+        turns += 1
+    out[6] = v.x + v.y * 10.0 + v.z * 100.0 + f32(turns) * 1000.0
+
+
+def test_structs_in_loops(accelerator: Accelerator) -> None:
+    scene = Scene.create(n=2)
+    out = accelerator.array(np.zeros(7, np.float32))
+    launch(accelerator, 1, through_loops, scene, out)
+    # the numbers are 0, 2, 4, 1, 3; the best of them is 4, at 2
+    assert out.tolist()[:6] == [0.0, 10.5, 21.0, 27.5, 38.0, 42.0]
+    # (1, 2, 0.5), (1, 3, 1.5), (2, 5, 2), (4, 10, 4): the last one is long enough
+    assert out.tolist()[6] == 4.0 + 100.0 + 400.0 + 4000.0
+    assert scene.table[1, 0] == Point(x=5.0, y=0.0)
+    assert scene.table[0, 1] == Point(x=0.0, y=6.0)
+    assert scene.table[0, 0] == Point(x=0.0, y=0.0)

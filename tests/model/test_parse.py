@@ -2,7 +2,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from tests.model.samples import ALL_CONTROL, LOCAL_CLASS, S32_ARRAY, SQUARE, SQU
 from trilby.data.dtypes import F32, F64, I32, SCALARS, U8, Type
 from trilby.data.schema import ArrayType, NDArrayType
 from trilby.errors import ModelError
-from trilby.model.op import Block, Func, Op, roles, walk
+from trilby.model.op import Block, Func, Op, Raw, RawBody, roles, walk
 from trilby.model.ops import OPS
 from trilby.model.ops.core import Constant
 from trilby.model.ops.memory import Load
@@ -123,7 +123,20 @@ class Maker:
             self.block(1),
             self.random.choice(["func", "kernel", "compute"]),
             self.location(),
+            self.raw() if self.random.random() < 0.5 else None,
         )
+
+    def raw(self) -> Raw:
+        names = [self.pool.literal(self.random, tuple[str, ...]) for _ in range(3)]
+        bodies = tuple(
+            RawBody(
+                self.random.choice(self.pool.texts),
+                self.random.choice(self.pool.texts),
+                self.location(),
+            )
+            for _ in range(self.random.randrange(3))
+        )
+        return Raw(cast("Any", names[0]), bodies, cast("Any", names[1]), cast("Any", names[2]))
 
 
 seeds = st.integers(0, 2**32)
@@ -161,7 +174,7 @@ def flat(func: Func) -> Iterator[object]:
         else:
             yield [value(one) for one in (thing if role == "operands" else (thing,))]
 
-    yield func.name, func.kind, repr(func.result), func.location
+    yield func.name, func.kind, repr(func.result), func.location, func.raw
     yield [value(param) for param in func.params]
     yield from block(func.body)
 
@@ -245,6 +258,21 @@ def test_numbers_keep_their_type(text: str, expected: float) -> None:
     (op,) = func.body.ops
     assert isinstance(op, Constant)
     assert (type(op.literal), op.literal) == (type(expected), expected)
+
+
+@pytest.mark.parametrize(
+    ("head", "problem"),
+    [
+        ("rav @()", "`rav` has no meaning here"),
+        ("raw @() @()", "`@` should stand here instead of `{`"),
+        ("raw @(1) @() @()", "a string should stand here instead of `1`"),
+        ('raw @() @() @() @("opencl")', "a body has two texts, not 1"),
+    ],
+)
+def test_raw_code_that_cannot_be_read(head: str, problem: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        parse(f'func @"f" () -> None {head} {{}}', {})
+    assert caught.value.problem.splitlines()[0] == problem
 
 
 def test_several_functions_are_read_in_order() -> None:

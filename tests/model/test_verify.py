@@ -122,6 +122,13 @@ def test_whole_models_pass(text: str) -> None:
     verify(parse(text, TYPES), callable_functions())
 
 
+def test_raw_code_has_the_parameters_of_its_function() -> None:
+    text = 'func @"f" (%0 : i32) -> None raw @({}) @() @() {{\nreturn\n}}'
+    verify(parse(text.format('"x"'), {}))
+    with pytest.raises(ModelError, match="its raw code has other parameters than the function"):
+        verify(parse(text.format(""), {}))
+
+
 def test_the_models_above_have_every_op() -> None:
     texts = f"{SQUARE_KERNEL}\n{ALL_CONTROL}\n{ARITHMETIC}\n{MEMORY}\n{GROUPS}\n{HOST}"
     functions = parse_all(texts, TYPES)

@@ -168,8 +168,9 @@ def _divided(w: Writer, type_: str, depth: int) -> str:
 
 def _shifted(w: Writer, type_: str, depth: int) -> str:
     sign = w.draft.pick(("<<", ">>"))
-    left = literal(w, type_) if w.draft.chance(5) else expression(w, type_, depth)
-    if w.draft.chance(3) and not left.lstrip("(-")[0].isdigit():
+    is_literal = w.draft.chance(5)
+    left = literal(w, type_) if is_literal else expression(w, type_, depth)
+    if not is_literal and w.draft.chance(3):
         return f"({left} {sign} {w.draft.number(0, bits(type_) - 1)})"
     count = expression(w, type_, depth)
     if w.draft.free and w.draft.chance(2):

@@ -6,7 +6,7 @@ import pytest
 from tests.reflect.kernel_cases import error_of, indented, said
 
 from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
-from trilby.reflect import arithmetic, expressions, statements
+from trilby.reflect import arithmetic, comparisons, expressions, statements
 from trilby.reflect.subset import REFUSED, refuse
 from trilby.source import Location
 
@@ -16,7 +16,7 @@ SUPPORTED = {
     *statements.RULES,
     *expressions.RULES,
     *arithmetic.BINARY,
-    *arithmetic.COMPARE,
+    *comparisons.COMPARE,
     *ELSEWHERE,
 }
 

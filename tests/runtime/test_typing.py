@@ -1,13 +1,14 @@
 """The program that checkers see also runs, and checkers see the mistakes in another one."""
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.typing import compute_usage
+from tests.typing import compute_usage, memory_usage
 
 from trilby import Accelerator, S32Array
 
@@ -31,8 +32,23 @@ def no_context(a: F32Array) -> None:
 def returns(kc: KernelContext, a: F32Array) -> i32:
     return kc.x
 
+@tb.raw(opencl="return x;", read="x")  # wrong: no such keyword
+def same(x: f32) -> f32:
+    return x
+
+@tb.raw(opencl="return x;")
+def other(x: f32) -> f32:
+    return x
+
+@tb.kernel
+def look_up(kc: KernelContext, a: tb.Constant[F32Array], b: F32Array) -> None:
+    b.array[kc.x] = other(a.array[0])
+    b.array[kc.x] = other("x")  # wrong: no number
+
 @tb.compute
 def run(cc: ComputeContext, a: F32Array, s: S32Array) -> int:
+    cc.dispatch(a.length, look_up, a, a)
+    cc.dispatch(a.length, look_up, s, a)  # wrong: another buffer
     cc.dispatch(a.length, scale, a, 2.0)
     cc.dispatch(a.length, scale, s, 2.0)  # wrong: another buffer
     cc.dispatch(a.length, scale, a)  # wrong: an argument is missing
@@ -79,6 +95,11 @@ def test_the_program_does_what_it_says(accelerator: Accelerator) -> None:
     compute_usage.use_choice(accelerator, numbers)
     assert numbers.array.tolist() == [-2, -4]
     assert "blur" in compute_usage.show(accelerator)
+
+
+def test_the_program_with_constant_memory_and_raw_code(accelerator: Accelerator) -> None:
+    weights = accelerator.array(np.array([0.5, 1.5], np.float32))
+    assert memory_usage.use(accelerator, weights) == pytest.approx([0.5, math.e / 2], rel=1e-5)
 
 
 def tool(name: str) -> Path:

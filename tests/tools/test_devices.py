@@ -151,6 +151,8 @@ def test_the_report_for_programs() -> None:
                     "compute_units": 2,
                     "max_group_items": 4096,
                     "features": ["f64", "shared_memory"],
+                    "constant_bytes": 0,
+                    "constant_arguments": 0,
                 },
                 "outcome": "fails",
                 "problem": "3 of 8 numbers are wrong",

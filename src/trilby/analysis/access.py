@@ -1,6 +1,7 @@
 """The side table: what a kernel does with each of its buffers, field by field.
 
-Found on the models alone, through helper calls, aliases and references. Never optimistic:
+Found on the models alone, through helper calls, aliases and references; raw device code
+declares what it does. Never optimistic:
 a variable that may hold one of several buffers counts as all of them. A length is fixed
 when its buffer is created, so reading it is no access to data.
 """
@@ -10,14 +11,16 @@ from dataclasses import dataclass, field
 from enum import Flag
 from typing import TypeAlias
 
-from trilby.analysis.reach import KernelGraph
+from trilby.analysis.reach import KernelGraph, short_name
 from trilby.data.dtypes import Type
-from trilby.data.schema import BufferType, NDArrayType, join_path
-from trilby.model.op import Func, Op, walk
+from trilby.data.schema import INDEX, ArrayType, BufferType, NDArrayType, PadType, join_path
+from trilby.errors import KernelTypeError
+from trilby.model.op import Func, Op, Raw, walk
 from trilby.model.ops.control import Ternary
 from trilby.model.ops.core import Call, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.memory import Atomic, CompareExchange, Load, Place, Store
 from trilby.model.value import Value
+from trilby.source import NOWHERE
 
 
 class Access(Flag):
@@ -73,7 +76,10 @@ def access_table(graph: KernelGraph) -> AccessTable:
     """The side table of a kernel."""
     summaries: dict[str, Summary] = {}
     for function in graph.functions:
-        summaries[function.name] = _summary(function, summaries)
+        found = _summary(function, summaries)
+        if function.raw:
+            found = _declared(function, function.raw, found)
+        summaries[function.name] = found
     entry = graph.entry
     return AccessTable(
         entry.name,
@@ -83,6 +89,40 @@ def access_table(graph: KernelGraph) -> AccessTable:
             if isinstance(param.type, BufferType | NDArrayType)
         ),
     )
+
+
+def _declared(function: Func, raw: Raw, found: Summary) -> Summary:
+    """What a raw function says that it does; its Python body may do no more than that."""
+    declared: dict[Root, Access] = {}
+    for number, (name, param) in enumerate(zip(raw.names, function.params, strict=True)):
+        reads = Access.READS if name in raw.reads else Access.UNTOUCHED
+        access = reads | (Access.WRITES if name in raw.writes else Access.UNTOUCHED)
+        for (_, path), done in ((root, a) for root, a in found.items() if root[0] == number):
+            if done not in access:
+                raise _undeclared(function, join_path(name, path), name, done & ~access)
+        declared |= {(number, path): access for path in _data_paths(param.type) if access}
+    return declared
+
+
+def _undeclared(function: Func, place: str, name: str, access: Access) -> KernelTypeError:
+    word = "writes" if Access.WRITES in access else "reads"
+    return KernelTypeError(
+        f"the Python body of `{short_name(function.name)}` {word} `{place}`, and its @tb.raw does "
+        "not say so",
+        advice=f'add `{word}=("{name}",)`: what moves to and from a device follows from it',
+        location=None if function.location == NOWHERE else function.location,
+    )
+
+
+def _data_paths(type_: Type) -> Iterator[str]:
+    """The paths to everything that a buffer holds besides its lengths."""
+    if isinstance(type_, NDArrayType):
+        yield INDEX
+    if isinstance(type_, BufferType):
+        for field_ in type_.fields:
+            if not isinstance(field_.type, PadType) and field_.name not in type_.length_names:
+                is_array = isinstance(field_.type, ArrayType)
+                yield f"{field_.name}{INDEX}" if is_array else field_.name
 
 
 def _fields(summary: Summary, number: int) -> dict[str, Access]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from trilby.analysis.reach import KernelGraph, short_name
+from trilby.analysis.reach import KernelGraph, as_on_device, short_name
 from trilby.data.dtypes import F64, I64, U64, Type
 from trilby.data.schema import ArrayType, NDArrayType, StructType
 from trilby.model.op import Func, Op, operands, walk
@@ -67,7 +67,11 @@ class Need:
 
 
 def needs(graph: KernelGraph) -> list[Need]:
-    """All that a kernel and its helpers ask for, the kernel first, in the order of the text."""
+    """All that a kernel and its helpers ask for, the kernel first, in the order of the text.
+
+    Of raw functions only the head is looked at: what their text asks for its author knows.
+    """
+    graph = as_on_device(graph)
     return [need for function in reversed(graph.functions) for need in _of(function, graph)]
 
 

@@ -1,10 +1,10 @@
 """Which functions a program reaches: the graphs that are analysed and compiled as one."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from trilby.errors import RecursionRefusedError, TrilbyError
-from trilby.model.op import Func, Op, walk
+from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.core import Call
 from trilby.model.ops.host import Dispatch, HostCall
 from trilby.source import Location
@@ -50,6 +50,18 @@ def reaching(graph: KernelGraph, *kinds: type[Op]) -> frozenset[str]:
             if isinstance(op, kinds) or (isinstance(op, Call) and op.callee in found):
                 found.add(function.name)
     return frozenset(found)
+
+
+def as_on_device(graph: KernelGraph) -> KernelGraph:
+    """The graph without the ops of raw functions, and without what only those reach."""
+    if not any(function.raw for function in graph.functions):
+        return graph
+    functions = [replace(f, body=Block()) if f.raw else f for f in graph.functions]
+    reached = {graph.entry.name}
+    for function in reversed(functions):  # callers come first
+        if function.name in reached:
+            reached.update(callee for callee, _ in _helper_calls(function))
+    return KernelGraph(tuple(f for f in functions if f.name in reached))
 
 
 def kernel_graph(entry: Func, resolve: Resolve) -> KernelGraph:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from trilby.analysis.reach import KernelGraph, short_name
 from trilby.backend.base import DeviceInfo
 from trilby.backend.build_log import first_complaint
 from trilby.errors import (
@@ -74,6 +75,22 @@ def refused_code(device: DeviceInfo, entry: str, text: str, log: str) -> BuildEr
         advice=_advice(device, complaint.message),
         location=complaint.location,
     )
+
+
+def blamed(error: BuildError, graph: KernelGraph) -> BuildError:
+    """The error, with other advice where the compiler complains of raw device code."""
+    raws = ((function, function.raw) for function in graph.functions if function.raw)
+    for function, raw in raws:
+        if any(_is_within(error.location, body.location) for body in raw.bodies):
+            advice = f"this is device code of the @tb.raw `{short_name(function.name)}`: correct it"
+            return BuildError(error.problem, advice=advice, location=error.location)
+    return error
+
+
+def _is_within(place: Location | None, text: Location) -> bool:
+    if place is None or place.file != text.file:
+        return False
+    return text.line <= place.line <= text.end_line
 
 
 def _advice(device: DeviceInfo, message: str) -> str:

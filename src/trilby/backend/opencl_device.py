@@ -31,6 +31,7 @@ from trilby.backend.base import (
 from trilby.backend.by_value import type_by_value, value_by_value
 from trilby.backend.failures import (
     assertion_failed,
+    blamed,
     closed,
     failed,
     foreign,
@@ -41,6 +42,7 @@ from trilby.backend.failures import (
 from trilby.backend.group_size import GroupLimits, group_size, rounded_up
 from trilby.codegen.opencl import generate
 from trilby.data.ndrange import NDRange
+from trilby.errors import BuildError
 from trilby.source import Location
 
 _Command: TypeAlias = Callable[[cl.CommandQueue, list[cl.Event] | None], cl.Event]
@@ -182,7 +184,10 @@ class OpenCLBackend:
     def compile(self, graph: KernelGraph) -> OpenCLKernel:
         """Generate OpenCL C and build it."""
         generated = generate(graph)
-        return self.build(generated.text, generated.entry, generated.asserts)
+        try:
+            return self.build(generated.text, generated.entry, generated.asserts)
+        except BuildError as error:
+            raise blamed(error, graph) from error.__cause__
 
     def build(
         self, text: str, entry: str, asserts: Sequence[tuple[str, Location]] = ()

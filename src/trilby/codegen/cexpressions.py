@@ -222,6 +222,8 @@ def cast(writer: FunctionWriter, op: Cast) -> None:
     if target is BOOL:
         text = Text(f"{operand.within(EQUAL - 1)} != 0", EQUAL, operand.reads)
     elif source.is_float and (target.is_integer or (source, target) == (F64, F16)):
+        if target is F16:
+            writer.module.need("round", F16)  # the function for doubles calls it
         function = writer.module.need(f"{target}_from", F32 if source.is_half else source)
         text = Text(f"{function}({operand})", POSTFIX, operand.reads)
     elif own == writer.module.dialect.scalars[source]:
@@ -251,8 +253,17 @@ def math(writer: FunctionWriter, op: Math) -> None:
         name = writer.module.need(op.function, type_)
     else:
         name = writer.module.dialect.math.get(op.function, op.function)
+        args = [_of_own_type(writer, type_, a) for a in args]
     text = Text(f"{name}({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
     writer.give(op, _rounded(writer, type_, text))
+
+
+def _of_own_type(writer: FunctionWriter, type_: ScalarType, text: Text) -> Text:
+    """C computes with small integers as `int`; a function that counts bits sees the width."""
+    if type_.is_float or type_.bits >= 32:
+        return text
+    own = writer.module.dialect.scalars[type_]
+    return Text(f"({own}){text.within(UNARY)}", UNARY, text.reads)
 
 
 def choice(condition: Text, then: Text, otherwise: Text) -> Text:

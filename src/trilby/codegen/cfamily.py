@@ -7,9 +7,10 @@ helpers and at last the kernel. It knows no device and no driver.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trilby.analysis.reach import KernelGraph, reaching
+from trilby.analysis.reach import KernelGraph, as_on_device, reaching
 from trilby.codegen.cfunction import FunctionWriter, Module
 from trilby.codegen.cgroups import FAILED, FAILURE_TEXT
+from trilby.codegen.craw import write_raw
 from trilby.codegen.csignature import GUARD, guard_text
 from trilby.codegen.cstatements import write_function
 from trilby.codegen.dialect import Dialect
@@ -21,7 +22,7 @@ from trilby.data.kernel_context import GRID_FIELDS
 from trilby.model.op import Func, walk
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier, Grid
-from trilby.model.value import Value
+from trilby.model.value import KERNEL_CONTEXT, Value
 from trilby.source import Location
 
 
@@ -40,11 +41,12 @@ class Generated:
 
 def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generated:
     """Write a kernel and all that it reaches."""
-    module = _module(graph, dialect)
-    functions = [write_function(FunctionWriter(module, f)) for f in graph.functions]
+    seen = as_on_device(graph)
+    module = _module(seen, graph, dialect)
+    functions = [_function(FunctionWriter(module, f)) for f in seen.functions]
     parts = [
         [Line(text) for text in dialect.preamble.splitlines()],
-        _context_typedef(graph, module),
+        _context_typedef(seen, module),
         [Line(text) for text in guard_text(dialect).splitlines()],
         _failure_report(module),
         *([Line(t) for t in text.splitlines()] for text in module.structs.text()),
@@ -57,7 +59,13 @@ def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generate
     return Generated("\n".join(text), entry, tuple(module.asserts))
 
 
-def _module(graph: KernelGraph, dialect: Dialect) -> Module:
+def _function(writer: FunctionWriter) -> list[Line]:
+    raw = writer.function.raw
+    return write_raw(writer, raw) if raw else write_function(writer)
+
+
+def _module(graph: KernelGraph, meant: KernelGraph, dialect: Dialect) -> Module:
+    """What functions share; `meant` also has the ops for which raw functions have text."""
     names = Names(
         dialect.is_library, frozenset({*SUPPORT_NAMES, *dialect.functions, GUARD, FAILED})
     )
@@ -77,8 +85,8 @@ def _module(graph: KernelGraph, dialect: Dialect) -> Module:
         names,
         tuple(_grid_fields(graph)),
         asserting=reaching(graph, Assert),
-        acting=reaching(graph, Assert, Print, Barrier),
-        waits=graph.entry.name in reaching(graph, Barrier),
+        acting=reaching(meant, Assert, Print, Barrier),
+        waits=graph.entry.name in reaching(meant, Barrier),
     )
 
 
@@ -92,6 +100,8 @@ def _values(function: Func) -> Iterator[Value]:
 def _grid_fields(graph: KernelGraph) -> Iterator[str]:
     """The fields of the context that are used, and the ids and sizes that the guard needs."""
     used = {op.field for f in graph.functions for op in walk(f.body) if isinstance(op, Grid)}
+    if any(f.raw and p.type == KERNEL_CONTEXT for f in graph.functions for p in f.params):
+        used = set(GRID_FIELDS)  # nobody knows which of them the text asks for
     guard = {"x", "y", "z", "max_x", "max_y", "max_z"}
     return (name for name in GRID_FIELDS if name in used | guard)
 

@@ -1,12 +1,10 @@
 """Local and private arrays, barriers, structs as values, `assert` and `print` in C."""
 
-from string import Formatter
-
 from trilby.codegen.cfunction import FunctionWriter
 from trilby.codegen.text import MEMORY, POSTFIX, UNARY, Text, reads_of
 from trilby.data.dtypes import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, ScalarType, Type
 from trilby.data.schema import ArrayType, StructType, leaves
-from trilby.model.ops.debug import Assert, Print
+from trilby.model.ops.debug import Assert, Print, texts_of
 from trilby.model.ops.grid import Barrier
 from trilby.model.ops.memory import LocalArray, PrivateArray
 from trilby.model.ops.structs import Pack, Unpack
@@ -128,19 +126,16 @@ _FORMATS: dict[Type, str] = {
 def print_line(writer: FunctionWriter, op: Print) -> None:
     """`printf`, with a format made of the text."""
     args = [(writer.take(arg), arg.type) for arg in op.args]
+    first, *others = (_quoted(text) for text in texts_of(op.form))
     formats = (_FORMATS.get(type_, "%d") for _, type_ in args)
-    pieces: list[str] = []
-    for text, place, _, _ in Formatter().parse(op.form):
-        pieces.append(_quoted(text.replace("%", "%%")))
-        if place is not None:
-            pieces.append(next(formats))
+    form = first + "".join(map("".join, zip(formats, others, strict=True)))
     values = "".join(f", {_promoted(part, type_)}" for part, type_ in args)
-    writer.line(f'printf("{"".join(pieces)}\\n"{values});', op.location)
+    writer.line(f'printf("{form}\\n"{values});', op.location)
 
 
 def _quoted(text: str) -> str:
-    """A text as it stands between the quotes of a C string."""
-    text = text.replace("\\", "\\\\").replace('"', '\\"')
+    """A text as it stands in the format of `printf`."""
+    text = text.replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
     return "".join(c if c >= " " else f"\\{ord(c):03o}" for c in text)
 
 

@@ -209,12 +209,12 @@ def _loaded(writer: FunctionWriter, type_: Type, where: Text, space: Space) -> T
     reads = where.reads if space == "constant" else where.reads | {MEMORY}
     if type_ is BOOL:
         return Text(f"{where} != 0", EQUAL, reads)
-    if type_ is F16:
+    if type_ is F16 and space != "private":
         dialect = writer.module.dialect
         text = dialect.half_load.format(address(where), f"{dialect.spaces[space]} ")
         return Text(text, POSTFIX, reads)
-    if type_ is BF16:
-        return Text(f"{writer.module.need('unpack', BF16)}({where})", POSTFIX, reads)
+    if type_ is F16 or type_ is BF16:
+        return Text(f"{writer.module.need('unpack', type_)}({where})", POSTFIX, reads)
     return Text(where.text, where.strength, reads)
 
 
@@ -223,14 +223,14 @@ def store(writer: FunctionWriter, op: Store) -> None:
     value = writer.take(op.stored)
     where = place(writer, op.base, op.path, op.indices)
     writer.before_change(MEMORY)
-    if op.stored.type is F16:
+    space = space_of(op.base.type)
+    if op.stored.type is F16 and space != "private":
         dialect = writer.module.dialect
-        space = dialect.spaces[space_of(op.base.type)]
-        text = dialect.half_store.format(address(where), value, f"{space} ")
+        text = dialect.half_store.format(address(where), value, f"{dialect.spaces[space]} ")
         writer.line(f"{text};", op.location)
         return
-    if op.stored.type is BF16:
-        value = f"{writer.module.need('pack', BF16)}({value})"
+    if op.stored.type is F16 or op.stored.type is BF16:
+        value = f"{writer.module.need('pack', op.stored.type)}({value})"
     writer.line(f"{where} = {value};", op.location)
 
 

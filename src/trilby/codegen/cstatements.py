@@ -191,7 +191,7 @@ def _else_if(writer: FunctionWriter, block: Block, last: If) -> None:
 def _while(writer: FunctionWriter, op: While) -> None:
     writer.settle()
     with writer.captured() as lines, writer.indented():
-        condition = _yielded(writer, op.test)
+        condition = _yielded(writer, op.test)[0]
     if not lines:
         writer.line(f"while ({condition}) {{", op.location)
     else:
@@ -203,13 +203,13 @@ def _while(writer: FunctionWriter, op: While) -> None:
     writer.line("}")
 
 
-def _yielded(writer: FunctionWriter, block: Block) -> Text:
-    """Write the ops of a block and give the text of what it yields."""
+def _yielded(writer: FunctionWriter, block: Block) -> list[Text]:
+    """Write the ops of a block and give the texts of what it yields."""
     _block(writer, Block(block.ops[:-1]))
     last = block.ops[-1]
     if not isinstance(last, Yield):
         raise TypeError(last)
-    return writer.take(last.yielded)
+    return writer.parts(last.yielded)
 
 
 def _for(writer: FunctionWriter, op: For) -> None:
@@ -291,7 +291,7 @@ def _ternary(writer: FunctionWriter, op: Ternary) -> None:
     _settle_if_arms_act(writer, op.then, op.otherwise)
     arms = [_arm(writer, block) for block in (op.then, op.otherwise)]
     if not any(lines for lines, _ in arms) and not isinstance(op.value.type, NDArrayType):
-        writer.give(op, choice(condition, _single(arms[0][1]), _single(arms[1][1])))
+        writer.give(op, choice(condition, arms[0][1][0], arms[1][1][0]))
         return
     names = _result_variables(writer, op)
     writer.line(f"if ({condition}) {{", op.location)
@@ -309,16 +309,7 @@ def _settle_if_arms_act(writer: FunctionWriter, *arms: Block) -> None:
 def _arm(writer: FunctionWriter, block: Block) -> tuple[list[Line], list[Text]]:
     """The lines that an arm needs, and the texts of its value."""
     with writer.captured() as lines, writer.indented():
-        _block(writer, Block(block.ops[:-1]))
-        last = block.ops[-1]
-        if not isinstance(last, Yield):
-            raise TypeError(last)
-        shape = writer.shapes.get(last.yielded, ())
-        return lines, [writer.take(last.yielded), *shape]
-
-
-def _single(texts: list[Text]) -> Text:
-    return texts[0]
+        return lines, _yielded(writer, block)
 
 
 def _result_variables(writer: FunctionWriter, op: Op) -> list[str]:

@@ -22,9 +22,8 @@ class Dialect:
     argument) for a type and a memory space, and `functions` has what the text needs before it
     can call a function of that name. `barriers` has a statement for each scope. `saturating`
     spells a cast from a float to an integer type of that C name. `half_load` and `half_store`
-    spell access to a half at an address ({0}) in a memory space (the last one), and
-    `half_round` is the body of a function that rounds a float to a half. `bits_of_float` and
-    `float_of_bits` name the functions between a float and its bits. `is_keyword`, `is_used` and
+    spell access to a half at an address ({0}) in a memory space (the last one). `bits_of_float`
+    and `float_of_bits` name the functions between a float and its bits. `is_keyword`, `is_used` and
     `is_library` say which names members, local variables, and functions and types may not have.
     """
 
@@ -44,7 +43,6 @@ class Dialect:
     float_literal: Callable[[float, ScalarType], str]
     half_load: str
     half_store: str
-    half_round: str
     bits_of_float: str
     float_of_bits: str
     is_keyword: Callable[[str], bool]

@@ -133,8 +133,6 @@ OPENCL = Dialect(
     float_literal=_float_literal,
     half_load="vload_half(0, ({1}half *){0})",
     half_store="vstore_half({1}, 0, ({2}half *){0})",
-    half_round="ushort bits; vstore_half(x, 0, (half *)&bits); "
-    "return vload_half(0, (half *)&bits);",
     bits_of_float="as_uint",
     float_of_bits="as_float",
     is_keyword=is_keyword,

@@ -8,6 +8,7 @@ that run many work items in one vector like that better.
 import math
 from collections.abc import Callable
 
+from trilby.codegen import halves
 from trilby.codegen.dialect import Dialect
 from trilby.data.dtypes import BF16, F32, F64, SCALARS, U32, ScalarType
 
@@ -143,7 +144,7 @@ def _trips(dialect: Dialect, type_: ScalarType) -> str:
 
 def _round(dialect: Dialect, type_: ScalarType) -> str:
     t = dialect.scalars[F32]
-    body = _nearest_bf16(dialect) if type_ is BF16 else f"    {dialect.half_round}\n"
+    body = _nearest_bf16(dialect) if type_ is BF16 else halves.round_half(dialect)
     return f"{dialect.helper} {t} round_{type_}({t} x) {{\n{body}}}"
 
 
@@ -162,7 +163,7 @@ def _half_from(dialect: Dialect, type_: ScalarType) -> str:
     """From a double in one step: by way of a float, it would be rounded twice."""
     result, given = dialect.scalars[F32], dialect.scalars[type_]
     head = _head(dialect, result, "f16_from", type_, f"{given} x")
-    return f"{head}\n    {dialect.half_round}\n}}"
+    return f"{head}\n{halves.half_from_double(dialect, 'round_f16')}}}"
 
 
 def _cut(target: ScalarType) -> Callable[[Dialect, ScalarType], str]:
@@ -224,8 +225,7 @@ def _pack_half(dialect: Dialect, type_: ScalarType) -> str:
     head = f"{dialect.helper} {bits} pack_{type_}({t} x) {{"
     if type_ is BF16:
         return f"{head}\n    return {dialect.bits_of_float}(x) >> 16;\n}}"
-    store = dialect.half_store.format("&bits", "x", "")
-    return f"{head}\n    {bits} bits;\n    {store};\n    return bits;\n}}"
+    return f"{head}\n{halves.pack_half(dialect)}}}"
 
 
 def _unpack_half(dialect: Dialect, type_: ScalarType) -> str:
@@ -234,7 +234,7 @@ def _unpack_half(dialect: Dialect, type_: ScalarType) -> str:
     if type_ is BF16:
         uint = dialect.scalars[U32]
         return f"{head}\n    return {dialect.float_of_bits}(({uint})bits << 16);\n}}"
-    return f"{head}\n    return {dialect.half_load.format('&bits', '')};\n}}"
+    return f"{head}\n{halves.unpack_half(dialect)}}}"
 
 
 _MAKERS: dict[str, Callable[[Dialect, ScalarType], str]] = {

@@ -36,12 +36,15 @@ class MatrixMath(Generic[V]):
         self.m[place] = value
 
     def __add__(self, other: Self) -> Self:
+        _check_partner(self, other)
         return _made(self, _cells(self) + _cells(other))
 
     def __sub__(self, other: Self) -> Self:
+        _check_partner(self, other)
         return _made(self, _cells(self) - _cells(other))
 
     def __mul__(self, factor: f32) -> Self:
+        _check_factor(self, factor)
         return _made(self, _cells(self) * np.float32(factor))
 
     def __rmul__(self, factor: f32) -> Self:
@@ -75,6 +78,23 @@ MatrixT = TypeVar("MatrixT", bound=MatrixMath[Any])
 
 def _is_matrix(value: object) -> TypeGuard[MatrixMath[Any]]:
     return isinstance(value, MatrixMath)
+
+
+def _check_partner(matrix: object, other: object) -> None:
+    if type(other) is not type(matrix):
+        raise _no_operator(matrix, other)
+
+
+def _check_factor(matrix: object, factor: object) -> None:
+    if not isinstance(factor, int | float | np.number):
+        raise _no_operator(matrix, factor)
+
+
+def _no_operator(matrix: object, other: object) -> ArgumentTypeError:
+    return ArgumentTypeError(
+        f"`{type(matrix).__name__}` and `{type(other).__name__}` have no such operator",
+        advice="matrices have `+` and `-` with each other, `*` with a number, and `@`",
+    )
 
 
 def _cells(matrix: MatrixMath[Any]) -> "np.ndarray[Any, Any]":

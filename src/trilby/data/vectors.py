@@ -10,6 +10,8 @@ Vectors are values: an assignment in a kernel copies. Lanes are read and written
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from trilby.data.dtypes import SCALARS, ScalarType
 from trilby.data.lanes import (
     FloatT,
@@ -248,10 +250,11 @@ def vector_type(element: ScalarType, lanes: int) -> StructType:
 
 def dot(left: VectorMath[T], right: VectorMath[T]) -> T:
     """The sum of the products of the lanes, from left to right."""
-    lanes = lane_numbers(left, left) * lane_numbers(left, right)
-    total = lanes[0]
-    for lane in lanes[1:]:
-        total = total + lane
+    first, *others = zip(lane_numbers(left, left), lane_numbers(left, right), strict=True)
+    with np.errstate(all="ignore"):
+        total = first[0] * first[1]
+        for a, b in others:
+            total = total + a * b
     return total.item()
 
 

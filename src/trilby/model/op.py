@@ -51,9 +51,39 @@ class Block:
     params: tuple[Value, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class RawBody:
+    """The body of a function in the language of a device, and where the text stands."""
+
+    language: str
+    text: str
+    location: Location = field(default=NOWHERE, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """What takes the place of a function's ops on devices: text that no analysis looks into.
+
+    The text sees the parameters under `names`. `reads` and `writes` are the names of those
+    whose content it uses.
+    """
+
+    names: tuple[str, ...]
+    bodies: tuple[RawBody, ...]
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+
+    def body(self, language: str) -> RawBody | None:
+        """The text for a language, or None."""
+        return next((body for body in self.bodies if body.language == language), None)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Func:
-    """A function: kernel, helper or compute function, told apart by `kind`."""
+    """A function: kernel, helper or compute function, told apart by `kind`.
+
+    Where it is `raw`, the ops are its meaning, and devices run the text instead.
+    """
 
     name: str
     params: tuple[Value, ...]
@@ -61,6 +91,7 @@ class Func:
     body: Block
     kind: str = "func"
     location: Location = field(default=NOWHERE, repr=False)
+    raw: Raw | None = None
 
 
 _ROLES: dict[object, Role] = {

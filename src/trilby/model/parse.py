@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin
 from trilby.data.dtypes import SCALARS, ScalarType, Type
 from trilby.data.schema import ArrayType, NDArrayType, StructType, in_constant, in_global
 from trilby.errors import ModelError
-from trilby.model.op import Block, Func, Op, blocks, roles, walk
+from trilby.model.op import Block, Func, Op, Raw, RawBody, blocks, roles, walk
 from trilby.model.ops import OPS
 from trilby.model.value import (
     COMPUTE_CONTEXT,
@@ -192,10 +192,35 @@ class _Parser(_Reader):
         result = self.type()
         location = self.location(NOWHERE.file)
         self.file = location.file
+        raw = self.raw() if self.peek("name") else None
         body = self.block()
         if not self.peek("end"):
             self.expect("\n", "nothing follows the closing brace of a function")
-        return Func(name, params, result, body, kind, location)
+        return Func(name, params, result, body, kind, location, raw)
+
+    def raw(self) -> Raw:
+        word = self.expect("name", "")
+        if word.text != "raw":
+            advice = "a function goes on with `raw` or with its body in braces"
+            raise self.error(word, f"`{word.text}` has no meaning here", advice)
+        names, reads, writes = self.texts(), self.texts(), self.texts()
+        bodies: list[RawBody] = []
+        while self.peek("@"):
+            token = self.tokens[self.at]
+            match self.texts():
+                case (language, text):
+                    bodies.append(RawBody(language, text, self.location(self.file)))
+                case found:
+                    form = 'a body is `@("opencl", "return x;")`'
+                    raise self.error(token, f"a body has two texts, not {len(found)}", form)
+        return Raw(names, tuple(bodies), reads, writes)
+
+    def texts(self) -> tuple[str, ...]:
+        """A tuple of texts: `@("a", "b")`."""
+        form = 'here stand names, like `@("a", "b")`'
+        self.expect("@", form)
+        self.expect("(", form)
+        return self.separated(")", lambda: self.string(self.expect("string", form)))
 
     def block(self) -> Block:
         form = "a block stands in braces, each op on a line of its own"

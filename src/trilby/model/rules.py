@@ -369,7 +369,7 @@ def _assert(op: debug.Assert, _program: Program) -> Problems:
 
 
 def _print(op: debug.Print, _program: Program) -> Problems:
-    if op.form.count("{}") != len(op.args):
+    if len(debug.texts_of(op.form)) != len(op.args) + 1:
         yield f"`{op.form}` has no places for {len(op.args)} numbers"
     if not all(isinstance(arg.type, ScalarType) for arg in op.args):
         yield f"it prints numbers, not {_listed(op.args)}"

@@ -10,6 +10,9 @@ kernel @"squares.square_kernel" (%0 : KernelContext, %1 : S32Array) -> None {
 }
 ```
 
+Raw device code stands in the head, behind the names of the parameters and of those that it
+reads and writes: `raw @("x") @() @() @("opencl", "return native_sin(x);")`.
+
 An op is its result, its mnemonic, its operands, its attributes, its blocks, whatever the
 order of its fields. Values are numbered as they appear. A `!` in the margin marks an
 access to a buffer. Nothing here knows a single op, but for that mark.
@@ -22,7 +25,7 @@ from typing import cast
 
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.errors import ModelError
-from trilby.model.op import Block, Func, Op, blocks, operands, roles
+from trilby.model.op import Block, Func, Op, Raw, blocks, operands, roles
 from trilby.model.ops.memory import Atomic, Load, Store
 from trilby.model.value import RefType, Value
 from trilby.source import NOWHERE, Location
@@ -59,7 +62,18 @@ class _Printer:
 
     def function(self, func: Func) -> None:
         head = f"{func.kind} @{_literal(func.name)} {self.params(func.params)} -> {func.result}"
-        self.blocks(head + self.place(func.location, None), [Block(func.body.ops)], 0)
+        head += self.place(func.location, None) + self.raw(func.raw)
+        self.blocks(head, [Block(func.body.ops)], 0)
+
+    def raw(self, raw: Raw | None) -> str:
+        if raw is None:
+            return ""
+        bodies = (
+            f" @{_literal((body.language, body.text))}{self.place(body.location, self.file)}"
+            for body in raw.bodies
+        )
+        declared = " ".join(f"@{_literal(names)}" for names in (raw.names, raw.reads, raw.writes))
+        return f" raw {declared}{''.join(bodies)}"
 
     def op(self, op: Op, depth: int) -> None:
         margin = "!" if is_buffer_access(op) else " "

@@ -38,6 +38,8 @@ def verify(func: Func, functions: Mapping[str, Func] | None = None) -> None:
     """
     checker = _Checker(Program(func, functions))
     checker.define(func.params, None)
+    if func.raw and len(func.raw.names) != len(func.params):
+        raise checker.error(None, "its raw code has other parameters than the function")
     if func.body.params:
         raise checker.error(None, "its body has parameters besides those of the function")
     checker.block(func.body, set(func.params), _Around())

@@ -127,7 +127,7 @@ def packed(lw: Lowering, operand: Operand, struct: StructType, node: ast.AST) ->
 def settled(lw: Lowering, operand: Operand, node: ast.AST) -> Operand:
     """Load a number or a vector now, before anything that is evaluated later can change it."""
     struct = struct_of(operand)
-    if struct is not None and is_value(operand):
+    if struct is not None and is_value(operand) and not is_struct(operand):
         return Aggregate(struct, parts(lw, operand, node))
     return loaded(lw, operand, node)
 
@@ -350,9 +350,7 @@ def _assign_swizzle(
         _set(lw, f"{operand.name}.{path}", number, target)
 
 
-def lane_count_clash(
-    lw: Lowering, target: ast.AST, name: str, value: Operand
-) -> KernelTypeError:
+def lane_count_clash(lw: Lowering, target: ast.AST, name: str, value: Operand) -> KernelTypeError:
     """The error for a swizzle that is given something else than its lanes."""
     return lw.clash(
         target,

@@ -40,6 +40,7 @@ def assign_statement(lw: Lowering, node: ast.stmt) -> None:
     """`a = b = value`."""
     if not isinstance(node, ast.Assign):
         raise TypeError(node)
+    lw.target = node.targets[0].id if isinstance(node.targets[0], ast.Name) else ""
     # What is assigned is loaded before anything is stored, as `a, b = b, a` needs.
     value = settled(lw, lw.lower(node.value), node.value)
     for target in node.targets:

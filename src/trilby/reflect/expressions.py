@@ -16,7 +16,6 @@ from trilby.reflect.aggregates import is_struct, is_value, packed, settled, stru
 from trilby.reflect.aggregates import parts as parts_of
 from trilby.reflect.arithmetic import (
     binary,
-    compare,
     describe,
     number,
     read,
@@ -26,6 +25,7 @@ from trilby.reflect.arithmetic import (
 )
 from trilby.reflect.calls import call
 from trilby.reflect.capture import MISSING
+from trilby.reflect.comparisons import compare
 from trilby.reflect.lowering import Level, Lowering
 from trilby.reflect.operands import Aggregate, Literal, LocalStruct, Operand, Several
 from trilby.reflect.places import attribute, subscript

@@ -156,7 +156,7 @@ def kernel(function: Callable[Concatenate[KernelContext, P], None]) -> Kernel[P]
     ... def double(kc: KernelContext, a: S32Array) -> None:
     ...     a.array[kc.x] = a.array[kc.x] * 2
     """
-    return Kernel(function, _scope_of_caller())
+    return Kernel(function, scope_of_caller())
 
 
 def func(function: Callable[P, R]) -> Helper[P, R]:
@@ -166,7 +166,7 @@ def func(function: Callable[P, R]) -> Helper[P, R]:
     ... def square(v: i32) -> i32:
     ...     return v * v
     """
-    return Helper(function, _scope_of_caller())
+    return Helper(function, scope_of_caller())
 
 
 def compute(function: Callable[Concatenate[Any, P], R]) -> Compute[P, R]:
@@ -176,10 +176,10 @@ def compute(function: Callable[Concatenate[Any, P], R]) -> Compute[P, R]:
     ... def double_all(cc: ComputeContext, a: S32Array) -> None:
     ...     cc.dispatch(a.length, double, a)
     """
-    return Compute(function, _scope_of_caller())
+    return Compute(function, scope_of_caller())
 
 
-def _scope_of_caller() -> Mapping[str, object]:
+def scope_of_caller() -> Mapping[str, object]:
     """The local names where the decorator stands, or nothing at module level."""
     frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- names in an enclosing function cannot be had otherwise
     return {} if frame.f_locals is frame.f_globals else dict(frame.f_locals)

@@ -29,7 +29,7 @@ def device_array(lw: Lowering, node: ast.Call, maker: object) -> Value:
         )
     array = _array_type(lw, node, word)
     kind = LocalArray if is_local else PrivateArray
-    return lw.value(kind, type=RefType(array, word), at=node)
+    return lw.value(kind, type=RefType(array, word), at=node, hint=lw.target)
 
 
 def _array_type(lw: Lowering, node: ast.Call, word: str) -> ArrayType:

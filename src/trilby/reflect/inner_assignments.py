@@ -58,9 +58,7 @@ def _inner(lw: Lowering, target: Inner, owner: Operand) -> Operand:
     return subscript_of(lw, target, owner)
 
 
-def _assign(
-    lw: Lowering, target: Inner, owner: Operand, value: Operand, source: ast.AST
-) -> None:
+def _assign(lw: Lowering, target: Inner, owner: Operand, value: Operand, source: ast.AST) -> None:
     """Assign to a part of a struct that a local name holds, to lanes, or to a place."""
     if isinstance(target, ast.Attribute):
         if isinstance(owner, LocalStruct):

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trilby.data.dtypes import is_numpy_scalar
 from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
@@ -15,6 +15,8 @@ from trilby.reflect.capture import MISSING, Captured, capture
 from trilby.reflect.expressions import expression
 from trilby.reflect.functions import Helper, Kernel
 from trilby.reflect.lowering import Callee, Guess, Level, Lowering, Origin
+from trilby.reflect.raw import RawHelper
+from trilby.reflect.raw_code import raw_code
 from trilby.reflect.scopes import LocalNames, local_names
 from trilby.reflect.signature import Signature, helper_signature, kernel_signature
 from trilby.reflect.statements import block
@@ -45,8 +47,13 @@ def reflect_kernel(
 
 def reflect_helper(callee: Callee, symbol: str, symbol_of: Callable[[Callee], str]) -> Reflected:
     """The model of a helper, for the argument ranks of one of its calls."""
-    signature = helper_signature(callee.helper, callee.ranks)
-    return _reflect(callee.helper, signature, symbol, symbol_of)
+    helper = callee.helper
+    signature = helper_signature(helper, callee.ranks)
+    reflected = _reflect(helper, signature, symbol, symbol_of)
+    if not isinstance(helper, RawHelper):
+        return reflected
+    raw = raw_code(helper, signature, reflected.captured)
+    return replace(reflected, func=replace(reflected.func, raw=raw))
 
 
 def _reflect(
@@ -65,7 +72,8 @@ def _reflect(
         is_kernel = function.kind == "kernel"
         lowering = _lowering(captured, names, signature, symbol_of, guesses, is_kernel=is_kernel)
         try:
-            func = _lower(lowering, captured.node, signature, symbol, function.kind)
+            kind = "kernel" if is_kernel else "func"
+            func = _lower(lowering, captured.node, signature, symbol, kind)
         except TrilbyError:
             # It may be due to a type that was found wrong only after it was used.
             if not lowering.is_stale:

@@ -98,6 +98,7 @@ class Lowering:
     single: frozenset[str]
     guesses: dict[Origin, Guess]
     is_kernel: bool
+    target: str = ""
     levels: list[Level] = field(default_factory=list[Level])
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
     aliases: dict[str, Operand] = field(default_factory=dict[str, Operand])

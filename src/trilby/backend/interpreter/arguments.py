@@ -80,8 +80,7 @@ def _struct(param: Value, of: StructType, given: Iterator[Given]) -> tuple[Numbe
     if not isinstance(argument, StructArgument) or argument.type != of:
         raise DeviceError(f"{_named(param)} was given no such struct")
     return tuple(
-        loader(leaf.type)(argument.content, leaf_offset(of, leaf))[0]
-        for leaf in leaves(of)
+        loader(leaf.type)(argument.content, leaf_offset(of, leaf))[0] for leaf in leaves(of)
     )
 
 

@@ -1,6 +1,7 @@
 """What a kernel says while it runs: `assert` and `print`."""
 
 from dataclasses import dataclass
+from string import Formatter
 from typing import ClassVar
 
 from trilby.model.op import Op, Operands
@@ -18,11 +19,21 @@ class Assert(Op):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Print(Op):
-    """Write a line; `{}` in `form` stands for the next operand."""
+    """Write a line; `{}` in `form` stands for the next operand, `{{` and `}}` for a brace."""
 
     mnemonic: ClassVar[str] = "print"
     args: Operands
     form: str
+
+
+def texts_of(form: str) -> list[str]:
+    """What stands around the numbers of a form: `"x = {}!"` gives `x = ` and `!`."""
+    texts = [""]
+    for text, place, _, _ in Formatter().parse(form):
+        texts[-1] += text
+        if place is not None:
+            texts.append("")
+    return texts
 
 
 DEBUG_OPS = (Assert, Print)

@@ -1,0 +1,103 @@
+"""What random kernels have found: each disagreement of backends, made as small as it gets."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import trilby as tb
+from trilby import (
+    Accelerator,
+    ComputeContext,
+    KernelContext,
+    NDArray,
+    NDRange,
+    f16,
+    i8,
+    i32,
+    u8,
+    u16,
+)
+
+
+@pytest.fixture(params=["interpreter", "opencl"], scope="module")
+def accelerator(request: pytest.FixtureRequest) -> Iterator[Accelerator]:
+    with Accelerator(request.param, poison=True) as opened:
+        yield opened
+
+
+@tb.kernel
+def count_bits(kc: KernelContext, a: NDArray[u8], b: NDArray[i8], out: NDArray[i32]) -> None:
+    out[kc.x] = tb.clz(u16(11))
+    out[1] = tb.clz(a[0] & a[1])
+    out[2] = tb.popcount(b[0] & b[1])
+    out[3] = tb.popcount(-b[2])
+
+
+@tb.compute
+def count_all(cc: ComputeContext, a: NDArray[u8], b: NDArray[i8], out: NDArray[i32]) -> None:
+    cc.dispatch(1, count_bits, a, b, out)
+
+
+def test_bits_of_small_integers_are_counted_at_their_width(accelerator: Accelerator) -> None:
+    """C computes with them as `int`, and its functions saw 32 bits."""
+    a = accelerator.array(np.array([0b0011_0000, 0b0001_1111], np.uint8))
+    b = accelerator.array(np.array([-1, -2, 1], np.int8))
+    out = accelerator.array(np.zeros(4, np.int32))
+    accelerator.compute(count_all, a, b, out)
+    assert out[:].tolist() == [12, 3, 7, 8]
+
+
+class Halves(tb.Buffer):
+    n: i32
+    pair: tb.Array[tb.f16x2] = tb.array("n")
+
+
+@tb.kernel
+def push(kc: KernelContext, halves: Halves, keep: bool) -> None:  # noqa: FBT001 -- it is a kernel's
+    for _ in range(2):
+        pair = halves.pair[kc.x]
+        halves.pair[kc.x] = pair if keep else tb.f16x2(2.5, pair.x)
+        kc.barrier()
+
+
+@tb.compute
+def push_all(cc: ComputeContext, halves: Halves, keep: bool) -> None:  # noqa: FBT001 -- the same
+    cc.dispatch(NDRange(halves.n, 4), push, halves, keep)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_work_items_that_wait_keep_their_halves_apart(
+    accelerator: Accelerator,
+    keep: bool,  # noqa: FBT001 -- a parameter of the test
+) -> None:
+    """A driver took a local variable whose address was taken for the same in all of them."""
+    halves = Halves.create(n=8)
+    halves.pair.x[:] = np.arange(8) + 0.5
+    halves.pair.y[:] = -1.0
+    accelerator.compute(push_all, halves, keep)
+    own = (np.arange(8) + 0.5).tolist()
+    assert halves.pair.x[:].tolist() == (own if keep else [2.5] * 8)
+    assert halves.pair.y[:].tolist() == ([-1.0] * 8 if keep else [2.5] * 8)
+
+
+@tb.kernel
+def round_trip(kc: KernelContext, a: NDArray[f16], out: NDArray[f16]) -> None:
+    own = tb.private(f16, 2)
+    for turn in range(2):
+        own[turn] = a[kc.x] * 0.5
+        kc.barrier()
+        out[kc.x] = own[0] + own[turn]
+        kc.barrier()
+
+
+@tb.compute
+def round_trips(cc: ComputeContext, a: NDArray[f16], out: NDArray[f16]) -> None:
+    cc.dispatch(NDRange(a.shape[0], 4), round_trip, a, out)
+
+
+def test_halves_in_private_arrays_are_kept_apart(accelerator: Accelerator) -> None:
+    given = (np.arange(8) + 0.5).astype(np.float16)
+    out = accelerator.array(np.zeros(8, np.float16))
+    accelerator.compute(round_trips, accelerator.array(given), out)
+    assert out[:].tolist() == given.tolist()
