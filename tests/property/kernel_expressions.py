@@ -244,10 +244,23 @@ def _called(w: Writer, type_: str, depth: int) -> str:
     if w.in_kernel and type_ in ATOMICS and w.draft.chance(3):
         return _exchanged(w, type_, depth)
     helpers = [helper for helper in w.draft.helpers if helper.result == type_]
+    if not helpers and type_ in SCALARS:
+        helpers = w.draft.helpers
     if not helpers:
         return expression(w, type_, depth)
     helper = w.draft.pick(helpers)
-    return f"{helper.name}({', '.join(given_to(w, param, depth) for param in helper.params)})"
+    call = f"{helper.name}({', '.join(given_to(w, param, depth) for param in helper.params)})"
+    return call if helper.result == type_ else f"{type_}({_number_of(w, call, helper.result)})"
+
+
+def _number_of(w: Writer, text: str, type_: str) -> str:
+    """A number, or one of those that a vector or struct is made of."""
+    if type_ in VECTORS:
+        return f"{text}.{w.draft.pick(LANES[: VECTORS[type_][1]])}"
+    if type_ == RECORD:
+        name = w.draft.pick(tuple(w.draft.members))
+        return _number_of(w, f"{text}.{name}", w.draft.members[name])
+    return text
 
 
 def _exchanged(w: Writer, type_: str, depth: int) -> str:
@@ -291,7 +304,7 @@ def _exact_function(w: Writer, type_: str, depth: int) -> str:
 
 def root(w: Writer, type_: str) -> tuple[str, int]:
     """What a result is made of, and how many ulps a device may be off."""
-    if type_ not in FLOATS or w.draft.chance(2):
+    if type_ not in FLOATS or w.draft.chance(3):
         return given_to(w, type_, 3), 0
     name = w.draft.pick(INEXACT)
     row = INTRINSICS[name]
@@ -404,7 +417,7 @@ def _leaf_rule(w: Writer, type_: str, _: int) -> str:
     return leaf(w, type_)
 
 
-_ANYWHERE: Sequence[Rule] = (_leaf_rule, _cast, _chosen, _called)
+_ANYWHERE: Sequence[Rule] = (_leaf_rule, _cast, _chosen, _called, _called)
 _OF_INTEGERS: Sequence[Rule] = (
     *_ANYWHERE,
     _arithmetic,

@@ -53,7 +53,7 @@ def _rules(w: Writer) -> Sequence[Statement]:
     if w.loops < (MAX_LOOPS if w.in_kernel else 1):
         rules += _LOOPS
     if w.loops:
-        rules.append(_jump)
+        rules += [_jump, _jump, _jump]
     if w.can_return:
         rules.append(_early_return)
     if w.draft.free:
@@ -349,7 +349,7 @@ def _private_array(w: Writer) -> None:
 
 def _result(w: Writer) -> None:
     """Write a result; nobody reads it again, so it may be off by some ulps."""
-    type_ = w.draft.pick(NUMBERS)
+    type_ = w.draft.pick((*NUMBERS, *FLOATS, *FLOATS))
     text, ulps = root(w, type_)
     w.line(f"{'exact' if ulps == 0 else f'near{ulps}'}_{type_}[i] = {text}")
 
@@ -395,8 +395,8 @@ _SIMPLE: Sequence[Statement] = (
     _lanes,
     _private_array,
 )
-_COMPOUND: Sequence[Statement] = (_if, _if, _set_on_both_paths)
-_LOOPS: Sequence[Statement] = (_for, _for, _while)
+_COMPOUND: Sequence[Statement] = (_if, _if, _if, _set_on_both_paths)
+_LOOPS: Sequence[Statement] = (_for, _for, _for, _while, _while)
 _IN_KERNELS: Sequence[Statement] = (
     _result,
     _result,

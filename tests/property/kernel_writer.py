@@ -3,22 +3,15 @@
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from random import Random
 from typing import TypeVar
 
-from hypothesis import strategies as st
 from tests.property.kernel_types import LANES, VECTORS
 
 T = TypeVar("T")
 
 RECORD = "Pair"
 """The name of the struct that every program declares."""
-
-
-@cache
-def _between(low: int, high: int) -> st.SearchStrategy[int]:
-    """Strategies are costly to make, and programs draw a thousand times."""
-    return st.integers(low, high)
 
 
 @dataclass(frozen=True)
@@ -40,7 +33,7 @@ class Draft:
     gives a number, `nodes` how many more expressions may be made of others.
     """
 
-    draw: st.DrawFn
+    random: Random
     free: bool
     members: dict[str, str]
     helpers: list[Helper] = field(default_factory=list[Helper])
@@ -49,16 +42,16 @@ class Draft:
     last_name: int = 0
 
     def pick(self, choices: Sequence[T]) -> T:
-        """One of some choices; what comes first is what examples shrink to."""
-        return choices[self.draw(_between(0, len(choices) - 1))]
+        """One of some choices."""
+        return self.random.choice(choices)
 
     def number(self, low: int, high: int) -> int:
         """A whole number between two, both included."""
-        return self.draw(_between(low, high))
+        return self.random.randint(low, high)
 
     def chance(self, one_in: int) -> bool:
         """True once in so many times."""
-        return self.draw(_between(1, one_in)) == one_in
+        return self.random.randrange(one_in) == 0
 
     def name(self, stem: str, type_: str) -> str:
         """A new name; the type stands behind it."""

@@ -213,7 +213,7 @@ def _loaded(writer: FunctionWriter, type_: Type, where: Text, space: Space) -> T
         dialect = writer.module.dialect
         text = dialect.half_load.format(address(where), f"{dialect.spaces[space]} ")
         return Text(text, POSTFIX, reads)
-    if type_ is F16 or type_ is BF16:
+    if isinstance(type_, ScalarType) and type_ in {F16, BF16}:
         return Text(f"{writer.module.need('unpack', type_)}({where})", POSTFIX, reads)
     return Text(where.text, where.strength, reads)
 
@@ -229,8 +229,9 @@ def store(writer: FunctionWriter, op: Store) -> None:
         text = dialect.half_store.format(address(where), value, f"{dialect.spaces[space]} ")
         writer.line(f"{text};", op.location)
         return
-    if op.stored.type is F16 or op.stored.type is BF16:
-        value = f"{writer.module.need('pack', op.stored.type)}({value})"
+    type_ = op.stored.type
+    if isinstance(type_, ScalarType) and type_ in {F16, BF16}:
+        value = f"{writer.module.need('pack', type_)}({value})"
     writer.line(f"{where} = {value};", op.location)
 
 

@@ -471,7 +471,8 @@ def test_functions_agree_with_numpy_on_doubles_rounded(name: str, of: ScalarType
     finite = np.isfinite(expected)
     assert np.array_equal(found[~finite], expected[~finite], equal_nan=True)
     # Around the zeros of lgamma at 1 and 2 there are no digits to count in.
-    floor = 16 * float(np.nextafter(of.numpy.type(1), of.numpy.type(2)) - 1) if name == "lgamma" else 0.0
+    step = float(np.nextafter(of.numpy.type(1), of.numpy.type(2)) - 1)
+    floor = 16 * step if name == "lgamma" else 0.0
     assert (off[finite] <= np.maximum(4 * ulp[finite], floor)).all()
 
 
