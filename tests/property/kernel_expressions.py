@@ -52,8 +52,12 @@ def expression(w: Writer, type_: str, depth: int = 2) -> str:
 def held(w: Writer, type_: str) -> str:
     """What a name can hold; a bare struct in memory would make it a reference to that."""
     text = expression(w, type_, 3)
-    in_memory = type_ == RECORD and re.fullmatch(r"row|ref\d+|table\.row\[i\]", text)
-    return _constructed(w, 0) if in_memory else text
+    return _constructed(w, 0) if type_ == RECORD and is_in_memory(text) else text
+
+
+def is_in_memory(text: str) -> bool:
+    """True for a struct in a buffer or array, where Trilby makes references of it."""
+    return re.fullmatch(rf"row|ref\d+|table\.row\[i\]|(a|tile)\d+_{RECORD}\[.*\]", text) is not None
 
 
 def condition(w: Writer, depth: int = 2) -> str:

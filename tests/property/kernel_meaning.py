@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from itertools import product
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from tests.property.kernel_programs import Program
@@ -23,6 +23,7 @@ from tests.property.numpy_kernel_values import (
     MATH,
     TOOLKIT,
     TYPES,
+    Cells,
     Memory,
     Record,
     Scalar,
@@ -30,6 +31,9 @@ from tests.property.numpy_kernel_values import (
 )
 
 from trilby.model.intrinsics import INTRINSICS
+
+Element: TypeAlias = "Scalar | Callable[[Any], Any]"
+"""The type of an array's elements: a number, or what copies a vector or struct."""
 
 NOT_CONVERTED = {"KernelContext", "Table", "S64Array"}
 """Annotations of things that are not values."""
@@ -121,10 +125,10 @@ def _converted(name: str, value: ast.expr) -> ast.expr:
 class Group:
     """The local arrays of a work group; items make them in the same order."""
 
-    arrays: list[Memory] = field(default_factory=list[Memory])
+    arrays: list[Memory | Cells] = field(default_factory=list[Memory | Cells])
     asked: int = 0
 
-    def local(self, element: Scalar, *dims: int) -> Memory:
+    def local(self, element: Element, *dims: int) -> Memory | Cells:
         """The array that the first item made, for all of them."""
         if self.asked == len(self.arrays):
             self.arrays.append(_private(element, *dims))
@@ -132,8 +136,9 @@ class Group:
         return self.arrays[self.asked - 1]
 
 
-def _private(element: Scalar, *dims: int) -> Memory:
-    return Memory(np.zeros(dims, DTYPES[element.name]))
+def _private(element: Element, *dims: int) -> Memory | Cells:
+    is_number = isinstance(element, Scalar)
+    return Memory(np.zeros(dims, DTYPES[element.name])) if is_number else Cells(element)
 
 
 @dataclass
@@ -142,7 +147,7 @@ class Current:
 
     group: Group = field(default_factory=Group)
 
-    def local(self, element: Scalar, *dims: int) -> Memory:
+    def local(self, element: Element, *dims: int) -> Memory | Cells:
         """A local array of that group."""
         return self.group.local(element, *dims)
 

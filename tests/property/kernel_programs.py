@@ -20,6 +20,7 @@ from tests.property.kernel_types import (
     SCALARS,
     TYPED_CONSTANTS,
     VECTORS,
+    spelt,
 )
 from tests.property.kernel_writer import RECORD, Draft, Helper, Writer
 
@@ -169,7 +170,7 @@ def _constants() -> str:
 
 
 def _structs(draft: Draft) -> str:
-    members = "\n".join(f"    {name}: {_spelt(type_)}" for name, type_ in draft.members.items())
+    members = "\n".join(f"    {name}: {spelt(type_)}" for name, type_ in draft.members.items())
     return (
         f"\nclass {RECORD}(tb.Struct):\n{members}\n\n\n"
         f'class Table(tb.Buffer):\n    n: i32\n    row: tb.Array[{RECORD}] = tb.array("n")\n'
@@ -191,13 +192,9 @@ def _helper(draft: Draft, number: int) -> str:
     w.line(f"return {given_to(w, result, 3)}")
     helper = Helper(f"helper{number}", tuple(params), result)
     draft.helpers.append(helper)
-    declared = ", ".join(f"{n}: {_spelt(t)}" for n, t in zip(names, params, strict=True))
-    head = f"\n@tb.func\ndef {helper.name}({declared}) -> {_spelt(result)}:"
+    declared = ", ".join(f"{n}: {spelt(t)}" for n, t in zip(names, params, strict=True))
+    head = f"\n@tb.func\ndef {helper.name}({declared}) -> {spelt(result)}:"
     return "\n".join([head, *w.lines, ""])
-
-
-def _spelt(type_: str) -> str:
-    return f"tb.{type_}" if type_ in VECTORS else type_
 
 
 def _kernel_body(draft: Draft, launch: Launch) -> list[str]:

@@ -72,7 +72,7 @@ class _Replacing(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> ast.AST | list[ast.AST]:
         if node is not self.target:
-            return cast("ast.AST", self.generic_visit(node))
+            return self.generic_visit(node)
         if isinstance(node, ast.expr):
             return self.by[0]
         return self.by or [ast.Pass()]

@@ -11,6 +11,7 @@ from tests.property.kernel_expressions import (
     filled,
     given_to,
     held,
+    is_in_memory,
     literal,
     root,
 )
@@ -23,6 +24,7 @@ from tests.property.kernel_types import (
     VECTORS,
     common,
     flowing_to,
+    spelt,
 )
 from tests.property.kernel_writer import RECORD, Writer
 
@@ -88,7 +90,8 @@ def _refer(w: Writer) -> None:
     """A name for a struct in memory: what is written to its members is written there."""
     w.draft.last_name += 1
     name = f"ref{w.draft.last_name}"
-    w.line(f"{name} = {w.draft.pick(('table.row[i]', 'row'))}")
+    known = [text for text in w.settable([RECORD]) if is_in_memory(text)]
+    w.line(f"{name} = {filled(w, w.draft.pick(['row', *known]))}")
     w.declare(name, RECORD)
     del w.places[name]
 
@@ -338,13 +341,12 @@ def _early_return(w: Writer) -> None:
 
 def _private_array(w: Writer) -> None:
     """Every element is set before any is read."""
-    type_ = w.draft.pick(SCALARS)
+    type_ = w.draft.pick((*SCALARS, *VECTORS, RECORD, RECORD, RECORD))
     name, size = w.draft.name("a", type_), w.draft.number(2, 4)
-    w.line(f"{name} = tb.private({type_}, {size})")
+    w.line(f"{name} = tb.private({spelt(type_)}, {size})")
     for k in range(size):
         w.line(f"{name}[{k}] = {given_to(w, type_, 1)}")
-    text = f"{name}[${size}]"
-    w.values[text] = w.places[text] = type_
+    w.declare(f"{name}[${size}]", type_)
 
 
 def _result(w: Writer) -> None:
@@ -416,9 +418,9 @@ def shared_phase(w: Writer, dims: tuple[int, ...], own: str) -> None:
     `dims` are the sizes of the local array, `own` the index of the item's slot. All of this
     stands where every item of a group comes by; at times in a loop with fixed turns.
     """
-    type_ = w.draft.pick(NUMBERS)
+    type_ = w.draft.pick((*NUMBERS, *VECTORS, RECORD, RECORD))
     name = w.draft.name("tile", type_)
-    w.lines.insert(0, f"    {name} = tb.local({type_}, {', '.join(map(str, dims))})")
+    w.lines.insert(0, f"    {name} = tb.local({spelt(type_)}, {', '.join(map(str, dims))})")
     if not w.draft.chance(2):
         _exchange(w, name, type_, dims, own)
         return

@@ -41,6 +41,11 @@ VECTORS = {f"{e}x{n}": (e, n) for e in ("f32", "i32", "u32", "u8", "f16") for n 
 LANES = "xyzw"
 
 
+def spelt(name: str) -> str:
+    """A type as programs write it."""
+    return f"tb.{name}" if name in VECTORS else name
+
+
 def bits(name: str) -> int:
     """The width of an integer type."""
     return DTYPES[name].itemsize * 8

@@ -104,9 +104,11 @@ class Writer:
     @contextmanager
     def reading(self, text: str, type_: str) -> Generator[None]:
         """Something that can be read for a while, and not set."""
-        self.values[text] = type_
+        parts = {text: type_, **self._parts(text, type_)}
+        self.values |= parts
         yield
-        self.values.pop(text, None)
+        for part in parts:
+            self.values.pop(part, None)
 
     def declare(self, name: str, type_: str, *, fixed: bool = False) -> None:
         """A variable is set from here on, and with it its lanes or members."""

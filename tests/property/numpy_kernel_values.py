@@ -159,6 +159,20 @@ class Memory:
         self.array[index] = self.own(value)
 
 
+class Cells:
+    """An array of vectors or structs: reading gives what is there, writing stores a copy."""
+
+    def __init__(self, copy: Callable[[Any], Any]) -> None:
+        self._copy = copy
+        self._cells: dict[Any, Any] = {}
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._cells[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._cells[index] = self._copy(value)
+
+
 # -- functions ----------------------------------------------------------------------------
 
 

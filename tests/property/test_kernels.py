@@ -7,21 +7,20 @@ each time others.
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from tests.property.kernel_programs import Program, programs
+from tests.property.kernel_programs import Program, program, programs
+from tests.property.kernel_reduction import reduced
 from tests.property.kernel_running import differences, forget, load, meaning, outcome
 
 from trilby import Accelerator, TrilbyError
 
 IS_SEARCH = not settings().derandomize
 PROGRAMS = settings().max_examples if IS_SEARCH else 40
-REPEATED = [Phase.explicit, Phase.generate]
-"""Making a program smaller takes minutes, so only a search does it."""
-
-SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
-"""A program is a large example, and drivers take their time to compile it."""
+PATIENCE = 300.0
+"""For how many seconds a search makes a failing program smaller."""
 
 
 class Bench:
@@ -42,6 +41,31 @@ class Bench:
         self.runs += 1
         return self.interpreter, self.device
 
+    def problem(self, program: Program) -> tuple[str, str] | None:
+        """What is wrong with a program: in one word, and at length."""
+        interpreter, device = self.devices()
+        module = load(program.text)
+        try:
+            expected = outcome(program, interpreter, module)
+            found = outcome(program, device, module)
+        except TrilbyError as error:
+            return type(error).__name__, str(error)
+        finally:
+            forget(module)
+        if told := differences(expected, found):
+            return "devices", f"the interpreter and the device differ: {told}"
+        if program.judged and (told := differences(meaning(program), expected, skip_near=True)):
+            return "meaning", f"NumPy and the interpreter differ: {told}"
+        return None
+
+    def fails_like(self, kind: str, program: Program) -> bool:
+        """Whether a smaller program is wrong in the same way; most make no sense at all."""
+        try:
+            found = self.problem(program)
+        except Exception:  # noqa: BLE001 -- text with pieces cut out may raise anything
+            return False
+        return found is not None and found[0] == kind
+
     def close(self) -> None:
         """Give the devices back."""
         self._open.close()
@@ -56,22 +80,23 @@ def bench() -> Iterator[Bench]:
 
 @settings(
     max_examples=PROGRAMS,
-    phases=list(Phase) if IS_SEARCH else REPEATED,
-    suppress_health_check=SLOW,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow],
 )
 @given(program=programs())
 def test_backends_agree(bench: Bench, program: Program) -> None:
-    interpreter, device = bench.devices()
-    module = load(program.text)
-    try:
-        expected = outcome(program, interpreter, module)
-        found = outcome(program, device, module)
-    except TrilbyError as error:
-        pytest.fail(f"{error}\n{program.text}\n{program}")
-    finally:
-        forget(module)
-    told = differences(expected, found)
-    assert not told, f"{told}\n{program.text}\n{program}"
-    if program.judged:
-        told = differences(meaning(program), expected, skip_near=True)
-        assert not told, f"NumPy has {told}\n{program.text}\n{program}"
+    problem = bench.problem(program)
+    if problem is None:
+        return
+    kind, told = problem
+    if IS_SEARCH:
+        program = reduced(program, lambda smaller: bench.fails_like(kind, smaller), PATIENCE)
+    pytest.fail(f"{told}\n\n{program.text}\n\n{program}")
+
+
+def test_failing_programs_are_made_smaller() -> None:
+    """Until nothing can be left out: here, until one word is all that counts."""
+    given = replace(program(1), text=program(1).text.replace("i = kc.", "marked = 1\n    i = kc."))
+    smaller = reduced(given, lambda text: "marked" in text.text, 60.0)
+    kernel = smaller.text[smaller.text.index("def kernel") : smaller.text.index("@tb.compute")]
+    assert {line.strip() for line in kernel.splitlines()[1:]} <= {"marked = 1", "pass", ""}
