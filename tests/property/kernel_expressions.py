@@ -247,9 +247,9 @@ def _called(w: Writer, type_: str, depth: int) -> str:
         return f"bump_{type_}(mem_{type_}, i, {given_to(w, type_, depth)})"
     if w.in_kernel and type_ in ATOMICS and w.draft.chance(3):
         return _exchanged(w, type_, depth)
-    helpers = [helper for helper in w.draft.helpers if helper.result == type_]
+    helpers = [helper for helper in w.helpers if helper.result == type_]
     if not helpers and type_ in SCALARS:
-        helpers = w.draft.helpers
+        helpers = w.helpers
     if not helpers:
         return expression(w, type_, depth)
     helper = w.draft.pick(helpers)

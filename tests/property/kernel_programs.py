@@ -190,7 +190,10 @@ def _helper(draft: Draft, number: int) -> str:
     for _ in range(draft.number(1, 4)):
         statement(w)
     w.line(f"return {given_to(w, result, 3)}")
-    helper = Helper(f"helper{number}", tuple(params), result)
+    text = "\n".join(w.lines)
+    loops = re.search(r"\b(for|while)\b", text) is not None
+    loops |= any(called.loops and f"{called.name}(" in text for called in draft.helpers)
+    helper = Helper(f"helper{number}", tuple(params), result, loops)
     draft.helpers.append(helper)
     declared = ", ".join(f"{n}: {spelt(t)}" for n, t in zip(names, params, strict=True))
     head = f"\n@tb.func\ndef {helper.name}({declared}) -> {spelt(result)}:"

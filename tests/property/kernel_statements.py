@@ -54,12 +54,11 @@ def _rules(w: Writer) -> Sequence[Statement]:
         rules += _IN_KERNELS
     if w.loops < (MAX_LOOPS if w.in_kernel else 1):
         rules += _LOOPS
+        rules += [_untyped_total] if w.draft.free else []
     if w.loops:
         rules += [_jump, _jump, _jump]
     if w.can_return:
         rules.append(_early_return)
-    if w.draft.free:
-        rules.append(_untyped_total)
     return rules
 
 
@@ -199,7 +198,9 @@ def _untyped_total(w: Writer) -> None:
     w.line(f"for k{name} in range({_bound(w)}):")
     with w.block():
         w.counters.append(f"k{name}")
+        w.loops += 1
         w.line(f"{name} {w.draft.pick(('+=', '-='))} {expression(w, type_)}")
+        w.loops -= 1
     result = w.draft.pick(SCALARS)
     made = w.draft.name("v", result)
     w.line(f"{made} = {result}({name})")

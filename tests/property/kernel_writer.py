@@ -16,11 +16,15 @@ RECORD = "Pair"
 
 @dataclass(frozen=True)
 class Helper:
-    """A function that others may call: its name, the types it takes, the type it gives."""
+    """A function that others may call: its name, the types it takes, the type it gives.
+
+    One that loops, or calls one that does, is not called from within other loops too often.
+    """
 
     name: str
     params: tuple[str, ...]
     result: str
+    loops: bool
 
 
 @dataclass
@@ -85,6 +89,12 @@ class Writer:
     loops: int = 0
     can_return: bool = True
     _indent: int = 1
+
+    @property
+    def helpers(self) -> list[Helper]:
+        """The functions that may be called here."""
+        calm = self.loops > (1 if self.in_kernel else 0)
+        return [helper for helper in self.draft.helpers if not (calm and helper.loops)]
 
     def line(self, text: str) -> None:
         """Append a line at the current depth."""
