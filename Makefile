@@ -53,7 +53,8 @@ pytest:
 
 fuzz: setup-dev  ## compare the backends on 2,000 random kernels, each time others
 	$(HEADING) 'pytest: random kernels'
-	@$(BIN)/pytest --capture=no --timeout=0 --hypothesis-profile=fuzz tests/property/test_kernels.py
+	@$(BIN)/pytest --numprocesses=2 --maxschedchunk=1 --capture=no --timeout=0 \
+		--hypothesis-profile=fuzz -k agree tests/property/test_kernels.py
 
 bench: setup-dev  ## measure
 	@set -e; for file in bench/*.py; do printf '\n== %s ==\n' "$$file"; $(BIN)/python "$$file"; done

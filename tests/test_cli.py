@@ -42,6 +42,16 @@ def test_emit_prints_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
     assert "#line" not in without
 
 
+def test_explain_shows_a_function_before_and_after(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "explain", f"{SQUARES}:square_all", "--transfers", "tracked")
+    assert (code, err) == (0, "")
+    parts = ["under Transfers.TRACKED", "BEFORE", "AFTER inject_tracking", "PYTHON", "access @"]
+    assert sorted(parts, key=out.index) == parts
+    code, out, err = run(capsys, "explain", f"{SQUARES}:square_all", "--kernel", "cube")
+    assert (code, out) == (1, "")
+    assert "no kernel called `cube` is dispatched here" in err
+
+
 @pytest.mark.parametrize(
     ("target", "expected"),
     [

@@ -1,5 +1,6 @@
 """The front door: every name is there, and opening it costs next to nothing."""
 
+import builtins
 import importlib
 import subprocess
 import sys
@@ -33,6 +34,12 @@ def test_all_of_them_can_be_imported_at_once() -> None:
     names: dict[str, object] = {}
     exec("from trilby import *", names)  # noqa: S102 -- the way that users do it
     assert set(trilby.__all__) <= set(names)
+
+
+def test_import_star_leaves_the_builtins_alone() -> None:
+    assert set(trilby.__all__).isdisjoint(dir(builtins))
+    assert {"max", "min", "pow"} <= set(dir(trilby))
+    assert trilby.min is not builtins.min
 
 
 def test_dir_has_the_names_that_are_not_loaded_yet() -> None:

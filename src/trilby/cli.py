@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from trilby.errors import TrilbyError
+from trilby.options import Transfers
 from trilby.runtime.selftest import check_device
 from trilby.tools.devices import as_json, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
+from trilby.tools.explain import explain
 from trilby.tools.load import load_function
 from trilby.tools.reference import math_page
 
@@ -52,6 +54,20 @@ def _parser() -> argparse.ArgumentParser:
         "--no-lines", action="store_true", help="leave out the marks of the Python lines"
     )
     emitting.set_defaults(run=_emit)
+    explaining = commands.add_parser(
+        "explain", help="print a compute function before and after, and what its kernels access"
+    )
+    explaining.add_argument(
+        "function", metavar="FILE:FUNCTION", help="a compute function or a kernel"
+    )
+    explaining.add_argument(
+        "--transfers",
+        choices=[strategy.value for strategy in Transfers],
+        default=Transfers.AUTO.value,
+        help="when data moves (default: auto)",
+    )
+    explaining.add_argument("--kernel", metavar="NAME", help="show the tables of this kernel only")
+    explaining.set_defaults(run=_explain)
     reference = commands.add_parser("reference", help="print a page of the reference")
     reference.add_argument("page", choices=["math"])
     reference.set_defaults(run=_reference)
@@ -77,6 +93,12 @@ def _devices(options: argparse.Namespace) -> int:
 
 def _reference(_options: argparse.Namespace) -> int:
     sys.stdout.write(math_page())
+    return 0
+
+
+def _explain(options: argparse.Namespace) -> int:
+    function = load_function(options.function)
+    sys.stdout.write(explain(function, Transfers(options.transfers), kernel=options.kernel))
     return 0
 
 

@@ -133,6 +133,14 @@ class BuildError(DeviceError):
     """A device's compiler refused the generated code."""
 
 
+class OutOfDeviceMemoryError(DeviceError):
+    """A device, or the limit that was set for it, has no room for a buffer."""
+
+
+class GuardError(TrilbyError, RuntimeError):
+    """Data had to move inside of `accelerator.guard()`."""
+
+
 class MissingFeatureError(DeviceError):
     """A kernel needs something that its device does not have, such as `f64`."""
 

@@ -4,13 +4,34 @@
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Literal, Self, TypeAlias, get_args
 
 from trilby.errors import ArgumentValueError
 
 LogLevel: TypeAlias = Literal["error", "warning", "info", "debug"]
+
+
+class Transfers(Enum):
+    """When data moves between host and device. All give the same results.
+
+    `AUTO` moves what is needed, where it is needed, once. The others are there to look at and
+    to compare: docs/transfers.md.
+    """
+
+    ALWAYS = "always"
+    """Every argument goes in before every dispatch and comes out after it."""
+    BY_ACCESS = "by_access"
+    """What a kernel reads goes in before every dispatch, what it writes comes out after it."""
+    PLANNED = "planned"
+    """Copies are placed in the compute function ahead of time."""
+    TRACKED = "tracked"
+    """Calls around the host's accesses keep sets of what is newer on which side."""
+    AUTO = "auto"
+    """The plan where it is proven, what is known at run time everywhere else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +63,24 @@ def program_path(environment: Mapping[str, str] | None = None) -> str:
     A driver that starts a program sees it so too; `shutil.which` would use a default.
     """
     return (os.environ if environment is None else environment).get("PATH", "")
+
+
+def as_bytes(size: int | str | None) -> int | None:
+    """A number of bytes from what a user gave: `1000`, `"256MB"`, `"1.5 GiB"`."""
+    if size is None or isinstance(size, int):
+        number = size
+    else:
+        found = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?)(i?)b?\s*", size, re.IGNORECASE)
+        power = "kmgt".find(found[2].lower()) + 1 if found and found[2] else 0
+        number = None
+        if found and found[1].replace(".", "", 1).isdigit():
+            number = int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+    if size is not None and (number is None or number <= 0):
+        raise ArgumentValueError(
+            f"{size!r} is no size of a memory",
+            advice='use a number of bytes, or a text such as "256MB" or "1.5 GiB"',
+        )
+    return number
 
 
 def _log_level(text: str) -> LogLevel:

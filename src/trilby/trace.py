@@ -24,6 +24,11 @@ def tell(level: str, message: str, *details: object) -> None:
     log.log(logging.getLevelNamesMapping()[level.upper()], message, *details)
 
 
+def is_told(level: str) -> bool:
+    """True where a message of that level would get anywhere."""
+    return log.isEnabledFor(logging.getLevelNamesMapping()[level.upper()])
+
+
 def set_up(level: str) -> None:
     """Send messages of a level and above to standard error, unless the program has a say."""
     if log.hasHandlers() or log.level != logging.NOTSET:

@@ -82,6 +82,7 @@ def divisions(kc: KernelContext, out: NDArray[i32], a: S32Array, n: i32) -> None
     out[7] = min(n, 5)
     out[8] = max(n, 5)
     out[9] = 3 if n > 4 else 9
+    out[10] = min(max(n, -7), 9) // min(max(n, 2), 5)
 
 
 def test_remainders_masks_and_choices() -> None:
@@ -89,13 +90,14 @@ def test_remainders_masks_and_choices() -> None:
         Span(0, 9),
         Span(0, TOP - 1),
         WHOLE,
-        WHOLE,
-        Span(0, TOP - 1),
+        Span(I32.lowest // 4, TOP // 4),
+        Span(0, (TOP - 1) // 4),
         Span(0, 15),
         WHOLE,
         Span(I32.lowest, 5),
         Span(5, TOP),
         Span(3, 9),
+        Span(-4, 4),
     ]
 
 

@@ -31,10 +31,16 @@ def test_everything_is_counted() -> None:
     backend.upload(first, 0, np.zeros(5, np.int32).data).wait()
     backend.upload(second, 4, np.zeros(3, np.uint8).data).wait()
     backend.fill(first, 0, 64, 0).wait()
-    backend.launch(executable, NDRange((4, 5)), [first, Scalar(I32, 1)]).wait()
-    backend.launch(executable, NDRange(7), [second]).wait()
+    backend.run(backend.prepare(executable, NDRange((4, 5)), [first, Scalar(I32, 1)])).wait()
+    prepared = backend.prepare(executable, NDRange(7), [second])
+    backend.run(prepared).wait()
+    prepared.replace(0, first)
     backend.download(first, 0, np.zeros((2, 2)).data).wait()
     backend.free(second)
+    backend.trim()
+    assert backend.can_share(1, 3)
+    assert backend.share(memoryview(bytearray(9))).nbytes == 9
+    assert backend.run(prepared).done
     backend.close()
     assert backend.counts == Counts(
         compiles=1,
@@ -48,8 +54,12 @@ def test_everything_is_counted() -> None:
         downloaded_bytes=32,
         fills=1,
         filled_bytes=64,
-        launches=2,
-        work_items=27,
+        shares=1,
+        shared_bytes=9,
+        trims=1,
+        preparations=2,
+        launches=3,
+        work_items=34,
     )
 
 

@@ -169,7 +169,7 @@ from trilby.errors import DeviceUnavailableError
 try:
     backend = OpenCLFamily().open(0)
     text = "__kernel void k(int a, int b, int c) {}"
-    backend.launch(backend.build(text, "k"), NDRange(1), []).wait()
+    backend.run(backend.prepare(backend.build(text, "k"), NDRange(1), [])).wait()
     print("launched")
 except DeviceUnavailableError as error:
     print(error)

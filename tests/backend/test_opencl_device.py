@@ -11,32 +11,25 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
-from numpy.typing import NDArray
+from tests.backend.opencl_running import RANGE, SCALE, download, upload
 from tests.model.samples import SQUARE, SQUARE_KERNEL, TYPES
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Scalar
-from trilby.backend.null import NullEvent, NullExecutable, NullMemory
+from trilby.backend.done import DoneEvent
+from trilby.backend.null import NullExecutable, NullMemory
 from trilby.backend.opencl import OpenCLFamily
-from trilby.backend.opencl_device import OpenCLBackend, OpenCLMemory
+from trilby.backend.opencl_device import OpenCLBackend
 from trilby.data.dtypes import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
 from trilby.data.ndrange import NDRange
 from trilby.errors import (
     ArgumentTypeError,
     BuildError,
     DeviceError,
+    OutOfDeviceMemoryError,
     RangeError,
 )
 from trilby.model.parse import parse
-
-RANGE = "int max_x, int max_y, int max_z"
-
-SCALE = f"""
-__kernel void scale(__global int *a, int factor, {RANGE}) {{
-    int x = get_global_id(0);
-    if (x < max_x) a[x] = a[x] * factor;
-}}
-"""
 
 GRID = f"""
 __kernel void grid(__global int *a, {RANGE}) {{
@@ -64,18 +57,6 @@ def backend() -> Iterator[OpenCLBackend]:
     opened.close()
 
 
-def upload(backend: OpenCLBackend, values: NDArray[Any]) -> OpenCLMemory:
-    memory = backend.allocate(values.nbytes)
-    backend.upload(memory, 0, values.data.cast("B")).wait()
-    return memory
-
-
-def download(backend: OpenCLBackend, memory: OpenCLMemory, like: NDArray[Any]) -> NDArray[Any]:
-    result = np.zeros_like(like)
-    backend.download(memory, 0, result.data.cast("B")).wait()
-    return result
-
-
 # ------------------------------------------------------------------------------- launches
 
 
@@ -84,7 +65,7 @@ def test_every_work_item_of_a_range_runs_once(backend: OpenCLBackend, items: int
     numbers = np.arange(items + 5, dtype=np.int32)
     memory = upload(backend, numbers)
     scale = backend.build(SCALE, "scale")
-    backend.launch(scale, NDRange(items), [memory, Scalar(I32, 3)]).wait()
+    backend.run(backend.prepare(scale, NDRange(items), [memory, Scalar(I32, 3)])).wait()
     expected = np.where(numbers < items, numbers * 3, numbers)
     assert np.array_equal(download(backend, memory, numbers), expected)
 
@@ -106,7 +87,7 @@ def test_a_range_of_more_dimensions_is_laid_out_with_x_first(
     z, y, x = np.indices((max_z, max_y, max_x), dtype=np.int32)
     memory = backend.allocate(4 * x.size)
     kernel = backend.build(GRID, "grid")
-    backend.launch(kernel, NDRange(size, local), [memory]).wait()
+    backend.run(backend.prepare(kernel, NDRange(size, local), [memory])).wait()
     assert np.array_equal(download(backend, memory, x), 10000 * z + 100 * y + x)
 
 
@@ -124,7 +105,7 @@ def test_the_group_of_a_launch(
     backend: OpenCLBackend, size: NDRange, expected: tuple[int, ...]
 ) -> None:
     memory = backend.allocate(12)
-    backend.launch(backend.build(GROUPS, "groups"), size, [memory]).wait()
+    backend.run(backend.prepare(backend.build(GROUPS, "groups"), size, [memory])).wait()
     assert tuple(download(backend, memory, np.zeros(3, np.int32))) == expected
 
 
@@ -154,7 +135,9 @@ def test_a_number_arrives_as_it_was_given(
     expected = np.array([value], np.float16).view(np.uint16) if kind is F16 else None
     expected = np.array([value], numpy_type) if expected is None else expected
     memory = backend.allocate(expected.nbytes)
-    backend.launch(backend.build(text, "put"), NDRange(1), [memory, Scalar(kind, value)]).wait()
+    backend.run(
+        backend.prepare(backend.build(text, "put"), NDRange(1), [memory, Scalar(kind, value)])
+    ).wait()
     assert download(backend, memory, expected).tobytes() == expected.tobytes()
 
 
@@ -166,7 +149,9 @@ def test_an_ndarray_is_its_memory_and_then_its_shape(backend: OpenCLBackend) -> 
     """
     memory = backend.allocate(12)
     numbers = [Scalar(I32, 480), Scalar(I32, 640), Scalar(F32, 7.0)]
-    backend.launch(backend.build(text, "shape"), NDRange(1), [memory, *numbers]).wait()
+    backend.run(
+        backend.prepare(backend.build(text, "shape"), NDRange(1), [memory, *numbers])
+    ).wait()
     assert list(download(backend, memory, np.zeros(3, np.int32))) == [480, 640, 7]
 
 
@@ -175,8 +160,8 @@ def test_one_kernel_takes_new_arguments_at_each_launch(backend: OpenCLBackend) -
     first, second = upload(backend, ones), upload(backend, ones)
     scale = backend.build(SCALE, "scale")
     started = [
-        backend.launch(scale, NDRange(4), [first, Scalar(I32, 2)]),
-        backend.launch(scale, NDRange(3), [second, Scalar(I32, 5)]),
+        backend.run(backend.prepare(scale, NDRange(4), [first, Scalar(I32, 2)])),
+        backend.run(backend.prepare(scale, NDRange(3), [second, Scalar(I32, 5)])),
     ]
     for event in started:
         event.wait()
@@ -191,7 +176,9 @@ def test_many_threads_may_launch_one_kernel(backend: OpenCLBackend) -> None:
 
     def work(index: int) -> None:
         for _ in range(20):
-            backend.launch(scale, NDRange(1000), [memories[index], Scalar(I32, index)]).wait()
+            backend.run(
+                backend.prepare(scale, NDRange(1000), [memories[index], Scalar(I32, index)])
+            ).wait()
 
     threads = [threading.Thread(target=work, args=(index,)) for index in range(8)]
     for thread in threads:
@@ -211,13 +198,15 @@ def test_what_comes_after_waits(backend: OpenCLBackend) -> None:
     scale = backend.build(SCALE, "scale")
     event = backend.upload(memory, 0, numbers.data.cast("B"))
     for _ in range(5):
-        event = backend.launch(scale, NDRange(1 << 20), [memory, Scalar(I32, 3)], [event])
+        event = backend.run(
+            backend.prepare(scale, NDRange(1 << 20), [memory, Scalar(I32, 3)]), [event]
+        )
     backend.download(memory, 0, result.data.cast("B"), [event]).wait()
     assert np.array_equal(result, np.full(1 << 20, 2 * 3**5))
 
 
 def test_events_of_other_devices_are_waited_for_by_the_host(backend: OpenCLBackend) -> None:
-    class Watched(NullEvent):
+    class Watched(DoneEvent):
         waited = False
 
         def wait(self) -> None:
@@ -229,7 +218,7 @@ def test_events_of_other_devices_are_waited_for_by_the_host(backend: OpenCLBacke
     memory = upload(backend, ones)
     scale = backend.build(SCALE, "scale")
     arguments = [memory, Scalar(I32, 7)]
-    backend.launch(scale, NDRange(4), arguments, [Watched(), elsewhere]).wait()
+    backend.run(backend.prepare(scale, NDRange(4), arguments), [Watched(), elsewhere]).wait()
     other.close()
     assert Watched.waited
     assert list(download(backend, memory, ones)) == [7, 7, 7, 7]
@@ -271,7 +260,7 @@ def test_events_of_other_devices_are_waited_for_by_the_host(backend: OpenCLBacke
 def test_impossible_ranges_are_refused(backend: OpenCLBackend, size: NDRange, problem: str) -> None:
     kernel = backend.build(GROUPS, "groups")
     with pytest.raises(RangeError) as caught:
-        backend.launch(kernel, size, [backend.allocate(12)])
+        backend.run(backend.prepare(kernel, size, [backend.allocate(12)]))
     assert caught.value.problem == problem.format(items=backend.device.max_group_items)
     assert caught.value.advice
 
@@ -320,19 +309,27 @@ def test_an_upload_keeps_the_bytes_alive_until_it_is_done(backend: OpenCLBackend
 @pytest.mark.parametrize("offset", [0, 12])
 def test_a_copy_beyond_the_end_is_an_error(backend: OpenCLBackend, offset: int) -> None:
     memory = backend.allocate(16)
-    with pytest.raises(DeviceError, match="failed at copying to the device"):
+    message = f"bytes {offset} to {offset + 17} were asked for in 16 bytes of opencl:0"
+    with pytest.raises(DeviceError, match=message):
         backend.upload(memory, offset, memoryview(bytes(17)))
-    with pytest.raises(DeviceError, match="failed at copying to the host"):
+    with pytest.raises(DeviceError, match=message):
         backend.download(memory, offset, memoryview(bytearray(17)))
+    with pytest.raises(DeviceError, match=message):
+        backend.fill(memory, offset, 17, 0)
+    with pytest.raises(DeviceError, match="bytes -1 to 1 were asked for"):
+        backend.fill(memory, -1, 2, 0)
 
 
-def test_too_much_memory_is_refused_with_figures(backend: OpenCLBackend) -> None:
-    with pytest.raises(DeviceError) as caught:
+def test_too_much_memory_is_refused_with_figures() -> None:
+    backend = OpenCLFamily().open(0)
+    backend.allocate(1000)
+    with pytest.raises(OutOfDeviceMemoryError) as caught:
         backend.allocate(1 << 50)
     largest = cl.get_platforms()[0].get_devices()[0].max_mem_alloc_size
     assert caught.value.problem == (
         f"{backend.device.name} has no room for 1,125,899,906,842,624 bytes: its memory is "
-        f"{backend.device.memory_bytes:,} bytes in all, and one buffer may have {largest:,}"
+        f"{backend.device.memory_bytes:,} bytes in all, 1,024 of them in use, and one buffer may "
+        f"have {largest:,}"
     )
     assert caught.value.advice == (
         "release buffers that are no longer used, or work in smaller pieces"
@@ -346,7 +343,9 @@ def test_freed_memory_cannot_be_used(backend: OpenCLBackend) -> None:
     with pytest.raises(DeviceError, match=message):
         backend.fill(memory, 0, 16, 0)
     with pytest.raises(DeviceError, match=message):
-        backend.launch(backend.build(SCALE, "scale"), NDRange(4), [memory, Scalar(I32, 2)])
+        backend.run(
+            backend.prepare(backend.build(SCALE, "scale"), NDRange(4), [memory, Scalar(I32, 2)])
+        )
     with pytest.raises(DeviceError, match=message):
         backend.free(memory)
 
@@ -356,7 +355,7 @@ def test_memory_may_be_freed_while_it_is_used(backend: OpenCLBackend) -> None:
     memory = upload(backend, ones)
     result = np.zeros_like(ones)
     scale = backend.build(SCALE, "scale")
-    event = backend.launch(scale, NDRange(1 << 20), [memory, Scalar(I32, 9)])
+    event = backend.run(backend.prepare(scale, NDRange(1 << 20), [memory, Scalar(I32, 9)]))
     copied = backend.download(memory, 0, result.data.cast("B"), [event])
     backend.free(memory)
     copied.wait()
@@ -370,12 +369,12 @@ def test_what_other_backends_made_is_refused(backend: OpenCLBackend) -> None:
     with pytest.raises(ArgumentTypeError, match="given `NullMemory`"):
         backend.free(NullMemory(4))
     with pytest.raises(ArgumentTypeError, match="given `NullExecutable`"):
-        backend.launch(NullExecutable("nothing"), NDRange(1), [])
+        backend.run(backend.prepare(NullExecutable("nothing"), NDRange(1), []))
     other = OpenCLFamily().open(0)
     with pytest.raises(ArgumentTypeError, match="given `OpenCLMemory`"):
         other.fill(backend.allocate(4), 0, 4, 0)
     with pytest.raises(ArgumentTypeError, match="given `OpenCLKernel`"):
-        other.launch(backend.build(SCALE, "scale"), NDRange(1), [])
+        other.run(other.prepare(backend.build(SCALE, "scale"), NDRange(1), []))
     other.close()
 
 
@@ -393,7 +392,11 @@ def test_a_closed_device_says_so() -> None:
     with pytest.raises(DeviceError, match=message):
         opened.fill(memory, 0, 16, 0)
     with pytest.raises(DeviceError, match=message):
-        opened.launch(kernel, NDRange(1), [memory, Scalar(I32, 1)])
+        opened.prepare(kernel, NDRange(1), [memory, Scalar(I32, 1)])
+    with pytest.raises(DeviceError, match=message):
+        opened.share(memoryview(bytearray(64)))
+    opened.free(memory)
+    opened.trim()
 
 
 # --------------------------------------------------------------------------------- builds
@@ -454,7 +457,7 @@ def test_a_model_is_compiled_and_runs(backend: OpenCLBackend) -> None:
     assert "__kernel void square_kernel(" in kernel.source
     numbers = np.array([5, 0, 1, -2, 3, 46341], np.int32)  # the length, and then the array
     memory = upload(backend, numbers)
-    backend.launch(kernel, NDRange(5), [memory]).wait()
+    backend.run(backend.prepare(kernel, NDRange(5), [memory])).wait()
     expected = [5, 0, 1, 4, 9, 46341**2 - 2**32]
     assert list(download(backend, memory, numbers)) == expected
 

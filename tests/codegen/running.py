@@ -62,7 +62,7 @@ def _compiled(graph: KernelGraph, name: str) -> Executable:
 
 @cache
 def _context() -> cl.Context:
-    return OpenCLFamily().open(0)._open.context  # pyright: ignore[reportPrivateUsage]
+    return OpenCLFamily().open(0).context
 
 
 def build_log(text: str) -> str:
@@ -147,7 +147,7 @@ def launch(
         if isinstance(param.type, NDArrayType):
             given += [Scalar(I32, extent) for extent in content.shape]
     wanted = size if isinstance(size, NDRange) else NDRange(size)
-    backend.launch(executable, wanted, given).wait()
+    backend.run(backend.prepare(executable, wanted, given)).wait()
     for memory, content in memories.values():
         backend.download(memory, 0, content.view(np.uint8).data).wait()
         backend.free(memory)
@@ -227,7 +227,7 @@ def run_text(text: str, entry: str, arrays: Sequence[Array]) -> list[Array]:
     memories = [backend.allocate(copy.nbytes) for copy in copies]
     for memory, copy in zip(memories, copies, strict=True):
         backend.upload(memory, 0, copy.data).wait()
-    backend.launch(executable, NDRange(1, 1), memories).wait()
+    backend.run(backend.prepare(executable, NDRange(1, 1), memories)).wait()
     for memory, copy in zip(memories, copies, strict=True):
         backend.download(memory, 0, copy.data).wait()
     backend.close()

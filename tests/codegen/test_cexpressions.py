@@ -465,7 +465,7 @@ def test_bools_count_as_zero_and_one() -> None:
 
 
 @pytest.mark.parametrize("name", ["i8", "i16", "i32", "i64", "u8", "u32"])
-@pytest.mark.parametrize("number", [1, 3, 8, 100])
+@pytest.mark.parametrize("number", [1, 3, 8, 64, 100])
 def test_constants_on_the_right_agree_with_numpy(name: str, number: int) -> None:
     """Constants have known bounds, so other text is generated for them."""
     type_ = SCALARS[name]
@@ -519,6 +519,18 @@ def test_division_of_what_is_not_negative_is_cs_own() -> None:
         return b.value(arith.FloorDiv, low, constant(b, 2, I32), type=I32)
 
     assert statement(halved, ONE_I32) == "mod_size_i32(in0[kc->x], 10) / 2"
+
+
+def test_division_by_a_power_of_two_is_a_shift_and_its_remainder_a_mask() -> None:
+    def by(kind: type[Op], number: int) -> str:
+        return statement(
+            lambda b, v: b.value(kind, v[0], constant(b, number, I32), type=I32), ONE_I32
+        )
+
+    assert by(arith.FloorDiv, 16) == "in0[kc->x] >> 4"
+    assert by(arith.Mod, 16) == "in0[kc->x] & 15"
+    assert by(arith.FloorDiv, 1 << 30) == "in0[kc->x] >> 30"
+    assert by(arith.FloorDiv, 12) == "floordiv_size_i32(in0[kc->x], 12)"
 
 
 def test_unsigned_numbers_of_32_bits_wrap_by_themselves() -> None:

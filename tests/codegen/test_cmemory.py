@@ -19,12 +19,14 @@ from trilby import (
     f16,
     f32,
     f64,
+    i8,
     i16,
     i32,
     i64,
     u8,
     u32,
 )
+from trilby.data.dtypes import I32
 from trilby.reflect.functions import Kernel
 
 
@@ -209,6 +211,50 @@ def test_an_unsigned_index_wraps_before_it_is_used() -> None:
     outcome = run_both(unsigned_indices, 3, S32Array2D.create(width=4, height=3), 2**32 - 1)
     for side in (outcome.interpreter, outcome.opencl):
         assert side[0].array[1, :].tolist() == [2, 3, 4, 0]
+
+
+@tb.kernel
+def tiles(kc: KernelContext, a: NDArray[i32], n: i32, m: i32) -> None:
+    for tile in range(n // 16):
+        a[tile * 16 + kc.x, kc.x + m] = kc.x + tile + 1
+    a[0, kc.x * 2 + kc.y] = 7
+    bound = kc.x + kc.max_x
+    a[1, bound] = bound
+
+
+def test_a_sum_that_could_only_wrap_to_a_negative_index_is_plain() -> None:
+    """Parts of such a sum that may wrap by themselves do, and so does a variable."""
+    text = text_of(tiles, (2,))
+    assert "tile < (n >> 4)" in text
+    assert "a[(long)(tile * 16 + kc->x) * a_shape1 + kc->x + m]" in text
+    assert "(int)((uint)kc->x * 2) + kc->y]" in text
+    assert "int bound = (int)((uint)kc->x + kc->max_x);" in text
+
+
+def test_plain_sums_lead_to_the_same_places() -> None:
+    a = np.zeros((35, 8), np.int32)
+    expected = a.copy()
+    for x in range(3):
+        for tile in range(2):
+            expected[tile * 16 + x, x + 2] = x + tile + 1
+        expected[0, x * 2] = 7
+        expected[1, x + 3] = x + 3
+    outcome = run_both(tiles, 3, a, 33, 2)
+    for side in (outcome.interpreter, outcome.opencl):
+        assert side[0].tolist() == expected.tolist()
+
+
+@tb.kernel
+def wrapping_indices(kc: KernelContext, a: NDArray[i32], n: i32, small: i8) -> None:
+    a[n + n + kc.x + 5] = kc.x + 1
+    a[small * i8(2)] = 9
+
+
+def test_an_index_that_wraps_into_the_array_counts() -> None:
+    """Twice the highest i32 is -2, and 2 * -127 is 2 in eight bits."""
+    outcome = run_both(wrapping_indices, 2, np.zeros(6, np.int32), I32.highest, -127)
+    for side in (outcome.interpreter, outcome.opencl):
+        assert side[0].tolist() == [0, 0, 9, 1, 2, 0]
 
 
 @tb.kernel

@@ -104,6 +104,33 @@ def test_a_failure_before_a_barrier(accelerator: Accelerator) -> None:
     assert a[0, 1] == 4
 
 
+@tb.func
+def not_two(n: i32) -> i32:
+    assert n != 2
+    return n
+
+
+@tb.kernel
+def talk_in_groups(kc: KernelContext, a: NDArray[i32]) -> None:
+    tile = tb.local(i32, 4)
+    tile[kc.local_x] = not_two(a[kc.x])
+    print("past it", kc.x)
+    kc.barrier()
+    a[kc.x] = tile[3 - kc.local_x]
+
+
+def test_with_barriers_a_device_runs_on_and_the_interpreter_stops(
+    accelerator: Accelerator, capfd: pytest.CaptureFixture[str]
+) -> None:
+    a = accelerator.array(np.arange(4, dtype=np.int32))
+    with pytest.raises(KernelAssertionError) as caught:
+        launch(accelerator, NDRange(4, 4), talk_in_groups, a)
+    interprets = accelerator.device.backend == "interpreter"
+    assert ("past it 2" in capfd.readouterr().out) is not interprets
+    assert [name for name, _ in caught.value.calls] == (["not_two"] if interprets else [])
+    assert np.asarray(a).tolist() == [0, 1, 2, 3]
+
+
 @tb.kernel
 def after_failure(kc: KernelContext, a: S32Array, index: i32) -> None:
     """What is guarded by an `assert` is not reached when it fails."""

@@ -50,10 +50,13 @@ def wrong(kc: KernelContext, a: S32Array, f: NDArray[f32], p: Point, v: tb.f32x3
     old: str = tb.atomic_add(a.array, 0, 1)  # wrong: a number
     tb.atomic_max(a.array, "0", 1)  # wrong: no index
     a.array[0] = tb.popcount(1.5)  # wrong: no integer
+    e = tb.sqrt(tb.i32x2(1, 2))  # wrong: no floats
+    g = tb.min(v, "1")  # wrong: no number
+    h = tb.atan2(v, v, v)  # wrong: one too many
     p.at = 1.0  # wrong: no vector
     p.at.x = "1"  # wrong: no number
     x: f32 = tb.dot(v, v)
-    print(tile, w, i, b, n, k, q, r, s, t, u, c, d, old, x)
+    print(tile, w, i, b, n, k, q, r, s, t, u, c, d, e, g, h, old, x)
 """
 WRONG = {number for number, text in enumerate(MISTAKES.splitlines(), 1) if "# wrong" in text}
 SOURCE = Path(kernel_usage.__file__).parents[2] / "src"

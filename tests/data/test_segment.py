@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tests.data.watching import recorded
 
+from trilby.data.ranges import Ranges
 from trilby.data.segment import PAGE, Segment, address_of, borrowed_bytes
 from trilby.errors import BindingError, ReleasedError
 
@@ -34,9 +35,9 @@ def test_released_memory_cannot_be_used() -> None:
     for use in (
         lambda: segment.memory,
         lambda: segment.nbytes,
-        lambda: segment.reading(0, 1),
-        lambda: segment.writing(0, 1),
-        lambda: segment.escape(0, 1),
+        lambda: segment.reading(Ranges.span(0, 1)),
+        lambda: segment.writing(Ranges.span(0, 1)),
+        lambda: segment.escape(Ranges.span(0, 1)),
     ):
         with pytest.raises(ReleasedError, match="this T was released"):
             use()
@@ -45,11 +46,11 @@ def test_released_memory_cannot_be_used() -> None:
 def test_the_watcher_hears_every_range_that_is_not_empty() -> None:
     segment = Segment.allocate(8, "T")
     recorder = recorded(segment)
-    segment.reading(0, 8)
-    segment.writing(2, 4)
-    segment.written(2, 4)
+    segment.reading(Ranges.span(0, 8))
+    segment.writing(Ranges.span(2, 6))
+    segment.written(Ranges.span(2, 6))
     for announce in (segment.reading, segment.writing, segment.written):
-        announce(3, 0)
+        announce(Ranges.EMPTY)
     assert recorder.events == [("read", 0, 8), ("write", 2, 4), ("wrote", 2, 4)]
 
 
@@ -64,9 +65,9 @@ def test_a_segment_can_be_referred_to_weakly() -> None:
 def test_an_escape_is_remembered_while_any_view_of_it_lives() -> None:
     segment = Segment.allocate(64, "T")
     recorder = recorded(segment)
-    raw = segment.escape(16, 8)
+    raw = segment.escape(Ranges.span(16, 24))
     assert recorder.take() == [("read", 16, 8), ("write", 16, 8), ("wrote", 16, 8)]
-    assert [(escape.start, escape.nbytes) for escape in segment.escapes] == [(16, 8)]
+    assert [escape.ranges for escape in segment.escapes] == [Ranges.span(16, 24)]
     part = raw[2:4].reshape(2, 1).T
     del raw
     gc.collect()

@@ -13,6 +13,7 @@ from trilby.data.buffer import Buffer
 from trilby.data.library import F32Array, S16Array, S32Array, S32Array2D
 from trilby.data.markers import Atomic, array
 from trilby.data.names import f32, i16, i32, u8
+from trilby.data.ndarray import NDArray
 from trilby.data.struct import Struct
 from trilby.data.views import Array
 
@@ -52,8 +53,6 @@ READS: list[tuple[str, Act, int, int]] = [
     ("an element in a member", lambda t: t.item[2].trace[1], ITEMS + 2 * ITEM + 14, 2),
     ("an element of a column", lambda t: t.item.x[4], ITEMS + 4 * ITEM, 4),
     ("an element with a stride", lambda t: t.wide[3], WIDES + 48, 4),
-    ("a column", lambda t: t.item.y.sum(), ITEMS + 8, 9 * ITEM + 4),
-    ("a slice of a column", lambda t: t.item.y[2:4].tolist(), ITEMS + 2 * ITEM + 8, ITEM + 4),
     ("a backward slice", lambda t: t.wide[4:1:-1].tolist(), WIDES + 32, 2 * 16 + 4),
     ("a struct as text", lambda t: repr(t.item[5]), ITEMS + 5 * ITEM, ITEM),
     ("all structs", lambda t: np.asarray(t.item), ITEMS, LENGTH * ITEM),
@@ -71,6 +70,36 @@ def test_a_read_announces_its_bytes(act: Act, start: int, nbytes: int) -> None:
     recorder = recorded(made.segment)
     act(made)
     assert recorder.events == [("read", start, nbytes)]
+
+
+def test_pieces_are_announced_one_by_one() -> None:
+    made = table()
+    recorder = recorded(made.segment)
+    made.item.y[2:4].tolist()
+    assert recorder.take() == [
+        ("read", ITEMS + 2 * ITEM + 8, 4),
+        ("read", ITEMS + 3 * ITEM + 8, 4),
+    ]
+    made.wide[::4] = 0  # elements 0, 4 and 8, and what lies between is left alone
+    assert recorder.take() == [
+        (kind, WIDES + element * 16, 4) for kind in ("write", "wrote") for element in (0, 4, 8)
+    ]
+
+
+def test_a_block_of_rows_is_announced_row_by_row() -> None:
+    made: NDArray[Any] = NDArray(np.zeros((5, 8), np.int32))
+    recorder = recorded(made.segment)
+    made[1:3, 2:5].sum()
+    assert recorder.take() == [("read", 32 + 8, 12), ("read", 64 + 8, 12)]
+    made[1:3, ::-1].sum()
+    assert recorder.take() == [("read", 32, 64)]
+
+
+def test_too_many_pieces_are_announced_as_one_range() -> None:
+    made: NDArray[Any] = NDArray(np.zeros(10_001, np.int8))
+    recorder = recorded(made.segment)
+    made[::2] = 1
+    assert recorder.take() == [("read", 0, 10_001), ("write", 0, 10_001), ("wrote", 0, 10_001)]
 
 
 SILENT: list[tuple[str, Act]] = [
@@ -139,8 +168,6 @@ def test_an_overwrite_reads_nothing(act: Act, start: int, nbytes: int) -> None:
 
 
 CHANGES: list[tuple[str, Act, int, int]] = [
-    ("a column", put_at(lambda t: t.item.y, slice(None), 0), ITEMS + 8, 9 * ITEM + 4),
-    ("every other", put_at(lambda t: t.wide, slice(None, None, 2), 0), WIDES, 8 * 16 + 4),
     ("a mask", put_at(lambda t: t.wide, np.arange(LENGTH) > 5, 0), WIDES, 9 * 16 + 4),
     (
         "where",

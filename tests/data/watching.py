@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from trilby.data.ranges import Ranges
 from trilby.data.segment import Live, Segment
 
 POISON = 0xA5
@@ -13,14 +14,20 @@ class Recorder:
 
     events: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
 
-    def before_read(self, start: int, nbytes: int) -> None:
-        self.events.append(("read", start, nbytes))
+    def before_read(self, ranges: Ranges) -> None:
+        self._hear("read", ranges)
 
-    def before_write(self, start: int, nbytes: int) -> None:
-        self.events.append(("write", start, nbytes))
+    def before_write(self, ranges: Ranges) -> None:
+        self._hear("write", ranges)
 
-    def after_write(self, start: int, nbytes: int) -> None:
-        self.events.append(("wrote", start, nbytes))
+    def after_write(self, ranges: Ranges) -> None:
+        self._hear("wrote", ranges)
+
+    def released(self) -> None:
+        self.events.append(("released", 0, 0))
+
+    def _hear(self, kind: str, ranges: Ranges) -> None:
+        self.events.extend((kind, start, stop - start) for start, stop in ranges)
 
     def take(self) -> list[tuple[str, int, int]]:
         """What was heard since the last time."""
@@ -45,14 +52,19 @@ class Device:
         """Forget all that the host has seen."""
         self.memory[...] = POISON
 
-    def before_read(self, start: int, nbytes: int) -> None:
-        self.memory[start : start + nbytes] = self.truth[start : start + nbytes]
+    def before_read(self, ranges: Ranges) -> None:
+        for start, stop in ranges:
+            self.memory[start:stop] = self.truth[start:stop]
 
-    def before_write(self, start: int, nbytes: int) -> None:
-        assert 0 <= start <= start + nbytes <= self.truth.nbytes
+    def before_write(self, ranges: Ranges) -> None:
+        assert Ranges.span(0, self.truth.nbytes).covers(ranges)
 
-    def after_write(self, start: int, nbytes: int) -> None:
-        self.truth[start : start + nbytes] = self.memory[start : start + nbytes]
+    def after_write(self, ranges: Ranges) -> None:
+        for start, stop in ranges:
+            self.truth[start:stop] = self.memory[start:stop]
+        self.spoil()
+
+    def released(self) -> None:
         self.spoil()
 
 

@@ -61,6 +61,8 @@ class Pool:
     def literal(self, random: Random, annotation: object) -> object:
         if annotation is str:
             return random.choice(self.texts)
+        if annotation is bool:
+            return random.random() < 0.5
         if annotation is int:
             return random.choice(self.integers)
         if annotation == tuple[str, ...]:

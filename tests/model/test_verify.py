@@ -13,6 +13,7 @@ from trilby.model.ops.arith import Neg, Unary
 from trilby.model.ops.control import Break, If
 from trilby.model.ops.core import Constant, Return
 from trilby.model.parse import parse, parse_all
+from trilby.model.text import to_text
 from trilby.model.value import NONE, Value
 from trilby.model.verify import verify
 from trilby.source import Location
@@ -110,16 +111,39 @@ compute @"host" (%0 : ComputeContext, %1 : S32Array, %2 : object) -> object {
   return %2
 }"""
 
+TRANSFERS = """\
+compute @"transfers" (%0 : ComputeContext, %1 : ResultTable, %2 : NDArray<f32, 2>, %3 : i64, \
+%4 : Ref<ResultTable.Result>, %5 : object) -> None {
++ track.pre_access %0 %1
++ track.post_access %0 %2
++ track.pre_mutate %0 %4
++ track.post_mutate %5 %5
++ transfer.to_device %0 %1 @True
++ transfer.to_host %0 %1 @"" @False
++ transfer.to_host %0 %1 %3 @"result[].x" @True
++ transfer.to_host %0 %1 @"result[].x" @False
++ transfer.to_host %0 %1 @"count" @False
++ transfer.to_host %0 %2 %3 %5 @"[]" @False
++ transfer.to_host %0 %4 @"x" @False
++ transfer.to_host %0 %5 @"" @False
++ transfer.owed %0 %2
+  return
+}"""
+
 
 def callable_functions() -> dict[str, Func]:
     return {func.name: func for func in parse_all(SQUARE, {})}
 
 
 @pytest.mark.parametrize(
-    "text", [SQUARE, SQUARE_KERNEL, ALL_CONTROL, ARITHMETIC, MEMORY, GROUPS, HOST]
+    "text", [SQUARE, SQUARE_KERNEL, ALL_CONTROL, ARITHMETIC, MEMORY, GROUPS, HOST, TRANSFERS]
 )
 def test_whole_models_pass(text: str) -> None:
     verify(parse(text, TYPES), callable_functions())
+
+
+def test_what_transforms_put_in_is_marked() -> None:
+    assert to_text(parse(TRANSFERS, TYPES)) == TRANSFERS
 
 
 def test_raw_code_has_the_parameters_of_its_function() -> None:
@@ -130,8 +154,8 @@ def test_raw_code_has_the_parameters_of_its_function() -> None:
 
 
 def test_the_models_above_have_every_op() -> None:
-    texts = f"{SQUARE_KERNEL}\n{ALL_CONTROL}\n{ARITHMETIC}\n{MEMORY}\n{GROUPS}\n{HOST}"
-    functions = parse_all(texts, TYPES)
+    texts = [SQUARE_KERNEL, ALL_CONTROL, ARITHMETIC, MEMORY, GROUPS, HOST, TRANSFERS]
+    functions = parse_all("\n".join(texts), TYPES)
     found = {type(op) for func in functions for op in walk(func.body)}
     assert {kind.mnemonic for kind in OPS.values()} == {kind.mnemonic for kind in found}
 
@@ -250,6 +274,31 @@ def test_each_rule_can_be_broken(problem: str, body: str) -> None:
     assert caught.value.problem.startswith("the model of `broken` is broken: ")
     assert problem in caught.value.problem
     assert "to_text" in caught.value.advice
+
+
+COMPUTE_HEAD = 'compute @"broken" (%cc : ComputeContext, %a : S32Array, %i : i32, %o : object) '
+
+BROKEN_TRANSFERS = {
+    "`i32` is not the compute context": "track.pre_access %i %a",
+    "`i32` is not a buffer, nor a part of one": "transfer.to_device %cc %i @False",
+    "`ComputeContext` is not a buffer": "transfer.owed %cc %cc",
+    '`S32Array` has no place "data[]"': 'transfer.to_host %cc %a %i @"data[]" @False',
+    '`object` has no place "array[]"': 'transfer.to_host %cc %o %i @"array[]" @False',
+    '"length" takes no indices, and 1 are given': 'transfer.to_host %cc %a %i @"length" @False',
+    "it has no result": "%1 : i32 = track.post_mutate %cc %a",
+}
+
+
+@pytest.mark.parametrize(("problem", "body"), BROKEN_TRANSFERS.items(), ids=list(BROKEN_TRANSFERS))
+def test_each_rule_of_transfers_can_be_broken(problem: str, body: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        verify(parse(f"{COMPUTE_HEAD}-> None {{\n{body}\n}}", TYPES))
+    assert problem in caught.value.problem
+
+
+def test_kernels_move_nothing() -> None:
+    with pytest.raises(ModelError, match="it belongs to compute functions"):
+        verify(parse(f"{HEAD}track.pre_access %kc %a\n}}", TYPES))
 
 
 def test_calls_are_checked_only_where_the_callees_are_known() -> None:

@@ -17,16 +17,15 @@ import numpy as np
 from tests.property.kernel_programs import Program
 from tests.property.kernel_types import CONSTANTS, DTYPES, TYPED_CONSTANTS, VECTORS
 from tests.property.kernel_writer import RECORD
+from tests.property.numpy_kernel_scalars import TYPES, Scalar
 from tests.property.numpy_kernel_values import (
     ATOMICS,
     BUILTINS,
     MATH,
     TOOLKIT,
-    TYPES,
     Cells,
     Memory,
     Record,
-    Scalar,
     unknown,
 )
 

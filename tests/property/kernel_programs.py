@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from random import Random
 
 from hypothesis import strategies as st
-from tests.property.kernel_expressions import given_to
-from tests.property.kernel_statements import block, shared_phase, statement
+from tests.property.kernel_expressions import RULES
+from tests.property.kernel_groups import shared_phase
+from tests.property.kernel_operands import given_to
+from tests.property.kernel_statements import block, statement
 from tests.property.kernel_types import (
     CONSTANTS,
     DTYPES,
@@ -40,7 +42,7 @@ import numpy as np
 
 import trilby as tb
 from trilby import ComputeContext, KernelContext, NDArray, NDRange, S64Array
-from trilby import f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
+from trilby import bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 """
 
 BUMP = """
@@ -139,9 +141,12 @@ def programs() -> st.SearchStrategy[Program]:
 def program(seed: int) -> Program:
     """The program of a number."""
     random = Random(seed)  # noqa: S311 -- nothing secret
-    types = random.choices((*SCALARS, *SCALARS, *VECTORS), k=random.randint(2, 4))
+    scalars = ["bool", "i32", *random.sample(NUMBERS, k=random.randint(1, 4))]
+    vectors = random.sample(list(VECTORS), k=2)
+    types = random.choices([*scalars, *scalars, *vectors], k=random.randint(2, 4))
     members = {f"m{number}_{type_}": type_ for number, type_ in enumerate(types)}
-    draft = Draft(random, random.random() < FREE, members)
+    favoured = frozenset({*scalars, *vectors, RECORD})
+    draft = Draft(random, random.random() < FREE, favoured, members, RULES)
     launch = random.choice(PLAIN + GROUPED)
     helpers = [_helper(draft, number) for number in range(random.randint(1, 3))]
     body = _kernel_body(draft, launch)
@@ -179,9 +184,9 @@ def _structs(draft: Draft) -> str:
 
 def _helper(draft: Draft, number: int) -> str:
     """A function of numbers, vectors and structs, that may call those before it."""
-    kinds = (*SCALARS, *SCALARS, *VECTORS, RECORD, RECORD)
-    params = [draft.pick(kinds) for _ in range(draft.number(1, 3))]
-    result = draft.pick(kinds)
+    kinds = (*SCALARS, *SCALARS, *VECTORS, RECORD)
+    params = [draft.pick_type(kinds) for _ in range(draft.number(1, 3))]
+    result = draft.pick_type(kinds)
     names = [f"p{place}_{type_}" for place, type_ in enumerate(params)]
     w = Writer(draft, result=result, statements=draft.number(2, 10))
     draft.nodes = 60
@@ -219,15 +224,15 @@ def _kernel_body(draft: Draft, launch: Launch) -> list[str]:
 
 def _offer(w: Writer, launch: Launch) -> None:
     """Everything that a kernel finds when it begins."""
-    for type_ in SCALARS:
+    scalars = [type_ for type_ in SCALARS if type_ in w.draft.types]
+    for type_ in scalars:
         w.values[f"in_{type_}[${INPUTS}]"] = type_
         w.values[f"given_{type_}"] = type_
-    for type_ in NUMBERS:
-        w.values[f"mem_{type_}[i]"] = w.places[f"mem_{type_}[i]"] = type_
+        w.declare(f"mem_{type_}[i]", type_)
     w.declare("whole", RECORD, fixed=True)
     w.declare("table.row[i]", RECORD)
     w.declare("shelf.array[i]", "i64")
-    for type_ in ("i32", "f32", "u8") if len(launch.size) == 2 else ():
+    for type_ in scalars if len(launch.size) == 2 else ():
         w.declare(f"grid_{type_}[kc.y, kc.x]", type_)
     w.values |= {name: type_ for name, (type_, _) in TYPED_CONSTANTS.items()}
     w.values |= {"shelf.length": "i32", "spread(kc, $9)": "i32"}
@@ -237,8 +242,8 @@ def _offer(w: Writer, launch: Launch) -> None:
     w.values["i"] = "i32"
 
 
-_ELEMENT = r"(?P<{}>[iuf]\d+|bool)"
-_ARRAYS = r"in|mem|alt|grid|exact|near\d+|add|min|max|and|or|xor"
+_ELEMENT = r"(?P<{}>bf16|[iuf]\d+|bool)"
+_ARRAYS = r"in|mem|alt|grid|exact|(?:near|around)\d+|add|min|max|and|or|xor"
 _PARAMETER = re.compile(
     rf"\b(?:(?:{_ARRAYS})_{_ELEMENT.format('array')}(?=[\[,]| if | *$)"
     rf"|given_{_ELEMENT.format('scalar')}\b|whole\b|table\b|shelf\b)",

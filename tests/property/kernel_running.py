@@ -13,13 +13,17 @@ from typing import Any
 import numpy as np
 from tests.property.kernel_meaning import run_with_numpy
 from tests.property.kernel_programs import INPUTS, PLACES, Program
-from tests.property.kernel_types import DTYPES, LANES, VECTORS, Array, numbers
+from tests.property.kernel_types import DTYPES, FLOATS, LANES, NAMES, VECTORS, Array, numbers
+from tests.property.numpy_kernel_scalars import plain
 from tests.property.numpy_kernel_values import Memory, Record, Rows, vector_type
 
 import trilby as tb
 from trilby import Accelerator, NDRange, S64Array
 
 _NUMBERS = count()
+
+OF_ITEMS = ("mem", "alt", "grid", "exact", "near", "around")
+"""How the names of arrays begin in which each item has an element."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def _nested(
 def _length(program: Program, name: str) -> int:
     if name.startswith("in_"):
         return INPUTS
-    return program.items if name.startswith(("mem", "alt", "grid", "exact", "near")) else PLACES
+    return program.items if name.startswith(OF_ITEMS) else PLACES
 
 
 def load(text: str) -> ModuleType:
@@ -127,7 +131,7 @@ def meaning(program: Program) -> dict[str, Array]:
     known["shelf"] = SimpleNamespace(array=Memory(given.shelf), length=np.int32(program.items))
     run_with_numpy(program, {name: known[name] for name, _ in program.params})
     columns = {
-        f"table.{name}": np.array([attrgetter(name)(row) for row in rows], column.dtype)
+        f"table.{name}": np.array([plain(attrgetter(name)(row)) for row in rows], column.dtype)
         for name, column in given.rows.items()
     }
     return given.arrays | columns | {"shelf": given.shelf}
@@ -143,10 +147,12 @@ def differences(
     """Every array in which two outcomes differ by more than they may."""
     told: list[str] = []
     for name, right in expected.items():
-        near = re.match(r"near(\d+)_", name)
+        near = re.match(r"(near|around)(\d+)_", name)
         if near and skip_near:
             continue
-        differs = _differs(right, found[name], int(near[1]) if near else 0)
+        differs = _differs(right, found[name])
+        if near:
+            differs &= ~_is_near(right, found[name], int(near[2]), near[1])
         if differs.any():
             at = int(np.flatnonzero(differs)[0])
             pair = (right.flat[at], found[name].flat[at])
@@ -154,18 +160,20 @@ def differences(
     return told
 
 
-def _differs(expected: Array, found: Array, ulps: int) -> Array:
-    if expected.dtype.kind != "f":
+def _differs(expected: Array, found: Array) -> Array:
+    if NAMES[expected.dtype] not in FLOATS:
         return expected != found
     same = (expected == found) & (np.signbit(expected) == np.signbit(found))
     same |= np.isnan(expected) & np.isnan(found)
-    if ulps:
-        same |= _is_near(expected, found, ulps)
     return ~same
 
 
-def _is_near(expected: Array, found: Array, ulps: int) -> Array:
+def _is_near(expected: Array, found: Array, ulps: int, word: str) -> Array:
+    """Within some ulps; those of 1 at least where numbers lie `around` a zero."""
     with np.errstate(all="ignore"):
-        step = np.spacing(np.abs(expected)).astype(np.float64)
+        size = np.abs(expected)
+        if word == "around":
+            size = np.maximum(size, np.ones_like(size))
+        step = np.spacing(size).astype(np.float64)
         gap = np.abs(expected.astype(np.float64) - found.astype(np.float64))
         return np.isfinite(expected) & np.isfinite(found) & (gap <= ulps * step)

@@ -3,9 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from tests.property.kernel_expressions import (
-    ATOMICS,
-    CHANGED,
+from tests.property.kernel_memory import (
+    atomic,
+    change_memory,
+    choose_array,
+    private_array,
+    result,
+)
+from tests.property.kernel_operands import (
     condition,
     expression,
     filled,
@@ -13,7 +18,6 @@ from tests.property.kernel_expressions import (
     held,
     is_in_memory,
     literal,
-    root,
 )
 from tests.property.kernel_types import (
     FLOATS,
@@ -24,7 +28,6 @@ from tests.property.kernel_types import (
     VECTORS,
     common,
     flowing_to,
-    spelt,
 )
 from tests.property.kernel_writer import RECORD, Writer
 
@@ -67,7 +70,7 @@ def _rules(w: Writer) -> Sequence[Statement]:
 
 def _new_variable(w: Writer) -> None:
     types = w.draft.pick((SCALARS, SCALARS, tuple(VECTORS), (RECORD,)))
-    _set_new(w, w.draft.pick(types))
+    _set_new(w, w.draft.pick_type(types))
 
 
 def _set_new(w: Writer, type_: str) -> None:
@@ -104,7 +107,7 @@ def _assign(w: Writer) -> None:
     if type_ not in SCALARS:
         w.line(f"{text} = {held(w, type_)}")
     elif text.isidentifier():
-        given = w.draft.pick([type_, type_, *flowing_to(type_)])
+        given = w.draft.pick_type([type_, *flowing_to(type_)])
         w.line(f"{text} = {expression(w, given, 3)}")
     else:
         w.line(f"{text} = {given_to(w, type_, 3)}")
@@ -114,7 +117,7 @@ def _place(w: Writer, types: Sequence[str]) -> tuple[str, str] | None:
     """Something that can be set; where there is nothing yet, a variable is made instead."""
     found = w.settable(types)
     if not found:
-        _set_new(w, w.draft.pick(types))
+        _set_new(w, w.draft.pick_type(types))
         return None
     chosen = w.draft.pick(found)
     return filled(w, chosen), w.places[chosen]
@@ -127,7 +130,7 @@ def _change(w: Writer) -> None:
         return
     text, type_ = place
     others = [s for s in SCALARS if common(type_, s) == type_]
-    given = literal(w, type_) if w.draft.chance(3) else expression(w, w.draft.pick(others))
+    given = literal(w, type_) if w.draft.chance(3) else expression(w, w.draft.pick_type(others))
     if type_ in FLOATS:
         w.line(f"{text} {w.draft.pick(('+=', '-=', '*=', '/=', '//=', '%='))} {given}")
         return
@@ -166,7 +169,7 @@ def _swap(w: Writer) -> None:
 
 
 def _tuple(w: Writer) -> None:
-    types = [w.draft.pick(SCALARS) for _ in range(w.draft.number(2, 3))]
+    types = [w.draft.pick_type(SCALARS) for _ in range(w.draft.number(2, 3))]
     values = ", ".join(expression(w, type_) for type_ in types)
     names = [w.draft.name("v", type_) for type_ in types]
     w.line(f"{', '.join(names)} = {values}")
@@ -193,7 +196,7 @@ def _lanes(w: Writer) -> None:
 def _untyped_total(w: Writer) -> None:
     """A number that begins as a literal gets its type from what is added to it."""
     w.draft.last_name += 1
-    name, type_ = f"z{w.draft.last_name}", w.draft.pick(NUMBERS)
+    name, type_ = f"z{w.draft.last_name}", w.draft.pick_type(NUMBERS)
     w.line(f"{name} = {'0.0' if type_ in FLOATS and w.draft.chance(2) else '0'}")
     w.line(f"for k{name} in range({_bound(w)}):")
     with w.block():
@@ -201,7 +204,7 @@ def _untyped_total(w: Writer) -> None:
         w.loops += 1
         w.line(f"{name} {w.draft.pick(('+=', '-='))} {expression(w, type_)}")
         w.loops -= 1
-    result = w.draft.pick(SCALARS)
+    result = w.draft.pick_type(SCALARS)
     made = w.draft.name("v", result)
     w.line(f"{made} = {result}({name})")
     w.declare(made, result)
@@ -225,7 +228,7 @@ def _if(w: Writer) -> None:
 
 def _set_on_both_paths(w: Writer) -> None:
     """A variable that is made in two branches lives on behind them."""
-    type_ = w.draft.pick(SCALARS)
+    type_ = w.draft.pick_type(SCALARS)
     name = w.draft.name("v", type_)
     if w.draft.chance(3):
         w.line(f"{name}: {type_}")
@@ -261,7 +264,7 @@ def _turns(w: Writer) -> str:
     if way == "edge" and not w.draft.free:
         return w.draft.pick(EDGES)
     if way == "wide" and not w.draft.free:
-        type_ = w.draft.pick(INTEGERS)
+        type_ = w.draft.pick_type(INTEGERS)
         return f"{expression(w, type_, 1)} % {w.draft.number(1, 5)}"
     if way == "stop":
         return _bound(w)
@@ -280,7 +283,7 @@ def _for(w: Writer) -> None:
     w.line(f"for {counter} in range({_turns(w)}):")
     with w.block():
         w.counters.append(counter)
-        type_ = w.draft.pick(SCALARS)
+        type_ = w.draft.pick_type(SCALARS)
         name = w.draft.name("v", type_)
         w.line(f"{name} = {type_}({counter})")
         w.declare(name, type_)
@@ -337,53 +340,6 @@ def _early_return(w: Writer) -> None:
         w.line(f"return {given_to(w, w.result)}" if w.result else "return")
 
 
-# -- memory -------------------------------------------------------------------------------
-
-
-def _private_array(w: Writer) -> None:
-    """Every element is set before any is read."""
-    type_ = w.draft.pick((*SCALARS, *VECTORS, RECORD, RECORD, RECORD))
-    name, size = w.draft.name("a", type_), w.draft.number(2, 4)
-    w.line(f"{name} = tb.private({spelt(type_)}, {size})")
-    for k in range(size):
-        w.line(f"{name}[{k}] = {given_to(w, type_, 1)}")
-    w.declare(f"{name}[${size}]", type_)
-
-
-def _result(w: Writer) -> None:
-    """Write a result; nobody reads it again, so it may be off by some ulps."""
-    type_ = w.draft.pick((*NUMBERS, *FLOATS, *FLOATS))
-    text, ulps = root(w, type_)
-    w.line(f"{'exact' if ulps == 0 else f'near{ulps}'}_{type_}[i] = {text}")
-
-
-def _atomic(w: Writer) -> None:
-    """Changes whose order does not matter; the old number is not used."""
-    name = w.draft.pick(("add", "sub", "inc", "dec", "min", "max", "and", "or", "xor"))
-    type_ = w.draft.pick(ATOMICS)
-    kind = "add" if name in {"sub", "inc", "dec"} else name
-    place = f"{kind}_{type_}, {filled(w, '$3')}"
-    operand = "" if name in {"inc", "dec"} else f", {given_to(w, type_)}"
-    w.line(f"tb.atomic_{name}({place}{operand})")
-
-
-def _change_memory(w: Writer) -> None:
-    """A call for its effect alone."""
-    type_ = w.draft.pick(CHANGED)
-    w.draft.changed.add(type_)
-    name = w.draft.pick(("bump", "put"))
-    w.line(f"{name}_{type_}(mem_{type_}, i, {expression(w, type_)})")
-
-
-def _choose_array(w: Writer) -> None:
-    """A name for one of two arrays; in both the item has an element of its own."""
-    type_ = w.draft.pick(("i32", "f32"))
-    w.draft.last_name += 1
-    name = f"chosen{w.draft.last_name}"
-    w.line(f"{name} = mem_{type_} if {condition(w)} else alt_{type_}")
-    w.values[f"{name}[i]"] = w.places[f"{name}[i]"] = type_
-
-
 _SIMPLE: Sequence[Statement] = (
     _new_variable,
     _new_variable,
@@ -396,49 +352,15 @@ _SIMPLE: Sequence[Statement] = (
     _chain,
     _check,
     _lanes,
-    _private_array,
+    private_array,
 )
 _COMPOUND: Sequence[Statement] = (_if, _if, _if, _set_on_both_paths)
 _LOOPS: Sequence[Statement] = (_for, _for, _for, _while, _while)
 _IN_KERNELS: Sequence[Statement] = (
-    _result,
-    _result,
-    _result,
-    _atomic,
-    _change_memory,
-    _choose_array,
+    result,
+    result,
+    result,
+    atomic,
+    change_memory,
+    choose_array,
 )
-
-
-# -- work groups --------------------------------------------------------------------------
-
-
-def shared_phase(w: Writer, dims: tuple[int, ...], own: str) -> None:
-    """Each item writes its own slot, waits, reads any, and waits again.
-
-    `dims` are the sizes of the local array, `own` the index of the item's slot. All of this
-    stands where every item of a group comes by; at times in a loop with fixed turns.
-    """
-    type_ = w.draft.pick((*NUMBERS, *VECTORS, RECORD, RECORD))
-    name = w.draft.name("tile", type_)
-    w.lines.insert(0, f"    {name} = tb.local({spelt(type_)}, {', '.join(map(str, dims))})")
-    if not w.draft.chance(2):
-        _exchange(w, name, type_, dims, own)
-        return
-    w.line(f"for turn{w.draft.last_name} in range({w.draft.number(1, 3)}):")
-    with w.block():
-        _exchange(w, name, type_, dims, own)
-
-
-def _exchange(w: Writer, name: str, type_: str, dims: tuple[int, ...], own: str) -> None:
-    slot = ", ".join(f"${dim}" for dim in dims)
-    w.line(f"{name}[{own}] = {given_to(w, type_, 3)}")
-    w.line(w.draft.pick(("kc.barrier()", 'kc.barrier("local")', "wait(kc)")))
-    if type_ in {"i32", "u32"} and w.draft.chance(2):
-        index = filled(w, slot)
-        index = f"({index})" if len(dims) > 1 else index
-        w.line(f"tb.atomic_add({name}, {index}, {given_to(w, type_)})")
-        w.line("kc.barrier()")
-    with w.reading(f"{name}[{slot}]", type_):
-        block(w)
-    w.line("kc.barrier()")

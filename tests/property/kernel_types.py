@@ -1,12 +1,13 @@
 """The types that random kernels are made of, by their names, and the numbers they hold.
 
-What meets in which type is asked from NumPy, whose rules the kernel language follows; nothing
-here asks the code that is tested.
+What meets in which type is asked from NumPy, whose rules the kernel language follows; what
+NumPy does not say about `bf16` stands here. Nothing asks the code that is tested.
 """
 
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -23,6 +24,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "u32": np.dtype("uint32"),
     "u64": np.dtype("uint64"),
     "f16": np.dtype("float16"),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
     "f32": np.dtype("float32"),
     "f64": np.dtype("float64"),
 }
@@ -31,7 +33,7 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 SIGNED = ("i8", "i16", "i32", "i64")
 UNSIGNED = ("u8", "u16", "u32", "u64")
 INTEGERS = (*SIGNED, *UNSIGNED)
-FLOATS = ("f16", "f32", "f64")
+FLOATS = ("f16", "bf16", "f32", "f64")
 NUMBERS = (*INTEGERS, *FLOATS)
 SCALARS = ("bool", *NUMBERS)
 
@@ -52,7 +54,12 @@ def bits(name: str) -> int:
 
 
 def common(left: str, right: str) -> str:
-    """The type in which two declared types meet."""
+    """The type in which two declared types meet; `bf16` goes as `f16`, beside that as `f32`."""
+    if "bf16" in {left, right} and left != right:
+        found = common(*("f16" if name == "bf16" else name for name in (left, right)))
+        if found != "f16":
+            return found
+        return "f32" if "f16" in {left, right} else "bf16"
     return NAMES[np.result_type(DTYPES[left], DTYPES[right])]
 
 
@@ -70,6 +77,8 @@ MEETINGS = _meetings()
 
 def assignable_to(name: str) -> tuple[str, ...]:
     """The types whose values may be stored in this one without a cast."""
+    if name in FLOATS:
+        return SCALARS
     return tuple(s for s in SCALARS if np.can_cast(DTYPES[s], DTYPES[name], "same_kind"))
 
 
@@ -126,8 +135,17 @@ def _random_integers(name: str, count: int, rng: np.random.Generator) -> Array:
 
 
 def _random_floats(dtype: np.dtype[Any], count: int, rng: np.random.Generator) -> Array:
-    info = np.finfo(dtype)
-    specials = [0.0, -0.0, np.inf, -np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal]
+    info = cast("Any", ml_dtypes.finfo(dtype))
+    specials: list[float] = [
+        0.0,
+        -0.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+        info.max,
+        info.tiny,
+        info.smallest_subnormal,
+    ]
     kinds = rng.integers(0, 8, count)
     special = np.array(specials, np.float64)[rng.integers(0, len(specials), count)]
     near = rng.normal(0, 4, count)

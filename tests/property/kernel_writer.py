@@ -1,14 +1,17 @@
 """One function of a random program while it is written: what it may read, set and call."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from tests.property.kernel_types import LANES, VECTORS
 
 T = TypeVar("T")
+
+Rule: TypeAlias = "Callable[[Writer, str, int], str]"
+"""Writes an expression of a type, made of others that are at most so deep."""
 
 RECORD = "Pair"
 """The name of the struct that every program declares."""
@@ -32,14 +35,18 @@ class Draft:
     """What all functions of a program share.
 
     A `free` program also uses what NumPy's scalars have no counterpart for: numbers without
-    a declared type, sums of bools, shift counts beyond the width. `members` are the fields
+    a declared type, sums of bools, shift counts beyond the width. `types` are those that it
+    favours: with few of them its parts meet more often. `members` are the fields
     of the struct, `changed` the types for which a helper is wanted that changes memory and
-    gives a number, `nodes` how many more expressions may be made of others.
+    gives a number, `nodes` how many more expressions may be made of others. `rules` are the
+    ways to make an expression of each type.
     """
 
     random: Random
     free: bool
+    types: frozenset[str]
     members: dict[str, str]
+    rules: Mapping[str, Sequence[Rule]]
     helpers: list[Helper] = field(default_factory=list[Helper])
     changed: set[str] = field(default_factory=set[str])
     nodes: int = 0
@@ -48,6 +55,16 @@ class Draft:
     def pick(self, choices: Sequence[T]) -> T:
         """One of some choices."""
         return self.random.choice(choices)
+
+    def pick_type(self, choices: Sequence[str]) -> str:
+        """One of some types, most times one that the program favours."""
+        favoured = [type_ for type_ in choices if type_ in self.types]
+        return self.pick(choices if not favoured or self.chance(12) else favoured)
+
+    def pick_pair(self, choices: Sequence[tuple[str, str]]) -> tuple[str, str]:
+        """The same for two types."""
+        favoured = [pair for pair in choices if self.types.issuperset(pair)]
+        return self.pick(choices if not favoured or self.chance(12) else favoured)
 
     def number(self, low: int, high: int) -> int:
         """A whole number between two, both included."""

@@ -7,49 +7,11 @@ structs, functions of mixed types, atomics.
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tests.property.kernel_types import (
-    DTYPES,
-    FLOATS,
-    LANES,
-    NAMES,
-    SCALARS,
-    VECTORS,
-    Array,
-    float_of,
-)
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """A scalar type: calling it converts."""
-
-    name: str
-
-    def __call__(self, value: Any) -> Any:
-        if self.name == "bool":
-            return np.bool_(bool(value))
-        is_float = np.result_type(value).kind == "f"
-        if self.name in FLOATS:
-            by_double = is_float or self.name == "f16"
-            return DTYPES[self.name].type(float(value) if by_double else value)
-        number = self._cut(float(value)) if is_float else int(value)
-        return np.array(number & ((1 << 64) - 1), np.uint64).astype(DTYPES[self.name])[()]
-
-    def _cut(self, value: float) -> int:
-        """Towards zero, within the ends; NaN is 0."""
-        info = np.iinfo(DTYPES[self.name])
-        if math.isnan(value):
-            return 0
-        if math.isinf(value):
-            return int(info.max) if value > 0 else int(info.min)
-        return min(max(int(value), int(info.min)), int(info.max))
-
-
-TYPES = {name: Scalar(name) for name in SCALARS}
+from tests.property.kernel_types import LANES, NAMES, VECTORS, Array, float_of
+from tests.property.numpy_kernel_scalars import TYPES, plain, type_of
 
 
 class Vector:
@@ -153,10 +115,11 @@ class Memory:
         self.own = TYPES[NAMES[array.dtype]]
 
     def __getitem__(self, index: Any) -> Any:
-        return self.array[index]
+        found = self.array[index]
+        return self.own(found) if self.own.name == "bf16" else found
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.array[index] = self.own(value)
+        self.array[index] = plain(self.own(value))
 
 
 class Cells:
@@ -178,8 +141,8 @@ class Cells:
 
 def _shared(values: tuple[Any, ...]) -> list[Any]:
     """Numbers in the type in which they meet; a Python number takes the others' type."""
-    own = np.result_type(*values)
-    return [TYPES[NAMES[own]](value) for value in values]
+    own = TYPES[type_of(*values)]
+    return [own(value) for value in values]
 
 
 def _of_any(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -249,9 +212,13 @@ def _of_floats(function: Callable[..., Any]) -> Callable[..., Any]:
     def apply(*values: Any) -> Any:
         shared = _shared(values)
         own = TYPES[float_of(NAMES[shared[0].dtype])]
-        return own(function(*(own(value) for value in shared)))
+        return own(function(*(plain(own(value)) for value in shared)))
 
     return apply
+
+
+def _of_plain(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: function(plain(value))
 
 
 def _remainder(left: Any, right: Any) -> float:
@@ -271,7 +238,7 @@ BUILTINS: dict[str, Callable[..., Any]] = {"min": _of_any(_least), "max": _of_an
 MATH: dict[str, Callable[..., Any]] = {
     **{name: _of_floats(getattr(np, name)) for name in ("floor", "ceil", "trunc", "fabs")},
     **{name: _of_floats(getattr(np, name)) for name in ("fmod", "copysign")},
-    **{name: getattr(np, name) for name in ("isnan", "isinf", "isfinite")},
+    **{name: _of_plain(getattr(np, name)) for name in ("isnan", "isinf", "isfinite")},
     "remainder": _of_floats(_remainder),
 }
 

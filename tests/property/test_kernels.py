@@ -1,7 +1,7 @@
 """Random kernels mean the same on every backend, and, where NumPy can say, what NumPy says.
 
 A few of them, always the same ones, are part of every test run; `make fuzz` runs many more,
-each time others.
+each time others, in two processes.
 """
 
 import sys
@@ -18,7 +18,8 @@ from tests.property.kernel_running import differences, forget, load, meaning, ou
 from trilby import Accelerator, TrilbyError
 
 IS_SEARCH = not settings().derandomize
-PROGRAMS = settings().max_examples if IS_SEARCH else 40
+PARTS = ("one half", "the other half") if IS_SEARCH else ("a few",)
+PROGRAMS = settings().max_examples // len(PARTS) if IS_SEARCH else 40
 PATIENCE = 300.0
 """For how many seconds a search makes a failing program smaller."""
 
@@ -28,6 +29,8 @@ class Bench:
 
     def __init__(self) -> None:
         self.runs = 0
+        self.judged = 0
+        self.smaller: dict[Program, Program] = {}
         self._open = ExitStack()
 
     def devices(self) -> tuple[Accelerator, Accelerator]:
@@ -36,8 +39,6 @@ class Bench:
             self.close()
             self.interpreter = self._open.enter_context(Accelerator("interpreter", poison=True))
             self.device = self._open.enter_context(Accelerator("opencl", poison=True))
-            if IS_SEARCH and self.runs:
-                sys.stdout.write(f"{self.runs} programs\n")
         self.runs += 1
         return self.interpreter, self.device
 
@@ -66,37 +67,57 @@ class Bench:
             return False
         return found is not None and found[0] == kind
 
+    def reduced(self, program: Program, kind: str) -> Program:
+        """The smallest program that is wrong in the same way; looked for once only."""
+        if program not in self.smaller:
+            say(f"a program fails; it is made smaller, for {PATIENCE:.0f} seconds at most")
+            found = reduced(program, lambda text: self.fails_like(kind, text), PATIENCE)
+            self.smaller[program] = found
+        return self.smaller[program]
+
     def close(self) -> None:
         """Give the devices back."""
         self._open.close()
 
 
-@pytest.fixture(scope="module")
+def say(text: str) -> None:
+    """Show how far a search has come; processes of pytest have no other way than this."""
+    if IS_SEARCH:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+@pytest.fixture
 def bench() -> Iterator[Bench]:
     made = Bench()
     yield made
     made.close()
 
 
+@pytest.mark.parametrize("part", PARTS)
 @settings(
     max_examples=PROGRAMS,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=[HealthCheck.too_slow],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 @given(program=programs())
-def test_backends_agree(bench: Bench, program: Program) -> None:
+def test_backends_agree(bench: Bench, part: str, program: Program) -> None:
     problem = bench.problem(program)
+    bench.judged += 1
+    if bench.judged % 50 == 0:
+        say(f"{part}: {bench.judged} of {PROGRAMS} programs")
     if problem is None:
         return
     kind, told = problem
     if IS_SEARCH:
-        program = reduced(program, lambda smaller: bench.fails_like(kind, smaller), PATIENCE)
+        say(f"{part}: program({program.seed}): {told}")
+        program = bench.reduced(program, kind)
     pytest.fail(f"{told}\n\n{program.text}\n\n{program}")
 
 
 def test_failing_programs_are_made_smaller() -> None:
     """Until nothing can be left out: here, until one word is all that counts."""
-    given = replace(program(1), text=program(1).text.replace("i = kc.", "marked = 1\n    i = kc."))
+    given = replace(program(1), text=program(1).text.replace("row = ", "marked = 1\n    row = ", 1))
     smaller = reduced(given, lambda text: "marked" in text.text, 60.0)
     kernel = smaller.text[smaller.text.index("def kernel") : smaller.text.index("@tb.compute")]
     assert {line.strip() for line in kernel.splitlines()[1:]} <= {"marked = 1", "pass", ""}

@@ -60,7 +60,7 @@ def refused(
     """Dispatch what must fail: the error points to the dispatch, has advice, and nothing moved."""
     with accelerator.record() as ledger, pytest.raises(TrilbyError) as caught:
         accelerator.compute(dispatch, size, kernel, *args, **kwargs)
-    assert ledger.copies == []
+    assert ledger.copies == ()
     error = caught.value
     assert error.advice
     assert error.location is not None

@@ -327,7 +327,7 @@ def test_a_kernel_that_is_refused_is_refused_before_anything_runs(
         accelerator.compute(uses_unsupported, a)
     assert located(caught.value)[0].startswith('with open("file") as f:')
     assert a.array.tolist() == [3]
-    assert ledger.copies == []
+    assert ledger.copies == ()
 
 
 # -------------------------------------------------------------------------- calling directly

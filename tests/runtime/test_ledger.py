@@ -100,7 +100,7 @@ def test_an_array_of_nothing_moves_nothing(accelerator: Accelerator) -> None:
     a = NDArray[float](np.zeros(0, np.float32))
     with accelerator.record() as ledger:
         accelerator.compute(dispatch, 0, plus_one, a, a)
-    assert ledger.copies == []
+    assert ledger.copies == ()
     assert str(ledger) == "nothing was copied"
 
 
@@ -136,14 +136,14 @@ def test_a_record_ends_with_an_error(interpreter: Accelerator) -> None:
     with pytest.raises(RangeError), interpreter.record() as ledger:
         interpreter.compute(dispatch, "8", square_kernel, a)
     interpreter.compute(square_all, a)
-    assert ledger.copies == []
+    assert ledger.copies == ()
 
 
 def test_what_one_accelerator_does_is_not_the_record_of_another(interpreter: Accelerator) -> None:
     a = S32Array.of(range(8))
     with Accelerator("interpreter") as other, other.record() as ledger:
         interpreter.compute(add_to_all, a)
-        assert ledger.copies == []
+        assert ledger.copies == ()
         other.compute(add_to_all, a)
     assert moved(ledger) == [("up", "a", BYTES_OF_8), ("down", "a", BYTES_OF_8)]
     assert a.array.tolist() == [i + 2 for i in range(8)]

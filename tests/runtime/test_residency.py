@@ -27,9 +27,10 @@ from tests.runtime.programs import (
 
 import trilby as tb
 from trilby import Accelerator, KernelContext, NDArray, S32Array, f32
-from trilby.backend.base import Argument, Event, Executable, Memory
+from trilby.backend.base import Argument, Event, Executable, Memory, Prepared
+from trilby.backend.done import DoneEvent
 from trilby.backend.interpreter import InterpreterFamily
-from trilby.backend.interpreter.device import DoneEvent, InterpreterBackend
+from trilby.backend.interpreter.device import InterpreterBackend, InterpreterPrepared
 from trilby.backend.interpreter.memory import InterpreterMemory
 from trilby.data.ndrange import NDRange
 from trilby.errors import ArgumentValueError, DeviceError, KernelIndexError
@@ -62,16 +63,15 @@ class Watched(InterpreterBackend):
         self._note("download")
         return super().download(memory, offset, target, after)
 
-    def launch(
-        self,
-        executable: Executable,
-        size: NDRange,
-        arguments: Sequence[Argument],
-        after: Sequence[Event] = (),
-    ) -> DoneEvent:
-        self._note("launch")
+    def prepare(
+        self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
+    ) -> InterpreterPrepared:
         self.launched.append(tuple(arguments))
-        return super().launch(executable, size, arguments, after)
+        return super().prepare(executable, size, arguments)
+
+    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
+        self._note("launch")
+        return super().run(prepared, after)
 
     def _note(self, what: str) -> None:
         self.done.append(what)
@@ -181,7 +181,7 @@ def test_a_range_of_zero_does_nothing(null: Nulls) -> None:
             null.accelerator.compute(dispatch, size, add, a, 1)
     counts = null.backend.counts
     assert (counts.launches, counts.uploads, counts.allocations) == (0, 0, 0)
-    assert ledger.copies == []
+    assert ledger.copies == ()
 
 
 def test_one_buffer_is_one_memory_however_often_it_is_passed(

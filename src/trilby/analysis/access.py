@@ -7,18 +7,18 @@ when its buffer is created, so reading it is no access to data.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Flag
 from typing import TypeAlias
 
+from trilby.analysis.kernel_aliases import Aliases, Root, aliases_of
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.data.dtypes import Type
 from trilby.data.schema import INDEX, ArrayType, BufferType, NDArrayType, PadType, join_path
 from trilby.errors import KernelTypeError
 from trilby.model.op import Func, Op, Raw, walk
-from trilby.model.ops.control import Ternary
-from trilby.model.ops.core import Call, Var, VarLoad, VarStore, Yield
-from trilby.model.ops.memory import Atomic, CompareExchange, Load, Place, Store
+from trilby.model.ops.core import Call
+from trilby.model.ops.memory import Atomic, CompareExchange, Load, Store
 from trilby.model.value import Value
 from trilby.source import NOWHERE
 
@@ -67,19 +67,13 @@ class AccessTable:
         return "\n".join(lines)
 
 
-Root: TypeAlias = tuple[int, str]
-"""A parameter, by its number, and a path below it."""
 Summary: TypeAlias = Mapping[Root, Access]
+"""What is done with each place below a parameter."""
 
 
 def access_table(graph: KernelGraph) -> AccessTable:
     """The side table of a kernel."""
-    summaries: dict[str, Summary] = {}
-    for function in graph.functions:
-        found = _summary(function, summaries)
-        if function.raw:
-            found = _declared(function, function.raw, found)
-        summaries[function.name] = found
+    summaries = summaries_of(graph)
     entry = graph.entry
     return AccessTable(
         entry.name,
@@ -89,6 +83,17 @@ def access_table(graph: KernelGraph) -> AccessTable:
             if isinstance(param.type, BufferType | NDArrayType)
         ),
     )
+
+
+def summaries_of(graph: KernelGraph) -> dict[str, Summary]:
+    """What each function of a graph does with its parameters, by its symbol."""
+    summaries: dict[str, Summary] = {}
+    for function in graph.functions:
+        found = _summary(function, summaries)
+        if function.raw:
+            found = _declared(function, function.raw, found)
+        summaries[function.name] = found
+    return summaries
 
 
 def _declared(function: Func, raw: Raw, found: Summary) -> Summary:
@@ -129,68 +134,18 @@ def _fields(summary: Summary, number: int) -> dict[str, Access]:
     return {path: access for (param, path), access in summary.items() if param == number}
 
 
-@dataclass(slots=True)
-class _Aliases:
-    """Which places each value of a function may stand for."""
-
-    roots: dict[Value, frozenset[Root]] = field(default_factory=dict[Value, frozenset[Root]])
-
-    def of(self, value: Value) -> frozenset[Root]:
-        return self.roots.get(value, frozenset())
-
-    def add(self, value: Value, more: frozenset[Root]) -> bool:
-        """Widen what a value may stand for; true where that was news."""
-        known = self.of(value)
-        self.roots[value] = known | more
-        return not more <= known
-
-
-def _aliases(function: Func) -> _Aliases:
-    aliases = _Aliases()
-    for number, param in enumerate(function.params):
-        if isinstance(param.type, BufferType | NDArrayType):
-            aliases.add(param, frozenset({(number, "")}))
-    # A loop may carry a buffer from a later statement to an earlier one: go round until calm.
-    ops = tuple(walk(function.body))
-    while sum(_flows(aliases, op) for op in ops):
-        pass
-    return aliases
-
-
-def _flows(aliases: _Aliases, op: Op) -> bool:
-    match op:
-        case Var(init=(content,)):
-            return aliases.add(op.value, aliases.of(content))
-        case VarLoad(var):
-            return aliases.add(op.value, aliases.of(var))
-        case VarStore(var, stored):
-            return aliases.add(var, aliases.of(stored))
-        case Place(base, _, path):
-            below = frozenset((n, join_path(p, path)) for n, p in aliases.of(base))
-            return aliases.add(op.value, below)
-        case Ternary(_, then, otherwise):
-            arms = [aliases.of(y) for y in (*_yields(then.ops), *_yields(otherwise.ops))]
-            return aliases.add(op.value, frozenset[Root]().union(*arms))
-        case _:
-            return False
-
-
-def _yields(ops: tuple[Op, ...]) -> Iterator[Value]:
-    return (op.yielded for op in ops if isinstance(op, Yield))
-
-
 def _summary(function: Func, callees: Mapping[str, Summary]) -> Summary:
-    aliases = _aliases(function)
+    aliases = aliases_of(function)
     found: dict[Root, Access] = {}
     for op in walk(function.body):
         for root, access in _accesses(op, aliases, callees):
-            if not _is_length(function, root):
+            if not is_length(function.params[root[0]].type, root[1]):
                 found[root] = found.get(root, Access.UNTOUCHED) | access
     return found
 
 
 def _accesses(
-    op: Op, aliases: _Aliases, callees: Mapping[str, Summary]
+    op: Op, aliases: Aliases, callees: Mapping[str, Summary]
 ) -> Iterator[tuple[Root, Access]]:
     match op:
         case Load(base, _, path):
@@ -206,11 +161,11 @@ def _accesses(
             pass
 
 
-def _at(aliases: _Aliases, base: Value, path: str, access: Access) -> Iterator[tuple[Root, Access]]:
+def _at(aliases: Aliases, base: Value, path: str, access: Access) -> Iterator[tuple[Root, Access]]:
     for number, prefix in sorted(aliases.of(base)):
         yield (number, join_path(prefix, path)), access
 
 
-def _is_length(function: Func, root: Root) -> bool:
-    type_ = function.params[root[0]].type
-    return isinstance(type_, BufferType) and root[1] in type_.length_names
+def is_length(buffer: Type, path: str) -> bool:
+    """True where a path leads to a length, which is no data."""
+    return isinstance(buffer, BufferType) and path in buffer.length_names

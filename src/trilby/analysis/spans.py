@@ -123,7 +123,8 @@ class Spans:
         if isinstance(op, arith.Mod) and right.low >= 0:
             return Span(0, max(right.high - 1, 0))
         if isinstance(op, arith.FloorDiv) and right.low > 0:
-            return Span(min(left.low, 0), max(left.high, 0))
+            ends = [a // b for a in (left.low, left.high) for b in (right.low, right.high)]
+            return Span(min(ends), max(ends))
         return None
 
 

@@ -47,8 +47,25 @@ class DeviceInfo:
 class Event(Protocol):
     """Work that was started."""
 
+    origin: object
+    """Whatever the runtime wants to know of it when it fails."""
+
+    @property
+    def done(self) -> bool:
+        """True once it is over, well or badly: then `wait` returns or raises at once."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """How long the device took, once it is done; 0.0 where nobody measures that."""
+        ...
+
     def wait(self) -> None:
-        """Return when it is done; raise a `DeviceError` if it failed."""
+        """Return when it is done; raise a `DeviceError` if it failed, at every call.
+
+        `KeyboardInterrupt` gets through, and leaves the work to go on. A kernel whose `assert`
+        fails raises here, at its own event: what comes after it runs all the same.
+        """
         ...
 
 
@@ -67,6 +84,19 @@ class Executable(Protocol):
     @property
     def source(self) -> str:
         """The generated text, for people."""
+        ...
+
+    @property
+    def debugs(self) -> bool:
+        """True for a kernel that asserts or prints: its launches are waited for at once."""
+        ...
+
+
+class Prepared(Protocol):
+    """A launch with everything decided, to be run any number of times, by one thread at a time."""
+
+    def replace(self, position: int, argument: "Argument") -> None:
+        """Set another argument for the runs to come; those under way keep theirs."""
         ...
 
 
@@ -90,7 +120,11 @@ Argument: TypeAlias = Memory | Scalar | StructArgument
 
 
 class Backend(Protocol):
-    """One opened device. All work may be asynchronous; `after` names what must be done first."""
+    """One opened device.
+
+    Copies, fills and launches start at once and may overlap and overtake each other: `after`
+    names what must be done first. Until they are done they keep the host's bytes alive.
+    """
 
     @property
     def device(self) -> DeviceInfo:
@@ -105,8 +139,27 @@ class Backend(Protocol):
         """Memory with undefined content; raises a `DeviceError` where there is not enough."""
         ...
 
-    def free(self, memory: Memory) -> None:
-        """Give memory back once the work that uses it is done."""
+    def can_share(self, address: int, nbytes: int) -> bool:
+        """Whether `share` takes these bytes of the host; never without `shared_memory`."""
+        ...
+
+    def share(self, source: memoryview) -> Memory:
+        """The host's own bytes as memory of the device; it keeps them alive.
+
+        What a kernel wrote is there for the host when the kernel's event was waited for, and
+        what the host wrote is there for kernels that are run afterwards.
+        """
+        ...
+
+    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
+        """Give memory back, without waiting. `after` is the work on it that may be under way.
+
+        The memory is kept, and handed out again when that work is done.
+        """
+        ...
+
+    def trim(self) -> None:
+        """Let go of all memory that was freed and kept, once the work on it is done."""
         ...
 
     def upload(
@@ -127,14 +180,14 @@ class Backend(Protocol):
         """Set every byte of a range."""
         ...
 
-    def launch(
-        self,
-        executable: Executable,
-        size: NDRange,
-        arguments: Sequence[Argument],
-        after: Sequence[Event] = (),
-    ) -> Event:
-        """Run a kernel once for each work item of a range that is not empty."""
+    def prepare(
+        self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
+    ) -> Prepared:
+        """Decide all about a launch over a range that is not empty."""
+        ...
+
+    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> Event:
+        """Run a kernel once for each work item of the range it was prepared for."""
         ...
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from trilby.errors import (
     DeviceError,
     DeviceUnavailableError,
     KernelAssertionError,
+    OutOfDeviceMemoryError,
 )
 from trilby.source import NOWHERE, Location
 
@@ -27,11 +28,14 @@ def failed(device: DeviceInfo, what: str, error: Exception) -> DeviceError:
     )
 
 
-def no_room(device: DeviceInfo, nbytes: int, largest: int) -> DeviceError:
+def no_room(
+    device: DeviceInfo, nbytes: int, largest: int, used: int | None = None
+) -> OutOfDeviceMemoryError:
     """Memory that was asked for is not there; `largest` is the most one buffer may have."""
-    return DeviceError(
+    in_use = "" if used is None else f"{used:,} of them in use, "
+    return OutOfDeviceMemoryError(
         f"{device.name} has no room for {nbytes:,} bytes: its memory is "
-        f"{device.memory_bytes:,} bytes in all, and one buffer may have {largest:,}",
+        f"{device.memory_bytes:,} bytes in all, {in_use}and one buffer may have {largest:,}",
         advice="release buffers that are no longer used, or work in smaller pieces",
     )
 
@@ -54,6 +58,23 @@ def foreign(device: DeviceInfo, thing: object) -> ArgumentTypeError:
     return ArgumentTypeError(
         f"{device.spec} was given `{type(thing).__name__}`, which another accelerator made",
         advice="kernels and memory belong to the accelerator that made them",
+    )
+
+
+def not_shared(device: DeviceInfo, nbytes: int) -> DeviceError:
+    """Bytes of the host cannot be memory of the device."""
+    return DeviceError(
+        f"{device.spec} ({device.name}) cannot use these {nbytes:,} bytes of the host in place",
+        advice="ask `can_share` first, and copy where it says no",
+    )
+
+
+def beyond(device: DeviceInfo, offset: int, nbytes: int, size: int) -> DeviceError:
+    """A copy or a fill does not stay inside of its memory."""
+    return DeviceError(
+        f"bytes {offset:,} to {offset + nbytes:,} were asked for in {size:,} bytes of "
+        f"{device.spec}",
+        advice="this is a fault of Trilby: please report it with the program",
     )
 
 

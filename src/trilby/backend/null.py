@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, DeviceInfo, Event, Executable, Memory
+from trilby.backend.base import Argument, DeviceInfo, Event, Executable, Memory, Prepared
+from trilby.backend.done import DoneEvent
+from trilby.backend.failures import foreign
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceUnavailableError
 
@@ -22,7 +24,7 @@ DEVICE = DeviceInfo(
     memory_bytes=0,
     compute_units=0,
     max_group_items=1024,
-    features=frozenset({"f64", "f16", "i64_atomics"}),
+    features=frozenset({"f64", "f16", "i64_atomics", "shared_memory"}),
 )
 
 
@@ -35,12 +37,16 @@ class Counts:
     allocated_bytes: int = 0
     frees: int = 0
     freed_bytes: int = 0
+    shares: int = 0
+    shared_bytes: int = 0
+    trims: int = 0
     uploads: int = 0
     uploaded_bytes: int = 0
     downloads: int = 0
     downloaded_bytes: int = 0
     fills: int = 0
     filled_bytes: int = 0
+    preparations: int = 0
     launches: int = 0
     work_items: int = 0
 
@@ -57,15 +63,17 @@ class NullExecutable:
     """A kernel that will not run."""
 
     source: str
+    debugs: bool = False
 
 
-class NullEvent:
-    """Nothing to wait for."""
+@dataclass(frozen=True, slots=True, eq=False)
+class NullPrepared:
+    """A launch that will be counted."""
 
-    __slots__ = ()
+    size: NDRange
 
-    def wait(self) -> None:
-        """Return at once."""
+    def replace(self, position: int, argument: Argument) -> None:
+        """Arguments are not looked at."""
 
 
 class NullBackend:
@@ -88,46 +96,63 @@ class NullBackend:
         self.counts.allocated_bytes += nbytes
         return NullMemory(nbytes)
 
-    def free(self, memory: Memory) -> None:
+    def can_share(self, address: int, nbytes: int) -> bool:
+        """Whatever it is."""
+        return True
+
+    def share(self, source: memoryview) -> NullMemory:
+        """Count the bytes."""
+        self.counts.shares += 1
+        self.counts.shared_bytes += source.nbytes
+        return NullMemory(source.nbytes)
+
+    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
         """Count memory given back."""
         self.counts.frees += 1
         self.counts.freed_bytes += memory.nbytes
 
+    def trim(self) -> None:
+        """Count it; nothing is kept."""
+        self.counts.trims += 1
+
     def upload(
         self, memory: Memory, offset: int, source: memoryview, after: Sequence[Event] = ()
-    ) -> NullEvent:
+    ) -> DoneEvent:
         """Count the bytes and drop them."""
         self.counts.uploads += 1
         self.counts.uploaded_bytes += source.nbytes
-        return NullEvent()
+        return DoneEvent()
 
     def download(
         self, memory: Memory, offset: int, target: memoryview, after: Sequence[Event] = ()
-    ) -> NullEvent:
+    ) -> DoneEvent:
         """Count the bytes and leave the target as it is."""
         self.counts.downloads += 1
         self.counts.downloaded_bytes += target.nbytes
-        return NullEvent()
+        return DoneEvent()
 
     def fill(
         self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Event] = ()
-    ) -> NullEvent:
+    ) -> DoneEvent:
         """Count the bytes."""
         self.counts.fills += 1
         self.counts.filled_bytes += nbytes
-        return NullEvent()
+        return DoneEvent()
 
-    def launch(
-        self,
-        executable: Executable,
-        size: NDRange,
-        arguments: Sequence[Argument],
-        after: Sequence[Event] = (),
-    ) -> NullEvent:
+    def prepare(
+        self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
+    ) -> NullPrepared:
+        """Count a launch that may follow."""
+        self.counts.preparations += 1
+        return NullPrepared(size)
+
+    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
         """Count the launch and its work items."""
+        if not isinstance(prepared, NullPrepared):
+            raise foreign(self.device, prepared)
         self.counts.launches += 1
-        self.counts.work_items += size.items
-        return NullEvent()
+        self.counts.work_items += prepared.size.items
+        return DoneEvent()
 
     def close(self) -> None:
         """Nothing is open."""

@@ -1,7 +1,7 @@
 """The OpenCL devices of a machine: found, put in order, described, and opened.
 
-This module and `opencl_device`, which drives one device, are the only ones that know
-pyopencl.
+The modules named `opencl…` are the only ones that know pyopencl; `opencl_device` drives one
+device.
 """
 
 from collections.abc import Sequence
@@ -136,11 +136,11 @@ def _describe(device: cl.Device, index: int) -> DeviceInfo:
 def _features(device: cl.Device) -> frozenset[str]:
     extensions = frozenset(device.extensions.split())
     wide_atomics = {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"}
-    shared = device.host_unified_memory or device.type & cl.device_type.CPU
     has = {
         "f64": "cl_khr_fp64" in extensions,
         "f16": "cl_khr_fp16" in extensions,
         "i64_atomics": wide_atomics <= extensions,
-        "shared_memory": bool(shared),
+        # Others copy behind the host's back, or keep caches of their own.
+        "shared_memory": _kind(device) == "cpu",
     }
     return frozenset(feature for feature, present in has.items() if present)

@@ -1,6 +1,7 @@
 """Arithmetic and choices, as the C family writes them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from trilby.codegen.cfunction import FunctionWriter
 from trilby.codegen.text import (
@@ -104,7 +105,10 @@ def binary(writer: FunctionWriter, op: Binary) -> None:
     elif isinstance(op, arith.Shl | arith.Shr):
         writer.give(op, _shifted(writer, op, type_, left, right))
     elif type_.is_integer and isinstance(op, _WRAPPING) and _may_wrap(writer, op, type_):
-        writer.give(op, _wrapped(writer, type_, _SYMBOLS[type(op)], left, right))
+        text = _wrapped(writer, type_, _SYMBOLS[type(op)], left, right)
+        if _leaves_every_array(writer, op, type_):
+            text = replace(text, index=_joined(_SYMBOLS[type(op)], left, right))
+        writer.give(op, text)
     else:
         writer.give(op, _rounded(writer, type_, _joined(_SYMBOLS[type(op)], left, right)))
 
@@ -123,6 +127,17 @@ def _may_wrap(writer: FunctionWriter, op: Binary, type_: ScalarType) -> bool:
         return False
     exact = writer.spans.exact(op)
     return exact is None or not exact.fits(type_)
+
+
+def _leaves_every_array(writer: FunctionWriter, op: Binary, type_: ScalarType) -> bool:
+    """True where the result, if it wraps, is negative: no index of any array.
+
+    Only numbers that pass the end of the type by less than its size wrap so.
+    """
+    exact = writer.spans.exact(op)
+    if exact is None or type_.kind != "int":
+        return False
+    return type_.lowest <= exact.low and exact.high < 2**type_.bits
 
 
 def _wrapped(
@@ -154,11 +169,19 @@ def _shifted(
 def _divided(
     writer: FunctionWriter, op: Binary, type_: ScalarType, left: Text, right: Text
 ) -> Text:
-    """C's own division where no sign is in play and the divisor is not zero."""
+    """C's own division where no sign is in play and the divisor is not zero.
+
+    Shifts and masks round towards minus infinity by themselves.
+    """
     divided, divisor = writer.spans.of(op.left), writer.spans.of(op.right)
     if divided.low >= 0 and divisor.low > 0:
         symbol = "/" if isinstance(op, arith.FloorDiv) else "%"
         return _joined((symbol, PRODUCT), left, right)
+    if divisor.low == divisor.high > 0 and divisor.low.bit_count() == 1:
+        if isinstance(op, arith.FloorDiv):
+            shift = Text(str(divisor.low.bit_length() - 1))
+            return _joined(_SYMBOLS[arith.Shr], left, shift)
+        return _joined(_SYMBOLS[arith.BitAnd], left, Text(str(divisor.low - 1)))
     function = _FUNCTIONS[type(op)]
     if type_.kind == "int" and divisor.low >= 0:
         function = f"{function}_size"

@@ -97,6 +97,8 @@ def address(place: Text) -> str:
 def _index(writer: FunctionWriter, value: Value) -> Text:
     """An index; what C would wrap at 32 bits may not become part of a wider sum."""
     text = writer.take(value)
+    if text.index is not None:
+        return text.index
     if value.type is U32 and text.strength > UNARY:
         return Text(f"({text})", reads=text.reads)
     return text

@@ -10,12 +10,13 @@ from trilby.codegen.python_places import place_tree
 from trilby.codegen.python_text import (
     OPERATORS,
     expression,
-    in_place_sign,
     placed,
     statements,
     target,
 )
+from trilby.codegen.python_transfers import transfer_statement
 from trilby.codegen.python_values import Known, Stack, is_literal, number_tree
+from trilby.model.holes import in_place_sign
 from trilby.model.op import Block, Op, operands
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore
@@ -31,6 +32,7 @@ from trilby.model.ops.host import (
     HostWith,
 )
 from trilby.model.ops.memory import Extent, Load, Place, Store
+from trilby.model.ops.transfer import TRANSFER_OPS, Owed, ToDevice, ToHost, Tracking
 from trilby.model.value import Value
 
 Emit: TypeAlias = "Callable[[Writer, Any], None]"
@@ -240,6 +242,11 @@ def _host_run(writer: Writer, op: HostRun) -> None:
         writer.run(statement, op.sets)
 
 
+def _transfer(writer: Writer, op: Tracking | ToDevice | ToHost | Owed) -> None:
+    trees = writer.take(*operands(op))
+    writer.run(transfer_statement(op, trees, writer.known))
+
+
 def _return(writer: Writer, op: Return) -> None:
     trees = writer.take(*op.returned)
     writer.run(placed(ast.Return(trees[0] if trees else None), op.location))
@@ -340,5 +347,6 @@ EMITTED: dict[type[Op], Emit] = {
     HostWith: _with,
     HostCall: _host_call,
     Dispatch: _dispatch,
+    **dict.fromkeys(TRANSFER_OPS, _transfer),
 }
 """How each op is written. Variables are written by the run, and `yield` by what holds it."""

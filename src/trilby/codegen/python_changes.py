@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from trilby.codegen.python_text import in_place_sign
 from trilby.codegen.python_values import Known
+from trilby.model.holes import in_place_sign
 from trilby.model.op import Op, blocks, operands
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
 from trilby.model.ops.host import HostValue, HostView

@@ -5,12 +5,12 @@ the user's source. This module knows no ops.
 """
 
 import ast
-import re
 import warnings
 from collections.abc import Sequence
 from typing import TypeVar, cast
 
 from trilby.errors import ModelError
+from trilby.model.holes import marked, operand_number
 from trilby.source import Location, line_text
 
 OPERATORS: dict[str, type[ast.operator]] = {
@@ -32,15 +32,10 @@ OPERATORS: dict[str, type[ast.operator]] = {
 
 Node = TypeVar("Node", bound=ast.AST)
 
-_HOLES = re.compile(r"\{\{|\}\}|\{(\d+)\}")
-_MARK = "_trilby_operand_{}_"
-_MARKS = re.compile(_MARK.format(r"(\d+)"))
-_IN_PLACE = re.compile(r"\{0\} (\*\*|//|<<|>>|[-+*@/%&|^])= \{1\}")
-
 
 def expression(code: str, operands: Sequence[ast.expr], location: Location) -> ast.expr:
     """The tree of an expression, or of a slice where it is one."""
-    text = _marked(code, len(operands))
+    text = marked(code, len(operands))
     try:
         tree = _parsed(f"({text}\n)", "eval", location)
         found, lead = cast("ast.Expression", tree).body, 1
@@ -53,7 +48,7 @@ def expression(code: str, operands: Sequence[ast.expr], location: Location) -> a
 
 def statements(code: str, operands: Sequence[ast.expr], location: Location) -> list[ast.stmt]:
     """The trees of statements; all their lines are indented as the first one is."""
-    tree = cast("ast.Module", _parsed(_marked(code, len(operands)), "exec", location))
+    tree = cast("ast.Module", _parsed(marked(code, len(operands)), "exec", location))
     for node in tree.body:
         _moved(node, location, lead=0, indented=True)
     return [_filled(node, operands) for node in tree.body]
@@ -64,17 +59,6 @@ def target(code: str, location: Location) -> ast.expr:
     tree = cast("ast.Module", _parsed(f"({code}\n) = 0", "exec", location))
     (bound,) = cast("ast.Assign", tree.body[0]).targets
     return _moved(bound, location, lead=1)
-
-
-def in_place_sign(code: str) -> str:
-    """The sign of `{0} += {1}`, or nothing for any other text."""
-    found = _IN_PLACE.fullmatch(code)
-    return found[1] if found else ""
-
-
-def identifiers(code: str) -> set[str]:
-    """Every word in a text: the names that must not be taken for something else."""
-    return set(re.findall(r"[^\W\d]\w*", code))
 
 
 def placed(node: Node, location: Location) -> Node:
@@ -95,13 +79,6 @@ def _bytes(location: Location, column: int) -> int:
     """`ast` counts bytes."""
     text = line_text(location)
     return column if text.isascii() else len(text[:column].encode())
-
-
-def _marked(code: str, count: int) -> str:
-    """Text with a name for each operand; text of an op without operands is taken as it is."""
-    if not count:
-        return code
-    return _HOLES.sub(lambda hole: f"({_MARK.format(hole[1])})" if hole[1] else hole[0][0], code)
 
 
 def _parsed(text: str, mode: str, location: Location) -> ast.AST:
@@ -142,8 +119,8 @@ class _Filler(ast.NodeTransformer):
         self.operands = operands
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        found = _MARKS.fullmatch(node.id)
-        return self.operands[int(found[1])] if found else node
+        number = operand_number(node.id)
+        return node if number is None else self.operands[number]
 
 
 def _filled(node: Node, operands: Sequence[ast.expr]) -> Node:

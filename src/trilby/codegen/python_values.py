@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 
-from trilby.codegen.python_bound import sure_loads
-from trilby.codegen.python_text import identifiers, placed
+from trilby.analysis.bound import sure_loads
+from trilby.codegen.python_text import placed
 from trilby.data.dtypes import Number
 from trilby.errors import ModelError
+from trilby.model.holes import identifiers
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops.core import Var, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostValue, HostWith

@@ -18,12 +18,15 @@ class Text:
     """An expression; `strength` says how tightly it binds, tighter is smaller.
 
     `unsigned` is the same number before it went back from unsigned arithmetic to its type.
+    `index` is a shorter text for where it is an index: it is another number only where the
+    index is out of range.
     """
 
     text: str
     strength: int = ATOM
     reads: frozenset[Dependence] = frozenset()
     unsigned: "Text | None" = None
+    index: "Text | None" = None
 
     def within(self, strength: int) -> str:
         """The text as an operand, in parentheses where it binds more loosely than needed."""

@@ -17,6 +17,7 @@ from trilby.data.dtypes import Type
 from trilby.data.layout import Layout, header_size, layout
 from trilby.data.lengths import given_lengths, read_lengths, shape_lengths, write_lengths
 from trilby.data.members import KeptArrayMember, LengthMember
+from trilby.data.ranges import Ranges
 from trilby.data.record import Element, assign_member, unknown_field
 from trilby.data.schema import ArrayType, BufferType, Field, StructType
 from trilby.data.segment import Live, Segment, borrowed_bytes
@@ -164,7 +165,7 @@ class Buffer:
         return getattr(self, field.name).__array__(dtype, copy)
 
     def __reduce__(self) -> tuple[object, ...]:
-        self.__segment__.reading(0, self.nbytes)
+        self.__segment__.reading(Ranges.span(0, self.nbytes))
         return _restored, (type(self), self.__segment__.memory)
 
     def __repr__(self) -> str:
@@ -209,7 +210,9 @@ def _restored(cls: type[BufferT], content: Live) -> BufferT:
     """A buffer with a copy of the whole content of another: for `copy` and `pickle`."""
     lengths = read_lengths(cls.__schema__, content)
     buffer = cls.create(**lengths)
+    everything = Ranges.span(0, buffer.nbytes)
     buffer.segment.memory[...] = content
+    buffer.segment.written(everything)
     return buffer
 
 

@@ -153,6 +153,7 @@ def _check_partner(vector: object, other: object) -> None:
 
 VectorT = TypeVar("VectorT", bound=VectorMath[Any])
 FloatT = TypeVar("FloatT", bound=FloatVector)
+IntT = TypeVar("IntT", bound=IntVector)
 
 
 def from_lanes(like: VectorT, operation: Callable[..., Any], *columns: Any) -> VectorT:
@@ -165,10 +166,22 @@ def from_lanes(like: VectorT, operation: Callable[..., Any], *columns: Any) -> V
 
 def lane_by_lane(function: Callable[..., Any], like: VectorT, *args: object) -> VectorT:
     """A function of numbers on each lane; a single number stands for all lanes."""
+    for one in args:
+        _check_partner(like, one)
     lanes = len(lane_names(like))
     columns = [np.broadcast_to(lane_numbers(like, one), lanes).tolist() for one in args]
     make: Callable[..., VectorT] = type(like)
     return make(*(function(*numbers) for numbers in zip(*columns, strict=True)))
+
+
+def check_lanes(vector: object, function: str, *, floats: bool) -> None:
+    """Refuse lanes that a function does not take, as a kernel does."""
+    if lane_type(vector).is_float is not floats:
+        kind = "floats" if floats else "integers"
+        raise ArgumentTypeError(
+            f"`{function}` takes {kind}, and this is `{type(vector).__name__}`",
+            advice=f"use a vector of {kind}",
+        )
 
 
 def flat_numbers(owner: object, given: tuple[object, ...], wanted: int) -> list[object]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from trilby.data.dtypes import ScalarType
 from trilby.data.layout import Layout
+from trilby.data.ranges import Ranges
 from trilby.data.schema import StructType
 from trilby.data.segment import Live, Segment
 from trilby.errors import ArgumentTypeError, FieldError
@@ -62,7 +63,8 @@ class Record:
         return self._live().astype(self.__dtype__ if dtype is None else dtype, copy=True)
 
     def _live(self) -> Live:
-        self.__segment__.reading(self.__start__, self.__layout__.size)
+        start = self.__start__
+        self.__segment__.reading(Ranges(((start, start + self.__layout__.size),)))
         return np.ndarray((), self.__dtype__, self.__segment__.memory, self.__start__)
 
     def __eq__(self, other: object) -> bool:

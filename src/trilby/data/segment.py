@@ -1,8 +1,8 @@
 """Host memory with a state: bytes, who watches them, and what leaked out of them.
 
-A segment knows byte ranges and nothing of what the bytes mean. Accessors announce every
-range they read or write; the runtime sets a watcher that hears it and sees to it that the
-range is current before it is read.
+A segment knows byte ranges and nothing of what the bytes mean. Accessors announce all bytes
+that they read or write; the runtime sets a watcher that hears it and sees to it that they
+are current before they are read.
 """
 
 import sys
@@ -14,9 +14,12 @@ from typing import Any, Protocol, TypeAlias, TypeGuard, cast
 import numpy as np
 
 from trilby.data.layout import round_up
+from trilby.data.ranges import Ranges
 from trilby.errors import BindingError, ReleasedError
 
 PAGE = 4096
+MOST_PARTS = 64
+"""Into so many ranges the bytes are told apart that were written before anybody watched."""
 
 Live: TypeAlias = np.ndarray[Any, Any]
 """A NumPy array over the bytes of a segment. It must not get into a user's hands."""
@@ -25,20 +28,24 @@ Live: TypeAlias = np.ndarray[Any, Any]
 class Watcher(Protocol):
     """Hears of host accesses. Ranges are in bytes from the start of the segment."""
 
-    def before_read(self, start: int, nbytes: int) -> None:
-        """The host is about to read the range, so it must be current on the host."""
+    def before_read(self, ranges: Ranges) -> None:
+        """The host is about to read these bytes, so they must be current on the host."""
         ...
 
-    def before_write(self, start: int, nbytes: int) -> None:
-        """The host is about to set every byte of the range that holds data.
+    def before_write(self, ranges: Ranges) -> None:
+        """The host is about to set every one of these bytes that holds data.
 
-        A write that leaves gaps announces a read of the range first. An access that fails
-        after this call has changed nothing, and `after_write` does not follow.
+        A write that leaves gaps announces a read first. An access that fails after this
+        call has changed nothing, and `after_write` does not follow.
         """
         ...
 
-    def after_write(self, start: int, nbytes: int) -> None:
-        """The range was written: from now on the host's content is the content."""
+    def after_write(self, ranges: Ranges) -> None:
+        """The bytes were written: from now on the host's content is the content."""
+        ...
+
+    def released(self) -> None:
+        """The user gives the memory up, and nobody will ask for the content any more."""
         ...
 
 
@@ -46,8 +53,7 @@ class Watcher(Protocol):
 class Escape:
     """A raw view that the user asked for; it lives as long as any NumPy view made from it."""
 
-    start: int
-    nbytes: int
+    ranges: Ranges
     memory: Live = field(repr=False)
 
     @property
@@ -59,10 +65,20 @@ class Segment:
     """A stretch of host memory, zeroed, page-aligned and a whole number of pages long.
 
     `borrowed` is true where the memory is the user's own, which may have any place and
-    size. `label` names the segment in messages.
+    size. `label` names the segment in messages. `touched` are the bytes that may differ from
+    zero, as far as no watcher heard of it.
     """
 
-    __slots__ = ("__weakref__", "_escapes", "_memory", "address", "borrowed", "label", "watcher")
+    __slots__ = (
+        "__weakref__",
+        "_escapes",
+        "_memory",
+        "address",
+        "borrowed",
+        "label",
+        "touched",
+        "watcher",
+    )
 
     def __init__(self, memory: Live, label: str, *, borrowed: bool) -> None:
         self.label = label
@@ -71,6 +87,7 @@ class Segment:
         self.address = address_of(memory)
         self._memory: Live | None = memory
         self._escapes: list[weakref.ref[Escape]] = []
+        self.touched = Ranges.span(0, memory.nbytes) if borrowed else Ranges.EMPTY
 
     @classmethod
     def allocate(cls, nbytes: int, label: str) -> "Segment":
@@ -107,26 +124,32 @@ class Segment:
 
     def release(self) -> None:
         """Give the memory up. Every later use is a `ReleasedError`; a second call is nothing."""
+        if self.watcher is not None and self._memory is not None:
+            self.watcher.released()
         self._memory = None
 
-    def reading(self, start: int, nbytes: int) -> None:
+    def reading(self, ranges: Ranges) -> None:
         """Announce a read."""
         if self._memory is None:
             _ = self.memory
-        if self.watcher is not None and nbytes:
-            self.watcher.before_read(start, nbytes)
+        if self.watcher is not None and ranges.parts:
+            self.watcher.before_read(ranges)
 
-    def writing(self, start: int, nbytes: int) -> None:
-        """Announce a write that will set the whole range."""
+    def writing(self, ranges: Ranges) -> None:
+        """Announce a write that will set all of the bytes."""
         if self._memory is None:
             _ = self.memory
-        if self.watcher is not None and nbytes:
-            self.watcher.before_write(start, nbytes)
+        if self.watcher is not None and ranges.parts:
+            self.watcher.before_write(ranges)
 
-    def written(self, start: int, nbytes: int) -> None:
+    def written(self, ranges: Ranges) -> None:
         """Announce that a write was done."""
-        if self.watcher is not None and nbytes:
-            self.watcher.after_write(start, nbytes)
+        if self.watcher is not None:
+            if ranges.parts:
+                self.watcher.after_write(ranges)
+        elif not self.touched.covers(ranges):
+            touched = self.touched | ranges
+            self.touched = touched if len(touched) <= MOST_PARTS else Ranges.span(*touched.hull)
 
     @property
     def escapes(self) -> Sequence[Escape]:
@@ -135,13 +158,14 @@ class Segment:
         self._escapes = [ref for ref, escape in living if escape is not None]
         return tuple(escape for _, escape in living if escape is not None)
 
-    def escape(self, start: int, nbytes: int) -> Live:
+    def escape(self, ranges: Ranges) -> Live:
         """Raw bytes for the user, writable, current now, and remembered in `escapes`."""
-        self.reading(start, nbytes)
-        self.writing(start, nbytes)
-        escape = Escape(start, nbytes, self.memory[start : start + nbytes])
+        start, stop = ranges.hull
+        self.reading(ranges)
+        self.writing(ranges)
+        escape = Escape(ranges, self.memory[start:stop])
         self._escapes.append(weakref.ref(escape))
-        self.written(start, nbytes)
+        self.written(ranges)
         return np.asarray(escape)
 
 

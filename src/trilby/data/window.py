@@ -5,20 +5,22 @@ of bytes. What users hold are `Array` objects, which wrap windows; this module k
 nothing of them and little of NumPy's protocols.
 """
 
-from collections.abc import Generator
+import math
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, SupportsIndex, TypeAlias, cast
+from typing import Any, SupportsIndex, cast
 
 import numpy as np
 
 from trilby.data.dtypes import Number, ScalarType
+from trilby.data.ranges import Ranges, union
 from trilby.data.record import Element, Record, unknown_field
 from trilby.data.segment import Live, Segment, address_of
 from trilby.data.values import check_shape, number, numbers, record, records
 
-Range: TypeAlias = tuple[int, int]
-"""The first byte and the number of bytes."""
+MOST_PIECES = 4096
+"""Elements that lie in more pieces than this are announced as one range around them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,24 +38,30 @@ class Window:
     cell: int
 
     @property
-    def extent(self) -> Range:
-        """The range from the first to the last byte of the elements."""
-        if not self.live.size:
-            return self.start, 0
-        low = high = self.start
-        for count, stride in zip(self.live.shape, self.live.strides, strict=True):
-            reach = (count - 1) * stride
-            low, high = low + min(reach, 0), high + max(reach, 0)
-        return low, high - low + self.live.itemsize
+    def ranges(self) -> Ranges:
+        """The bytes of the elements; the hull of them where they lie in too many pieces."""
+        return self._pieces[0]
 
     @property
-    def is_dense(self) -> bool:
-        """True where no bytes of others lie between the elements."""
-        return self.extent[1] <= self.live.size * self.cell
+    def _pieces(self) -> tuple[Ranges, bool]:
+        """The bytes of the elements, and whether these are no more than that."""
+        if not self.live.size:
+            return Ranges.EMPTY, True
+        live = self.live
+        pairs = [pair for pair in zip(live.shape, live.strides, strict=True) if pair[0] > 1]
+        low = self.start + sum((count - 1) * min(stride, 0) for count, stride in pairs)
+        axes, size = _axes_with_gaps(pairs, live.itemsize, self.cell)
+        if math.prod(count for count, _ in axes) > MOST_PIECES:
+            reach = sum((count - 1) * stride for count, stride in axes)
+            return Ranges.span(low, low + reach + size), False
+        starts = [low]
+        for count, stride in axes:
+            starts = [start + step * stride for start in starts for step in range(count)]
+        return union((start, start + size) for start in starts), True
 
     def read(self) -> Live:
         """The live elements, announced as read. For use at once, not to be kept."""
-        self.segment.reading(*self.extent)
+        self.segment.reading(self.ranges)
         return self.live
 
     @contextmanager
@@ -63,12 +71,12 @@ class Window:
         `partly` says that not all of them will be. An error in the block means that
         nothing was written.
         """
-        extent = self.extent
-        if partly or not self.is_dense:
-            self.segment.reading(*extent)
-        self.segment.writing(*extent)
+        ranges, exact = self._pieces
+        if partly or not exact:
+            self.segment.reading(ranges)
+        self.segment.writing(ranges)
         yield self.live
-        self.segment.written(*extent)
+        self.segment.written(ranges)
 
     def item(self, index: tuple[int, ...]) -> object:
         """One element: a Python number, or a record object."""
@@ -146,8 +154,9 @@ class Window:
 
     def escape(self) -> Live:
         """A raw, writable view of the elements, remembered by the segment while it lives."""
-        low, nbytes = self.extent
-        block = self.segment.escape(low, nbytes)
+        ranges = self.ranges
+        low = ranges.hull[0] if ranges else self.start
+        block = self.segment.escape(ranges)
         live = self.live
         return np.ndarray(live.shape, live.dtype, block, self.start - low, live.strides)
 
@@ -165,6 +174,21 @@ def window(
     return Window(segment, start, live, element, cell)
 
 
+def _axes_with_gaps(
+    axes: Sequence[tuple[int, int]], itemsize: int, cell: int
+) -> tuple[list[tuple[int, int]], int]:
+    """The axes that leave gaps, each as count and distance, and the bytes of a piece without.
+
+    The gap that belongs to an element's own cell is no gap.
+    """
+    left = sorted(((count, abs(stride)) for count, stride in axes), key=lambda axis: axis[1])
+    size, dense = itemsize, cell
+    while left and left[0][1] == dense:
+        count, stride = left.pop(0)
+        size, dense = (count - 1) * stride + size, count * stride
+    return left, size
+
+
 def dtype_of(element: Element) -> np.dtype[Any]:
     """The NumPy dtype of an element."""
     return element.numpy if isinstance(element, ScalarType) else element.__dtype__
@@ -175,7 +199,7 @@ def read_element(segment: Segment, place: int, element: Element) -> "Number | Re
     if not isinstance(element, ScalarType):
         _ = segment.memory
         return element.__at__(segment, place)
-    segment.reading(place, element.size)
+    segment.reading(Ranges(((place, place + element.size),)))
     return np.ndarray((), element.numpy, segment.memory, place).item()
 
 
@@ -186,9 +210,10 @@ def write_element(segment: Segment, place: int, element: Element, value: object)
     else:
         stored = record(value, element).__array__()
     target = np.ndarray((), dtype_of(element), segment.memory, place)
-    segment.writing(place, target.itemsize)
+    ranges = Ranges(((place, place + target.itemsize),))
+    segment.writing(ranges)
     target[...] = stored
-    segment.written(place, target.itemsize)
+    segment.written(ranges)
 
 
 def converted(value: object, element: Element) -> Live:

@@ -1,9 +1,10 @@
 """The math functions of the kernel language, each declared once.
 
-The row of a function gives its arity, the types it takes and gives, its meaning (the Python
-function that the interpreter calls on doubles or ints, before rounding to the type), how far
-a device may stray, and a line for the reference. How a language spells it, where that is not
-the name itself, stands in the language's own table.
+The row of a function gives its parameters, the types it takes and gives, its meaning (the
+Python function that the interpreter calls on doubles or ints, before rounding to the type), how
+far a device may stray, and a line for the reference. How a language spells it, where that is
+not the name itself, stands in the language's own table. Functions that are no op of their own
+but are made of simpler ones have their rows in `composed`.
 """
 
 import math
@@ -19,20 +20,32 @@ Takes: TypeAlias = Literal["float", "integer", "number"]
 
 @dataclass(frozen=True, slots=True)
 class Intrinsic:
-    """One function: `Intrinsic("hypot", 2, "float", math.hypot, 4, "…")`.
+    """One function: `Intrinsic("hypot", ("x", "y"), "float", math.hypot, 4, "…")`.
 
     `tests` is true where the result is a bool, `knows_width` where the meaning is given the
-    number of bits of the type as a last argument.
+    number of bits of the type as a last argument, `takes_more` where a call may have further
+    arguments, each of which is joined to the result so far.
     """
 
     name: str
-    arity: int
+    params: tuple[str, ...]
     takes: Takes
     meaning: Callable[..., Any]
     ulps: int
     doc: str
     tests: bool = False
     knows_width: bool = False
+    takes_more: bool = False
+
+    @property
+    def arity(self) -> int:
+        """How many operands the op has."""
+        return len(self.params)
+
+    @property
+    def takes_vectors(self) -> bool:
+        """True where it works lane by lane; there are no vectors of bools."""
+        return not self.tests
 
 
 def _guarded(function: Callable[..., float]) -> Callable[..., float]:
@@ -95,10 +108,6 @@ def _signed_infinity(base: float, exponent: float) -> float:
     return math.copysign(math.inf, base) if is_odd else math.inf
 
 
-def _popcount(value: int, bits: int) -> int:
-    return (value & ((1 << bits) - 1)).bit_count()
-
-
 def _python_min(left: float, right: float) -> float:
     return min(left, right)
 
@@ -109,12 +118,32 @@ def _python_max(left: float, right: float) -> float:
 
 def _float(name: str, function: Callable[..., float], ulps: int, doc: str) -> Intrinsic:
     """A function of one float."""
-    return Intrinsic(name, 1, "float", _guarded(function), ulps, doc)
+    return Intrinsic(name, ("x",), "float", _guarded(function), ulps, doc)
+
+
+def _floats(name: str, function: Callable[..., float], ulps: int, doc: str) -> Intrinsic:
+    """A function of two floats."""
+    return Intrinsic(name, ("x", "y"), "float", _guarded(function), ulps, doc)
 
 
 def _test(name: str, function: Callable[[float], bool], doc: str) -> Intrinsic:
     """A question about one float."""
-    return Intrinsic(name, 1, "float", function, 0, doc, tests=True)
+    return Intrinsic(name, ("x",), "float", function, 0, doc, tests=True)
+
+
+def _number(name: str, function: Callable[..., Any], doc: str) -> Intrinsic:
+    """A function of one number of any type."""
+    return Intrinsic(name, ("x",), "number", function, 0, doc)
+
+
+def _choice(name: str, function: Callable[..., Any], doc: str) -> Intrinsic:
+    """One of several numbers."""
+    return Intrinsic(name, ("x", "y"), "number", function, 0, doc, takes_more=True)
+
+
+def _bits(name: str, function: Callable[[int, int], int], doc: str) -> Intrinsic:
+    """A function of the bits of an integer."""
+    return Intrinsic(name, ("x",), "integer", function, 0, doc, knows_width=True)
 
 
 _ROWS = (
@@ -134,20 +163,18 @@ _ROWS = (
     _float("asin", math.asin, 4, "arc sine"),
     _float("acos", math.acos, 4, "arc cosine"),
     _float("atan", math.atan, 5, "arc tangent"),
-    Intrinsic("atan2", 2, "float", math.atan2, 6, "angle of the point (x, y), given as (y, x)"),
+    Intrinsic("atan2", ("y", "x"), "float", math.atan2, 6, "angle of the point (x, y)"),
     _float("sinh", math.sinh, 4, "hyperbolic sine"),
     _float("cosh", math.cosh, 4, "hyperbolic cosine"),
     _float("tanh", math.tanh, 5, "hyperbolic tangent"),
     _float("asinh", math.asinh, 4, "inverse hyperbolic sine"),
     _float("acosh", math.acosh, 4, "inverse hyperbolic cosine"),
     _float("atanh", math.atanh, 5, "inverse hyperbolic tangent"),
-    Intrinsic("hypot", 2, "float", math.hypot, 4, "length of the vector (x, y)"),
-    Intrinsic("pow", 2, "float", _power, 16, "x to the power of y; `**` is the same for floats"),
-    Intrinsic("fmod", 2, "float", _guarded(math.fmod), 0, "remainder with the sign of x"),
-    Intrinsic(
-        "remainder", 2, "float", _guarded(math.remainder), 0, "what the nearest multiple leaves"
-    ),
-    Intrinsic("copysign", 2, "float", math.copysign, 0, "x with the sign of y"),
+    _floats("hypot", math.hypot, 4, "length of the vector (x, y)"),
+    _floats("pow", _power, 16, "x to the power of y; `**` is the same for floats"),
+    _floats("fmod", math.fmod, 0, "remainder with the sign of x"),
+    _floats("remainder", math.remainder, 0, "what the multiple of y nearest to x leaves"),
+    _floats("copysign", math.copysign, 0, "x with the sign of y"),
     _float("floor", _integral(math.floor), 0, "largest whole number ≤ x, as a float"),
     _float("ceil", _integral(math.ceil), 0, "smallest whole number ≥ x, as a float"),
     _float("trunc", _integral(math.trunc), 0, "x cut towards zero, as a float"),
@@ -161,22 +188,16 @@ _ROWS = (
     _test("isnan", math.isnan, "whether x is not a number"),
     _test("isinf", math.isinf, "whether x is infinite"),
     _test("isfinite", math.isfinite, "whether x is neither infinite nor NaN"),
-    Intrinsic("fma", 3, "float", math_functions.fma, 1, "a * b + c, rounded once"),
-    Intrinsic("clamp", 3, "number", math_functions.clamp, 0, "x kept within low and high"),
-    Intrinsic("sign", 1, "number", math_functions.sign, 0, "-1, 0 or 1; NaN stays NaN"),
-    Intrinsic("min", 2, "number", _python_min, 0, "the smaller, as Python's `min`"),
-    Intrinsic("max", 2, "number", _python_max, 0, "the larger, as Python's `max`"),
-    Intrinsic("abs", 1, "number", abs, 0, "magnitude; the lowest integer stays itself"),
-    Intrinsic("popcount", 1, "integer", _popcount, 0, "how many bits are set", knows_width=True),
+    Intrinsic("fma", ("a", "b", "c"), "float", math_functions.fma, 1, "a * b + c, rounded once"),
     Intrinsic(
-        "clz",
-        1,
-        "integer",
-        math_functions.clz,
-        0,
-        "zero bits before the first one",
-        knows_width=True,
+        "clamp", ("x", "low", "high"), "number", math_functions.clamp, 0, "x within low and high"
     ),
+    _number("sign", math_functions.sign, "-1, 0 or 1; NaN stays NaN"),
+    _number("abs", abs, "magnitude; the lowest integer stays itself"),
+    _choice("min", _python_min, "the smallest, as Python's `min`"),
+    _choice("max", _python_max, "the largest, as Python's `max`"),
+    _bits("popcount", math_functions.popcount, "how many bits are set"),
+    _bits("clz", math_functions.clz, "zero bits before the first one"),
 )
 
 INTRINSICS: dict[str, Intrinsic] = {row.name: row for row in _ROWS}

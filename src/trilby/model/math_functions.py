@@ -1,12 +1,20 @@
 """Math functions that Python's own `math` lacks. Kernels and plain Python call them alike.
 
-Those that take more than whole numbers take vectors, too, lane by lane.
+They take vectors, too, lane by lane. The functions that `math` has are in `lane_math`.
 """
 
 import math
 from typing import Any, TypeVar, overload
 
-from trilby.data.lanes import FloatT, VectorT, is_vector, lane_by_lane
+from trilby.data.lanes import (
+    FloatT,
+    IntT,
+    VectorT,
+    check_lanes,
+    is_vector,
+    lane_by_lane,
+    lane_type,
+)
 
 N = TypeVar("N", int, float)
 
@@ -18,6 +26,7 @@ def rsqrt(x: FloatT) -> FloatT: ...
 def rsqrt(x: Any) -> Any:
     """`1 / sqrt(x)`."""
     if is_vector(x):
+        check_lanes(x, "rsqrt", floats=True)
         return lane_by_lane(rsqrt, x, x)
     if x == 0:
         return math.copysign(math.inf, x)
@@ -35,6 +44,7 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     sum rounds, up to the rare case in which that sum falls between two doubles.
     """
     if is_vector(a):
+        check_lanes(a, "fma", floats=True)
         return lane_by_lane(fma, a, a, b, c)
     product = a * b
     if not math.isfinite(product) or not math.isfinite(c):
@@ -91,11 +101,29 @@ def sign(x: Any) -> Any:
     return (x > 0) - (x < 0)
 
 
-def popcount(x: int) -> int:
-    """How many bits of a number that is not negative are set; kernels count at the type's width."""
-    return x.bit_count()
+@overload
+def popcount(x: int, bits: int | None = None) -> int: ...
+@overload
+def popcount(x: IntT) -> IntT: ...
+def popcount(x: Any, bits: int | None = None) -> Any:
+    """How many bits are set; kernels and lanes know their width, a negative number needs one."""
+    if is_vector(x):
+        check_lanes(x, "popcount", floats=False)
+        return lane_by_lane(popcount, x, x, lane_type(x).bits)
+    return (x if bits is None else x & _ones(bits)).bit_count()
 
 
-def clz(x: int, bits: int = 32) -> int:
-    """How many zero bits stand before the first one; kernels know the width, here it is given."""
-    return bits - (x & ((1 << bits) - 1)).bit_length()
+@overload
+def clz(x: int, bits: int = 32) -> int: ...
+@overload
+def clz(x: IntT) -> IntT: ...
+def clz(x: Any, bits: int = 32) -> Any:
+    """How many zero bits stand before the first one; kernels and lanes know their width."""
+    if is_vector(x):
+        check_lanes(x, "clz", floats=False)
+        return lane_by_lane(clz, x, x, lane_type(x).bits)
+    return bits - (x & _ones(bits)).bit_length()
+
+
+def _ones(bits: int) -> int:
+    return (1 << bits) - 1

@@ -87,7 +87,7 @@ _TOKEN = re.compile(
     |(?P<value>%\w+)
     |(?P<number>-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|-inf)
     |(?P<name>[^\W\d]\w*(?:\.(?:<\w+>|\w+))*)
-    |(?P<mark>->|[\n@(){{}}<>\[\],:=!])""",
+    |(?P<mark>->|[\n@(){{}}<>\[\],:=!+])""",
     re.VERBOSE,
 )
 _LOCATION = re.compile(rf"loc\(({_STRING})? ?(\d+):(\d+)-(\d+):(\d+)\)")
@@ -237,6 +237,7 @@ class _Parser(_Reader):
 
     def op(self) -> Op:
         self.accept("!")
+        self.accept("+")
         declared = self.declaration() if self.peek("value") else None
         if declared:
             self.expect("=", "a value is declared like `%2 : i32 = add %0 %1`")

@@ -25,6 +25,8 @@ from trilby.model.op import Block, Func, Op, blocks, operands
 from trilby.model.ops import arith, control, core, debug, memory, structs
 from trilby.model.ops.grid import BARRIER_SCOPES, Barrier, Grid
 from trilby.model.ops.host import HOST_OPS
+from trilby.model.ops.transfer import TRANSFER_OPS
+from trilby.model.transfer_rules import TransferOp, transfer_problems
 from trilby.model.value import KERNEL_CONTEXT, NONE, OBJECT, RefType, Value, VarType, space_of
 
 Problems: TypeAlias = Iterator[str]
@@ -56,6 +58,7 @@ WITHOUT_RESULT = (
     Barrier,
     debug.Assert,
     debug.Print,
+    *TRANSFER_OPS,
 )
 WITH_OR_WITHOUT_RESULT = (core.Call, *HOST_OPS)
 
@@ -375,6 +378,10 @@ def _print(op: debug.Print, _program: Program) -> Problems:
         yield f"it prints numbers, not {_listed(op.args)}"
 
 
+def _transfer(op: TransferOp, program: Program) -> Problems:
+    return transfer_problems(op, program.func)
+
+
 RULES: dict[type[Op], Rule] = {
     core.Constant: _constant,
     core.Var: _var,
@@ -411,6 +418,7 @@ RULES: dict[type[Op], Rule] = {
     memory.Extent: _extent,
     Grid: _grid,
     **dict.fromkeys(HOST_OPS, _anything),
+    **dict.fromkeys(TRANSFER_OPS, _transfer),
 }
 """The rule of every op class, or of the shape it derives from."""
 

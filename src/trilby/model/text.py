@@ -15,7 +15,8 @@ reads and writes: `raw @("x") @() @() @("opencl", "return native_sin(x);")`.
 
 An op is its result, its mnemonic, its operands, its attributes, its blocks, whatever the
 order of its fields. Values are numbered as they appear. A `!` in the margin marks an
-access to a buffer. Nothing here knows a single op, but for that mark.
+access to a buffer, a `+` what a transform put in to move data. Nothing here knows a single
+op, but for these marks.
 """
 
 import json
@@ -27,13 +28,21 @@ from trilby.data.schema import BufferType, NDArrayType
 from trilby.errors import ModelError
 from trilby.model.op import Block, Func, Op, Raw, blocks, operands, roles
 from trilby.model.ops.memory import Atomic, Load, Store
+from trilby.model.ops.transfer import TRANSFER_OPS
 from trilby.model.value import RefType, Value
 from trilby.source import NOWHERE, Location
 
 
-def to_text(func: Func, *, locations: bool = False) -> str:
-    """The text of a function; `locations` adds `loc(line:column-line:column)` to each op."""
+def to_text(func: Func, *, locations: bool = False, like: Func | None = None) -> str:
+    """The text of a function; `locations` adds `loc(line:column-line:column)` to each op.
+
+    Values that the function `like` has, too, get the numbers that they have in its text, so
+    that what a transform changed can be laid beside what was there before.
+    """
     printer = _Printer(func.location.file, locations=locations)
+    if like:
+        printer.function(like)
+        printer.lines.clear()
     printer.function(func)
     return "\n".join(printer.lines)
 
@@ -42,7 +51,7 @@ def op_text(func: Func, op: Op) -> str:
     """The line of one op as it stands in the text of its function, for messages."""
     printer = _Printer(func.location.file)
     printer.function(func)
-    return printer.heads[op].lstrip("! ")
+    return printer.heads[op].lstrip("!+ ")
 
 
 def is_buffer_access(op: Op) -> bool:
@@ -76,7 +85,7 @@ class _Printer:
         return f" raw {declared}{''.join(bodies)}"
 
     def op(self, op: Op, depth: int) -> None:
-        margin = "!" if is_buffer_access(op) else " "
+        margin = _margin(op)
         words = [op.mnemonic, *map(self.name, operands(op)), *_attributes(op)]
         result = f"{self.declared(op.result)} = " if op.result else ""
         head = f"{margin}{'  ' * depth}"[:-1] + result + " ".join(words)
@@ -108,6 +117,12 @@ class _Printer:
             return ""
         other = "" if at.file == file else f"{_literal(at.file)} "
         return f" loc({other}{at.line}:{at.column}-{at.end_line}:{at.end_column})"
+
+
+def _margin(op: Op) -> str:
+    if isinstance(op, TRANSFER_OPS):
+        return "+"
+    return "!" if is_buffer_access(op) else " "
 
 
 def _attributes(op: Op) -> list[str]:

@@ -13,7 +13,8 @@ import numpy as np
 from trilby.data.dtypes import BOOL, I32, ScalarType, float_of
 from trilby.data.schema import NDArrayType
 from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
-from trilby.model import math_functions
+from trilby.model import lane_math, math_functions
+from trilby.model.composed import COMPOSED, Composed
 from trilby.model.intrinsics import INTRINSICS, Intrinsic
 from trilby.model.ops.arith import Cast, Math
 from trilby.model.ops.core import Call
@@ -36,13 +37,13 @@ from trilby.reflect.lowering import Callee, Lowering
 from trilby.reflect.operands import Known, Literal, Operand
 from trilby.reflect.promotion import common_type, float_for, keep_weak, scalar_type
 from trilby.reflect.signature import Signature, helper_signature, scalar_named
-from trilby.reflect.vector_math import COMPOSED, is_vector, vector_math
+from trilby.reflect.vector_math import COMPOSED_LOWERINGS, is_vector, vector_math
 
 
 def _math_functions() -> dict[object, Intrinsic]:
     rows: dict[object, Intrinsic] = {}
     for name, row in INTRINSICS.items():
-        for module in (math, builtins, math_functions):
+        for module in (math, builtins, math_functions, lane_math):
             if hasattr(module, name):
                 rows[getattr(module, name)] = row
     # Python's own `pow` gives integers for integers, as `**` does, and `math.pow` does not.
@@ -51,7 +52,10 @@ def _math_functions() -> dict[object, Intrinsic]:
 
 
 MATH_FUNCTIONS = _math_functions()
-"""The functions of `math` and the builtins that kernels may call."""
+"""The functions of `math`, the builtins and our own that kernels may call."""
+
+COMPOSED_FUNCTIONS: dict[object, Composed] = {row.function: row for row in COMPOSED.values()}
+"""The functions that are made of simpler ops; `COMPOSED_LOWERINGS` says of which."""
 
 
 def call(lw: Lowering, node: ast.Call) -> Operand:
@@ -88,7 +92,7 @@ def _is_bool(thing: object) -> bool:
 
 
 def _is_composed(thing: object) -> bool:
-    return callable(thing) and thing in COMPOSED
+    return callable(thing) and thing in COMPOSED_FUNCTIONS
 
 
 def _is_math(thing: object) -> bool:
@@ -149,20 +153,22 @@ def _math(lw: Lowering, node: ast.Call, row: Intrinsic) -> Operand:
     if node.keywords:
         raise lw.clash(node, f"`{name}` takes no keyword arguments in a kernel")
     lowered = [settled(lw, lw.lower(argument), argument) for argument in node.args]
-    takes_more = row.name in {"min", "max"}
-    if len(lowered) != row.arity and not (takes_more and len(lowered) > row.arity):
-        wanted = f"{row.arity} argument{'s' if row.arity > 1 else ''}"
-        wanted += " or more" if takes_more else ""
+    if len(lowered) != row.arity and not (row.takes_more and len(lowered) > row.arity):
+        wanted = _counted(row.arity) + (" or more" if row.takes_more else "")
         raise lw.clash(node, f"`{name}` takes {wanted}, and here it has {len(lowered)}")
     if any(is_vector(operand) for operand in lowered):
         return vector_math(lw, node, lowered, row)
     args = [number(lw, x, argument) for x, argument in zip(lowered, node.args, strict=True)]
-    if not takes_more:
+    if not row.takes_more:
         return _math_op(lw, node, row, args)
     result = args[0]
     for argument in args[1:]:
         result = _math_op(lw, node, row, [result, argument])
     return result
+
+
+def _counted(arguments: int) -> str:
+    return "1 argument" if arguments == 1 else f"{arguments} arguments"
 
 
 def _math_op(
@@ -214,11 +220,12 @@ def _folded(lw: Lowering, node: ast.Call, row: Intrinsic, args: list[Value | Lit
 
 
 def _composed(lw: Lowering, node: ast.Call, function: object) -> Operand:
-    arity, lower = COMPOSED[function]
-    if node.keywords or len(node.args) != arity:
-        name = ast.unparse(node.func)
-        raise lw.clash(node, f"`{name}` takes {arity} arguments, and here it has {len(node.args)}")
-    return lower(lw, node, [settled(lw, lw.lower(argument), argument) for argument in node.args])
+    row = COMPOSED_FUNCTIONS[function]
+    if node.keywords or len(node.args) != len(row.params):
+        name, wanted = ast.unparse(node.func), _counted(len(row.params))
+        raise lw.clash(node, f"`{name}` takes {wanted}, and here it has {len(node.args)}")
+    operands = [settled(lw, lw.lower(argument), argument) for argument in node.args]
+    return COMPOSED_LOWERINGS[row.name](lw, node, operands)
 
 
 def _helper(lw: Lowering, node: ast.Call, helper: Helper[..., object]) -> Operand:

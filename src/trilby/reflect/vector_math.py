@@ -3,12 +3,10 @@
 import ast
 from collections.abc import Callable, Sequence
 
-from trilby.data import matrices, vectors
 from trilby.data.dtypes import F32, ScalarType
 from trilby.data.matrices import matrix_of
 from trilby.data.schema import StructType, leaves
 from trilby.data.vectors import vector_of, vector_type
-from trilby.model import math_functions
 from trilby.model.intrinsics import Intrinsic
 from trilby.model.ops.arith import Math
 from trilby.model.value import Value
@@ -128,7 +126,7 @@ def _lane_math(lw: Lowering, node: ast.AST, lane: tuple[Value, ...], row: Intrin
 def _check_lanes(lw: Lowering, node: ast.AST, struct: StructType, row: Intrinsic) -> None:
     """Refuse what has no meaning for such lanes."""
     element = leaves(struct)[0].type
-    if row.tests or vector_of(struct) is None:
+    if not row.takes_vectors or vector_of(struct) is None:
         places = "its lanes: `v.x`" if vector_of(struct) else "its numbers: `m[0, 1]`"
         raise lw.clash(node, f"`{row.name}` takes numbers, and this is `{struct}`", f"use {places}")
     if row.takes == "float" and not element.is_float:
@@ -259,14 +257,12 @@ def _matrix_product(lw: Lowering, node: ast.AST, left: Operand, right: Operand) 
     return Aggregate(other, tuple(numbers))
 
 
-Composed = Callable[[Lowering, ast.AST, Sequence[Operand]], Operand]
-
-COMPOSED: dict[object, tuple[int, Composed]] = {
-    vectors.dot: (2, _dot),
-    vectors.cross: (2, _cross),
-    vectors.length: (1, _length),
-    vectors.normalize: (1, _normalize),
-    matrices.transpose: (1, _transpose),
-    math_functions.mix: (3, _mix),
+COMPOSED_LOWERINGS: dict[str, Callable[[Lowering, ast.AST, Sequence[Operand]], Operand]] = {
+    "cross": _cross,
+    "dot": _dot,
+    "length": _length,
+    "mix": _mix,
+    "normalize": _normalize,
+    "transpose": _transpose,
 }
-"""Functions that are made of simpler ops, with the number of their arguments."""
+"""The ops that each row of `model.composed` stands for, by its name."""

@@ -3,25 +3,27 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FunctionType, TracebackType
-from typing import Any, ParamSpec, Self, TypeVar, overload
+from typing import Any, Literal, ParamSpec, Self, TypeVar, overload
 
 from trilby.backend.base import DeviceInfo
 from trilby.backend.registry import PassedOver, open_backend
 from trilby.data.ndarray import NDArray
-from trilby.data.ndrange import NDRange
-from trilby.errors import ArgumentTypeError
-from trilby.options import Options
+from trilby.errors import ArgumentTypeError, ArgumentValueError, MissingFeatureError
+from trilby.options import Options, Transfers, as_bytes
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.reflect.quote import quote
 from trilby.reflect.signature import ranks_from_use
-from trilby.runtime.binding import Bound
 from trilby.runtime.callers import Caller, errors_in_user_code
-from trilby.runtime.compile import Compiler, ContextOf, ReadyKernel, analyse_compute
-from trilby.runtime.context import ComputeContext
-from trilby.runtime.ledger import Copy, Ledger
-from trilby.runtime.residency import Residency, Use
+from trilby.runtime.compile import Compiler, ContextOf, analyse_compute
+from trilby.runtime.content import LOCK
+from trilby.runtime.context import ComputeContext, run_compute
+from trilby.runtime.launches import Launches
+from trilby.runtime.ledger import Ledger
+from trilby.runtime.recording import RECORDINGS, Recording
+from trilby.runtime.replicas import Moved
+from trilby.runtime.residency import Residency
 from trilby.source import Location
-from trilby.trace import set_up, tell
+from trilby.trace import is_told, set_up, tell
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,19 +34,42 @@ class Accelerator:
 
     `Accelerator()` opens the first backend that works and says which (in the log, and as
     `accelerator.device`); `Accelerator("opencl")`, `Accelerator("opencl:1")` and
-    `Accelerator("interpreter")` open one by name. With `poison=True` every stale copy on
-    the device is overwritten with a pattern, so that a missing transfer cannot hide.
+    `Accelerator("interpreter")` open one by name.
+
+    `transfers` says when data moves; the default, `Transfers.AUTO`, moves the least. `memory`
+    is `"shared"` where kernels work on the host's own memory, which is the default wherever
+    the device can, or `"discrete"` for a memory of the device's own, with real copies.
+    `memory_limit` is the most that buffers may take on the device: a number of bytes, or a
+    text such as `"256MB"`. With `poison=True` every stale copy is overwritten with a pattern,
+    so that a missing transfer cannot hide.
     """
 
-    def __init__(self, backend: str | None = None, /, *, poison: bool = False) -> None:
+    def __init__(
+        self,
+        backend: str | None = None,
+        /,
+        *,
+        transfers: Transfers = Transfers.AUTO,
+        memory: Literal["shared", "discrete"] | None = None,
+        memory_limit: int | str | None = None,
+        poison: bool = False,
+    ) -> None:
         options = Options.from_environment()
         set_up(options.log)
         choice = open_backend(backend if backend is not None else options.backend)
         self._backend = choice.backend
         self.passed_over: tuple[PassedOver, ...] = choice.passed_over
         self.compiler = Compiler(choice.backend)
+        self.transfers = transfers
         self._ledgers: list[Ledger] = []
-        self._residency = Residency(choice.backend, self._record, poison=poison)
+        self.residency = Residency(
+            choice.backend,
+            self._record,
+            share=_shares(memory, choice.backend.device),
+            poison=poison,
+            limit=as_bytes(memory_limit),
+        )
+        self.launches = Launches(self)
         if backend is None or self.passed_over:
             _announce(self.device, self.passed_over)
 
@@ -64,19 +89,10 @@ class Accelerator:
         executed: `accelerator.compute(lambda cc: square_all(cc, numbers))`.
         """
         function, args, kwargs = _entry_point(entry, args, kwargs)
-        ready = self.compiler.compute(function)
+        transfers = self.transfers
+        ready = self.compiler.compute(function, transfers)
         with errors_in_user_code():
-            return ready.function(ComputeContext(self), *args, **kwargs)
-
-    def launch(
-        self, ready: ReadyKernel, size: NDRange, bound: Bound, uses: list[Use], at: Location
-    ) -> None:
-        """Bring data, run a kernel, fetch what it wrote. Compute contexts call this."""
-        name = ready.analysed.kernel.name
-        with self._residency.lock:
-            memories = self._residency.before_launch(uses, name, at)
-            event = self._backend.launch(ready.executable, size, bound.arguments(memories))
-            self._residency.after_launch(uses, name, at, event)
+            return run_compute(self, ready, args, kwargs, transfers)
 
     def array(self, values: object) -> NDArray[Any]:
         """An n-d array for kernels. A NumPy array is shared, anything else is copied."""
@@ -97,17 +113,47 @@ class Accelerator:
 
     @contextmanager
     def record(self) -> Generator[Ledger]:
-        """Count every copy that is made inside a `with` block."""
-        ledger = Ledger()
-        self._ledgers.append(ledger)
+        """Count every copy that is made inside a `with` block, and what had to be."""
+        recording = Recording(self.residency.replicas)
+        ledger = Ledger(recording)
+        with LOCK:
+            RECORDINGS.append(recording)
+            self._ledgers.append(ledger)
         try:
             yield ledger
         finally:
-            self._ledgers.remove(ledger)
+            with LOCK:
+                RECORDINGS.remove(recording)
+                self._ledgers.remove(ledger)
+
+    @contextmanager
+    def guard(self) -> Generator[None]:
+        """Raise a `GuardError` at the first copy inside a `with` block, with its cause."""
+        replicas = self.residency.replicas
+        with LOCK:
+            replicas.guards += 1
+        try:
+            yield
+        finally:
+            with LOCK:
+                replicas.guards -= 1
+
+    @contextmanager
+    def strategy(self, transfers: Transfers) -> Generator[None]:
+        """Move data in another way inside a `with` block."""
+        before, self.transfers = self.transfers, transfers
+        try:
+            yield
+        finally:
+            self.transfers = before
+
+    def wait(self) -> None:
+        """Return when all work on the device is done; raise what failed."""
+        self.residency.wait()
 
     def close(self) -> None:
-        """Wait for all work, free the memory on the device, and give the device back."""
-        self._residency.close()
+        """Wait for all work, bring home what only the device has, and give the device back."""
+        self.residency.close()
         self._backend.close()
 
     def __enter__(self) -> Self:
@@ -124,9 +170,32 @@ class Accelerator:
     def __repr__(self) -> str:
         return f"Accelerator({self.device.spec!r}: {self.device.name})"
 
-    def _record(self, copy: Copy) -> None:
+    def _record(self, moved: Moved) -> None:
         for ledger in self._ledgers:
-            ledger.add(copy)
+            ledger.add(moved)
+            ledger.recording.moved(moved)
+        if is_told("debug"):
+            caller = moved.reason.caller
+            where = f" ({caller.line.short})" if caller else ""
+            text = f"moved {moved.piece.nbytes:,} bytes {moved.direction}, because"
+            tell("debug", "%s: %s %s%s", moved.label, text, moved.reason.text, where)
+
+
+def _shares(memory: str | None, device: DeviceInfo) -> bool:
+    can = "shared_memory" in device.features
+    if memory not in {None, "shared", "discrete"}:
+        raise ArgumentValueError(
+            f"`memory` is {memory!r}, and there is no such kind",
+            advice='use "shared", "discrete" or nothing',
+            location=Caller.now().location,
+        )
+    if memory == "shared" and not can:
+        raise MissingFeatureError(
+            f"{device.name} cannot work on the host's memory",
+            advice='leave `memory` out, or write `memory="discrete"`',
+            location=Caller.now().location,
+        )
+    return can and memory != "discrete"
 
 
 def _announce(device: DeviceInfo, passed_over: tuple[PassedOver, ...]) -> None:

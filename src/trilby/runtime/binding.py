@@ -10,18 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
-from trilby.analysis.access import Access, AccessTable
+from trilby.analysis.access import AccessTable
+from trilby.analysis.footprint import ParameterFootprint
 from trilby.backend.base import Argument, Memory, Scalar, StructArgument
 from trilby.data.buffer import Buffer
 from trilby.data.dtypes import BOOL, I32, Number, ScalarType, Type, fits, is_numpy_scalar
 from trilby.data.layout import layout
 from trilby.data.ndarray import NDArray
 from trilby.data.record import Record
-from trilby.data.schema import BufferType, NDArrayType, StructType, in_global, spoken
+from trilby.data.schema import BufferType, NDArrayType, PadType, StructType, in_global, spoken
 from trilby.data.segment import Segment
 from trilby.data.views import Array
 from trilby.errors import ArgumentTypeError, ArgumentValueError
@@ -32,12 +33,20 @@ from trilby.runtime.residency import Use
 _LONGEST_BITS = 256
 
 
+Numbers: TypeAlias = "Number | tuple[int, ...] | Mapping[str, int] | None"
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Checked arguments: buffers in order, and how the launch's list is made of them."""
+    """Checked arguments: buffers in order, and how the launch's list is made of them.
+
+    `numbers` has for every parameter what the places that a kernel touches depend on: a
+    number itself, the shape of an n-d array, the lengths of a buffer.
+    """
 
     buffers: tuple[Segment, ...]
     slots: tuple[int | Scalar | StructArgument, ...]
+    numbers: tuple[Numbers, ...]
 
     def arguments(self, memories: Sequence[Memory]) -> list[Argument]:
         """The arguments of the launch, with the device memory of each buffer put in."""
@@ -80,20 +89,26 @@ def bind(kernel: Kernel[...], signature: Signature, args: Sequence[object]) -> B
     """Check the arguments of a dispatch and lay them out for a launch."""
     buffers: list[Segment] = []
     slots: list[int | Scalar | StructArgument] = []
+    numbers: list[Numbers] = []
     for parameter, argument in zip(signature.params[1:], args, strict=True):
         match parameter.type:
             case ScalarType() as type_:
-                slots.append(Scalar(type_, _number(kernel, parameter, type_, argument)))
+                number = as_number(kernel, parameter, type_, argument)
+                slots.append(Scalar(type_, number))
+                numbers.append(number)
             case StructType() as type_ if not isinstance(type_, BufferType):
                 slots.append(_struct(kernel, parameter, type_, argument))
+                numbers.append(None)
             case NDArrayType() as type_:
                 array = _ndarray(kernel, parameter, type_, argument)
                 slots.append(_add(buffers, array.segment))
                 slots.extend(Scalar(I32, extent) for extent in array.shape)
+                numbers.append(array.shape)
             case _:
                 buffer = _buffer(kernel, parameter, argument)
                 slots.append(_add(buffers, buffer.segment))
-    return Bound(tuple(buffers), tuple(slots))
+                numbers.append(buffer.__lengths__)
+    return Bound(tuple(buffers), tuple(slots), tuple(numbers))
 
 
 def _add(buffers: list[Segment], segment: Segment) -> int:
@@ -104,32 +119,51 @@ def _add(buffers: list[Segment], segment: Segment) -> int:
     return len(buffers) - 1
 
 
-def uses(bound: Bound, table: AccessTable) -> list[Use]:
+def uses(bound: Bound, table: AccessTable, footprints: Sequence[ParameterFootprint]) -> list[Use]:
     """What the kernel does with each of the buffers."""
+    shapes = [numbers for numbers in bound.numbers if isinstance(numbers, tuple | Mapping)]
     found = [
-        Use(segment, parameter.whole, parameter.name, _lengths(parameter.type))
-        for segment, parameter in zip(bound.buffers, table.parameters, strict=True)
+        Use(segment, footprint, parameter.name, *places_of(parameter.type, shape))
+        for segment, parameter, footprint, shape in zip(
+            bound.buffers, table.parameters, footprints, shapes, strict=True
+        )
     ]
     for left, right in combinations([use for use in found if use.segment.borrowed], 2):
         _check_apart(left, right)
     return found
 
 
+def places_of(
+    type_: Type, shape: tuple[int, ...] | Mapping[str, int]
+) -> tuple[tuple[range, ...], tuple[tuple[str, int, int], ...]]:
+    """The bytes that hold lengths, and the fields that hold data."""
+    if isinstance(type_, BufferType) and isinstance(shape, Mapping):
+        return _buffer_places(type_, tuple(sorted(shape.items())))
+    if isinstance(type_, NDArrayType) and isinstance(shape, tuple):
+        return (), (("", 0, math.prod(shape) * type_.element.size),)
+    raise TypeError(type_)
+
+
 @lru_cache(maxsize=1024)
-def _lengths(type_: Type) -> tuple[range, ...]:
-    """The bytes that hold lengths; where they lie does not depend on them."""
-    if not isinstance(type_, BufferType):
-        return ()
-    slots = layout(type_, dict.fromkeys(type_.length_names, 0)).slots
+def _buffer_places(
+    type_: BufferType, lengths: tuple[tuple[str, int], ...]
+) -> tuple[tuple[range, ...], tuple[tuple[str, int, int], ...]]:
+    slots = layout(type_, dict(lengths)).slots
     found = (slots[name] for name in sorted(type_.length_names))
-    return tuple(range(slot.offset, slot.offset + slot.size) for slot in found)
+    kept = tuple(range(slot.offset, slot.offset + slot.size) for slot in found)
+    data = (
+        slot
+        for name, slot in slots.items()
+        if name not in type_.length_names and not isinstance(slot.type, PadType)
+    )
+    return kept, tuple((slot.name, slot.offset, slot.offset + slot.size) for slot in data)
 
 
 def _check_apart(left: Use, right: Use) -> None:
     """Refuse what has one memory on the host and would have two on the device."""
     a, b = left.segment, right.segment
     overlap = a.address < b.address + b.nbytes and b.address < a.address + a.nbytes
-    if a is b or not overlap or Access.WRITES not in left.access | right.access:
+    if a is b or not overlap or not (left.footprint.writes or right.footprint.writes):
         return
     raise ArgumentValueError(
         f"`{left.label}` and `{right.label}` share a part of their memory, and the kernel "
@@ -196,7 +230,7 @@ def _ndarray(
     return argument
 
 
-def _number(
+def as_number(
     kernel: Kernel[...], parameter: Parameter, type_: ScalarType, argument: object
 ) -> Number:
     value: object = argument.item() if is_numpy_scalar(argument) else argument

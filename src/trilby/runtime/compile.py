@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from trilby.analysis.access import AccessTable, access_table
 from trilby.analysis.barriers import works_in_groups
+from trilby.analysis.footprint import KernelFootprint, footprints
 from trilby.analysis.reach import ComputeGraph, KernelGraph, compute_graph, kernel_graph
 from trilby.backend.base import Backend, Executable
 from trilby.backend.features import check_features
@@ -22,11 +23,14 @@ from trilby.data.schema import NDArrayType
 from trilby.errors import KernelTypeError
 from trilby.model.op import Func
 from trilby.model.text import to_text
+from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
 from trilby.reflect.host import ReflectedCompute, reflect_compute
 from trilby.reflect.kernels import Reflected, reflect_helper, reflect_kernel
 from trilby.reflect.lowering import Callee
 from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
+from trilby.transform.passes import Passed, run_passes
+from trilby.transform.pipelines import compute_passes
 
 T = TypeVar("T")
 
@@ -43,6 +47,7 @@ class AnalysedKernel:
     signature: Signature
     graph: KernelGraph
     access: AccessTable
+    footprint: KernelFootprint
     reflected: tuple[Reflected, ...]
     works_in_groups: bool
 
@@ -163,6 +168,7 @@ def _analyse_kernel(kernel: Kernel[...], ranks: tuple[int, ...]) -> AnalysedKern
         signature,
         graph,
         access_table(graph),
+        footprints(graph),
         tuple(reflected),
         works_in_groups(graph),
     )
@@ -178,9 +184,10 @@ class ReadyKernel:
 
 @dataclass(slots=True)
 class ReadyCompute:
-    """A compute function: its models and graphs, and the Python that runs."""
+    """A compute function: its models and graphs, its passes, and the Python that runs."""
 
     context: ContextOf
+    passed: Passed
     function: FunctionType
 
 
@@ -192,8 +199,8 @@ class Compiler:
     _kernels: dict[tuple[Kernel[...], tuple[int, ...]], ReadyKernel] = field(
         default_factory=dict[tuple[Kernel[...], tuple[int, ...]], ReadyKernel]
     )
-    _computes: dict[Compute[..., Any], ReadyCompute] = field(
-        default_factory=dict[Compute[..., Any], ReadyCompute]
+    _computes: dict[tuple[Compute[..., Any], Transfers], ReadyCompute] = field(
+        default_factory=dict[tuple[Compute[..., Any], Transfers], ReadyCompute]
     )
     _lock: RLock = field(default_factory=RLock)
 
@@ -212,24 +219,25 @@ class Compiler:
         self._kernels[analysed.kernel, ranks] = ready
         return ready
 
-    def compute(self, compute: Compute[..., Any]) -> ReadyCompute:
+    def compute(self, compute: Compute[..., Any], transfers: Transfers) -> ReadyCompute:
         """A compute function ready to run; its kernels are compiled ahead where possible."""
         with self._lock:
-            ready = self._computes.get(compute)
+            ready = self._computes.get((compute, transfers))
             if ready is None or not ready.context.entry.is_current():
-                ready = self._make(compute)
-                self._computes[compute] = ready
+                ready = self._make(compute, transfers)
+                self._computes[compute, transfers] = ready
             return ready
 
-    def _make(self, compute: Compute[..., Any]) -> ReadyCompute:
+    def _make(self, compute: Compute[..., Any], transfers: Transfers) -> ReadyCompute:
         context = analyse_compute(compute)
         for analysed in context.kernels:
             self._hand_over(analysed)
         entry = context.entry
         objects: dict[str, object] = {**entry.kernels, **entry.callees}
         original = compute.function
-        function = compile_compute(entry.func, original, objects, entry.captured.class_name)
-        return ReadyCompute(context, function)
+        passed = run_passes(entry.func, compute_passes(transfers, context.graph))
+        function = compile_compute(passed.func, original, objects, entry.captured.class_name)
+        return ReadyCompute(context, passed, function)
 
     def _hand_over(self, analysed: AnalysedKernel) -> None:
         """Compile before the first dispatch; n-d arrays must wait for their ranks."""

@@ -1,18 +1,25 @@
 """The compute context: what a compute function uses to reach the device."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, overload
 
+from trilby.data.buffer import Buffer
 from trilby.data.kernel_context import KernelContext
+from trilby.data.ndarray import NDArray
 from trilby.data.ndrange import NDRange, as_range
+from trilby.data.ranges import Ranges
+from trilby.data.record import Record
+from trilby.data.segment import Segment
+from trilby.data.window import window_of
 from trilby.errors import ArgumentTypeError
+from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.reflect.quote import quote
-from trilby.runtime.binding import bind, positional, ranks_of, uses
+from trilby.runtime.binding import places_of, positional
 from trilby.runtime.callers import Caller, errors_at_dispatch
-from trilby.runtime.constant_memory import check_constant_memory
-from trilby.runtime.ranges import in_whole_groups
+from trilby.runtime.compile import ReadyCompute
+from trilby.runtime.watch import Watch
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
@@ -26,8 +33,17 @@ class ComputeContext:
     `accelerator` is the one that runs the compute function.
     """
 
-    def __init__(self, accelerator: "Accelerator") -> None:
+    def __init__(self, accelerator: "Accelerator", transfers: Transfers) -> None:
         self.accelerator = accelerator
+        self.transfers = transfers
+        self.varies = False
+        self.written: dict[int, Watch] = {}
+
+    def bring_home_written(self) -> None:
+        """At the end of a tracked compute call the host has everything."""
+        for watch in self.written.values():
+            watch.fetch(Ranges.span(0, watch.nbytes), "the compute function has ended", wait=True)
+        self.written.clear()
 
     @overload
     def dispatch(
@@ -59,27 +75,93 @@ class ComputeContext:
         executed: `cc.dispatch(n, lambda kc: square_kernel(kc, numbers))`. A range of zero
         does nothing.
         """
+        launches = self.accelerator.launches
+        if not kwargs and launches.again(size, kernel, args, self.transfers):
+            return
         caller = Caller.now()
         with errors_at_dispatch(caller):
             _check_order(size)
             target, args, kwargs = _target(kernel, args, kwargs)
-            launch_range = as_range(size)
             ordered = positional(target, args, kwargs)
-            ready = self.accelerator.compiler.kernel(target, ranks_of(ordered))
-            bound = bind(target, ready.analysed.signature, ordered)
-            used = uses(bound, ready.analysed.access)
-            check_constant_memory(bound.buffers, ready.analysed.access, self.accelerator.device)
-            if not launch_range.items:
-                return
-            if ready.analysed.works_in_groups:
-                launch_range = in_whole_groups(launch_range)
-            self.accelerator.launch(ready, launch_range, bound, used, caller.line)
+            launches.launch(as_range(size), size, target, ordered, caller, self)
 
     def run_compute(
         self, function: Compute[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Run another compute function as a part of this one."""
-        return self.accelerator.compiler.compute(function).function(self, *args, **kwargs)
+        ready = self.accelerator.compiler.compute(function, self.transfers)
+        return ready.function(self, *args, **kwargs)
+
+    # ------------------------------------------------- what is put into compute functions
+
+    def pre_access(self, buffer: object) -> None:
+        """The host is about to read a buffer."""
+        self._bring_home(buffer)
+
+    def post_access(self, buffer: object) -> None:
+        """The host has read a buffer, which changes nothing."""
+
+    def pre_mutate(self, buffer: object) -> None:
+        """The host is about to write to a buffer, and perhaps to read it."""
+        self._bring_home(buffer)
+
+    def post_mutate(self, buffer: object) -> None:
+        """The host may have written to a buffer: all of it counts as written."""
+        segment = segment_of(buffer)
+        if segment is not None and isinstance(segment.watcher, Watch):
+            segment.watcher.mutated()
+
+    def to_device(self, buffer: object) -> None:
+        """Start to bring a buffer to the device, as the plan says."""
+        if isinstance(buffer, Buffer | NDArray):
+            whole = places_of(buffer.__schema__, shape_of(buffer))
+            self.accelerator.residency.prefetch(buffer.segment, *whole, Caller.now())
+
+    def to_host(self, buffer: object, *index: Any) -> None:
+        """Start to bring a buffer, or a part of a view, to the host, as the plan says."""
+        self._bring_home(buffer, *index)
+
+    def owed(self, buffer: object) -> None:
+        """The device keeps what it has newer; it comes when the caller looks."""
+
+    def _bring_home(self, buffer: object, *index: Any) -> None:
+        window = window_of(buffer)
+        if window is not None:
+            segment = window.segment
+            ranges = window.part(index).ranges if index else window.ranges
+        else:
+            segment = segment_of(buffer)
+            ranges = Ranges.span(0, segment.nbytes) if segment is not None else Ranges.EMPTY
+        if segment is not None and isinstance(segment.watcher, Watch):
+            segment.watcher.fetch(ranges, "the plan says that the host will read it")
+
+
+def run_compute(
+    accelerator: "Accelerator",
+    ready: ReadyCompute,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    transfers: Transfers,
+) -> Any:
+    """Run a compute function from the outside."""
+    context = ComputeContext(accelerator, transfers)
+    try:
+        return ready.function(context, *args, **kwargs)
+    finally:
+        context.bring_home_written()
+
+
+def segment_of(buffer: object) -> Segment | None:
+    """The memory behind a buffer, an array, a view or a struct; None for anything else."""
+    if isinstance(buffer, Buffer | Record):
+        return buffer.__segment__
+    window = window_of(buffer)
+    return None if window is None else window.segment
+
+
+def shape_of(buffer: Buffer | NDArray[Any]) -> tuple[int, ...] | Mapping[str, int]:
+    """The lengths of a buffer, or the shape of an array."""
+    return buffer.__lengths__ if isinstance(buffer, Buffer) else buffer.shape
 
 
 def _check_order(size: object) -> None:

@@ -1,9 +1,18 @@
-"""The ledger: every copy between host and device, counted in one place."""
+"""The ledger: every copy between host and device, counted in one place, with its cause.
 
-from collections.abc import Iterable, Iterator
+`ledger.optimal` is the least that this very run could have moved, which the oracle works out
+from what was touched; `ledger.ratio` is how near the run came to it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, TypeAlias
 
+from trilby.oracle.excess import Excess, excess
+from trilby.oracle.minimum import Minimum, minimum
+from trilby.runtime.recording import Recording
+from trilby.runtime.replicas import Moved
 from trilby.source import Location
 
 Direction: TypeAlias = Literal["up", "down"]
@@ -16,11 +25,13 @@ _NUMBERS = {"copies", "bytes"}
 class Copy:
     """One copy: which bytes of which buffer went where, and why.
 
-    `location` is the line of the user's program that needed the copy.
+    `field` is where the first byte lies, empty for an n-d array. `location` is the line of
+    the user's program that needed the copy. `seconds` is what the device took for it.
     """
 
     direction: Direction
     buffer: str
+    field: str
     start: int
     nbytes: int
     cause: str
@@ -28,49 +39,113 @@ class Copy:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Optimal:
+    """The proven minimum of a run: in whole buffers, and in ranges of bytes."""
+
+    recording: Recording
+
+    @cached_property
+    def buffer(self) -> Minimum:
+        """The least when every copy takes a whole buffer."""
+        return minimum(self.recording.trace, "buffer")
+
+    @cached_property
+    def range(self) -> Minimum:
+        """The least when a copy takes no more bytes than are needed."""
+        return minimum(self.recording.trace, "range")
+
+    def __str__(self) -> str:
+        return f"{self.buffer}\n{self.range}"
+
+
 @dataclass(slots=True, eq=False)
 class Ledger:
-    """Copies in the order in which they were made.
+    """Copies in the order in which they were started.
 
     >>> with accelerator.record() as ledger:
     ...     accelerator.compute(square_all, numbers)
-    >>> ledger.bytes_up, ledger.bytes_down
+    >>> ledger.bytes_up, ledger.bytes_down, ledger.ratio
     """
 
-    copies: list[Copy] = field(default_factory=list[Copy])
+    recording: Recording
+    _moved: list[Moved] = field(default_factory=list[Moved])
 
-    def add(self, copy: Copy) -> None:
-        """Enter a copy."""
-        self.copies.append(copy)
+    def add(self, moved: Moved) -> None:
+        """Enter a copy that was started."""
+        self._moved.append(moved)
 
     @property
-    def uploads(self) -> tuple[Copy, ...]:
+    def copies(self) -> tuple[Copy, ...]:
+        """All copies. Those under way are waited for."""
+        return tuple(map(_copy, self._moved))
+
+    @property
+    def uploads(self) -> Sequence[Copy]:
         """The copies from host to device."""
         return tuple(copy for copy in self.copies if copy.direction == "up")
 
     @property
-    def downloads(self) -> tuple[Copy, ...]:
+    def downloads(self) -> Sequence[Copy]:
         """The copies from device to host."""
         return tuple(copy for copy in self.copies if copy.direction == "down")
 
     @property
     def bytes_up(self) -> int:
         """All bytes that went to the device."""
-        return sum(copy.nbytes for copy in self.uploads)
+        return sum(moved.piece.nbytes for moved in self._moved if moved.direction == "up")
 
     @property
     def bytes_down(self) -> int:
         """All bytes that came back."""
-        return sum(copy.nbytes for copy in self.downloads)
+        return sum(moved.piece.nbytes for moved in self._moved if moved.direction == "down")
+
+    @property
+    def optimal(self) -> Optimal:
+        """The least that this run could have moved: `.buffer` and `.range`."""
+        return Optimal(self.recording)
+
+    @property
+    def ratio(self) -> float:
+        """Bytes that moved for each byte that had to, in whole buffers; 1.0 is the best."""
+        moved, least = self.bytes_up + self.bytes_down, self.optimal.buffer.nbytes
+        if not least:
+            return 1.0 if not moved else float("inf")
+        return moved / least
+
+    @property
+    def excess(self) -> Sequence[Excess]:
+        """The bytes beyond the least in ranges, each with the kind of mistake that it was."""
+        return excess(self.recording.trace, self.recording.copies)
 
     def __str__(self) -> str:
-        rows = [*_rows(self.copies), *self._totals()]
-        return _aligned([_COLUMNS, *rows]) if self.copies else "nothing was copied"
+        copies = self.copies
+        rows = [*_rows(copies), *self._totals(copies)]
+        return _aligned([_COLUMNS, *rows]) if copies else "nothing was copied"
 
-    def _totals(self) -> Iterator[tuple[str, ...]]:
-        for arrow, copies in (("→", self.uploads), ("←", self.downloads)):
-            total = sum(copy.nbytes for copy in copies)
-            yield f"{arrow} total", "", str(len(copies)), f"{total:,}", ""
+    def _totals(self, copies: Sequence[Copy]) -> Iterator[tuple[str, ...]]:
+        for arrow, direction in (("→", "up"), ("←", "down")):
+            some = [copy for copy in copies if copy.direction == direction]
+            total = sum(copy.nbytes for copy in some)
+            yield f"{arrow} total", "", str(len(some)), f"{total:,}", ""
+
+
+def _copy(moved: Moved) -> Copy:
+    moved.event.wait()
+    replica, piece = moved.replica, moved.piece
+    start = piece.start - replica.address
+    inside = (name for name, first, stop in replica.fields if first <= start < stop)
+    caller = moved.reason.caller
+    return Copy(
+        moved.direction,
+        moved.label,
+        next(inside, ""),
+        start,
+        piece.nbytes,
+        moved.reason.text,
+        caller.line if caller else None,
+        moved.event.seconds,
+    )
 
 
 def _rows(copies: Iterable[Copy]) -> Iterator[tuple[str, ...]]:

@@ -1,25 +1,25 @@
-"""Where data is, and the one place that decides what is copied, and when.
+"""Launches: what must be where before a kernel runs, and what is true afterwards.
 
-The rule here is the simple one, by access: before a launch every buffer that the kernel
-touches goes up, after it every buffer that the kernel writes comes down. A kernel that only
-writes may write a part, so what it leaves alone must be there before it starts: nothing the
-host wrote is ever lost. Between launches the host's copy is the only one that counts.
+One `Residency` belongs to one accelerator. The strategies differ only here, in which copies
+are made that are not needed yet: `ALWAYS` and `BY_ACCESS` copy around every launch,
+`TRACKED` knows whole buffers only, `PLANNED` and `AUTO` leave the rest to what is needed.
 """
 
-import time
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from threading import RLock
 
-from trilby.analysis.access import Access
-from trilby.backend.base import Backend, Event, Memory
+from trilby.analysis.footprint import ParameterFootprint
+from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Prepared
+from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
-from trilby.runtime.ledger import Copy, Direction
-from trilby.source import Location
-
-POISON = 0xA5
-"""The byte that fills copies whose content is stale, when poisoning is on."""
+from trilby.options import Transfers
+from trilby.runtime.callers import Caller
+from trilby.runtime.content import LOCK, Content, Replica
+from trilby.runtime.recording import RECORDINGS
+from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
+from trilby.runtime.watch import wait_for, watched
+from trilby.trace import is_told, tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,124 +27,341 @@ class Use:
     """A buffer in a launch: its memory, what the kernel does with it, what to call it.
 
     `lengths` are the bytes that hold the lengths of arrays: they are set when the buffer is
-    created and belong to every copy of it.
+    created and belong to every copy of it. `fields` are name, start and stop of all data.
     """
 
     segment: Segment
-    access: Access
+    footprint: ParameterFootprint
     label: str
     lengths: tuple[range, ...] = ()
+    fields: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class _DeviceCopy:
-    """The memory of a buffer on the device.
+class Work:
+    """A launch that was asked for."""
 
-    `free` gives it back, once; when the buffer goes, that is done by itself.
+    kernel: str
+    executable: Executable
+    size: NDRange
+    arguments: Callable[[Sequence[Memory]], Sequence[Argument]]
+    buffers: Sequence[Segment]
+    uses: Sequence[Use]
+    caller: Caller
+    transfers: Transfers
+    varies: bool = False
+    """True where the next launch from the same line may need other parts of its buffers."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelWrite:
+    """Who wrote, for the cause of a copy: the line is looked up when it is shown."""
+
+    kernel: str
+    caller: Caller
+
+    def __str__(self) -> str:
+        return f"{self.kernel} wrote it at {self.caller.line.short}"
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A buffer of a launch on its device: what is read, written and covered, by address."""
+
+    content: Content
+    replica: Replica
+    reads: Ranges
+    writes: Ranges
+    covers: Ranges
+    escaped: Ranges
+
+    @property
+    def needs(self) -> Ranges:
+        """What must be current on the device: also what may be left as it is."""
+        return self.reads | (self.writes - self.covers)
+
+
+@dataclass(slots=True, eq=False)
+class Standing:
+    """A launch that found everything in place, and will again while no version changes.
+
+    `read` are the replicas that are only read.
     """
 
-    memory: Memory
-    free: Callable[[], object]
+    prepared: Prepared
+    versions: tuple[tuple[Content, int], ...]
+    read: tuple[Replica, ...]
+    written: tuple[Replica, ...]
 
 
 class Residency:
-    """The device copies of one accelerator."""
+    """The one place that decides what is copied for a launch, and when."""
 
-    def __init__(self, backend: Backend, record: Callable[[Copy], None], *, poison: bool) -> None:
+    def __init__(
+        self, backend: Backend, hear: Hear, *, share: bool, poison: bool, limit: int | None
+    ) -> None:
         self._backend = backend
-        self._record = record
-        self._poison = poison
-        self._copies: weakref.WeakKeyDictionary[Segment, _DeviceCopy] = weakref.WeakKeyDictionary()
-        self.lock = RLock()
-        # buffers may live longer than the accelerator that used them
-        weakref.finalize(self, _free_all, self._copies)
+        self.replicas = Replicas(backend, hear, share=share, poison=poison, limit=limit)
 
     def close(self) -> None:
-        """Free everything on the device; the host has the content of all of it."""
-        with self.lock:
-            _free_all(self._copies)
+        """Bring home all that only the device has, and free everything on it."""
+        with LOCK:
+            pairs = self.replicas.all
+            waiting: list[Event] = []
+            for content, replica in pairs:
+                only = replica.valid - content.host
+                bring_home(content, only, Reason("the accelerator is closed", Caller.now()))
+                waiting += content.before_host_writes(replica.whole)
+                waiting += [*replica.writers, *replica.readers]
+            for content, replica in pairs:
+                self.replicas.drop(content, replica)
+        wait_for(waiting)
 
-    def before_launch(
-        self, uses: Sequence[Use], kernel: str, location: Location | None
-    ) -> list[Memory]:
-        """Bring what a kernel needs to the device; gives the memory of each use."""
-        merged = _merged(uses)
-        for use in merged:
-            memory = self._memory(use)
-            if use.access is not Access.UNTOUCHED:
-                self._copy("up", use, memory, f"{kernel} {_verb(use.access)} it", location)
-        return [self._copies[use.segment].memory for use in uses]
+    # ------------------------------------------------------------------------ launches
 
-    def after_launch(
-        self, uses: Sequence[Use], kernel: str, location: Location | None, launched: Event
+    def launch(self, work: Work) -> Standing | None:
+        """Bring what a kernel needs, and run it.
+
+        The result, if any, may be run again instead of an equal launch while it is current.
+        """
+        waiting: list[Event] = []
+        with LOCK:
+            self.replicas.room.clock += 1
+            held = self._hold(work)
+            for buffer in held:
+                self._bring(buffer, work)
+            places = {(h.replica.address, h.replica.nbytes): h.replica.memory for h in held}
+            memories = [places[s.address, s.nbytes] for s in work.buffers]
+            prepared = self._backend.prepare(
+                work.executable, work.size, work.arguments(memories)
+            )
+            event = self._run(prepared, held)
+            event.origin = work.caller
+            writer = KernelWrite(work.kernel, work.caller)
+            for buffer in held:
+                self._note(buffer, event, writer)
+            self._record(work, held)
+            for buffer in held:
+                waiting += self._return(buffer, work)
+            if work.executable.debugs:
+                waiting.append(event)
+            standing = self._standing(prepared, held, work)
+        wait_for(waiting)
+        return standing
+
+    def prefetch(
+        self,
+        segment: Segment,
+        lengths: tuple[range, ...],
+        fields: tuple[tuple[str, int, int], ...],
+        caller: Caller,
     ) -> None:
-        """Bring back what a kernel wrote."""
-        launched.wait()
-        for use in _merged(uses):
-            memory = self._copies[use.segment].memory
-            if Access.WRITES in use.access:
-                self._copy("down", use, memory, f"{kernel} wrote it", location)
-            if self._poison:
-                self._spoil(use, memory)
+        """Start to bring a buffer to the device before a launch asks for it."""
+        with LOCK:
+            content = watched(segment).content
+            replica = self.replicas.of(content, segment)
+            if replica is None:
+                replica = self.replicas.make(content, segment, lengths, set())
+            replica.fields = fields
+            for recording in RECORDINGS:
+                recording.begin(content, replica)
+            reason = Reason(f"the plan says that a kernel will read it; {content.writer}", caller)
+            self.replicas.to_device(content, replica, replica.data, reason)
 
-    def _memory(self, use: Use) -> Memory:
-        copy = self._copies.get(use.segment)
-        if copy is None:
-            memory = self._backend.allocate(use.segment.nbytes)
-            free = weakref.finalize(use.segment, self._backend.free, memory)
-            self._copies[use.segment] = copy = _DeviceCopy(memory, free)
-            self._spoil(use, memory)
-        return copy.memory
+    def wait(self) -> None:
+        """Return when all work is done; raise what failed."""
+        with LOCK:
+            events = [
+                event
+                for _, replica in self.replicas.all
+                for event in (*replica.writers, *replica.readers)
+            ]
+        wait_for(events)
 
-    def _spoil(self, use: Use, memory: Memory) -> None:
-        """Leave nothing of a stale copy but its lengths."""
-        if self._poison and use.segment.nbytes:
-            self._backend.fill(memory, 0, use.segment.nbytes, POISON).wait()
-        for part in use.lengths:
-            content = _bytes(use.segment)[part.start : part.stop]
-            self._backend.upload(memory, part.start, content).wait()
+    def run_again(self, standing: Standing, caller: Caller) -> None:
+        """Run a launch that finds everything in place. The lock is held."""
+        after: list[Event] = []
+        for replica in standing.read:
+            after += replica.writers
+        for replica in standing.written:
+            after += replica.writers
+            after += replica.readers
+        event = self._backend.run(standing.prepared, after)
+        event.origin = caller
+        for replica in standing.read:
+            replica.read_by(event)
+        for replica in standing.written:
+            replica.writers = (event,)
+            replica.readers = ()
 
-    def _copy(
-        self, direction: Direction, use: Use, memory: Memory, cause: str, location: Location | None
-    ) -> None:
-        nbytes = use.segment.nbytes
-        if not nbytes:
+    def _run(self, prepared: Prepared, held: Iterable[Held]) -> Event:
+        after: list[Event] = []
+        for buffer in held:
+            after += buffer.replica.writers
+            if buffer.writes:
+                after += buffer.replica.readers
+            if buffer.replica.shared:
+                after += buffer.content.before_host_writes(buffer.reads | buffer.writes)
+        return self._backend.run(prepared, after)
+
+    def _hold(self, work: Work) -> list[Held]:
+        """Every buffer once, with memory on the device, and all that is done through any name."""
+        found: dict[int, Held] = {}
+        for use in work.uses:
+            content = watched(use.segment).content
+            replica = self.replicas.of(content, use.segment)
+            if replica is None:
+                pinned = set(found)
+                replica = self.replicas.make(content, use.segment, use.lengths, pinned)
+            replica.label, replica.fields = use.label, use.fields
+            replica.use_before, replica.last_use = replica.last_use, self.replicas.room.clock
+            held = _held(content, replica, use)
+            known = found.get(id(replica))
+            found[id(replica)] = held if known is None else _merged(known, held)
+        for recording in RECORDINGS:
+            for held in found.values():
+                recording.begin(held.content, held.replica)
+        return list(found.values())
+
+    # ------------------------------------------------------------------- before and after
+
+    def _bring(self, held: Held, work: Work) -> None:
+        """Make current on the device what the launch needs, and what the strategy says."""
+        content, replica = held.content, held.replica
+        if held.escaped:
+            for recording in RECORDINGS:
+                recording.raw_writes(held)
+            content.written_by_host(held.escaped, "a raw view of it is alive")
+        needs = held.needs
+        if work.transfers is Transfers.ALWAYS and not replica.shared:
+            self.replicas.upload(content, replica, self._reason(work, held, "is given it"))
             return
-        copy = self._backend.upload if direction == "up" else self._backend.download
-        started = time.perf_counter()
-        copy(memory, 0, _bytes(use.segment)).wait()
-        seconds = time.perf_counter() - started
-        self._record(Copy(direction, use.label, 0, nbytes, cause, location, seconds))
+        if not needs:
+            self._say(work, held, "needs nothing of it")
+            return
+        if work.transfers is Transfers.BY_ACCESS and not replica.shared:
+            self.replicas.upload(content, replica, self._reason(work, held))
+            return
+        if work.transfers is Transfers.TRACKED:
+            needs = replica.data
+        elif not replica.shared and not replica.valid.covers(needs):
+            needs = self._widened(held, needs, work)
+        if replica.valid.covers(needs) or replica.shared:
+            self._say(work, held, "is present")
+        self.replicas.to_device(content, replica, needs, self._reason(work, held))
+
+    def _widened(self, held: Held, needs: Ranges, work: Work) -> Ranges:
+        """More than a launch needs, where the next one will need other parts.
+
+        One copy then takes the place of many: all that the host has newer in those fields.
+        """
+        content, replica = held.content, held.replica
+        moves = not replica.asked or replica.asked.covers(needs)
+        replica.asked |= needs
+        if moves and not work.varies:
+            return needs
+        newer = (content.host - content.fresh - replica.valid - held.covers) & replica.whole
+        fields = (Ranges.span(start, stop) for _, start, stop in replica.fields)
+        touched = [field.hull for field in fields if field.meets(_below(replica, needs))]
+        return needs | (newer & Ranges.of(*touched).shifted(replica.address))
+
+    def _note(self, held: Held, event: Event, writer: KernelWrite) -> None:
+        """The launch is under way: remember it, and what it leaves current where."""
+        content, replica = held.content, held.replica
+        if not held.writes:
+            replica.read_by(event)
+            return
+        before = content.host
+        had = [(other, other.valid) for other in content.replicas if other is not replica]
+        replica.written_by(event)
+        content.written_by_device(replica, held.writes, writer)
+        replica.owner.spoil_host(content, replica, before - content.host)
+        for other, valid in had:
+            other.owner.spoil_device(other, valid - other.valid)
+
+    def _return(self, held: Held, work: Work) -> list[Event]:
+        """Start to copy back what must not wait; gives what has to be waited for."""
+        content, replica = held.content, held.replica
+        if replica.shared:
+            return list(replica.writers) if held.escaped and held.writes else []
+        reason = Reason(f"{work.kernel} wrote it", work.caller)
+        if work.transfers is Transfers.ALWAYS:
+            self.replicas.download(content, replica, replica.whole, reason)
+            return content.before_host_reads(replica.whole)
+        if work.transfers is Transfers.BY_ACCESS and held.writes:
+            self.replicas.download(content, replica, held.writes, reason)
+            return content.before_host_reads(held.writes)
+        seen = held.writes & held.escaped
+        if seen:
+            reason = Reason("a raw view of it is alive", work.caller)
+            bring_home(content, seen - content.host, reason)
+            return content.before_host_reads(seen)
+        return []
+
+    # -------------------------------------------------------------------------- the rest
+
+    def _standing(
+        self, prepared: Prepared, held: Sequence[Held], work: Work
+    ) -> Standing | None:
+        lasting = work.transfers in {Transfers.AUTO, Transfers.PLANNED}
+        if not lasting or work.executable.debugs or any(h.escaped for h in held):
+            return None
+        return Standing(
+            prepared,
+            tuple((h.content, h.content.version) for h in held),
+            tuple(h.replica for h in held if not h.writes),
+            tuple(h.replica for h in held if h.writes),
+        )
+
+    def _record(self, work: Work, held: Sequence[Held]) -> None:
+        if not RECORDINGS:
+            return
+        uses = {h.replica: tuple(_below(h.replica, r) for r in (h.reads, h.writes, h.covers)) for h in held}
+        for recording in RECORDINGS:
+            recording.kernel(self.replicas.place, uses, work.kernel, work.caller.line)
+            for buffer in held:
+                if buffer.writes.meets(buffer.escaped):
+                    recording.raw_reads(buffer)
+
+    def _reason(self, work: Work, held: Held, verb: str = "") -> Reason:
+        does = verb or _verb(held)
+        return Reason(f"{work.kernel} {does}; {held.content.writer}", work.caller)
+
+    def _say(self, work: Work, held: Held, what: str) -> None:
+        if is_told("debug"):
+            tell("debug", "%s: %s %s", work.kernel, held.replica.label, what)
 
 
-def _verb(access: Access) -> str:
-    return {
-        Access.READS: "reads",
-        Access.WRITES: "may write a part of",
-        Access.BOTH: "reads and writes",
-    }[access]
+def _held(content: Content, replica: Replica, use: Use) -> Held:
+    address = replica.address
+    footprint = use.footprint
+    escapes = [part for escape in use.segment.escapes for part in escape.ranges]
+    return Held(
+        content,
+        replica,
+        footprint.reads.shifted(address),
+        footprint.writes.shifted(address),
+        footprint.covers.shifted(address),
+        Ranges.of(*escapes).shifted(address),
+    )
 
 
-def _merged(uses: Iterable[Use]) -> list[Use]:
-    """Each buffer once, with all that the kernel does through any of its parameters."""
-    merged: dict[Segment, Use] = {}
-    for use in uses:
-        known = merged.get(use.segment)
-        merged[use.segment] = use if known is None else _both(known, use)
-    return list(merged.values())
+def _merged(left: Held, right: Held) -> Held:
+    return Held(
+        left.content,
+        left.replica,
+        left.reads | right.reads,
+        left.writes | right.writes,
+        left.covers | right.covers,
+        left.escaped | right.escaped,
+    )
 
 
-def _both(left: Use, right: Use) -> Use:
-    label = left.label if left.label == right.label else f"{left.label}, {right.label}"
-    lengths = tuple(dict.fromkeys((*left.lengths, *right.lengths)))
-    return Use(left.segment, left.access | right.access, label, lengths)
+def _below(replica: Replica, ranges: Ranges) -> Ranges:
+    return ranges.shifted(-replica.address)
 
 
-def _free_all(copies: "weakref.WeakKeyDictionary[Segment, _DeviceCopy]") -> None:
-    for copy in list(copies.values()):
-        copy.free()
-    copies.clear()
-
-
-def _bytes(segment: Segment) -> memoryview:
-    return segment.memory.data
+def _verb(held: Held) -> str:
+    if not held.writes:
+        return "reads it"
+    return "reads and writes it" if held.reads else "may write a part of it"

@@ -32,7 +32,8 @@ def check_device(backend: Backend) -> str | None:
     memory = backend.allocate(numbers.nbytes)
     try:
         backend.upload(memory, 0, numbers.data.cast("B")).wait()
-        backend.launch(executable, NDRange(ITEMS), [memory, Scalar(I32, ITEMS)]).wait()
+        arguments = [memory, Scalar(I32, ITEMS)]
+        backend.run(backend.prepare(executable, NDRange(ITEMS), arguments)).wait()
         backend.download(memory, 0, numbers.data.cast("B")).wait()
     finally:
         backend.free(memory)

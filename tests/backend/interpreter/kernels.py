@@ -80,7 +80,9 @@ def launch(
         given.append(memory)
         if isinstance(param.type, NDArrayType):
             given += [Scalar(I32, extent) for extent in argument.shape]
-    backend.launch(executable, size if isinstance(size, NDRange) else NDRange(size), given)
+    backend.run(
+        backend.prepare(executable, size if isinstance(size, NDRange) else NDRange(size), given)
+    )
     for memory, argument in copies:
         backend.download(memory, 0, _bytes(argument))
     backend.close()

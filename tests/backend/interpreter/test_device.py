@@ -8,6 +8,7 @@ from tests.backend.interpreter.kernels import S32_ARRAY, constant, kernel, s32_a
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Backend, Family, Scalar
+from trilby.backend.done import DoneEvent
 from trilby.backend.interpreter import InterpreterBackend, InterpreterFamily
 from trilby.backend.null import NullFamily
 from trilby.data.dtypes import F32, I32, Type
@@ -87,7 +88,7 @@ def test_the_host_keeps_memory_of_its_own(backend: InterpreterBackend) -> None:
     host = s32_array(1, 2, 3)
     memory = backend.allocate(host.nbytes)
     backend.upload(memory, 0, host.data)
-    backend.launch(backend.compile(doubling()), NDRange(3), [memory])
+    backend.run(backend.prepare(backend.compile(doubling()), NDRange(3), [memory]))
     assert host.tolist() == [3, 1, 2, 3]
     backend.download(memory, 0, host.data)
     assert host.tolist() == [3, 2, 4, 6]
@@ -126,7 +127,7 @@ def test_freed_memory_is_refused(backend: InterpreterBackend) -> None:
     with pytest.raises(DeviceError, match="8 bytes of interpreter:0 were freed"):
         backend.fill(memory, 0, 8, 0)
     with pytest.raises(DeviceError, match="were freed"):
-        backend.launch(backend.compile(doubling()), NDRange(1), [memory])
+        backend.run(backend.prepare(backend.compile(doubling()), NDRange(1), [memory]))
     with pytest.raises(DeviceError, match="were freed"):
         backend.free(memory)
 
@@ -137,7 +138,7 @@ def test_what_another_device_made_is_refused(backend: InterpreterBackend) -> Non
         with pytest.raises(ArgumentTypeError, match="which another accelerator made"):
             backend.fill(memory, 0, 8, 0)
     with pytest.raises(ArgumentTypeError, match="which another accelerator made"):
-        backend.launch(null.compile(doubling()), NDRange(1), [backend.allocate(8)])
+        backend.run(backend.prepare(null.compile(doubling()), NDRange(1), [backend.allocate(8)]))
 
 
 def test_a_closed_device_does_nothing_but_free() -> None:
@@ -154,7 +155,7 @@ def test_a_closed_device_does_nothing_but_free() -> None:
 def test_work_waits_for_what_it_comes_after(backend: InterpreterBackend) -> None:
     waited: list[str] = []
 
-    class Earlier:
+    class Earlier(DoneEvent):
         def wait(self) -> None:
             waited.append("waited")
 
@@ -162,12 +163,59 @@ def test_work_waits_for_what_it_comes_after(backend: InterpreterBackend) -> None
     assert waited == ["waited", "waited"]
 
 
+def test_everything_is_done_when_a_method_returns(backend: InterpreterBackend) -> None:
+    memory = backend.allocate(8)
+    events = [
+        backend.fill(memory, 0, 8, 0),
+        backend.upload(memory, 0, s32_array(4).data),
+        backend.download(memory, 0, memoryview(bytearray(8))),
+        backend.run(backend.prepare(backend.compile(doubling()), NDRange(1), [memory])),
+    ]
+    assert all(event.done for event in events)
+
+
+def test_a_prepared_launch_runs_often_and_with_new_arguments(backend: InterpreterBackend) -> None:
+    hosts = [s32_array(1, 2, 3), s32_array(4, 5)]
+    memories = [backend.allocate(host.nbytes) for host in hosts]
+    for memory, host in zip(memories, hosts, strict=True):
+        backend.upload(memory, 0, host.data)
+    prepared = backend.prepare(backend.compile(doubling()), NDRange(2), memories[:1])
+    backend.run(prepared)
+    backend.run(prepared)
+    prepared.replace(0, memories[1])
+    backend.run(prepared)
+    for memory, host in zip(memories, hosts, strict=True):
+        backend.download(memory, 0, host.data)
+    assert [host.tolist() for host in hosts] == [[3, 4, 8, 3], [2, 8, 10]]
+
+
+def test_memory_freed_after_the_preparation_is_refused(backend: InterpreterBackend) -> None:
+    memory = backend.allocate(8)
+    prepared = backend.prepare(backend.compile(doubling()), NDRange(1), [memory])
+    backend.free(memory)
+    with pytest.raises(DeviceError, match="were freed"):
+        backend.run(prepared)
+
+
+def test_launches_of_other_devices_are_refused(backend: InterpreterBackend) -> None:
+    null = NullFamily().open(0)
+    with pytest.raises(ArgumentTypeError, match="given `NullPrepared`"):
+        backend.run(null.prepare(null.compile(doubling()), NDRange(1), []))
+
+
+def test_the_hosts_memory_is_not_shared(backend: InterpreterBackend) -> None:
+    assert not backend.can_share(4096, 64)
+    with pytest.raises(DeviceError, match="cannot use these 64 bytes of the host in place"):
+        backend.share(memoryview(bytearray(64)))
+    backend.trim()  # nothing is kept
+
+
 def test_an_error_leaves_memory_as_it_was_at_that_moment(backend: InterpreterBackend) -> None:
     host = s32_array(1, 2, 3)
     memory = backend.allocate(host.nbytes)
     backend.upload(memory, 0, host.data)
     with pytest.raises(KernelIndexError):
-        backend.launch(backend.compile(doubling()), NDRange(4), [memory])
+        backend.run(backend.prepare(backend.compile(doubling()), NDRange(4), [memory]))
     backend.download(memory, 0, host.data)
     assert host.tolist() == [3, 2, 4, 6]
 
@@ -180,7 +228,7 @@ def test_a_kernel_may_be_launched_with_buffers_of_different_lengths(
         host = s32_array(*range(count))
         memory = backend.allocate(host.nbytes)
         backend.upload(memory, 0, host.data)
-        backend.launch(executable, NDRange(count), [memory])
+        backend.run(backend.prepare(executable, NDRange(count), [memory]))
         backend.download(memory, 0, host.data)
         assert host[1:].tolist() == [2 * n for n in range(count)]
 
@@ -208,5 +256,5 @@ def test_arguments_that_do_not_fit_the_parameters_are_refused(
     kinds = {"s": Scalar(I32, 3), "m": backend.allocate(8)}
     executable = backend.compile(kernel(params, nothing))
     with pytest.raises(DeviceError) as caught:
-        backend.launch(executable, NDRange(1), [kinds[letter] for letter in given])
+        backend.run(backend.prepare(executable, NDRange(1), [kinds[letter] for letter in given]))
     assert problem in str(caught.value)

@@ -3,6 +3,7 @@
 import os
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import (
@@ -11,10 +12,12 @@ from trilby.backend.base import (
     Event,
     Executable,
     Memory,
+    Prepared,
     Scalar,
     StructArgument,
 )
-from trilby.backend.failures import closed, foreign, freed, no_room
+from trilby.backend.done import DoneEvent
+from trilby.backend.failures import closed, foreign, freed, no_room, not_shared
 from trilby.backend.group_size import GroupLimits, group_size
 from trilby.backend.interpreter.arguments import bind
 from trilby.backend.interpreter.execute import execute
@@ -27,19 +30,24 @@ MAX_GROUP_ITEMS = 4096
 LIMITS = GroupLimits(MAX_GROUP_ITEMS, (MAX_GROUP_ITEMS,) * MAX_DIMENSIONS)
 
 
-class DoneEvent:
-    """Work that was over before anybody could wait for it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class InterpreterPrepared:
+    """A kernel with a range, its groups and its arguments."""
 
-    __slots__ = ()
+    program: Program
+    size: NDRange
+    local: tuple[int, ...]
+    arguments: list[Argument]
 
-    def wait(self) -> None:
-        """Return at once."""
+    def replace(self, position: int, argument: Argument) -> None:
+        """Set another argument for the runs to come."""
+        self.arguments[position] = argument
 
 
 class InterpreterBackend:
     """Runs kernels work item by work item and checks every index.
 
-    An error in a kernel is raised by `launch` itself and leaves device memory as it was at
+    An error in a kernel is raised by `run` itself and leaves device memory as it was at
     that moment.
     """
 
@@ -62,9 +70,20 @@ class InterpreterBackend:
             raise no_room(self.device, nbytes, self.device.memory_bytes)
         return InterpreterMemory(nbytes, self, bytearray([POISON]) * nbytes)
 
-    def free(self, memory: Memory) -> None:
+    def can_share(self, address: int, nbytes: int) -> bool:
+        """Never: its memory is its own, so that a copy that is missing shows."""
+        return False
+
+    def share(self, source: memoryview) -> InterpreterMemory:
+        """Refused."""
+        raise not_shared(self.device, source.nbytes)
+
+    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
         """Give memory back; using it afterwards is an error."""
         self._own(memory).content = None
+
+    def trim(self) -> None:
+        """Nothing is kept."""
 
     def upload(
         self, memory: Memory, offset: int, source: memoryview, after: Sequence[Event] = ()
@@ -94,20 +113,30 @@ class InterpreterBackend:
         self._own(memory).span(offset, nbytes)[:] = bytes([byte]) * nbytes
         return DoneEvent()
 
-    def launch(
-        self,
-        executable: Executable,
-        size: NDRange,
-        arguments: Sequence[Argument],
-        after: Sequence[Event] = (),
-    ) -> DoneEvent:
-        """Run a kernel; an error in it is raised here, naming the work item and the line."""
-        self._begin(after)
+    def prepare(
+        self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
+    ) -> InterpreterPrepared:
+        """Decide on groups; the arguments are checked here and at each run."""
+        self._check_open()
         if not isinstance(executable, Program):
             raise foreign(self.device, executable)
-        own = [a if isinstance(a, Scalar | StructArgument) else self._own(a) for a in arguments]
-        execute(executable, size, group_size(size, LIMITS), bind(executable.entry, own))
+        for argument in arguments:
+            self._checked(argument)
+        return InterpreterPrepared(executable, size, group_size(size, LIMITS), list(arguments))
+
+    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
+        """Run a kernel; an error in it is raised here, naming the work item and the line."""
+        self._begin(after)
+        if not isinstance(prepared, InterpreterPrepared):
+            raise foreign(self.device, prepared)
+        bound = bind(prepared.program.entry, [self._checked(a) for a in prepared.arguments])
+        execute(prepared.program, prepared.size, prepared.local, bound)
         return DoneEvent()
+
+    def _checked(self, argument: Argument) -> InterpreterMemory | Scalar | StructArgument:
+        if isinstance(argument, Scalar | StructArgument):
+            return argument
+        return self._own(argument)
 
     def close(self) -> None:
         """Nothing is under way; from now on only `free` may be called."""

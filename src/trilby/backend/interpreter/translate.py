@@ -48,6 +48,7 @@ class Program:
     lines: tuple[Line, ...]
     run: Callable[..., Any]
     names: dict[str, Any]
+    debugs: bool = False  # what fails is raised by the launch itself
 
     @property
     def source(self) -> str:

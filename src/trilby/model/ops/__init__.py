@@ -9,6 +9,7 @@ from trilby.model.ops.grid import GRID_OPS
 from trilby.model.ops.host import HOST_OPS
 from trilby.model.ops.memory import MEMORY_OPS
 from trilby.model.ops.structs import STRUCT_OPS
+from trilby.model.ops.transfer import TRANSFER_OPS
 
 OPS: dict[str, type[Op]] = {
     kind.mnemonic: kind
@@ -21,6 +22,7 @@ OPS: dict[str, type[Op]] = {
         *GRID_OPS,
         *DEBUG_OPS,
         *HOST_OPS,
+        *TRANSFER_OPS,
     )
 }
 """Every op class by its mnemonic."""

@@ -1,13 +1,14 @@
-"""Which loads of variables are sure to find a value.
+"""Which variables of a compute function surely have a value, and where.
 
-All others may raise `UnboundLocalError`, so they must happen in their turn. Python's own
-question of definite assignment, on the structured blocks of a model.
+Loading any other may raise `UnboundLocalError`, so it must happen in its turn, or not at all.
+Python's own question of definite assignment, on the structured blocks of a model.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 
-from trilby.codegen.python_text import identifiers
+from trilby.model.holes import identifiers
 from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Var, VarLoad, VarStore
@@ -17,19 +18,30 @@ from trilby.model.value import Value
 
 def sure_loads(func: Func) -> frozenset[Value]:
     """The results of the loads whose variables surely have a value."""
+    return frozenset(_found(func).sure)
+
+
+def bound_before(func: Func) -> Mapping[Op, frozenset[str]]:
+    """The names of the variables that surely have a value where each op begins."""
+    return _found(func).before
+
+
+def _found(func: Func) -> "_Finder":
     finder = _Finder({op.value: op.name for op in walk(func.body) if isinstance(op, Var)})
     finder.block(func.body, frozenset())
-    return frozenset(finder.sure)
+    return finder
 
 
 @dataclass(frozen=True, slots=True)
 class _Finder:
     names: dict[Value, str]
     sure: set[Value] = field(default_factory=set[Value])
+    before: dict[Op, frozenset[str]] = field(default_factory=dict[Op, frozenset[str]])
 
     def block(self, block: Block, bound: frozenset[str]) -> frozenset[str] | None:
         """The names that are bound behind a block, given those before it; None if it is left."""
         for op in block.ops:
+            self.before[op] = bound
             bound = self.op(op, bound)
         leaves = block.ops and isinstance(block.ops[-1], Return | Break | Continue)
         return None if leaves else bound

@@ -1,0 +1,212 @@
+"""Which buffers the values of a compute function may stand for.
+
+A *thing* is an abstract object: a parameter, a buffer that the function makes, an object that
+it finds somewhere, a list that it writes down. A value stands for some things, never too few:
+one thing means "surely that one", several mean "one of these". Order counts: after `a, b = b, a`
+each name holds what the other held.
+"""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from trilby.data.dtypes import Type
+from trilby.data.schema import BufferType, NDArrayType
+from trilby.model.value import Value
+
+Kind: TypeAlias = Literal["parameter", "created", "filled", "found", "container"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Thing:
+    """An abstract object. `many` is true of one that stands for several: made in a loop.
+
+    | kind        | what it is                                                  |
+    |-------------|-------------------------------------------------------------|
+    | `parameter` | what the caller gave                                        |
+    | `created`   | a buffer full of zeros, made here                           |
+    | `filled`    | a buffer made here with the host's content                  |
+    | `found`     | the result of code that is not looked into, a global, …     |
+    | `container` | a list, tuple, function or the like that was written here   |
+    """
+
+    kind: Kind
+    name: str
+    declared: Type | None = None
+    many: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+Points: TypeAlias = frozenset[Thing]
+NOTHING: Points = frozenset()
+
+
+@dataclass(slots=True)
+class Things:
+    """All things of one function, each made once however often its op is looked at."""
+
+    known: dict[Hashable, Thing] = field(default_factory=dict[Hashable, Thing])
+    types: dict[Thing, Type] = field(default_factory=dict[Thing, Type])
+    """What is known to be a buffer: declared so, or given to a kernel that wants one."""
+    _alike: dict[str, list[Thing]] = field(default_factory=dict[str, list[Thing]])
+
+    def make(
+        self, key: Hashable, kind: Kind, name: str, type_: Type | None = None, *, many: bool = False
+    ) -> Thing:
+        """The thing of that key, new or known."""
+        if key not in self.known:
+            self.known[key] = thing = Thing(kind, name, type_, many)
+            if isinstance(type_, BufferType | NDArrayType):
+                self.is_buffer(thing, type_)
+        return self.known[key]
+
+    def is_buffer(self, thing: Thing, type_: Type) -> None:
+        """Note that a thing is a buffer of some type."""
+        if thing not in self.types:
+            self.types[thing] = type_
+            self._alike.setdefault(_family(type_), []).append(thing)
+
+    def are_buffers(self, things: Points) -> bool:
+        """Whether all of some things, and at least one, are known to be buffers."""
+        return bool(things) and all(thing in self.types for thing in things)
+
+    def others(self, thing: Thing) -> Iterable[Thing]:
+        """The things that may be the same buffer under another name.
+
+        Two parameters may; a buffer that was made here may only be one that was found.
+        """
+        for other in self._alike.get(_family(self.types[thing]), ()) if thing in self.types else ():
+            kinds = {thing.kind, other.kind}
+            if other is not thing and ("found" in kinds or kinds == {"parameter"}):
+                yield other
+
+
+def _family(type_: Type) -> str:
+    """What two names of one buffer have in common; the rank of an n-d array may be unknown."""
+    return type_.qualname if isinstance(type_, BufferType) else "n-d array"
+
+
+# ------------------------------------------------------------------------------- references
+
+
+@dataclass(frozen=True, slots=True)
+class Reload:
+    """The content of a variable, loaded where it is wanted."""
+
+    var: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A plain expression, evaluated where it is wanted; `type` if that matters."""
+
+    code: str
+    uses: tuple[str, ...]
+    type: Type | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Literally:
+    """A number."""
+
+    number: bool | int | float
+    type: Type
+
+
+Reference: TypeAlias = Value | Reload | Text | Literally
+"""How an op that is put into a model can name something: a value that is there, or these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A place below a buffer, as in `load`.
+
+    A view leaves indices out or slices them; a `whole` one leaves out nothing of its array.
+    """
+
+    path: str
+    indices: tuple[Reference, ...]
+    is_view: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What an expression stands for.
+
+    `is_part` is true of a view or a struct in a buffer; `part` says which if that is known.
+    `where` names the buffer, or the view if `part` is not known. `number` is its number.
+    """
+
+    things: Points = NOTHING
+    is_part: bool = False
+    part: Part | None = None
+    where: Reference | None = None
+    number: int | None = None
+
+
+NUMBER = Seen()
+"""Some number, or anything else that leads to no buffer."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What variables hold and containers have inside, at one point of a function."""
+
+    held: dict[Value, Seen] = field(default_factory=dict[Value, Seen])
+    inside: dict[Thing, Points] = field(default_factory=dict[Thing, Points])
+
+    def copy(self) -> "Memory":
+        """The same, to be changed apart."""
+        return Memory(dict(self.held), dict(self.inside))
+
+    def join(self, other: "Memory") -> bool:
+        """Widen to what holds on either of two ways; true where that was news."""
+        news = False
+        for var, seen in other.held.items():
+            mine = self.held.get(var)
+            if mine is not seen:
+                self.held[var] = new = seen if mine is None else either(mine, seen)
+                news |= new != mine
+        for thing, points in other.inside.items():
+            inside = self.inside.get(thing, NOTHING)
+            if not points <= inside:
+                self.inside[thing] = inside | points
+                news = True
+        return news
+
+    def store(self, var: Value, seen: Seen, *, surely: bool = True) -> None:
+        """Let a variable hold something."""
+        held = Seen(seen.things, seen.is_part, number=seen.number)
+        before = self.held.get(var)
+        self.held[var] = held if surely or before is None else either(before, held)
+
+    def put(self, things: Points, content: Points) -> None:
+        """Let some things have content inside, besides what they have."""
+        for thing in things if content else ():
+            self.inside[thing] = self.inside.get(thing, NOTHING) | (content - {thing})
+
+    def reach(self, things: Points) -> Points:
+        """Some things, and all that is inside of them."""
+        found = set(things)
+        rest = list(things)
+        while rest:
+            new = self.inside.get(rest.pop(), NOTHING) - found
+            found |= new
+            rest += new
+        return frozenset(found)
+
+
+def either(one: Seen, other: Seen) -> Seen:
+    """What holds of both."""
+    if one == other:
+        return one
+    return Seen(
+        one.things | other.things,
+        one.is_part or other.is_part,
+        one.part if one.part == other.part else None,
+        one.where if one.where == other.where else None,
+        one.number if one.number == other.number else None,
+    )

@@ -1,0 +1,289 @@
+"""Footprints: which bytes of its buffers a kernel reads, may write, and surely writes.
+
+Found once for a kernel, as expressions in ids, sizes, loop variables and scalar arguments,
+and then evaluated with the numbers of each launch. Never optimistic: what cannot be told may
+be touched anywhere in its field, and is not surely written.
+
+An index outside of its array, a failed `assert` and a launch that is broken off are errors:
+what such a launch leaves behind is not covered by what is said here.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from trilby.analysis.footprint_text import footprint_text
+from trilby.analysis.measuring.boxes import WHOLE, Box, Space, is_exact
+from trilby.analysis.measuring.evaluate import Argument, Evaluation
+from trilby.analysis.measuring.regions import Region
+from trilby.analysis.measuring.spots import Member, Spot, content_of, members_of, spot_of
+from trilby.analysis.reach import KernelGraph
+from trilby.analysis.touching.expressions import Expr, Loop
+from trilby.analysis.touching.following import touches_of
+from trilby.analysis.touching.touches import Does, Scope, Touch
+from trilby.data.dtypes import Type
+from trilby.data.ranges import Ranges
+from trilby.data.schema import BufferType, NDArrayType
+from trilby.model.value import Value
+
+MOST_KNOWN = 256
+"""The layouts of more buffers than this are not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchNumbers:
+    """What is known of a launch: its size, its group size, and its arguments.
+
+    `size` has three entries, as does `local`, which is None where the device chooses.
+    `arguments` has an entry for each parameter of the kernel after its context: the number of
+    a scalar, the shape of an n-d array, the lengths of a buffer by name, and None for a struct
+    or a number that is not known.
+    """
+
+    size: tuple[int, int, int]
+    local: tuple[int, int, int] | None = None
+    arguments: tuple[Argument, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterFootprint:
+    """What a launch does with one buffer, in bytes.
+
+    `reads` may be read, `writes` may be written, `covers` are surely written, by one work item
+    or another. `content` is all that the buffer holds besides its lengths.
+    """
+
+    reads: Ranges
+    writes: Ranges
+    covers: Ranges
+    content: Ranges
+
+    @property
+    def covers_all(self) -> bool:
+        """True where nothing of what the buffer held is left."""
+        return self.covers.covers(self.content)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelFootprint:
+    """The footprint of a kernel: `touches` are its accesses, `at` gives the bytes of a launch.
+
+    `parameters` are those of the kernel, whose context is number 0; `buffers` are the numbers of
+    its buffers among them. `relevant` are the places in `LaunchNumbers.arguments` of the scalars
+    that `at` looks at.
+    """
+
+    kernel: str
+    parameters: tuple[Value, ...]
+    touches: tuple[Touch, ...]
+    buffers: tuple[int, ...]
+    relevant: frozenset[int]
+    _plan: "_Plan" = field(repr=False)
+    _known: dict[object, "_Bytes"] = field(default_factory=dict[object, "_Bytes"], repr=False)
+
+    def at(self, launch: LaunchNumbers) -> tuple[ParameterFootprint, ...]:
+        """The bytes that a launch touches: an entry for each buffer parameter, in order."""
+        found = {number: self._bytes(number, launch) for number in self.buffers}
+        if not all(launch.size):
+            none = Ranges.EMPTY
+            return tuple(ParameterFootprint(none, none, none, b.content) for b in found.values())
+        evaluated = _Evaluated(self._plan, launch)
+        return tuple(
+            evaluated.footprint(touches, found[number])
+            for number, touches in self._plan.touches.items()
+        )
+
+    def _bytes(self, number: int, launch: LaunchNumbers) -> "_Bytes":
+        """Where the members of a buffer lie; kept for the next launch."""
+        given = launch.arguments[number - 1]
+        key = (number, tuple(given.items()) if isinstance(given, Mapping) else given)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            type_ = self.parameters[number].type
+            members = members_of(type_, given)
+            self._known[key] = found = _Bytes(members, content_of(type_, members))
+        return found
+
+    def __str__(self) -> str:
+        return footprint_text(self.kernel, self.parameters, self.touches)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bytes:
+    """The members of a buffer of known lengths, and all bytes that are data."""
+
+    members: Mapping[str, Member]
+    content: Ranges
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """What is evaluated for a launch, in order: expressions, scopes, and touches by parameter.
+
+    `constants` are the numbers that are the same in every launch, by their expression.
+    """
+
+    expressions: tuple[Expr, ...]
+    constants: Mapping[int, int]
+    scopes: tuple[Scope, ...]
+    touches: Mapping[int, "_Touches"]
+
+
+class _Evaluated:
+    """A plan with the numbers of a launch put in."""
+
+    def __init__(self, plan: _Plan, launch: LaunchNumbers) -> None:
+        self._numbers = Evaluation(
+            launch.size, launch.local, launch.arguments, plan.constants
+        )
+        self._numbers.run(plan.expressions)
+        self._space = Space(self._numbers.variables)
+        self._may: dict[int, list[Box]] = {}
+        self._must: dict[int, list[Box]] = {}
+        for scope in plan.scopes:
+            self._enter(scope)
+
+    def _enter(self, scope: Scope) -> None:
+        """Find the work items and turns for which a scope runs: at most, and surely."""
+        parent = scope.parent
+        may = self._may[parent.number] if parent else [WHOLE]
+        must = self._must[parent.number] if parent else may
+        if scope.loop:
+            may, must = self._turns(scope.loop, may, must)
+        elif scope.guard:
+            condition = self._numbers.conditions[scope.guard.number]
+            is_same = may is must and is_exact(self._space, condition)
+            may = self._space.where(condition, may, surely=False)
+            must = may if is_same else self._space.where(condition, must, surely=True)
+        self._may[scope.number], self._must[scope.number] = may, must
+
+    def _turns(
+        self, loop: Loop, may: list[Box], must: list[Box]
+    ) -> tuple[list[Box], list[Box]]:
+        numbers = self._numbers.loop(loop)
+        if not numbers.most:
+            return [], []
+        if numbers.variable is None or not numbers.fewest:
+            return may, []
+        if numbers.fewest == numbers.most:
+            return may, must
+        last = numbers.first + numbers.fewest - 1
+        return may, [box.having(numbers.variable, numbers.first, last) for box in must]
+
+    def footprint(self, touches: "_Touches", known: _Bytes) -> ParameterFootprint:
+        """What the touches of one buffer come to."""
+        reads, _ = self._ranges(touches.reads, known, self._may)
+        covers, is_exact = self._ranges(touches.covers, known, self._must, surely=True)
+        if is_exact and touches.is_sure and self._is_sure(touches.covers):
+            writes = covers
+        else:
+            writes, _ = self._ranges(touches.writes, known, self._may)
+        return ParameterFootprint(reads, writes, covers, known.content)
+
+    def _is_sure(self, touches: "Touched") -> bool:
+        """True where what may be done is what is surely done."""
+        return all(self._may[t.scope.number] is self._must[t.scope.number] for t, _ in touches)
+
+    def _ranges(
+        self,
+        touches: "Touched",
+        known: _Bytes,
+        domains: Mapping[int, list[Box]],
+        *,
+        surely: bool = False,
+    ) -> tuple[Ranges, bool]:
+        """The bytes of some touches, and whether these are exactly those that were asked for."""
+        if not touches:
+            return Ranges.EMPTY, True
+        values = self._numbers.values
+        region = Region(self._space, known.members, surely=surely)
+        for touch, spot in touches:
+            boxes = domains[touch.scope.number]
+            if boxes:
+                region.add(spot, [values[index.number] for index in touch.indices], boxes)
+        return region.ranges(), region.is_exact
+
+
+Touched: TypeAlias = tuple[tuple[Touch, Spot], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Touches:
+    """The touches of one buffer by what they do. Where `is_sure`, no others write."""
+
+    reads: Touched
+    writes: Touched
+    covers: Touched
+    is_sure: bool
+
+
+def _touches(type_: Type, touches: Iterable[Touch]) -> _Touches:
+    spots: dict[str, Spot] = {}
+    placed: list[tuple[Touch, Spot]] = []
+    for touch in touches:
+        if touch.path not in spots:
+            spots[touch.path] = spot_of(type_, touch.path)
+        placed.append((touch, spots[touch.path]))
+    reads, writes, covers = (
+        tuple(pair for pair in placed if does in pair[0].does)
+        for does in (Does.READS, Does.WRITES, Does.COVERS)
+    )
+    return _Touches(reads, writes, covers, writes == covers)
+
+
+def footprints(graph: KernelGraph) -> KernelFootprint:
+    """The footprint of a kernel, through all its helpers."""
+    touches = touches_of(graph)
+    params = graph.entry.params
+    buffers = tuple(
+        n for n, param in enumerate(params) if isinstance(param.type, BufferType | NDArrayType)
+    )
+    scopes = _scopes(touches)
+    expressions = _expressions(touches, scopes)
+    by_parameter: dict[int, list[Touch]] = {number: [] for number in buffers}
+    for touch in touches:
+        by_parameter[touch.parameter].append(touch)
+    relevant = (expr.what for expr in expressions if expr.op == "scalar")
+    return KernelFootprint(
+        graph.entry.name,
+        params,
+        touches,
+        buffers,
+        frozenset(number - 1 for number in relevant if isinstance(number, int)),
+        _Plan(
+            tuple(expr for expr in expressions if expr.op != "constant"),
+            {e.number: e.what for e in expressions if e.op == "constant" and isinstance(e.what, int)},
+            scopes,
+            {number: _touches(params[number].type, found) for number, found in by_parameter.items()},
+        ),
+    )
+
+
+def _scopes(touches: Iterable[Touch]) -> tuple[Scope, ...]:
+    """The scopes of some touches and those around them, outer before inner."""
+    found: dict[int, Scope] = {}
+    for touch in touches:
+        scope: Scope | None = touch.scope
+        while scope is not None and scope.number not in found:
+            found[scope.number] = scope
+            scope = scope.parent
+    return tuple(found[number] for number in sorted(found))
+
+
+def _expressions(touches: Iterable[Touch], scopes: Iterable[Scope]) -> tuple[Expr, ...]:
+    """All that indices, guards and loops are made of, in the order in which it was made."""
+    waiting = [index for touch in touches for index in touch.indices]
+    for scope in scopes:
+        if scope.guard:
+            waiting.append(scope.guard)
+        if scope.loop:
+            waiting += (scope.loop.start, scope.loop.stop, scope.loop.step)
+    found: dict[int, Expr] = {}
+    while waiting:
+        expr = waiting.pop()
+        if expr.number not in found:
+            found[expr.number] = expr
+            waiting += expr.args
+    return tuple(found[number] for number in sorted(found))

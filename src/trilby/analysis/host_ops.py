@@ -1,0 +1,302 @@
+"""What each op of a compute function does with buffers, and what its result stands for.
+
+Launches, calls of other compute functions and control flow are left to whoever walks over the
+function; this is about one op at a time.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from trilby.analysis import known_calls
+from trilby.analysis.alias import (
+    NOTHING,
+    NUMBER,
+    Literally,
+    Memory,
+    Part,
+    Points,
+    Reference,
+    Reload,
+    Seen,
+    Text,
+    Thing,
+    Things,
+)
+from trilby.analysis.host_code import (
+    Call,
+    Hole,
+    Member,
+    Node,
+    Span,
+    code_of,
+    expression_tree,
+    is_plain,
+    statement_trees,
+    target_tree,
+)
+from trilby.analysis.host_reading import Reader, Touch
+from trilby.analysis.host_running import Runner
+from trilby.data.schema import INDEX, BufferType, NDArrayType, PadType, index_count, join_path
+from trilby.model.holes import in_place_sign
+from trilby.model.op import Func, Op, walk
+from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
+from trilby.model.ops.host import HostFor, HostRun, HostValue, HostView, HostWith
+from trilby.model.ops.memory import Extent, Load, Place, Store
+from trilby.model.value import COMPUTE_CONTEXT, Value
+
+Access: TypeAlias = Load | Store | HostView | Place
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What an op does: its accesses, whether it may launch kernels or leave its block."""
+
+    touches: tuple[Touch, ...] = ()
+    launches: bool = False
+    leaves: bool = False
+
+
+QUIET = Effects()
+
+
+@dataclass(slots=True)
+class HostOps:
+    """The ops of one function, and what its values stood for when they were last looked at."""
+
+    func: Func
+    things: Things = field(default_factory=Things)
+    values: dict[Value, Seen] = field(default_factory=dict[Value, Seen])
+    ever: dict[Value, Points] = field(default_factory=dict[Value, Points])
+    names: dict[str, Value] = field(default_factory=dict[str, Value])
+    makers: dict[Value, Op] = field(default_factory=dict[Value, Op])
+    """The op that gives each value."""
+
+    @classmethod
+    def of(cls, func: Func) -> "HostOps":
+        """Make ready to look at a function."""
+        ops = cls(func)
+        for op in walk(func.body):
+            if op.result:
+                ops.makers[op.result] = op
+            if isinstance(op, Var):
+                ops.names[op.name] = op.value
+        for param in func.params:
+            if param.type != COMPUTE_CONTEXT:
+                thing = ops.things.make(param, "parameter", param.hint, param.type)
+                ops.values[param] = Seen(frozenset({thing}), where=param)
+        return ops
+
+    def parameter(self, number: int) -> Thing | None:
+        """The thing of a parameter by its number, if it is no context."""
+        return self.things.known.get(self.func.params[number])
+
+    def seen(self, value: Value) -> Seen:
+        """What a value stands for."""
+        return self.values.get(value, NUMBER)
+
+    def visit(self, op: Op, memory: Memory, *, many: bool = False) -> Effects:
+        """Look at an op where memory is as given; memory changes along. `many`: in a loop."""
+        match op:
+            case Constant(literal):
+                number = int(literal) if isinstance(literal, int) else None
+                self.values[op.value] = Seen(number=number)
+            case Var(init=(first,)):
+                self._store(op.value, self.seen(first), memory)
+            case VarStore(var, stored):
+                self._store(var, self.seen(stored), memory)
+            case VarLoad(var):
+                held = memory.held.get(var, NUMBER)
+                self.values[op.value] = replace(held, where=Reload(var))
+            case Load() | Store() | HostView() | Place():
+                return self._access(op)
+            case HostValue():
+                return self._value(op, memory, many=many)
+            case HostRun():
+                return self._run(op, memory, many=many)
+            case _:
+                pass
+        return QUIET
+
+    def _store(self, var: Value, seen: Seen, memory: Memory) -> None:
+        memory.store(var, seen)
+        self._note(var, seen.things)
+
+    def _note(self, var: Value, points: Points) -> None:
+        if points:
+            self.ever[var] = self.ever.get(var, NOTHING) | points
+
+    # ------------------------------------------------------------------------------ accesses
+
+    def _access(self, op: Access) -> Effects:
+        base = self.seen(op.base)
+        seen = self._below(op, base)
+        if isinstance(op, HostView | Place):
+            self.values[op.value] = seen
+            return QUIET
+        if isinstance(op, Store):
+            stored = self.seen(op.stored)
+            looks = self.things.are_buffers(stored.things)
+            read = (Touch(stored, reads=True, writes=False),) if looks else ()
+            return Effects((*read, Touch(seen, reads=False, writes=True)))
+        return QUIET if self._is_length(op) else Effects((Touch(seen, reads=True, writes=False),))
+
+    def _below(self, op: Access, base: Seen) -> Seen:
+        """The place that an access names."""
+        part = None
+        if not base.is_part or (base.part and not base.part.is_view):
+            before = base.part or Part("", ())
+            path = join_path(before.path, op.path)
+            indices = (*before.indices, *map(self.reference, op.indices))
+            spans = [self._span(index) for index in op.indices]
+            is_view = isinstance(op, HostView) or any(spans)
+            whole = is_view and all(span is not None and span.whole for span in spans)
+            part = Part(path, indices, is_view=is_view or self._is_short(op), whole=whole)
+        return Seen(base.things, is_part=True, part=part, where=base.where if part else None)
+
+    def _is_short(self, op: Access) -> bool:
+        return isinstance(op.base.type, BufferType) and len(op.indices) < index_count(
+            op.base.type, op.path
+        )
+
+    def _is_length(self, op: Load) -> bool:
+        type_ = op.base.type
+        return isinstance(type_, BufferType) and op.path in type_.length_names
+
+    def _span(self, index: Value) -> Span | None:
+        maker = self.makers.get(index)
+        if isinstance(maker, HostValue):
+            tree = expression_tree(maker.code, len(maker.inputs))
+            return tree if isinstance(tree, Span) else None
+        return None
+
+    def reference(self, value: Value) -> Reference:
+        """How a value can be had where it was not made yet, or the value itself."""
+        maker = self.makers.get(value)
+        match maker:
+            case Constant(literal):
+                return Literally(literal, value.type)
+            case VarLoad(var):
+                return Reload(var)
+            case HostValue(inputs=(), code=code, uses=uses):
+                return Text(code, uses) if is_plain(expression_tree(code, 0)) else value
+            case Load(base, (), path) if self._is_length(maker):
+                return self._member(base, path) or value
+            case Extent(base, axis):
+                return self._member(base, f"shape[{axis}]") or value
+            case _:
+                return value
+
+    def _member(self, base: Value, path: str) -> Text | None:
+        """`a.length`, where `a` is a variable."""
+        maker = self.makers.get(base)
+        names = [name for name, var in self.names.items() if var is getattr(maker, "var", None)]
+        return Text(f"{names[0]}.{path}", (names[0],)) if isinstance(maker, VarLoad) else None
+
+    # --------------------------------------------------------------------------------- texts
+
+    def reader(self, op: Op, memory: Memory, operands: tuple[Value, ...], *, many: bool) -> Runner:
+        """What runs the text of an op."""
+        seen = tuple(map(self.seen, operands))
+        return Runner(op, self.things, memory, self.names, seen, self.ever, many)
+
+    def _value(self, op: HostValue, memory: Memory, *, many: bool) -> Effects:
+        reader = self.reader(op, memory, op.inputs, many=many)
+        if in_place_sign(op.code):
+            found = self._changed(reader)
+        else:
+            tree = expression_tree(op.code, len(op.inputs))
+            found = self._made(op, tree, reader, many=many) or reader.value(tree)
+        if op.result:
+            self._declare(op.result, found)
+            where = found.where or (op.result if not found.part else None)
+            self.values[op.result] = replace(found, where=where)
+        return Effects(tuple(reader.touches), reader.launches)
+
+    def _changed(self, reader: Reader) -> Seen:
+        """`old += operand`: arrays are changed in place, lists take more in."""
+        old, operand = reader.operands
+        reader.look(operand)
+        if self.things.are_buffers(old.things):
+            reader.look(old)
+            reader.change(old)
+            return old
+        reader.memory.put(old.things, reader.memory.reach(operand.things))
+        return Seen(old.things | reader.memory.reach(operand.things))
+
+    def _declare(self, result: Value, found: Seen) -> None:
+        """What reflection knows to be a buffer."""
+        if isinstance(result.type, BufferType | NDArrayType):
+            for thing in found.things:
+                self.things.is_buffer(thing, result.type)
+
+    def _made(self, op: HostValue, tree: Node, reader: Reader, *, many: bool) -> Seen | None:
+        """The buffer that a class method of its class makes, if this is such a call."""
+        if not op.result or not isinstance(op.result.type, BufferType):
+            return None
+        maker = self._maker_name(op, tree)
+        if maker not in {"create", "of"} or not isinstance(tree, Call):
+            return None
+        reader.look(*map(reader.value, tree.args))
+        reader.launches = False
+        kind = "created" if maker == "create" else "filled"
+        thing = self.things.make(op, kind, str(op.result.type), op.result.type, many=many)
+        return Seen(frozenset({thing}), where=op.result)
+
+    def _maker_name(self, op: HostValue, tree: Node) -> str:
+        function = tree.function if isinstance(tree, Call) else tree
+        if isinstance(function, Hole):
+            maker = self.makers.get(op.inputs[function.number])
+            if isinstance(maker, HostValue) and not maker.inputs:
+                function = expression_tree(maker.code, 0)
+        return function.name if isinstance(function, Member) else ""
+
+    def _run(self, op: HostRun, memory: Memory, *, many: bool) -> Effects:
+        runner = self.reader(op, memory, op.inputs, many=many)
+        runner.run(statement_trees(op.code, len(op.inputs)))
+        for name in op.sets:
+            if name in self.names:
+                self._note(self.names[name], memory.held.get(self.names[name], NUMBER).things)
+        return Effects(tuple(runner.touches), runner.launches, runner.leaves)
+
+    def bind(self, op: HostFor | HostWith, memory: Memory, *, first: int | None) -> Effects:
+        """Let the target of a loop or a `with` stand for what it gets; `first`: its number."""
+        value = op.iterable if isinstance(op, HostFor) else op.manager
+        runner = self.reader(op, memory, (), many=True)
+        if isinstance(op, HostWith):
+            runner.hand(self.seen(value))
+            bound = Seen(memory.reach(self.seen(value).things), self.seen(value).is_part)
+        elif self.range_of(op):
+            bound = Seen(number=first)
+        else:
+            bound = runner.elements(self.seen(value))
+        if op.target:
+            runner.bind(target_tree(op.target), bound)
+        for name in op.sets:
+            if name in self.names:
+                self._note(self.names[name], memory.held.get(self.names[name], NUMBER).things)
+        return Effects(tuple(runner.touches))
+
+    def range_of(self, op: HostFor) -> tuple[Node, ...] | None:
+        """The arguments of `range` that a loop runs over, if it does."""
+        maker = self.makers.get(op.iterable)
+        if not isinstance(maker, HostValue) or "range" in self.names:
+            return None
+        tree = expression_tree(maker.code, len(maker.inputs))
+        is_range = isinstance(tree, Call) and code_of(tree.function) == "range"
+        return tree.args if is_range and not tree.keywords else None
+
+    def is_whole(self, thing: Thing, seen: Seen) -> bool:
+        """Whether a place is all the data of a buffer."""
+        if not seen.is_part:
+            return True
+        type_ = self.things.types.get(thing)
+        if seen.part is None or not (seen.part.whole or not seen.part.indices):
+            return False
+        if isinstance(type_, BufferType):
+            data = [
+                field_.name
+                for field_ in type_.fields
+                if field_.name not in type_.length_names and not isinstance(field_.type, PadType)
+            ]
+            return len(data) == 1 and seen.part.path.removesuffix(INDEX) == data[0]
+        return isinstance(type_, NDArrayType)

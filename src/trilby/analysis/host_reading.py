@@ -1,0 +1,435 @@
+"""What host code does with buffers: which it looks at, which it may change, what it gives.
+
+Texts are run on what their names and operands may stand for. Code that is not known may read
+and write what it is given, and keep it.
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from trilby.analysis import known_calls
+from trilby.analysis.alias import (
+    NOTHING,
+    NUMBER,
+    Literally,
+    Memory,
+    Part,
+    Points,
+    Reference,
+    Reload,
+    Seen,
+    Text,
+    Thing,
+    Things,
+    either,
+)
+from trilby.analysis.host_code import (
+    Bind,
+    Call,
+    Capture,
+    Choice,
+    Comprehension,
+    Display,
+    Hole,
+    Item,
+    Member,
+    Name,
+    Node,
+    Number,
+    OneOf,
+    Operation,
+    Span,
+    code_of,
+    is_plain,
+    names_of,
+)
+from trilby.data.dtypes import I64, ScalarType, Type
+from trilby.data.schema import INDEX, BufferType, index_count, join_path, type_at
+from trilby.model.op import Op
+from trilby.model.value import COMPUTE_CONTEXT, Value, VarType
+
+_COMPUTED: Mapping[str, Callable[..., int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "not": operator.not_,
+    "neg": operator.neg,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """An access of the host; `surely` where it happens whenever its op does.
+
+    `handed` is true of what code that is not known is given: it counts as reading.
+    """
+
+    seen: Seen
+    reads: bool
+    writes: bool
+    surely: bool = True
+    handed: bool = False
+
+
+@dataclass(slots=True)
+class Reader:
+    """Runs the text of one op.
+
+    `names` are the variables by their names, `ever` what each may hold at any time (functions
+    that are made see variables when they run).
+    """
+
+    op: Op
+    things: Things
+    memory: Memory
+    names: Mapping[str, Value]
+    operands: tuple[Seen, ...] = ()
+    ever: Mapping[Value, Points] = field(default_factory=dict[Value, Points])
+    many: bool = False
+    touches: list[Touch] = field(default_factory=list[Touch])
+    launches: bool = False
+    """Whether the compute context is used: kernels may run."""
+    leaves: bool = False
+    """Whether it may leave the block it stands in."""
+    surely: bool = True
+    _bound: dict[str, Seen] = field(default_factory=dict[str, Seen])
+    _made: int = 0
+
+    # ----------------------------------------------------------------------------- touching
+
+    def look(self, *seen: Seen) -> Seen:
+        """Read some values; what comes out is a number."""
+        for one in seen:
+            if self.things.are_buffers(one.things):
+                self.touches.append(Touch(one, reads=True, writes=False, surely=self.surely))
+        return NUMBER
+
+    def hand(self, *seen: Seen) -> None:
+        """Give something to code that is not known."""
+        for one in seen:
+            if self.things.are_buffers(one.things):
+                self.touches.append(Touch(one, True, True, self.surely, handed=True))  # noqa: FBT003
+                continue
+            for thing in self.memory.reach(one.things):
+                self.hand_inner(thing, listed=one.things)
+
+    def hand_inner(self, thing: Thing, listed: Points) -> None:
+        """What a container that is handed over has inside; found objects may be anything."""
+        if thing in self.things.types:
+            surely = all(holder.kind == "container" for holder in listed)
+            seen = Seen(frozenset({thing}))
+            self.touches.append(Touch(seen, surely, True, self.surely, handed=True))  # noqa: FBT003
+
+    def change(self, seen: Seen) -> None:
+        """Write to something."""
+        known = frozenset(thing for thing in seen.things if thing in self.things.types)
+        if known:
+            written = replace(seen, things=known)
+            surely = self.surely and known == seen.things
+            self.touches.append(Touch(written, reads=False, writes=True, surely=surely))
+
+    def found(self, what: str) -> Thing:
+        """The object that comes out of this op's text at the next place."""
+        self._made += 1
+        return self.things.make((self.op, self._made), "found", what, many=self.many)
+
+    # -------------------------------------------------------------------------- expressions
+
+    def value(self, node: Node) -> Seen:
+        """What an expression stands for; its accesses are noted."""
+        match node:
+            case Name():
+                return self.named(node)
+            case Hole(number):
+                return self.operands[number]
+            case Number(number):
+                return Seen(number=number)
+            case Choice():
+                return self.chosen(node)
+            case Item():
+                return self.item(node)
+            case Member():
+                return self.member(self.value(node.owner), node.name)
+            case Call():
+                return self.call(node)
+            case Operation():
+                return self.operation(node)
+            case _:
+                return self.gathered(node)
+
+    def named(self, node: Name) -> Seen:
+        if node.name in self._bound:
+            return self._bound[node.name]
+        if node.name not in self.names:
+            return Seen(frozenset({self.things.make(node.name, "found", node.name)}))
+        var = self.names[node.name]
+        if isinstance(var.type, VarType) and var.type.of == COMPUTE_CONTEXT:
+            self.launches = True
+        return replace(self.memory.held.get(var, NUMBER), where=Reload(var))
+
+    def chosen(self, node: Choice) -> Seen:
+        test = self.value(node.test)
+        if test.number is not None:
+            seen = self.value(node.then if test.number else node.otherwise)
+        else:
+            seen = either(self.value(node.then), self.value(node.otherwise))
+        return replace(seen, part=None, where=self.text(node))
+
+    def text(self, node: Node) -> Reference | None:
+        """How a plain expression can be written once more."""
+        if not is_plain(node) or any(name in self._bound for name in names_of(node)):
+            return None
+        match node:
+            case Number(number):
+                return Literally(number, I64)
+            case Name(name):
+                return Reload(self.names[name]) if name in self.names else Text(name, ())
+            case _:
+                uses = dict.fromkeys(name for name in names_of(node) if name in self.names)
+                return Text(code_of(node), tuple(uses))
+
+    def item(self, node: Item) -> Seen:
+        owner = self.value(node.owner)
+        indices = [self.value(index) for index in node.indices]
+        if self.things.are_buffers(owner.things):
+            return self.element(owner, node)
+        content: Points = NOTHING
+        for thing in owner.things:
+            content |= self.content_at(thing, indices)
+        return Seen(content, where=self.text(node))
+
+    def content_at(self, thing: Thing, indices: list[Seen]) -> Points:
+        """What may lie at a place of a container, or of anything else."""
+        inside = self.memory.inside.get(thing, NOTHING)
+        if thing.kind == "container":
+            number = indices[0].number if len(indices) == 1 else None
+            exact = None if number is None else self.things.known.get((thing, number))
+            place = None if exact is None else self.memory.inside.get(exact)
+            return inside if place is None else place
+        return inside | {thing, self.below(thing, INDEX)}
+
+    def below(self, thing: Thing, step: str) -> Thing:
+        """The object that lies somewhere in an object of which nothing is known."""
+        name = f"{thing.name}.{step}"
+        is_below = thing.kind == "found" and "." in thing.name
+        return thing if is_below else self.things.make((thing, step), "found", name, many=True)
+
+    def element(self, owner: Seen, node: Item) -> Seen:
+        """An element or a view of a buffer."""
+        indices = tuple(map(self.text, node.indices))
+        known = tuple(index for index in indices if index is not None)
+        part = _at(owner, (INDEX, known), self.things) if len(known) == len(indices) else None
+        if part and any(isinstance(index, Span) for index in node.indices):
+            whole = all(isinstance(i, Span) and i.whole for i in node.indices)
+            part = replace(part, is_view=True, whole=whole)
+        where = owner.where if part else None
+        seen = Seen(owner.things, is_part=True, part=part, where=where)
+        return self.if_number(seen, part) if part and not part.is_view else seen
+
+    def if_number(self, seen: Seen, part: Part) -> Seen:
+        """A number is read at once; a struct, or a row, later."""
+        is_number = all(_is_number(self.things.types[thing], part) for thing in seen.things)
+        return self.look(seen) if is_number else seen
+
+    def member(self, owner: Seen, name: str) -> Seen:
+        if self.things.are_buffers(owner.things):
+            if name in known_calls.METADATA or self._is_length(owner.things, name):
+                return NUMBER
+            part = _at(owner, (name, ()), self.things)
+            where = owner.where if part or not owner.is_part else None
+            seen = Seen(owner.things, is_part=True, part=part, where=where)
+            return self.if_number(seen, part) if part else replace(seen, where=None)
+        points = owner.things | {
+            self.below(thing, name) for thing in owner.things if thing.kind != "container"
+        }
+        return Seen(points.union(*(self.memory.inside.get(t, NOTHING) for t in owner.things)))
+
+    def _is_length(self, things: Points, name: str) -> bool:
+        types = [self.things.types[thing] for thing in things]
+        return all(isinstance(t, BufferType) and name in t.length_names for t in types)
+
+    def operation(self, node: Operation) -> Seen:
+        parts = [self.value(part) for part in node.parts]
+        numbers = [part.number for part in parts]
+        if node.sign in {"is", "is not"}:
+            return NUMBER
+        if node.sign in _COMPUTED and None not in numbers:
+            if node.sign not in {"//", "%"} or numbers[1]:
+                return Seen(number=int(_COMPUTED[node.sign](*numbers)))
+            return NUMBER
+        self.look(*parts)
+        lists = [part.things for part in parts if not self.things.are_buffers(part.things)]
+        inner = self.memory.reach(NOTHING.union(*lists)) if len(lists) == len(parts) else NOTHING
+        return Seen(inner) if node.sign in {"+", "*"} else NUMBER
+
+    def gathered(self, node: Node) -> Seen:
+        match node:
+            case Display(items, ordered):
+                return self.display([self.value(item) for item in items], ordered=ordered)
+            case OneOf(parts):
+                found = [self.value(part) for part in parts]
+                inner = self.memory.reach(NOTHING.union(*(seen.things for seen in found)))
+                is_part = any(seen.is_part for seen in found)
+                return Seen(inner, is_part)
+            case Capture(names):
+                return self.display([self.at_any_time(name) for name in names], ordered=False)
+            case Bind(target, value):
+                return self.kept(target, self.value(value))
+            case Comprehension():
+                return self.comprehension(node)
+            case Span(parts):
+                self.look(*map(self.value, parts))
+                return NUMBER
+            case _:
+                return NUMBER
+
+    def at_any_time(self, name: str) -> Seen:
+        var = self.names.get(name)
+        if var is None:
+            return NUMBER
+        return Seen(self.ever.get(var, NOTHING) | self.memory.held.get(var, NUMBER).things)
+
+    def kept(self, name: str, seen: Seen) -> Seen:
+        """A name that is set in the middle of expressions: it holds all that it ever did."""
+        thing = self.things.make(name, "found", name)
+        self.memory.put(frozenset({thing}), seen.things)
+        return seen
+
+    def display(self, items: list[Seen], *, ordered: bool) -> Seen:
+        """A container; where each item of a list lies is known until the list changes."""
+        self._made += 1
+        thing = self.things.make((self.op, self._made), "container", "list", many=self.many)
+        self.memory.inside[thing] = NOTHING.union(*(item.things for item in items))
+        for number, item in enumerate(items if ordered and not self.many else ()):
+            place = self.things.make((thing, number), "container", f"list[{number}]")
+            self.memory.inside[place] = item.things
+        return Seen(frozenset({thing}))
+
+    def comprehension(self, node: Comprehension) -> Seen:
+        before, self.surely = (dict(self._bound), self.surely), False
+        for target, iterable in node.loops:
+            self.bind_inner(target, self.elements(self.value(iterable)))
+        self.look(*map(self.value, node.tests))
+        made = self.display([self.value(part) for part in node.made], ordered=False)
+        self._bound, self.surely = before
+        return made
+
+    def bind_inner(self, target: Node, seen: Seen) -> None:
+        match target:
+            case Name(name):
+                self._bound[name] = replace(seen, where=None)
+            case Display(items) | OneOf(items):
+                for item in items:
+                    self.bind_inner(item, Seen(self.memory.reach(seen.things), seen.is_part))
+            case _:
+                return
+
+    def elements(self, seen: Seen) -> Seen:
+        """What comes out of iterating over something. Elements of an array are numbers, or rows."""
+        if self.things.are_buffers(seen.things):
+            self.look(seen)
+            return Seen(seen.things, is_part=True)
+        points: Points = NOTHING
+        for thing in seen.things:
+            points |= self.memory.reach(frozenset({thing})) - {thing}
+            if thing.kind != "container":
+                points |= {self.below(thing, INDEX)}
+        return Seen(points)
+
+    # -------------------------------------------------------------------------------- calls
+
+    def call(self, node: Call) -> Seen:
+        method, owner, name = "", NUMBER, ""
+        match node.function:
+            case Name(name) if name not in self.names and name not in self._bound:
+                pass
+            case Member(of, method):
+                owner = self.value(of)
+                outer = isinstance(of, Name) and of.name not in self.names
+                name = of.name if isinstance(of, Name) and outer else ""
+            case _:
+                owner = self.value(node.function)
+        args = [self.value(arg) for arg in node.args]
+        known = self.known_call(node, (name, method), owner, args)
+        if known is not None:
+            return known
+        self.hand(*(() if name and method else (owner,)), *args)
+        given = self.memory.reach(NOTHING.union(owner.things, *(arg.things for arg in args)))
+        for arg in (owner, *args):
+            self.memory.put(arg.things, given)
+        self.forget_places(given)
+        return Seen(given | {self.found(f"{name or '…'}{'.' if method else ''}{method}()")})
+
+    def known_call(
+        self, node: Call, called: tuple[str, str], owner: Seen, args: list[Seen]
+    ) -> Seen | None:
+        """The result of a call of something well-known, or None."""
+        name, method = called
+        is_buffer = self.things.are_buffers(owner.things)
+        if is_buffer and method in known_calls.READING_METHODS:
+            return self.look(owner, *args)
+        if is_buffer and method == "fill":
+            self.change(replace(owner, where=None))
+            return NUMBER
+        if method in known_calls.CONTAINER_METHODS and not is_buffer and not name:
+            return self.passed_on(owner, args)
+        if not method and name in known_calls.NOTHING:
+            return NUMBER
+        if not _only_reads(node, name, method):
+            return None
+        self.look(*args)
+        if name not in known_calls.PASSING or method:
+            return NUMBER
+        lists = [arg for arg in args if not self.things.are_buffers(arg.things)]
+        return Seen(self.memory.reach(NOTHING.union(*(arg.things for arg in lists))))
+
+    def passed_on(self, owner: Seen, args: list[Seen]) -> Seen:
+        """A list takes a buffer, or gives one."""
+        self.memory.put(owner.things, NOTHING.union(*(arg.things for arg in args)))
+        self.forget_places(owner.things)
+        return Seen(self.memory.reach(owner.things))
+
+    def forget_places(self, things: Iterable[Thing]) -> None:
+        """Which item of a list lies where is not known any more."""
+        for thing in things:
+            number = 0
+            while (place := self.things.known.get((thing, number))) is not None:
+                self.memory.inside[place] = self.memory.inside.get(thing, NOTHING)
+                number += 1
+
+
+def _at(owner: Seen, step: tuple[str, tuple[Reference, ...]], things: Things) -> Part | None:
+    """The place one step below another, if that is a place of a known buffer."""
+    before = owner.part or Part("", ())
+    if (owner.is_part and owner.part is None) or before.is_view:
+        return None
+    name, indices = step
+    path = join_path(before.path, name)
+    if any(type_at(things.types[thing], path) is None for thing in owner.things):
+        return None
+    return Part(path, (*before.indices, *indices))
+
+
+def _is_number(buffer: Type, part: Part) -> bool:
+    """Whether a place is one number, and not a row, a struct or an array."""
+    is_scalar = isinstance(type_at(buffer, part.path), ScalarType)
+    return is_scalar and index_count(buffer, part.path) == len(part.indices)
+
+
+def _only_reads(node: Call, name: str, method: str) -> bool:
+    """Whether a call is that of a well-known function that does not write."""
+    if not method:
+        return name in known_calls.READING
+    if "out" in node.keywords:
+        return False
+    is_known = name in known_calls.READING_MODULES and method not in known_calls.WRITING_FUNCTIONS
+    return is_known or (bool(name) and method in known_calls.MAKERS)

@@ -1,0 +1,104 @@
+"""Statements that are kept as text: what they do with buffers, and what their names hold after."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from trilby.analysis.alias import Seen
+from trilby.analysis.host_code import (
+    Assign,
+    Change,
+    Define,
+    Display,
+    Evaluate,
+    Inner,
+    Item,
+    Leave,
+    Member,
+    Name,
+    Node,
+    OneOf,
+    Statement,
+)
+from trilby.analysis.host_reading import Reader
+
+
+@dataclass(slots=True)
+class Runner(Reader):
+    """Runs the statements of one op.
+
+    What may run more than once, or never, adds to what names hold instead of replacing it.
+    """
+
+    def run(self, statements: Iterable[Statement]) -> None:
+        """Run statements one after the other."""
+        for statement in statements:
+            self.statement(statement)
+
+    def statement(self, statement: Statement) -> None:
+        """Run one statement."""
+        match statement:
+            case Assign(targets, value):
+                seen = self.value(value)
+                for target in targets:
+                    self.bind(target, seen, value)
+            case Change(target, value):
+                old, new = self.value(target), self.value(value)
+                self.look(new)
+                if self.things.are_buffers(old.things):
+                    self.look(old)
+                    self.change(old)
+                self.bind(target, Seen(old.things | self.memory.reach(new.things), old.is_part))
+            case Evaluate(values):
+                for value in values:
+                    self.value(value)
+            case Define(name, captured):
+                made = self.display([self.at_any_time(one) for one in captured], ordered=False)
+                self.bind(Name(name), made)
+            case Leave(values):
+                self.leaves = True
+                for value in values:
+                    self.value(value)
+            case Inner():
+                self.inner(statement)
+            case _:
+                return
+
+    def inner(self, statement: Inner) -> None:
+        before, self.surely = self.surely, False
+        for value in statement.values:
+            self.value(value)
+        for target, value in statement.bindings:
+            self.bind(target, self.elements(self.value(value)))
+        for _ in range(2):  # a loop may carry a buffer from its end to its begin
+            self.run(statement.body)
+        self.surely = before
+
+    def bind(self, target: Node, seen: Seen, source: Node | None = None) -> None:
+        """Let a target stand for something; a place in a buffer is written."""
+        match target:
+            case Name(name) if name in self.names:
+                self.memory.store(self.names[name], seen, surely=self.surely)
+            case Name(name):
+                self.kept(name, seen)
+            case Display(items) if isinstance(source, Display) and len(items) == len(source.items):
+                # evaluated already: what each opposite stands for is asked once more, unnoticed
+                quiet = replace(self, touches=[])
+                found = [quiet.value(item) for item in source.items]
+                for item, one in zip(items, found, strict=True):
+                    self.bind(item, one)
+            case Display(items) | OneOf(items):
+                inner = Seen(self.memory.reach(seen.things), seen.is_part)
+                for item in items:
+                    self.bind(item, inner)
+            case Member(owner) | Item(owner):
+                self.store(self.value(owner), seen)
+            case _:
+                return
+
+    def store(self, owner: Seen, seen: Seen) -> None:
+        """Put something in a place of a buffer, a list or another object."""
+        if any(thing in self.things.types for thing in owner.things):
+            self.change(replace(owner, is_part=True, part=None))
+            self.look(seen)
+        self.memory.put(owner.things, seen.things)
+        self.forget_places(owner.things)

@@ -1,0 +1,222 @@
+"""Needs: a side is about to use a buffer that it may not have. And how they leave loops.
+
+A need stands where its use is, so a copy there is never in vain. It moves in front of a loop
+where one copy serves all turns: the other side does not write inside, the buffer surely is one
+that has a name there, and the use surely comes in the first turn.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from trilby.analysis.alias import Literally, Part, Points, Reference, Reload, Text, Thing
+from trilby.analysis.host_code import Hole, Node, Number, code_of, is_plain
+from trilby.analysis.host_ops import HostOps
+from trilby.analysis.plan_state import Key, State, single
+from trilby.analysis.transfer_plan import Side
+from trilby.data.schema import INDEX
+from trilby.model.op import Op, walk
+from trilby.model.ops.core import Var, VarStore
+from trilby.model.ops.host import HostFor, HostRun, HostWith
+from trilby.model.value import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Trips:
+    """A loop over `range(start, stop)`: its variable, its bounds, and whether it surely runs."""
+
+    target: Value
+    start: int | None
+    first: str
+    stop: str
+    uses: tuple[str, ...]
+    surely: bool
+
+    @property
+    def runs(self) -> Text:
+        """True where there is at least one turn."""
+        return Text(f"{self.stop} > {self.first}", self.uses)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A side needs one of some things, or a part of it.
+
+    `bits` is what is known of the side there. `surely` is true where the use happens whenever
+    the block around it runs, `certain` where the use surely is one. `guards` must be true for
+    it to come at all; `last` is set where the last turn of a loop fetches everything.
+    """
+
+    things: Points
+    bits: int
+    where: Reference | None
+    part: Part | None = None
+    whole: bool = True
+    surely: bool = True
+    certain: bool = True
+    guards: tuple[Text, ...] = ()
+    last: Trips | None = None
+
+    def joined(self, other: "Need") -> "Need":
+        """The same need on two ways."""
+        return replace(
+            self,
+            things=self.things | other.things,
+            bits=self.bits | other.bits,
+            surely=self.surely and other.surely,
+            certain=self.certain and other.certain,
+            last=self.last or other.last,
+        )
+
+
+Needs: TypeAlias = dict[Key, Need]
+
+
+def add(needs: Needs, key: Key, need: Need) -> None:
+    """Note a need, besides what is noted there."""
+    needs[key] = needs[key].joined(need) if key in needs else need
+
+
+@dataclass(slots=True)
+class Turn:
+    """What happens in turns of a loop: needs, and who writes to what."""
+
+    needs: Needs = field(default_factory=dict[Key, Need])
+    written: set[tuple[Side, Thing]] = field(default_factory=set[tuple[Side, Thing]])
+    """The side that lacks it afterwards, and what was written."""
+
+
+def trips_of(op: HostFor, ops: HostOps) -> Trips | None:
+    """The turns of a loop over `range`, if its bounds can be told in front of it."""
+    args = ops.range_of(op)
+    if args is None or op.target not in ops.names or len(args) not in {1, 2}:
+        return None
+    maker = ops.makers[op.iterable]
+    bounds = [_bound(arg, maker, ops) for arg in args]
+    known = [bound for bound in bounds if bound is not None]
+    if len(known) < len(bounds):
+        return None
+    numbers = [arg.number if isinstance(arg, Number) else None for arg in args]
+    first, start = (known[0].code, numbers[0]) if len(args) == 2 else ("0", 0)
+    stop = numbers[-1]
+    uses = tuple(dict.fromkeys(name for bound in known for name in bound.uses))
+    surely = start is not None and stop is not None and stop > start
+    return Trips(ops.names[op.target], start, first, known[-1].code, uses, surely)
+
+
+def _bound(arg: Node, maker: Op, ops: HostOps) -> Text | None:
+    if isinstance(arg, Hole):
+        found = ops.reference(getattr(maker, "inputs")[arg.number])  # noqa: B009 -- a host value
+        return found if isinstance(found, Text) else None
+    if not is_plain(arg):
+        return None
+    code = code_of(arg)
+    plain = code if code.isidentifier() or code.isdecimal() else f"({code})"
+    uses = getattr(maker, "uses")  # noqa: B009 -- a host value
+    return Text(plain, tuple(name for name in uses if name in ops.names))
+
+
+def names_set(op: Op, ops: HostOps) -> frozenset[str]:
+    """The names of the variables that are set inside of a loop."""
+    by_var = {var: name for name, var in ops.names.items()}
+    return frozenset(_names_set(op, by_var))
+
+
+def _names_set(op: Op, by_var: dict[Value, str]) -> Iterator[str]:
+    inner: list[Op] = []
+    for name in ("test", "body", "otherwise"):
+        block = getattr(op, name, None)
+        inner += walk(block) if block else ()
+    for one in inner:
+        match one:
+            case VarStore(var):
+                yield by_var[var]
+            case Var(name=name):
+                yield name
+            case HostRun() | HostFor() | HostWith():
+                yield from one.sets
+            case _:
+                pass
+
+
+@dataclass(frozen=True, slots=True)
+class Hoist:
+    """Moves needs in front of one loop."""
+
+    op: HostFor
+    ops: HostOps
+    entry: State
+    trips: Trips
+    turns: tuple[Turn, Turn]
+    changing: frozenset[str]
+
+    def moved(self) -> Iterator[tuple[Key, Key, Need]]:
+        """The needs that move: their keys in the loop, and what they become before it."""
+        first, rest = self.turns
+        for key, need in first.needs.items():
+            if key in rest.needs and not self._serves_all(key, need, rest.needs[key]):
+                continue
+            found = self._moved(key[1], need)
+            if found:
+                (thing,) = need.things
+                yield key, (self.op, key[1], (thing, found.part)), found
+
+    def _serves_all(self, key: Key, need: Need, later: Need) -> bool:
+        """Whether what the host looks at in every turn can come at once: `a.array[i]`."""
+        return key[1] == "host" and need.things == later.things and need.part is not None
+
+    def _moved(self, side: Side, need: Need) -> Need | None:
+        if not need.surely or not single(need.things) or self._is_written(side, need.things):
+            return None
+        (thing,) = need.things
+        where = self._named(thing, need.where)
+        part = need.part and self._part(need.part)
+        if where is None or (need.part is not None and part is None):
+            return None
+        if any(self._changes(guard) for guard in need.guards):
+            return None
+        guards = need.guards if self.trips.surely else (self.trips.runs, *need.guards)
+        bits = self.entry.bits(side, need.things)
+        return replace(need, where=where, part=part, guards=guards, bits=bits)
+
+    def _is_written(self, side: Side, things: Points) -> bool:
+        return any((side, thing) in turn.written for turn in self.turns for thing in things)
+
+    def _named(self, thing: Thing, where: Reference | None) -> Reference | None:
+        """How a buffer is called in front of the loop."""
+        if isinstance(where, Reload):
+            seen = self.entry.memory.held.get(where.var)
+            if seen and not seen.is_part and seen.things == {thing}:
+                return where
+        return reference_to(thing, self.entry, self.ops)
+
+    def _part(self, part: Part) -> Part | None:
+        """The part that all turns together look at."""
+        if not any(self._changes(index) for index in part.indices):
+            return part
+        is_element = part.indices == (Reload(self.trips.target),) and part.path.endswith(INDEX)
+        if not is_element or part.is_view:
+            return None
+        span = Text(f"{self.trips.first}:{self.trips.stop}", self.trips.uses)
+        return Part(part.path, (span,), is_view=True)
+
+    def _changes(self, reference: Reference) -> bool:
+        """Whether something may be another thing in another turn."""
+        match reference:
+            case Literally():
+                return False
+            case Reload(var):
+                return any(self.ops.names[name] is var for name in self.changing)
+            case Text(uses=uses):
+                return not self.changing.isdisjoint(uses)
+            case _:
+                return True
+
+
+def reference_to(thing: Thing, state: State, ops: HostOps) -> Reference | None:
+    """How a buffer is called at some point: by a variable, or as the parameter it is."""
+    var = state.name_of(thing)
+    if var is not None:
+        return Reload(var)
+    params = [param for param in ops.func.params if ops.things.known.get(param) is thing]
+    return params[0] if params else None

@@ -1,0 +1,215 @@
+"""Where copies go in compute functions, decided ahead of time.
+
+A copy to the device stands before the launch that reads, a copy to the host before the look;
+both move in front of loops where one copy serves all turns. No copy stands where it may be in
+vain: each is guarded by what must hold for its use to come. Copies of what is there already do
+nothing at run time, so "may be stale" is all that has to be known; where it is stale on some
+ways only, a local flag says which way was taken.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from trilby.analysis.access import access_table
+from trilby.analysis.alias import Reference, Reload, Text, Thing
+from trilby.analysis.host_ops import HostOps
+from trilby.analysis.plan_effects import Events, Summary, summary_of
+from trilby.analysis.plan_needs import Need, Needs, reference_to
+from trilby.analysis.plan_state import CURRENT, WRITTEN, Key, State, single
+from trilby.analysis.plan_wanted import Wanted
+from trilby.analysis.plan_walk import Parameter, Surroundings, Walk
+from trilby.analysis.reach import ComputeGraph, KernelGraph
+from trilby.analysis.transfer_plan import (
+    Action,
+    Copy,
+    Flag,
+    Owe,
+    SetFlag,
+    Side,
+    TransferPlan,
+    When,
+)
+from trilby.data.schema import BufferType, NDArrayType
+from trilby.model.holes import identifiers
+from trilby.model.op import Func, Op, blocks, walk
+from trilby.model.ops.core import Return, Var
+from trilby.model.value import COMPUTE_CONTEXT, VarType
+
+
+def plan_transfers(graph: ComputeGraph) -> dict[str, TransferPlan]:
+    """The plan of every compute function of a graph, by its symbol."""
+    kernels = {symbol: _parameters(kernel) for symbol, kernel in graph.kernels.items()}
+    callees: dict[str, Summary] = {}
+    plans: dict[str, TransferPlan] = {}
+    for func in graph.functions:  # callees come first
+        plans[func.name], callees[func.name] = _plan(func, kernels, callees)
+    return plans
+
+
+def _parameters(kernel: KernelGraph) -> tuple[Parameter | None, ...]:
+    """What a kernel does with each argument; None for those that are no buffers."""
+    table = iter(access_table(kernel).parameters)
+    return tuple(
+        (param.type, next(table).whole)
+        if isinstance(param.type, BufferType | NDArrayType)
+        else None
+        for param in kernel.entry.params[1:]
+    )
+
+
+def _plan(
+    func: Func,
+    kernels: Mapping[str, tuple[Parameter | None, ...]],
+    callees: Mapping[str, Summary],
+) -> tuple[TransferPlan, Summary]:
+    """Walk over a function twice: what comes later matters for what is done earlier."""
+    ops = HostOps.of(func)
+    scout = Walk(ops, Surroundings(kernels, callees, lambda _op, _thing: False))
+    scout.function()
+    parameters = tuple(ops.parameter(number) for number in range(len(func.params)))
+    wanted = Wanted(func, scout.events, frozenset(one for one in parameters if one))
+    walk_ = Walk(ops, Surroundings(kernels, callees, wanted.behind))
+    walk_.function()
+    return _Placing(ops, walk_).plan(), summary_of(parameters, walk_.events)
+
+
+@dataclass(slots=True)
+class _Placing:
+    """Makes a plan of what a walk found."""
+
+    ops: HostOps
+    walk: Walk
+    before: dict[Op, list[Action]] = field(default_factory=dict[Op, list[Action]])
+    after: dict[Op, list[Action]] = field(default_factory=dict[Op, list[Action]])
+    flags: dict[tuple[Side, Thing], Flag] = field(default_factory=dict[tuple[Side, Thing], Flag])
+
+    def plan(self) -> TransferPlan:
+        """The whole plan."""
+        func = self.ops.func
+        if not any(param.type == COMPUTE_CONTEXT for param in func.params):
+            return TransferPlan(func)
+        needs = self.walk.turn.needs
+        self._choose_flags(needs)
+        for key, need in needs.items():
+            self._place(key, need)
+        for (side, thing), flag in self.flags.items():
+            for op in _writers(side, thing, self.walk.events):
+                self.after.setdefault(op, []).append(SetFlag(flag, value=True))
+        at_end = tuple(self._owed())
+        return TransferPlan(
+            func,
+            {op: tuple(actions) for op, actions in self.before.items()},
+            {op: tuple(actions) for op, actions in self.after.items()},
+            at_end,
+            tuple(self.flags.values()),
+            frozenset(op for op, done in self.walk.events.items() if any(map(_is_write, done))),
+        )
+
+    # --------------------------------------------------------------------------------- flags
+
+    def _choose_flags(self, needs: Needs) -> None:
+        """A flag for every buffer that is stale on some ways to a use, and current on others."""
+        taken = {name for op in walk(self.ops.func.body) for name in _words(op)}
+        for (_, side, _), need in needs.items():
+            if not need.bits & CURRENT or not single(need.things) or need.last:
+                continue
+            (thing,) = need.things
+            writers = _writers(side, thing, self.walk.events)
+            if (side, thing) not in self.flags and not any(any(blocks(op)) for op in writers):
+                self.flags[side, thing] = self._flag(side, thing, taken)
+
+    def _flag(self, side: Side, thing: Thing, taken: set[str]) -> Flag:
+        other = "host" if side == "device" else "device"
+        name = wanted = f"{self._word(thing)}_is_newer_on_{other}"
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        taken.add(name)
+        is_unknown = thing.kind in {"parameter", "found"}
+        return Flag(name, at_first=is_unknown or (thing.kind == "filled" and side == "device"))
+
+    def _word(self, thing: Thing) -> str:
+        """What the user calls a buffer."""
+        for name, var in self.ops.names.items():
+            if self.ops.ever.get(var) == {thing}:
+                return name
+        return thing.name if thing.name.isidentifier() else "buffer"
+
+    # -------------------------------------------------------------------------------- copies
+
+    def _place(self, key: Key, need: Need) -> None:
+        op, side, _ = key
+        if need.where is None:
+            return
+        flag = self.flags.get((side, next(iter(need.things)))) if single(need.things) else None
+        actions = self._copies(side, need, need.where, flag)
+        if flag and need.bits & CURRENT:
+            actions = (When(flag, actions),)
+        for guard in reversed(need.guards):
+            actions = (When(guard, actions),)
+        self.before.setdefault(op, []).extend(actions)
+
+    def _copies(
+        self, side: Side, need: Need, where: Reference, flag: Flag | None
+    ) -> tuple[Action, ...]:
+        done = (SetFlag(flag, value=False),) if flag else ()
+        whole = Copy(side, where, certain=need.certain)
+        if need.part is None or need.whole:
+            return (whole, *(done if need.whole else ()))
+        typed = self._typed(where, need)
+        part = Copy(side, typed, need.part.path, need.part.indices, need.certain)
+        if need.last is None:
+            return (part,)
+        target = next(name for name, var in self.ops.names.items() if var is need.last.target)
+        uses = tuple(dict.fromkeys((target, *need.last.uses)))
+        is_last = Text(f"{target} + 1 == {need.last.stop}", uses)
+        return (When(is_last, (whole, *done), (part,)),)
+
+    def _typed(self, where: Reference, need: Need) -> Reference:
+        """A buffer below which a path leads somewhere: of what type it is must be said."""
+        type_ = self.ops.things.types[next(iter(need.things))]
+        if isinstance(where, Reload) and where.var.type != VarType(type_):
+            name = next(name for name, var in self.ops.names.items() if var is where.var)
+            return Text(name, (name,), type_)
+        return replace(where, type=type_) if isinstance(where, Text) else where
+
+    # ---------------------------------------------------------------------------------- ends
+
+    def _owed(self) -> Iterator[Action]:
+        """What the device has newer when the function returns."""
+        for op, state in self.walk.ends.items():
+            owed = [Owe(where) for where in self._owed_at(op, state)]
+            if op is None:
+                yield from owed
+            elif owed:
+                self.before.setdefault(op, []).extend(owed)
+
+    def _owed_at(self, op: Op | None, state: State) -> Iterator[Reference]:
+        things = [self.ops.parameter(number) for number in range(len(self.ops.func.params))]
+        for value in op.returned if isinstance(op, Return) else ():
+            things += sorted(self.ops.seen(value).things, key=str)
+        for thing in dict.fromkeys(things):
+            if thing is None or not state.host.get(thing, 0) & WRITTEN:
+                continue
+            where = reference_to(thing, state, self.ops)
+            if where is not None:
+                yield where
+
+
+def _is_write(event: tuple[str, Thing]) -> bool:
+    return "write" in event[0]
+
+
+def _writers(side: Side, thing: Thing, events: Events) -> list[Op]:
+    """The ops after which a side may lack content of a buffer."""
+    writer = "host" if side == "device" else "device"
+    keys = [(f"{writer} writes", thing), (f"{writer} may write", thing)]
+    return [op for op, done in events.items() if any(key in done for key in keys)]
+
+
+def _words(op: Op) -> Iterable[str]:
+    if isinstance(op, Var):
+        yield op.name
+    yield from identifiers(getattr(op, "code", ""))
+    yield from identifiers(getattr(op, "target", ""))

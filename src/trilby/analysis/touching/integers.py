@@ -1,0 +1,140 @@
+"""From the arithmetic ops of a model to expressions. What has no expression is opaque."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from trilby.analysis.touching.expressions import Expr, Expressions
+from trilby.data.dtypes import BOOL, ScalarType
+from trilby.model.op import Op, operands
+from trilby.model.ops import arith
+from trilby.model.value import Value
+
+_SAME_NAME = {
+    arith.Add: "add",
+    arith.Sub: "sub",
+    arith.Mul: "mul",
+    arith.FloorDiv: "floordiv",
+    arith.Mod: "mod",
+}
+_COMPARED: Mapping[type[Op], tuple[str, bool]] = {
+    arith.Lt: ("lt", False),
+    arith.Le: ("le", False),
+    arith.Gt: ("lt", True),
+    arith.Ge: ("le", True),
+    arith.Eq: ("eq", False),
+    arith.Ne: ("ne", False),
+}
+"""The comparison that says the same, and whether its operands change places."""
+
+
+def counted_type(value: Value) -> ScalarType | None:
+    """The type of an integer or bool; None for everything else."""
+    type_ = value.type
+    is_counted = isinstance(type_, ScalarType) and not type_.is_float
+    return type_ if is_counted else None
+
+
+def computed(made: Expressions, op: Op, of: Callable[[Value], Expr | None]) -> Expr | None:
+    """The expression of an arithmetic op; None where its result is no integer or bool."""
+    if op.result is None:
+        return None
+    type_ = counted_type(op.result)
+    if type_ is None:
+        return None
+    args = [of(operand) for operand in operands(op)]
+    known = [arg for arg in args if arg is not None]
+    found = _expression(made, op, known, type_) if len(known) == len(args) else None
+    return found or made.opaque(type_)
+
+
+def _expression(
+    made: Expressions, op: Op, args: Sequence[Expr], type_: ScalarType
+) -> Expr | None:
+    if isinstance(op, arith.Compare):
+        return _compared(made, op, args)
+    if isinstance(op, arith.Cast):
+        return cast(made, args[0], type_)
+    if type_ is BOOL:
+        return _logical(made, op, args)
+    if isinstance(op, arith.Math):
+        return _math(made, op.function, args, type_)
+    if isinstance(op, arith.Neg):
+        return made.make("sub", (made.constant(0, type_), args[0]), None, type_)
+    if isinstance(op, arith.Mul):
+        return _group_start(made, args) or made.make("mul", tuple(args), None, type_)
+    if type(op) in _SAME_NAME:
+        return made.make(_SAME_NAME[type(op)], tuple(args), None, type_)
+    return _bits(made, op, args, type_)
+
+
+def cast(made: Expressions, arg: Expr, type_: ScalarType) -> Expr:
+    """A number as another integer type, or a truth value as a number, or the reverse."""
+    if arg.type is type_:
+        return arg
+    if type_ is BOOL:
+        return made.make("ne", (arg, made.constant(0, arg.type)), None, BOOL)
+    if arg.type is BOOL:
+        return made.select(arg, made.constant(1, type_), made.constant(0, type_))
+    return made.make("cast", (arg,), None, type_)
+
+
+def _compared(made: Expressions, op: arith.Compare, args: Sequence[Expr]) -> Expr | None:
+    left, right = args
+    if left.type is BOOL:
+        return None
+    name, is_swapped = _COMPARED[type(op)]
+    return made.make(name, (right, left) if is_swapped else (left, right), None, BOOL)
+
+
+def _logical(made: Expressions, op: Op, args: Sequence[Expr]) -> Expr | None:
+    match op:
+        case arith.Not():
+            return made.negated(args[0])
+        case arith.BitAnd():
+            return made.both(args[0], args[1])
+        case arith.BitOr():
+            return made.either(args[0], args[1])
+        case _:
+            return None
+
+
+def _math(
+    made: Expressions, function: str, args: Sequence[Expr], type_: ScalarType
+) -> Expr | None:
+    match function:
+        case "min" | "max" | "abs":
+            return made.make(function, tuple(args), None, type_)
+        case "clamp":
+            x, low, high = args
+            above = made.make("max", (x, low), None, type_)
+            return made.make("min", (above, high), None, type_)
+        case _:
+            return None
+
+
+def _bits(made: Expressions, op: Op, args: Sequence[Expr], type_: ScalarType) -> Expr | None:
+    """Shifts by a known distance, and the lowest bits, are products, quotients and remainders."""
+    if isinstance(op, arith.Invert):
+        return made.make("sub", (made.constant(-1, type_), args[0]), None, type_)
+    left, right = args
+    if left.op == "constant":
+        left, right = (right, left) if isinstance(op, arith.BitAnd) else (left, right)
+    number = right.what if right.op == "constant" else None
+    if not isinstance(number, int):
+        return None
+    if isinstance(op, arith.BitAnd):
+        is_mask = number > 0 and not number & (number + 1)
+        power = made.constant(number + 1)
+        return made.make("mod", (left, power), None, type_) if is_mask else None
+    if isinstance(op, arith.Shl | arith.Shr) and 0 <= number < type_.bits:
+        name = "mul" if isinstance(op, arith.Shl) else "floordiv"
+        return made.make(name, (left, made.constant(1 << number)), None, type_)
+    return None
+
+
+def _group_start(made: Expressions, args: Sequence[Expr]) -> Expr | None:
+    """`group_x * local_max_x`: where a group begins, also if its size is not known."""
+    fields = sorted(str(arg.what) for arg in args if arg.op == "grid")
+    for axis in "xyz":
+        if fields == [f"group_{axis}", f"local_max_{axis}"]:
+            return made.make("group_start", (), axis, args[0].type)
+    return None

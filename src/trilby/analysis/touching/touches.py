@@ -1,0 +1,60 @@
+"""Every access of a kernel to its buffers: where, under which conditions, in which loops.
+
+This is the symbolic form of a footprint. It is found once for a kernel, by following its
+models and those of its helpers in the order in which they run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Flag
+from typing import TypeAlias
+
+from trilby.analysis.touching.expressions import Expr, Loop
+from trilby.source import Location
+
+
+class Does(Flag):
+    """What an access does to its place: reads it, may write it, surely writes it."""
+
+    NOTHING = 0
+    READS = 1
+    WRITES = 2
+    COVERS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """When something happens: where the parent's conditions hold and `guard` is true, too,
+    or once in every turn of `loop`. The outermost scope has no parent.
+    """
+
+    number: int = 0
+    parent: "Scope | None" = None
+    guard: Expr | None = None
+    loop: Loop | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A place in a parameter of the kernel that a value stands for where `condition` holds."""
+
+    parameter: int
+    path: str
+    indices: tuple[Expr, ...]
+    condition: Expr
+
+
+Known: TypeAlias = "Expr | tuple[Target, ...] | Mapping[str, Expr | None] | None"
+"""What is known of a value: a number, places, the leaves of a struct, or nothing."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Touch:
+    """One access: to which parameter (by its number), at which path and indices, and when."""
+
+    parameter: int
+    path: str
+    indices: tuple[Expr, ...]
+    does: Does
+    scope: Scope
+    location: Location

@@ -1,0 +1,160 @@
+"""Commands that were given to an OpenCL queue, and how to wait for them.
+
+OpenCL waits inside of the driver, where Ctrl-C is not heard. So the main thread asks again
+and again whether a command is done: at first without a pause, then with pauses that are a
+small part of what it waited, which costs as little time as waiting in the driver does.
+"""
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import pyopencl as cl
+
+from trilby.backend.base import DeviceInfo
+from trilby.backend.failures import assertion_failed, failed
+from trilby.data.segment import Live
+from trilby.errors import DeviceError
+from trilby.source import Location
+
+_STATUS = cl.event_info.COMMAND_EXECUTION_STATUS
+_COMPLETE = cast("int", cl.command_execution_status.COMPLETE)
+
+_RESTLESS_SECONDS = 60e-6
+_PAUSE_SHARE = 1 / 32
+_LONGEST_PAUSE = 1e-3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """What commands do, and where: their events say it when they fail."""
+
+    device: DeviceInfo
+    context: cl.Context
+    what: str
+
+    def failed(self, error: cl.Error) -> DeviceError:
+        """What is raised in place of an error of OpenCL."""
+        return failed(self.device, self.what, error)
+
+
+class OpenCLEvent:
+    """A command that was given to a queue."""
+
+    __slots__ = ("event", "origin", "task")
+
+    def __init__(self, event: cl.Event, task: Task) -> None:
+        self.event = event
+        self.task = task
+        self.origin: object = None
+
+    @property
+    def done(self) -> bool:
+        """True once the command is over, well or badly."""
+        return is_over(self.event)
+
+    @property
+    def seconds(self) -> float:
+        """How long the device took; 0.0 where it was not measured."""
+        try:
+            profile = self.event.profile
+            return (profile.end - profile.start) * 1e-9
+        except cl.Error:  # it failed, or the device does not measure
+            return 0.0
+
+    def wait(self) -> None:
+        """Return when it is done; raise a `DeviceError` if it failed."""
+        try:
+            wait_for(self.event)
+        except cl.Error as error:
+            raise self.task.failed(error) from error
+
+
+class CopyEvent(OpenCLEvent):
+    """A command that uses memory of the host.
+
+    pyopencl's event keeps that memory alive, and when it is dropped it waits for the command.
+    So an event that is dropped too early moves to `orphans`, where it may grow old.
+    """
+
+    __slots__ = ("orphans",)
+
+    def __init__(self, event: cl.Event, task: Task, orphans: deque[cl.Event]) -> None:
+        super().__init__(event, task)
+        self.orphans = orphans
+
+    def __del__(self) -> None:
+        if not is_over(self.event):
+            self.orphans.append(self.event)
+
+
+class AssertingEvent(CopyEvent):
+    """The launch of a kernel with assertions, together with the copy of what it reports."""
+
+    __slots__ = ("asserts", "report")
+
+    def __init__(
+        self,
+        copy: cl.Event,
+        task: Task,
+        orphans: deque[cl.Event],
+        report: Live,
+        asserts: Sequence[tuple[str, Location]],
+    ) -> None:
+        super().__init__(copy, task, orphans)
+        self.report = report
+        self.asserts = asserts
+
+    def wait(self) -> None:
+        """Return when all is done; raise what the first failed `assert` says."""
+        super().wait()
+        number, x, y, z = (int(n) for n in self.report)
+        if number:
+            message, location = self.asserts[number - 1]
+            raise assertion_failed(message, (x, y, z), location)
+
+
+def is_over(event: cl.Event) -> bool:
+    """Whether a command has ended; failures are below zero."""
+    return cast("int", event.get_info(_STATUS)) <= _COMPLETE
+
+
+def drop_finished(events: deque[cl.Event]) -> None:
+    """Drop events from the left as long as they are over. Several threads may do so."""
+    while events:
+        try:
+            oldest = events.popleft()
+        except IndexError:  # another thread was faster
+            return
+        if not is_over(oldest):
+            events.appendleft(oldest)
+            return
+
+
+def wait_for(event: cl.Event) -> None:
+    """Return when a command is over; raise the error of OpenCL if it failed."""
+    if threading.current_thread() is threading.main_thread():
+        _await_end(event)
+    event.wait()
+
+
+def _await_end(event: cl.Event) -> None:
+    started = time.perf_counter()
+    while not is_over(event):
+        waited = time.perf_counter() - started
+        if waited < _RESTLESS_SECONDS:
+            _give_way()
+        else:
+            time.sleep(min(waited * _PAUSE_SHARE, _LONGEST_PAUSE))
+
+
+def _give_way() -> None:
+    """Let other threads run, for as short as possible: `sleep` takes 50 µs at least."""
+    if hasattr(os, "sched_yield"):
+        os.sched_yield()
+    else:
+        time.sleep(0)

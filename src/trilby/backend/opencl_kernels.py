@@ -1,0 +1,169 @@
+"""Kernels that were built by OpenCL, and launches that are prepared: arguments are set once.
+
+A kernel object of OpenCL carries the arguments of its launches, and making one takes as long
+as a hundred launches. So every prepared launch has one to itself and, when it is dropped,
+leaves it to the next.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from struct import Struct
+from typing import Protocol, TypeAlias
+
+import pyopencl as cl
+from pyopencl._cl import _Program  # pyright: ignore[reportPrivateUsage]
+
+from trilby.backend.base import Argument, Memory, Scalar, StructArgument
+from trilby.backend.by_value import type_by_value, value_by_value
+from trilby.backend.group_size import GroupLimits, group_size, rounded_up
+from trilby.backend.opencl_events import Task
+from trilby.data.dtypes import ScalarType
+from trilby.data.ndrange import NDRange
+from trilby.errors import DeviceError
+from trilby.source import Location
+
+RANGE_ARGUMENTS = 3
+"""The last parameters of a kernel are the range, `int max_x, int max_y, int max_z`."""
+
+_Enqueue: TypeAlias = Callable[[list[cl.Event] | None], cl.Event]
+
+_RANGE_NUMBER = Struct("=i")
+
+
+class MemoryOwner(Protocol):
+    """Knows the memory that its launches may use."""
+
+    def check_open(self) -> None:
+        """Raise where it was closed."""
+        ...
+
+    def buffer_of(self, memory: Memory) -> cl.Buffer:
+        """The buffer of OpenCL; raises where it is freed or another's."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenCLKernel:
+    """A built kernel; `spare` are kernel objects that no prepared launch uses.
+
+    A kernel with `asserts` takes a report of what failed as its last argument.
+    """
+
+    program: _Program
+    entry: str
+    source: str
+    limits: GroupLimits
+    task: Task
+    parameters: int
+    asserts: tuple[tuple[str, Location], ...] = ()
+    prints: bool = False
+    spare: list[cl.Kernel] = field(default_factory=list[cl.Kernel])
+
+    @property
+    def debugs(self) -> bool:
+        """Whether somebody is to see at once what it reports."""
+        return bool(self.asserts) or self.prints
+
+    def take_object(self) -> cl.Kernel:
+        """A kernel object with arguments that are to be set anew, all of them."""
+        try:
+            return self.spare.pop()
+        except IndexError:
+            return cl.Kernel(self.program, self.entry)
+
+    def check_count(self, given: int) -> None:
+        """Raise where arguments are missing: those of the launch before would be used."""
+        expected = self.parameters - RANGE_ARGUMENTS - bool(self.asserts)
+        if given != expected:
+            raise DeviceError(
+                f"`{self.entry}` takes {expected} arguments, and {given} are given",
+                advice="this is a fault of Trilby: please report it with the program",
+            )
+
+
+class OpenCLPrepared:
+    """A launch whose arguments are set.
+
+    It has a kernel object of its own. `checked` is the number of the last moment at which
+    none of its memory was freed.
+    """
+
+    __slots__ = (
+        "checked",
+        "debugs",
+        "enqueue",
+        "executable",
+        "kernel",
+        "memories",
+        "owner",
+        "task",
+    )
+
+    def __init__(
+        self,
+        owner: MemoryOwner,
+        queue: cl.CommandQueue,
+        executable: OpenCLKernel,
+        size: NDRange,
+        arguments: Sequence[Argument],
+    ) -> None:
+        executable.check_count(len(arguments))
+        self.owner = owner
+        self.executable = executable
+        self.task = executable.task
+        self.debugs = executable.debugs
+        self.memories: dict[int, Memory] = {}
+        self.checked = -1
+        local = group_size(size, executable.limits)
+        whole = rounded_up(size, local)
+        self.kernel = executable.take_object()
+        self.enqueue: _Enqueue = partial(
+            cl.enqueue_nd_range_kernel, queue, self.kernel, whole, local, None
+        )
+        for position, argument in enumerate(arguments):
+            self.replace(position, argument)
+        for position, extent in enumerate(size.padded, len(arguments)):
+            _set_bytes(self.kernel, position, _RANGE_NUMBER.pack(extent))
+
+    def replace(self, position: int, argument: Argument) -> None:
+        """Set another argument for the runs to come; OpenCL has read those of the others."""
+        try:
+            if isinstance(argument, Scalar):
+                _set_bytes(self.kernel, position, _packed(argument))
+            elif isinstance(argument, StructArgument):
+                _set_bytes(self.kernel, position, argument.content)
+            else:
+                self.kernel.set_arg(position, self.owner.buffer_of(argument))
+                self.memories[position] = argument
+        except cl.Error as error:
+            raise self.task.failed(error) from error
+
+    def set_report(self, report: cl.Buffer) -> None:
+        """Set where assertions leave what failed: behind all other arguments."""
+        self.kernel.set_arg(self.executable.parameters - 1, report)
+
+    def check(self, moment: int) -> None:
+        """Raise if memory was freed: OpenCL does not keep it for a kernel object."""
+        self.owner.check_open()
+        for memory in self.memories.values():
+            self.owner.buffer_of(memory)
+        self.checked = moment
+
+    def __del__(self) -> None:
+        if hasattr(self, "kernel"):
+            self.executable.spare.append(self.kernel)
+
+
+def _packed(scalar: Scalar) -> bytes:
+    return _packer(scalar.type).pack(value_by_value(scalar))
+
+
+@cache
+def _packer(kind: ScalarType) -> Struct:
+    return Struct(type_by_value(kind).char)
+
+
+def _set_bytes(kernel: cl.Kernel, position: int, content: bytes) -> None:
+    # `set_arg` takes 9 µs to find out that these are bytes, and this 0.2.
+    kernel._set_arg_buf(position, content)  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] -- not in its stubs

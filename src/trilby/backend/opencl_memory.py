@@ -1,0 +1,192 @@
+"""Memory of an OpenCL device: kept when it is freed, and handed out again by its size.
+
+Most of the time of a loop that allocates, copies and frees goes into allocating: the pages
+of new memory are made at the first touch. Memory that is freed while commands work on it is
+handed out again only when they are done, because a command of its next owner could overtake
+them.
+"""
+
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyopencl as cl
+
+from trilby.backend.base import DeviceInfo, Event
+from trilby.backend.failures import no_room
+
+KEPT_SHARE = 8
+"""Of the memory of a device, one part in so many may be kept for later."""
+
+_GRAIN = 64
+"""Sizes are rounded up to whole multiples; OpenCL has no buffer of no bytes."""
+
+_PAUSE_SECONDS = 0.0002
+
+_NO_ROOM = frozenset(
+    {
+        cl.status_code.MEM_OBJECT_ALLOCATION_FAILURE,
+        cl.status_code.OUT_OF_RESOURCES,
+        cl.status_code.OUT_OF_HOST_MEMORY,
+        cl.status_code.INVALID_BUFFER_SIZE,
+    }
+)
+
+
+@dataclass(slots=True, eq=False)
+class OpenCLMemory:
+    """A buffer of OpenCL, None once it is freed: drivers crash on released buffers.
+
+    `nbytes` is what was asked for; `shared` memory is the host's.
+    """
+
+    nbytes: int
+    context: cl.Context
+    buffer: cl.Buffer | None
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Block:
+    """A buffer that nobody owns, and the work that was under way when it was freed."""
+
+    size: int
+    buffer: cl.Buffer
+    work: tuple[Event, ...]
+
+    @property
+    def idle(self) -> bool:
+        return all(event.done for event in self.work)
+
+
+class MemoryPool:
+    """The buffers of one device, in use and kept."""
+
+    def __init__(self, context: cl.Context, device: DeviceInfo, largest: int) -> None:
+        self._context = context
+        self._device = device
+        self._largest = largest
+        self._lock = threading.Lock()
+        # Buffers are freed at any moment, also by the garbage collector in the middle of a
+        # method of this class: they arrive here, without a lock, and are put in order later.
+        self._arrived: deque[_Block] = deque()
+        self._kept: dict[_Block, None] = {}
+        """A set that is in order: the oldest come first."""
+        self._by_size: defaultdict[int, list[_Block]] = defaultdict(list)
+        self._leaving: list[_Block] = []
+        """The host's memory, which has to live until the work on it is done."""
+        self.held = 0
+        """The bytes of all buffers, in use and kept."""
+        self.kept = 0
+        """The bytes of the buffers that nobody owns."""
+
+    def take(self, nbytes: int) -> OpenCLMemory:
+        """Memory of the device that no command uses; raises where there is no room."""
+        size = _rounded(nbytes)
+        with self._lock:
+            self._put_in_order()
+            buffer = self._reuse(size) or self._create(size, nbytes)
+        return OpenCLMemory(nbytes, self._context, buffer)
+
+    def share(self, source: memoryview) -> OpenCLMemory:
+        """The host's bytes as memory of the device; pyopencl's buffer keeps them alive."""
+        with self._lock:
+            self._put_in_order()
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+        buffer = cl.Buffer(self._context, flags, hostbuf=source)
+        return OpenCLMemory(source.nbytes, self._context, buffer, shared=True)
+
+    def give(self, memory: OpenCLMemory, buffer: cl.Buffer, work: Sequence[Event]) -> None:
+        """Take a buffer back; `work` is what may still use it. Never waits."""
+        size = 0 if memory.shared else _rounded(memory.nbytes)
+        self._arrived.append(_Block(size, buffer, tuple(e for e in work if not e.done)))
+        if self._lock.acquire(blocking=False):
+            try:
+                self._put_in_order()
+            finally:
+                self._lock.release()
+
+    def trim(self) -> None:
+        """Release all that is kept; the driver waits for the commands that use it."""
+        with self._lock:
+            self._put_in_order()
+            self._release_kept()
+
+    def _put_in_order(self) -> None:
+        while self._arrived:
+            block = self._arrived.popleft()
+            if block.size:
+                self._keep(block)
+            else:
+                self._leaving.append(block)
+        if self._leaving:
+            self._leaving = [block for block in self._leaving if not block.idle]
+        limit = self._device.memory_bytes // KEPT_SHARE
+        while self.kept > limit:
+            self._release(next(iter(self._kept)))
+
+    def _keep(self, block: _Block) -> None:
+        self._kept[block] = None
+        self._by_size[block.size].append(block)
+        self.kept += block.size
+
+    def _forget(self, block: _Block) -> None:
+        del self._kept[block]
+        same_size = self._by_size[block.size]
+        same_size.remove(block)
+        if not same_size:
+            del self._by_size[block.size]
+        self.kept -= block.size
+
+    def _release(self, block: _Block) -> None:
+        self._forget(block)
+        self.held -= block.size
+        block.buffer.release()
+
+    def _release_kept(self) -> None:
+        for block in list(self._kept):
+            self._release(block)
+
+    def _reuse(self, size: int) -> cl.Buffer | None:
+        block = next((block for block in self._by_size.get(size, ()) if block.idle), None)
+        if block is None:
+            return None
+        self._forget(block)
+        return block.buffer
+
+    def _create(self, size: int, nbytes: int) -> cl.Buffer:
+        if self.held + size > self._device.memory_bytes:
+            self._make_room()
+        buffer = self._attempt(size)
+        if buffer is None and self._kept:
+            self._make_room()
+            buffer = self._attempt(size)
+        if buffer is None:
+            raise no_room(self._device, nbytes, self._largest, self.held)
+        self.held += size
+        return buffer
+
+    def _attempt(self, size: int) -> cl.Buffer | None:
+        """A new buffer, or None where there is no room."""
+        # Drivers for CPUs give more than there is, and the system ends the process later.
+        if self.held + size > self._device.memory_bytes:
+            return None
+        try:
+            return cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
+        except cl.Error as error:
+            if error.code not in _NO_ROOM:
+                raise
+        return None
+
+    def _make_room(self) -> None:
+        """Wait until the memory that is kept can be had, and let go of it."""
+        for block in list(self._kept):
+            while not block.idle:  # whether that work goes well is not for here
+                time.sleep(_PAUSE_SECONDS)
+            self._release(block)
+
+
+def _rounded(nbytes: int) -> int:
+    return max(-(-nbytes // _GRAIN), 1) * _GRAIN

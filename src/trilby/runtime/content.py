@@ -1,0 +1,259 @@
+"""Where the content of some memory is current: on the host, on devices, byte by byte.
+
+The rules, and nothing else: a copy happens when a side needs content that it does not have,
+and then both have it; a write leaves only the writer's side current; a read makes nothing
+stale; zeros that nobody wrote are everywhere. Who asks, and why, is the business of others.
+
+Bytes are named by their address on the host, so that arrays that share a part of their
+memory share what is known of it. All of this is guarded by one lock, `LOCK`: a buffer may
+belong to several accelerators and be used by several threads.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from trilby.backend.base import Event, Memory
+from trilby.data.ranges import Ranges
+
+if TYPE_CHECKING:
+    from trilby.runtime.replicas import Replicas
+    from trilby.runtime.watch import Watch
+
+LOCK = RLock()
+
+_MOST_READERS = 16
+
+
+@dataclass(slots=True, eq=False)
+class Replica:
+    """The memory of a segment on one device, and which bytes of it are current.
+
+    `shared` memory is the host's own: nothing is ever stale there, but work on it must be
+    waited for. `writers` and `readers` are the work that has to be done before the memory may
+    be read, or overwritten. `asked` are the bytes that kernels needed so far. `lengths` are the
+    bytes of the lengths of arrays, which are no data: they never change and are always there.
+    """
+
+    owner: "Replicas"
+    memory: Memory
+    host: memoryview
+    address: int
+    label: str
+    shared: bool
+    fields: tuple[tuple[str, int, int], ...] = ()
+    lengths: Ranges = Ranges.EMPTY
+    valid: Ranges = Ranges.EMPTY
+    writers: tuple[Event, ...] = ()
+    readers: tuple[Event, ...] = ()
+    last_use: int = 0
+    use_before: int = 0
+    asked: Ranges = Ranges.EMPTY
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the segment."""
+        return self.host.nbytes
+
+    @property
+    def whole(self) -> Ranges:
+        """All bytes of the segment."""
+        return Ranges.span(self.address, self.address + self.nbytes)
+
+    @property
+    def data(self) -> Ranges:
+        """The bytes of its fields: all that can be stale."""
+        parts = Ranges.of(*((start, stop) for _, start, stop in self.fields))
+        return parts.shifted(self.address)
+
+    def has_place_of(self, address: int, nbytes: int) -> bool:
+        """True for the replica of just these bytes."""
+        return self.address == address and self.host.nbytes == nbytes
+
+    def read_by(self, event: Event) -> None:
+        """Remember work that reads the memory."""
+        readers = self.readers
+        if len(readers) >= _MOST_READERS:
+            readers = tuple(reader for reader in readers if not reader.done)
+        self.readers = (*readers, event)
+
+    def written_by(self, event: Event) -> None:
+        """Remember work that writes the memory, and that waited for all before it."""
+        self.writers = (event,)
+        self.readers = ()
+
+    def settled(self) -> None:
+        """Forget work that is done."""
+        self.writers = tuple(event for event in self.writers if not event.done)
+        self.readers = tuple(event for event in self.readers if not event.done)
+
+
+@dataclass(slots=True, eq=False)
+class Scan:
+    """How the host walks through memory that it fetches: where it came to, in which steps."""
+
+    stop: int = -1
+    size: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Content:
+    """What is known of a stretch of host memory.
+
+    `host` are the bytes that are current on the host, `fresh` the zeros that nobody wrote;
+    they count as current on the host too. `version` changes when any of it does, and with
+    nothing else. `arriving` and `leaving` are copies under way to and from the host's memory.
+    `writer` is who wrote last, for people.
+    """
+
+    start: int
+    stop: int
+    host: Ranges
+    fresh: Ranges
+    replicas: list[Replica] = field(default_factory=list[Replica])
+    arriving: list[tuple[Ranges, Event]] = field(default_factory=list[tuple[Ranges, Event]])
+    leaving: list[tuple[Ranges, Event]] = field(default_factory=list[tuple[Ranges, Event]])
+    version: int = 0
+    writer: object = "the host wrote it"
+    watches: "list[Watch]" = field(default_factory=list["Watch"])
+    scan: Scan = field(default_factory=Scan)
+
+    @property
+    def whole(self) -> Ranges:
+        """All bytes."""
+        return Ranges.span(self.start, self.stop)
+
+    @property
+    def is_quiet(self) -> bool:
+        """True where the host has everything, and nothing that is under way uses its memory."""
+        if self.arriving or self.leaving or not self.host.covers(self.whole):
+            return False
+        return not any(r.shared and (r.writers or r.readers) for r in self.replicas)
+
+    def written_by_host(self, ranges: Ranges, writer: object) -> None:
+        """The host has set these bytes."""
+        stale = self.fresh.meets(ranges) or not self.host.covers(ranges)
+        self.host |= ranges
+        self.fresh -= ranges
+        for replica in self.replicas:
+            if not replica.shared and replica.valid.meets(ranges):
+                replica.valid -= ranges
+                stale = True
+        if stale:
+            self.version += 1
+        self.writer = writer
+
+    def written_by_device(self, writing: Replica, ranges: Ranges, writer: object) -> None:
+        """A device has set these bytes, or may have, and had the others before."""
+        if writing.shared:
+            self.written_by_host(ranges, writer)
+            return
+        changed = not writing.valid.covers(ranges) or self.host.meets(ranges)
+        for replica in self.replicas:
+            if replica is not writing and not replica.shared and replica.valid.meets(ranges):
+                replica.valid -= ranges
+                changed = True
+        writing.valid |= ranges
+        self.host -= ranges
+        self.fresh -= ranges
+        if changed:
+            self.version += 1
+            self.scan = Scan()
+        self.writer = writer
+
+    def arrived(self, ranges: Ranges, event: Event) -> None:
+        """These bytes are current on the host as soon as some work is done."""
+        self.host |= ranges
+        self.arriving.append((ranges, event))
+        self.version += 1
+
+    def arrived_at(self, replica: Replica, ranges: Ranges) -> None:
+        """These bytes are current on a device, for work that waits for its writers."""
+        replica.valid |= ranges
+        self.version += 1
+
+    def before_host_reads(self, ranges: Ranges) -> list[Event]:
+        """The work under way that gives the host these bytes."""
+        self._tidy()
+        events = [event for coming, event in self.arriving if coming.meets(ranges)]
+        for replica in self.replicas:
+            if replica.shared:
+                events.extend(replica.writers)
+        return events
+
+    def before_host_writes(self, ranges: Ranges) -> list[Event]:
+        """The work under way that uses these bytes of the host's memory."""
+        events = self.before_host_reads(ranges)
+        events += [event for going, event in self.leaving if going.meets(ranges)]
+        for replica in self.replicas:
+            if replica.shared:
+                events.extend(replica.readers)
+        return events
+
+    def _tidy(self) -> None:
+        """Forget copies that are done."""
+        if self.arriving:
+            self.arriving = [entry for entry in self.arriving if not entry[1].done]
+        if self.leaving:
+            self.leaving = [entry for entry in self.leaving if not entry[1].done]
+        for replica in self.replicas:
+            if replica.shared:
+                replica.settled()
+
+
+class Contents:
+    """All memory that a device has seen, by address. Stretches that overlap become one."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._all: list[Content] = []
+
+    def around(self, start: int, stop: int, merged: Callable[[Content, Content], None]) -> Content:
+        """The content that has these bytes; it is made, or grows, if there is none.
+
+        `merged` hears of each one that is now a part of another.
+        """
+        place = bisect_right(self._starts, start)
+        if place and self._all[place - 1].stop > start:
+            place -= 1
+        until = place
+        while until < len(self._all) and self._all[until].start < stop:
+            until += 1
+        found = self._all[place:until]
+        if len(found) == 1 and found[0].start <= start and stop <= found[0].stop:
+            return found[0]
+        content = _joined(start, stop, found)
+        self._starts[place:until] = [content.start]
+        self._all[place:until] = [content]
+        for old in found:
+            merged(old, content)
+        return content
+
+    def forget(self, content: Content) -> None:
+        """Take out one that no segment has any more."""
+        place = bisect_right(self._starts, content.start) - 1
+        if place >= 0 and self._all[place] is content:
+            del self._starts[place], self._all[place]
+
+
+def _joined(start: int, stop: int, parts: Iterable[Content]) -> Content:
+    """One content for a stretch and all that overlap it; what nobody knew is on the host."""
+    known = list(parts)
+    for part in known:
+        start, stop = min(start, part.start), max(stop, part.stop)
+    whole = Ranges.span(start, stop)
+    joined = Content(start, stop, whole, Ranges.EMPTY)
+    for part in known:
+        joined.host -= part.whole - part.host
+        joined.fresh |= part.fresh
+        joined.replicas += part.replicas
+        joined.arriving += part.arriving
+        joined.leaving += part.leaving
+        joined.version += part.version + 1
+        joined.writer = part.writer
+    return joined
+
+
+CONTENTS = Contents()

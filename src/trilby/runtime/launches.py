@@ -1,0 +1,213 @@
+"""From a dispatch to a launch, and a short way for the same dispatch again.
+
+In a hot loop nothing about a launch changes but, perhaps, some numbers. What was checked and
+decided for the first is then kept, and the next costs little more than giving the command
+to the device: as long as its buffers, its range and its constants are the same ones, and
+nothing that would make data move has happened.
+"""
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trilby.analysis.footprint import LaunchNumbers
+from trilby.backend.base import Scalar
+from trilby.data.dtypes import ScalarType
+from trilby.data.ndrange import NDRange
+from trilby.options import Transfers
+from trilby.reflect.functions import Kernel
+from trilby.reflect.kernels import Reflected
+from trilby.reflect.signature import Parameter
+from trilby.runtime.binding import Bound, as_number, bind, ranks_of, uses
+from trilby.runtime.callers import Caller
+from trilby.runtime.compile import AnalysedKernel, ReadyKernel
+from trilby.runtime.constant_memory import check_constant_memory
+from trilby.runtime.content import LOCK
+from trilby.runtime.ranges import in_whole_groups
+from trilby.runtime.recording import RECORDINGS
+from trilby.runtime.residency import Standing, Use, Work
+from trilby.runtime.watch import watched
+
+if TYPE_CHECKING:
+    from trilby.runtime.accelerator import Accelerator
+    from trilby.runtime.context import ComputeContext
+
+_MOST_KEPT = 256
+
+
+@dataclass(slots=True, eq=False)
+class Known:
+    """A launch that may be run again: what it was given, and where its numbers go.
+
+    `changing` are the reflected functions with constants that may be other ones by now.
+    """
+
+    standing: Standing
+    analysed: AnalysedKernel
+    changing: tuple[Reflected, ...]
+    transfers: Transfers
+    caller: Caller
+    count: int
+    buffers: tuple[tuple[int, "weakref.ref[Any]"], ...]
+    numbers: list[tuple[int, object]]
+    slots: dict[int, int]
+
+
+class Launches:
+    """The launches of one accelerator."""
+
+    def __init__(self, accelerator: "Accelerator") -> None:
+        self._accelerator = accelerator
+        self._known: dict[tuple[object, ...], Known] = {}
+        self._buffers: dict[object, tuple[int, ...]] = {}
+
+    def again(self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers) -> bool:
+        """Launch what was launched before, if nothing stands against it.
+
+        A hot loop spends its time here: every line is seen in it.
+        """
+        buffers = self._buffers.get(kernel)
+        if buffers is None or len(args) < len(buffers):
+            return False
+        try:
+            known = self._known[kernel, size, *[id(args[position]) for position in buffers]]
+        except (KeyError, IndexError, TypeError):
+            return False
+        for position, buffer in known.buffers:
+            if buffer() is not args[position]:
+                return False
+        if known.transfers is not transfers or len(args) != known.count:
+            return False
+        if type(size) is not int and not _is_plain(size):
+            return False
+        for reflected in known.changing:
+            if not reflected.is_current():
+                return False
+        standing = known.standing
+        with LOCK:
+            if RECORDINGS:
+                return False
+            for content, version in standing.versions:
+                if content.version != version:
+                    return False
+            for entry, (position, number) in enumerate(known.numbers):
+                given = args[position]
+                if given is not number and not self._replaced(known, entry, position, given):
+                    return False
+            self._accelerator.residency.run_again(standing, known.caller)
+        return True
+
+    def _replaced(self, known: Known, entry: int, position: int, given: object) -> bool:
+        """Put another number into a launch; false where what it touches depends on that."""
+        analysed = known.analysed
+        parameter = analysed.signature.params[position + 1]
+        if position + 1 in analysed.footprint.relevant or not isinstance(parameter.type, ScalarType):
+            return False
+        value = as_number(analysed.kernel, parameter, parameter.type, given)
+        known.standing.prepared.replace(known.slots[position], Scalar(parameter.type, value))
+        known.numbers[entry] = position, given
+        return True
+
+    def launch(
+        self,
+        launch_range: NDRange,
+        size: object,
+        kernel: Kernel[...],
+        args: Sequence[Any],
+        caller: Caller,
+        context: "ComputeContext",
+    ) -> None:
+        """Check a dispatch, and launch it."""
+        accelerator = self._accelerator
+        ready = accelerator.compiler.kernel(kernel, ranks_of(args))
+        analysed = ready.analysed
+        bound = bind(kernel, analysed.signature, args)
+        footprints = analysed.footprint.at(
+            LaunchNumbers(launch_range.padded, _padded(launch_range.local), bound.numbers)
+        )
+        used = uses(bound, analysed.access, footprints)
+        check_constant_memory(bound.buffers, analysed.access, accelerator.device)
+        if not launch_range.items:
+            return
+        if analysed.works_in_groups:
+            launch_range = in_whole_groups(launch_range)
+        if context.transfers is Transfers.TRACKED:
+            _remember_written(used, context)
+        work = Work(
+            kernel.name,
+            ready.executable,
+            launch_range,
+            bound.arguments,
+            bound.buffers,
+            used,
+            caller,
+            context.transfers,
+            context.varies,
+        )
+        standing = accelerator.residency.launch(work)
+        if standing is not None:
+            self._keep(standing, ready, size, args, bound, work)
+
+    def _keep(
+        self,
+        standing: Standing,
+        ready: ReadyKernel,
+        size: object,
+        args: Sequence[Any],
+        bound: Bound,
+        work: Work,
+    ) -> None:
+        analysed = ready.analysed
+        params: Sequence[Parameter] = analysed.signature.params[1:]
+        scalars = [n for n, param in enumerate(params) if isinstance(param.type, ScalarType)]
+        buffers = [n for n, numbers in enumerate(bound.numbers) if n not in scalars and numbers is not None]
+        if len(scalars) + len(buffers) != len(params):
+            return  # a struct by value may change without becoming another object
+        if len(self._known) >= _MOST_KEPT:
+            self._known.clear()
+        self._buffers[analysed.kernel] = tuple(buffers)
+        key = (analysed.kernel, size, *[id(args[position]) for position in buffers])
+        self._known[key] = Known(
+            standing,
+            analysed,
+            tuple(part for part in analysed.reflected if part.constants),
+            work.transfers,
+            work.caller,
+            len(args),
+            tuple((position, weakref.ref(args[position])) for position in buffers),
+            [(position, args[position]) for position in scalars],
+            _slots(params, bound),
+        )
+
+
+def _slots(params: Sequence[Parameter], bound: Bound) -> dict[int, int]:
+    """Where the number of each parameter stands among the arguments of the launch."""
+    found: dict[int, int] = {}
+    place = 0
+    for number, (_, numbers) in enumerate(zip(params, bound.numbers, strict=True)):
+        found[number] = place
+        place += 1 + (len(numbers) if isinstance(numbers, tuple) else 0)
+    return found
+
+
+def _remember_written(used: Sequence[Use], context: "ComputeContext") -> None:
+    with LOCK:
+        for use in used:
+            if use.footprint.writes:
+                watch = watched(use.segment)
+                context.written[id(watch)] = watch
+
+
+def _padded(local: tuple[int, ...] | None) -> tuple[int, int, int] | None:
+    if local is None:
+        return None
+    x, y, z = (*local, 1, 1)[:3]
+    return x, y, z
+
+
+def _is_plain(size: object) -> bool:
+    """True for a range that equals no other that would be refused, as `8.0` equals `8`."""
+    if isinstance(size, tuple):
+        return all(type(entry) is int for entry in size)  # pyright: ignore[reportUnknownVariableType] -- anything
+    return type(size) is int or isinstance(size, NDRange)

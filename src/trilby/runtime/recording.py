@@ -1,0 +1,129 @@
+"""Writes down what host and kernels touch while somebody records, for the oracle to judge."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from trilby.data.ranges import Ranges
+from trilby.oracle.excess import CopyMade
+from trilby.oracle.trace import HOST, Access, Trace
+from trilby.runtime.callers import Caller
+from trilby.source import NOWHERE, Location
+
+if TYPE_CHECKING:
+    from trilby.runtime.content import Content, Replica
+    from trilby.runtime.replicas import Moved, Replicas
+    from trilby.runtime.residency import Held
+    from trilby.runtime.watch import Watch
+
+RECORDINGS: "list[Recording]" = []
+"""All that record now, of any accelerator. Empty nearly always, and then nothing is done."""
+
+
+@dataclass(slots=True, eq=False)
+class Recording:
+    """The trace of what happens to the buffers that one accelerator uses."""
+
+    owner: "Replicas"
+    trace: Trace = field(default_factory=Trace)
+    copies: list[CopyMade] = field(default_factory=list[CopyMade])
+    _numbers: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+
+    def __post_init__(self) -> None:
+        shares = self.owner.shares
+        self.trace.place(self.owner.place, shares_memory_with_host=shares)
+
+    def host_reads(self, watch: "Watch", ranges: Ranges) -> None:
+        """The host reads bytes of a segment."""
+        number = self._known(watch)
+        if number is not None:
+            self.trace.touch(HOST, {number: Access(reads=ranges.parts)}, "", _line())
+
+    def host_writes(self, watch: "Watch", ranges: Ranges) -> None:
+        """The host overwrites bytes of a segment."""
+        number = self._known(watch)
+        if number is not None:
+            access = Access(writes=ranges.parts, covers=ranges.parts)
+            self.trace.touch(HOST, {number: access}, "", _line())
+
+    def kernel(
+        self,
+        place: str,
+        uses: "Mapping[Replica, tuple[Ranges, Ranges, Ranges]]",
+        label: str,
+        location: Location,
+    ) -> None:
+        """A kernel runs, with what it may read, may write and surely writes of each buffer."""
+        accesses: dict[int, Access] = {}
+        for replica, (reads, writes, covers) in uses.items():
+            number = self._numbers.get((replica.address, replica.nbytes))
+            if number is not None:
+                accesses[number] = Access(reads.parts, writes.parts, covers.parts)
+        self.trace.touch(place, accesses, label, location)
+
+    def raw_writes(self, held: "Held") -> None:
+        """The host may have written through a raw view."""
+        self._raw(held, held.escaped, writes=True)
+
+    def raw_reads(self, held: "Held") -> None:
+        """The host may read through a raw view what a kernel wrote."""
+        self._raw(held, held.escaped & held.writes, writes=False)
+
+    def _raw(self, held: "Held", ranges: Ranges, *, writes: bool) -> None:
+        replica = held.replica
+        number = self._numbers.get((replica.address, replica.nbytes))
+        if number is not None:
+            parts = ranges.shifted(-replica.address).parts
+            access = Access(writes=parts, covers=parts) if writes else Access(reads=parts)
+            self.trace.touch(HOST, {number: access}, "raw view", invisible=True)
+
+    def begin(self, content: "Content", replica: "Replica") -> None:
+        """A buffer is about to be used on the device: how it is now is how it was."""
+        if replica.owner is self.owner:
+            self._number(content, replica.address, replica.nbytes, replica)
+
+    def moved(self, moved: "Moved") -> None:
+        """A copy is made."""
+        replica = moved.replica
+        number = self._numbers.get((replica.address, replica.nbytes))
+        if number is None:
+            return
+        places = [HOST, replica.owner.place]
+        source, target = places if moved.direction == "up" else reversed(places)
+        piece, position = moved.piece, len(self.trace.touches)
+        for row in range(piece.rows):
+            start = piece.start - replica.address + row * piece.pitch
+            self.copies.append(CopyMade(position, number, source, target, start, piece.size))
+
+    def _known(self, watch: "Watch") -> int | None:
+        """The number of a segment that the accelerator has a copy of."""
+        number = self._numbers.get((watch.address, watch.nbytes))
+        if number is None:
+            for replica in watch.content.replicas:
+                if replica.owner is self.owner and replica.has_place_of(
+                    watch.address, watch.nbytes
+                ):
+                    return self._number(watch.content, watch.address, watch.nbytes, replica)
+        return number
+
+    def _number(self, content: "Content", address: int, nbytes: int, replica: "Replica") -> int:
+        key = address, nbytes
+        if key not in self._numbers:
+            whole = Ranges.span(address, address + nbytes)
+            valid: dict[str, Sequence[tuple[int, int]]] = {
+                other.owner.place: (other.valid & whole).shifted(-address).parts
+                for other in content.replicas
+                if not other.shared
+            }
+            host = (content.host - content.fresh) & whole
+            valid[HOST] = host.shifted(-address).parts
+            fresh = (content.fresh & whole).shifted(-address).parts
+            self._numbers[key] = self.trace.buffer(
+                replica.label, nbytes, fresh=fresh, valid=valid, fields=replica.fields
+            )
+        return self._numbers[key]
+
+
+def _line() -> Location:
+    caller = Caller.now()
+    return caller.line if caller else NOWHERE

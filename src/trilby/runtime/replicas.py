@@ -1,0 +1,266 @@
+"""The copies of buffers on one device: their memory, and how content gets there and back.
+
+What is current where is known to `Content`; this module moves bytes so that it becomes what
+somebody needs, and asks for room. Everything here is called with the lock held; it starts
+work and waits for none, except where poison or a full device make it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+
+from trilby.backend.base import Backend, Event, Memory
+from trilby.data.ranges import Ranges
+from trilby.data.segment import Segment
+from trilby.errors import GuardError
+from trilby.runtime.callers import Caller
+from trilby.runtime.content import Content, Replica
+from trilby.runtime.pieces import Piece, cut
+from trilby.runtime.room import Room
+
+if TYPE_CHECKING:
+    from trilby.runtime.ledger import Direction
+
+POISON = 0xA5
+"""The byte that fills copies whose content is stale, when poisoning is on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One copy that was started: what `Replicas` tells whoever records."""
+
+    direction: "Direction"
+    replica: Replica
+    label: str
+    piece: Piece
+    reason: "Reason"
+    event: Event
+
+
+class Reason(NamedTuple):
+    """Why a copy is made, for people, and the line of the user's program that needs it."""
+
+    text: str
+    caller: Caller | None
+
+
+Hear: TypeAlias = Callable[[Moved], None]
+
+
+class Replicas:
+    """The device memory of one accelerator."""
+
+    def __init__(
+        self, backend: Backend, hear: Hear, *, share: bool, poison: bool, limit: int | None
+    ) -> None:
+        self.backend = backend
+        self._hear = hear
+        self.shares = share
+        self._poison = poison
+        self.room = Room(backend, limit)
+        self.guards = 0
+
+    @property
+    def place(self) -> str:
+        """The name of the device, for traces."""
+        return f"{self.backend.device.spec}@{id(self):x}"
+
+    @property
+    def all(self) -> list[tuple[Content, Replica]]:
+        """Everything that is on the device."""
+        return self.room.replicas
+
+    # ------------------------------------------------------------------------- memory
+
+    def of(self, content: Content, segment: Segment) -> Replica | None:
+        """The replica of a segment, if there is one."""
+        for replica in content.replicas:
+            if replica.owner is self and replica.has_place_of(segment.address, segment.nbytes):
+                return replica
+        return None
+
+    def make(
+        self, content: Content, segment: Segment, lengths: Iterable[range], pinned: set[int]
+    ) -> Replica:
+        """Memory for a segment; others make room for it, but none that is pinned."""
+        host = segment.memory.data
+        shared = self.shares and self.backend.can_share(segment.address, host.nbytes)
+        if shared:
+            memory = self.backend.share(host)
+        else:
+            memory = self.room.allocate(host.nbytes, pinned, self.send_home)
+        replica = Replica(self, memory, host, segment.address, segment.label, shared)
+        content.replicas.append(replica)
+        content.version += 1
+        self.room.add(content, replica)
+        if not shared:
+            self._begin(replica, lengths)
+        return replica
+
+    def _begin(self, replica: Replica, lengths: Iterable[range]) -> None:
+        """New memory holds nothing but the lengths of its arrays, which are no data."""
+        if self._poison:
+            self._fill(replica, replica.whole, POISON)
+        for part in lengths:
+            replica.lengths |= Ranges.span(part.start, part.stop).shifted(replica.address)
+            event = self.backend.upload(
+                replica.memory,
+                part.start,
+                replica.host[part.start : part.stop],
+                (*replica.writers, *replica.readers),
+            )
+            replica.written_by(event)
+
+    def drop(self, content: Content, replica: Replica) -> None:
+        """Give the memory back; what only it had current is lost."""
+        content.replicas.remove(replica)
+        content.version += 1
+        self.backend.free(replica.memory, (*replica.writers, *replica.readers))
+        self.room.remove(replica)
+
+    def send_home(self, content: Content, replica: Replica) -> None:
+        """Give the memory back when the host has all that only it had current."""
+        only = replica.valid - content.host
+        if only:
+            reason = Reason("the device is full, and it is needed last", None)
+            self.to_host(content, only, reason)
+        self.drop(content, replica)
+
+    # ------------------------------------------------------------------------- copies
+
+    def to_device(self, content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
+        """Make bytes current on the device; zeros that nobody wrote are made there."""
+        if replica.shared:
+            self.to_host(content, ranges - content.host, reason)
+            return
+        missing = ranges - replica.valid
+        zeros = missing & content.fresh
+        if zeros:
+            self._fill(replica, zeros, 0)
+            missing -= zeros
+            content.arrived_at(replica, zeros)
+        if missing:
+            self.to_host(content, missing - content.host, reason)
+            self._upload(content, replica, missing, reason)
+            content.arrived_at(replica, missing)
+
+    def upload(self, content: Content, replica: Replica, reason: Reason) -> None:
+        """Copy all bytes to the device, whether it has them or not."""
+        self.to_host(content, replica.whole - content.host, reason)
+        self._upload(content, replica, replica.whole, reason)
+        content.arrived_at(replica, replica.whole)
+
+    def download(self, content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
+        """Copy bytes to the host, whether it has them or not."""
+        _download(content, replica, ranges, reason)
+
+    def to_host(self, content: Content, missing: Ranges, reason: Reason) -> None:
+        """Make bytes current on the host that are not, from wherever they are."""
+        bring_home(content, missing, reason)
+
+    def _upload(self, content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
+        self.check(replica, reason)
+        movable = content.host - content.fresh
+        for piece in cut(ranges, movable):
+            after = [*replica.writers, *replica.readers]
+            after += content.before_host_reads(Ranges.span(piece.start, piece_stop(piece)))
+            event = copy_up(self.backend, replica, piece, after)
+            replica.written_by(event)
+            content.leaving.append((Ranges.span(piece.start, piece_stop(piece)), event))
+            self.tell("up", replica, piece, reason, event)
+
+    def check(self, replica: Replica, reason: Reason) -> None:
+        """Refuse to move anything while a guard is set."""
+        if self.guards:
+            raise GuardError(
+                f"`{replica.label}` has to move inside of `accelerator.guard()`: {reason.text}",
+                advice="bring it before the guarded block, or take this access out of it",
+                location=reason.caller.location if reason.caller else None,
+            )
+
+    def tell(
+        self, direction: "Direction", replica: Replica, piece: Piece, reason: Reason, event: Event
+    ) -> None:
+        """Let whoever records hear of a copy."""
+        self._hear(Moved(direction, replica, replica.label, piece, reason, event))
+
+    # ------------------------------------------------------------------------- poison
+
+    def spoil_host(self, content: Content, replica: Replica, stale: Ranges) -> None:
+        """Overwrite what is no longer current on the host, for tests."""
+        if not self._poison or not stale:
+            return
+        for event in content.before_host_writes(stale):
+            event.wait()
+        memory = np.frombuffer(replica.host, np.uint8)
+        for start, stop in stale & replica.whole:
+            memory[start - replica.address : stop - replica.address] = POISON
+
+    def spoil_device(self, replica: Replica, stale: Ranges) -> None:
+        """Overwrite what is no longer current on the device, for tests."""
+        if self._poison and not replica.shared:
+            self._fill(replica, stale - replica.lengths, POISON)
+
+    def _fill(self, replica: Replica, ranges: Ranges, byte: int) -> None:
+        for start, stop in ranges:
+            event = self.backend.fill(
+                replica.memory,
+                start - replica.address,
+                stop - start,
+                byte,
+                (*replica.writers, *replica.readers),
+            )
+            replica.written_by(event)
+
+
+def bring_home(content: Content, missing: Ranges, reason: Reason) -> None:
+    """Start to copy bytes to the host that it lacks, from the devices that have them."""
+    for replica in content.replicas:
+        found = missing & replica.valid
+        if found:
+            _download(content, replica, found, reason)
+            missing -= found
+    if missing:
+        raise AssertionError(f"{missing} is current nowhere")
+
+
+def _download(content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
+    replica.owner.check(replica, reason)
+    for piece in cut(ranges, replica.valid):
+        span = Ranges.span(piece.start, piece_stop(piece))
+        after = [*replica.writers, *content.before_host_writes(span)]
+        event = copy_down(replica.owner.backend, replica, piece, after)
+        replica.read_by(event)
+        content.arrived(_bytes(piece), event)
+        replica.owner.tell("down", replica, piece, reason, event)
+
+
+def copy_up(backend: Backend, replica: Replica, piece: Piece, after: Sequence[Event]) -> Event:
+    """Start to copy from the host's memory."""
+    offset = piece.start - replica.address
+    source = replica.host[offset : offset + piece_stop(piece) - piece.start]
+    return backend.upload(replica.memory, offset, source, after)
+
+
+def copy_down(backend: Backend, replica: Replica, piece: Piece, after: Sequence[Event]) -> Event:
+    """Start to copy to the host's memory."""
+    offset = piece.start - replica.address
+    target = replica.host[offset : offset + piece_stop(piece) - piece.start]
+    return backend.download(replica.memory, offset, target, after)
+
+
+def piece_stop(piece: Piece) -> int:
+    """The byte after the last one of a piece."""
+    return piece.start + (piece.rows - 1) * piece.pitch + piece.size
+
+
+def _bytes(piece: Piece) -> Ranges:
+    starts = range(piece.start, piece.start + max(piece.rows * piece.pitch, 1), piece.pitch or 1)
+    return Ranges(tuple((start, start + piece.size) for start in starts))
+
+
+def memory_of(replicas: Iterable[Replica]) -> list[Memory]:
+    """The memory of each."""
+    return [replica.memory for replica in replicas]

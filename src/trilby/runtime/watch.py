@@ -1,0 +1,204 @@
+"""What happens when the host looks at or touches the memory of a buffer that a device knows.
+
+A `Watch` is the watcher of one segment. It sees to it that what the host reads is current,
+that nothing under way uses what the host writes, and that the state of the content is true
+afterwards. It waits for what the access needs and for nothing else, and not under the lock.
+"""
+
+import sys
+import weakref
+from collections.abc import Iterable
+
+from trilby.backend.base import Event
+from trilby.data.ranges import Ranges
+from trilby.data.segment import Live, Segment
+from trilby.errors import TrilbyError
+from trilby.runtime.callers import Caller
+from trilby.runtime.content import CONTENTS, LOCK, Content, Scan
+from trilby.runtime.recording import RECORDINGS
+from trilby.runtime.replicas import Reason, bring_home
+
+
+class Watch:
+    """The watcher of one segment, and its link to what is known of its memory."""
+
+    __slots__ = ("_memory", "address", "borrowed", "content", "nbytes")
+
+    def __init__(self, content: Content, segment: Segment) -> None:
+        self.content = content
+        self.address = segment.address
+        self.nbytes = segment.nbytes
+        self.borrowed = segment.borrowed
+        self._memory: Live = segment.memory
+
+    def before_read(self, ranges: Ranges) -> None:
+        """Bring what the host is about to read, and wait for it."""
+        if not RECORDINGS and self.content.is_quiet:
+            return
+        with LOCK:
+            content = self.content
+            wanted = ranges.shifted(self.address)
+            missing = wanted - content.host
+            if missing:
+                reason = Reason(f"the host reads it; {content.writer}", Caller.now())
+                bring_home(content, _grown(content, missing), reason)
+            for recording in RECORDINGS:
+                recording.host_reads(self, ranges)
+            events = content.before_host_reads(wanted)
+        wait_for(events)
+
+    def fetch(self, ranges: Ranges, why: str, *, wait: bool = False) -> None:
+        """Start to bring bytes home before anybody asks for them."""
+        with LOCK:
+            content = self.content
+            wanted = ranges.shifted(self.address)
+            missing = wanted - content.host
+            if missing:
+                bring_home(content, missing, Reason(f"{why}; {content.writer}", Caller.now()))
+            events = content.before_host_reads(wanted) if wait else []
+        wait_for(events)
+
+    def mutated(self) -> None:
+        """All of the buffer counts as written by the host, if the host has all of it."""
+        with LOCK:
+            whole = Ranges.span(self.address, self.address + self.nbytes)
+            if self.content.host.covers(whole):
+                self.after_write(Ranges.span(0, self.nbytes))
+
+    def before_write(self, ranges: Ranges) -> None:
+        """Wait for copies and kernels that use the memory."""
+        if self.content.is_quiet:
+            return
+        with LOCK:
+            events = self.content.before_host_writes(ranges.shifted(self.address))
+        wait_for(events)
+
+    def after_write(self, ranges: Ranges) -> None:
+        """From now on the host's content is the content."""
+        with LOCK:
+            content = self.content
+            wanted = ranges.shifted(self.address)
+            for recording in RECORDINGS:
+                recording.host_writes(self, ranges)
+            had = [(replica, replica.valid) for replica in content.replicas]
+            content.written_by_host(wanted, HostWrite())
+            for replica, valid in had:
+                if replica.valid is not valid:
+                    replica.owner.spoil_device(replica, valid - replica.valid)
+
+    def released(self) -> None:
+        """The user gave the memory up: what he lent gets its content back."""
+        self.leave()
+
+    def leave(self) -> None:
+        """The segment is gone, and with it, unless others have it too, its copies on devices."""
+        with LOCK:
+            content = self.content
+            if self not in content.watches:
+                return
+            content.watches.remove(self)
+            mine = [r for r in content.replicas if r.has_place_of(self.address, self.nbytes)]
+            whole = Ranges.span(self.address, self.address + self.nbytes)
+            events: list[Event] = []
+            if self.borrowed and _is_held_elsewhere(self._memory):
+                reason = Reason("its memory is yours, and the array on it is gone", None)
+                bring_home(content, whole - content.host, reason)
+                events = content.before_host_reads(whole)
+            others = [w for w in content.watches if (w.address, w.nbytes) == self._place]
+            for replica in mine if not others else ():
+                replica.owner.drop(content, replica)
+            if not content.watches:
+                CONTENTS.forget(content)
+        wait_for(events)
+
+    @property
+    def _place(self) -> tuple[int, int]:
+        return self.address, self.nbytes
+
+
+class HostWrite:
+    """Who wrote, for the cause of a copy: the line is looked up when it is shown."""
+
+    __slots__ = ("_caller",)
+
+    def __init__(self) -> None:
+        self._caller = Caller.now()
+
+    def __str__(self) -> str:
+        return f"the host wrote it at {self._caller.line.short}"
+
+
+def watched(segment: Segment) -> Watch:
+    """The watch of a segment; from the first call on its state is known."""
+    watch = segment.watcher
+    if isinstance(watch, Watch):
+        return watch
+    start, nbytes = segment.address, segment.nbytes
+    if nbytes:
+        content = CONTENTS.around(start, start + nbytes, _moved)
+    else:
+        content = Content(start, start, Ranges.EMPTY, Ranges.EMPTY)
+    if not segment.borrowed:
+        content.fresh |= (Ranges.span(0, nbytes) - segment.touched).shifted(start)
+    watch = Watch(content, segment)
+    content.watches.append(watch)
+    segment.watcher = watch
+    weakref.finalize(segment, watch.leave).atexit = False
+    return watch
+
+
+def wait_for(events: Iterable[Event]) -> None:
+    """Wait for work; one that failed says which dispatch it was."""
+    for event in events:
+        try:
+            event.wait()
+        except TrilbyError as error:
+            origin = event.origin
+            if error.location is None and isinstance(origin, Caller):
+                error.location = origin.location
+            raise
+
+
+def _moved(old: Content, new: Content) -> None:
+    """A content became a part of another."""
+    old.version += 1
+    for watch in old.watches:
+        watch.content = new
+        new.watches.append(watch)
+    for owner in {replica.owner for replica in old.replicas}:
+        owner.room.moved_to(new)
+
+
+def _grown(content: Content, missing: Ranges) -> Ranges:
+    """What to fetch when the host lacks some bytes: more and more while it walks on.
+
+    Each step that follows on the last fetches twice as much, so that a walk through n bytes
+    takes some log n copies and fetches less than twice what it reads.
+    """
+    start, stop = missing.hull
+    scan = content.scan
+    if start == scan.stop and len(missing) == 1:
+        stop = max(stop, min(start + 2 * scan.size, content.stop))
+        missing |= _first_run(Ranges.span(start, stop) - content.host)
+        stop = missing.hull[1]
+    content.scan = Scan(stop, missing.total)
+    return missing
+
+
+def _first_run(ranges: Ranges) -> Ranges:
+    return Ranges(ranges.parts[:1])
+
+
+def _is_held_elsewhere(memory: Live) -> bool:
+    """True unless the memory is an array that nobody but its segment has any more."""
+    root = memory
+    while isinstance(root.base, type(memory)):
+        root = root.base
+    if root.base is not None:
+        return True
+    references = sys.getrefcount(root)
+    return references > _OWN_REFERENCES
+
+
+_OWN_REFERENCES = 3
+"""Ours, while nobody else has the array: the view's, the name's and the question's own."""

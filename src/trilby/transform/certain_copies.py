@@ -1,0 +1,45 @@
+"""Of a plan the copies that surely serve a use: those that may start early, whatever happens.
+
+Nothing else of the plan is kept. Flags are not needed, because a copy of what is current does
+nothing; what is not certain is copied when it is used. Where the last turn of a loop would fetch
+a whole buffer for whoever looks afterwards, the part that the loop itself reads is certain.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from trilby.analysis.transfer_plan import Action, Copy, Flag, TransferPlan, When
+from trilby.model.op import Op
+
+
+def certain_copies(plan: TransferPlan) -> TransferPlan:
+    """A plan of nothing but certain copies."""
+    before, after = _kept(plan.before), _kept(plan.after)
+    at_end = tuple(_certain(plan.at_end))
+    return replace(plan, before=before, after=after, at_end=at_end, flags=())
+
+
+def _kept(actions: Mapping[Op, tuple[Action, ...]]) -> dict[Op, tuple[Action, ...]]:
+    kept = {op: tuple(_certain(some)) for op, some in actions.items()}
+    return {op: some for op, some in kept.items() if some}
+
+
+def _certain(actions: Iterable[Action]) -> Iterator[Action]:
+    for action in actions:
+        match action:
+            case Copy(certain=True):
+                yield action
+            case When(then=(Copy(path=""), *_), otherwise=(Copy(certain=True) as part,)) if (
+                part.path
+            ):
+                yield part
+            case When(condition=Flag(), then=then, otherwise=()):
+                yield from _certain(then)
+            case When(then=then, otherwise=otherwise) if not isinstance(action.condition, Flag):
+                kept = replace(
+                    action, then=tuple(_certain(then)), otherwise=tuple(_certain(otherwise))
+                )
+                if kept.then or kept.otherwise:
+                    yield kept
+            case _:
+                continue

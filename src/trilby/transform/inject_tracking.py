@@ -1,0 +1,231 @@
+"""Tell the compute context about every access of the host, before it happens and after.
+
+`pre_access` and `post_access` stand around what reads a buffer, `pre_mutate` and `post_mutate`
+around what may write one, as in HAT's `injectBufferTracking`. Dispatches need none: what a
+kernel does is known from its model. Reading a length or making a view is no access. A text in
+which kernels are launched gets none either: its accesses and launches happen in an order that
+calls around it cannot show.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from trilby.analysis.bound import bound_before
+from trilby.data.schema import BufferType
+from trilby.model.holes import in_place_sign
+from trilby.model.op import Block, Func, Op, block_fields, walk
+from trilby.model.ops.core import Constant, VarLoad, Yield
+from trilby.model.ops.host import HostFor, HostIf, HostRun, HostValue, HostView
+from trilby.model.ops.memory import Extent, Load, Place, Store
+from trilby.model.ops.transfer import PostAccess, PostMutate, PreAccess, PreMutate
+from trilby.model.value import COMPUTE_CONTEXT, OBJECT, Value, VarType
+from trilby.transform.held import Kind, Root
+from trilby.transform.holdings import Holdings, Kernels, holdings_of
+
+
+def inject_tracking(func: Func, kernels: Kernels | None = None) -> Func:
+    """A compute function that announces its accesses.
+
+    `kernels` gives the models of the kernels it dispatches: what they take as buffers is known
+    to be some, also where the function itself does not say so.
+    """
+    if func.kind != "compute" or not func.params:
+        return func
+    body = _Injector(func, holdings_of(func, kernels or {}), bound_before(func)).block(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One buffer that an op touches: a value, or what a variable holds then."""
+
+    what: Value | str
+    writes: bool
+
+
+class _Injector:
+    def __init__(self, func: Func, holdings: Holdings, bound: Mapping[Op, frozenset[str]]) -> None:
+        self.context = func.params[0]
+        self.holdings = holdings
+        self.bound = bound
+        self.made = {op.result: op for op in walk(func.body) if op.result}
+
+    # ------------------------------------------------------------------------------- ops
+
+    def block(self, block: Block) -> Block:
+        """The block with calls around its accesses; the same one where there are none."""
+        made: list[Op] = []
+        at = 0
+        while at < len(block.ops):
+            end = self.end_of_change(block.ops, at)
+            made += self.tracked(block.ops[at : end + 1])
+            at = end + 1
+        return block if tuple(made) == block.ops else Block(tuple(made), block.params)
+
+    def tracked(self, ops: Sequence[Op]) -> Iterator[Op]:
+        """One op, or the ops of one augmented assignment, and the calls around."""
+        last = ops[-1]
+        if isinstance(last, Yield | HostIf):
+            yield from self.tested(last)
+            return
+        before, after = self.calls(ops[0], list(self.touches(last)))
+        yield from before
+        yield from (self.with_blocks(op) for op in ops)
+        yield from after
+
+    def with_blocks(self, op: Op) -> Op:
+        changed: dict[str, Any] = {}
+        for name in block_fields(type(op)):
+            old: Block = getattr(op, name)
+            new = self.block(old)
+            if new is not old:
+                changed[name] = new
+        return replace(op, **changed) if changed else op
+
+    def tested(self, op: Yield | HostIf) -> Iterator[Op]:
+        """A condition that is a view is read once, before what depends on it."""
+        value = op.yielded if isinstance(op, Yield) else op.condition
+        if not self.is_read_as_truth(value):
+            yield self.with_blocks(op)
+            return
+        truth = HostValue((value,), "not not {0}", (), result=Value(OBJECT), location=op.location)
+        before, after = self.calls(op, [Touch(one, writes=False) for one in self.origins(value)])
+        yield from (*before, truth, *after)
+        name = "yielded" if isinstance(op, Yield) else "condition"
+        yield self.with_blocks(replace(op, **{name: truth.value}))
+
+    def is_read_as_truth(self, value: Value) -> bool:
+        return self.holdings.of(value).is_data and not isinstance(value.type, BufferType)
+
+    # --------------------------------------------------------------------------- touches
+
+    def touches(self, op: Op) -> Iterator[Touch]:
+        """What an op itself reads and writes, without the ops in its blocks."""
+        match op:
+            case Load(base, indices, path):
+                if not _is_length(base, path):
+                    yield from self.given(base)
+                yield from self.given(*indices)
+            case Store(base, indices, stored, _):
+                yield from self.given(stored)
+                yield from self.given(base, writes=True)
+                yield from self.given(*indices)
+            case HostView(_, indices, _) | Place(_, indices, _):
+                yield from self.given(*indices)
+            case HostFor(iterable):
+                yield from self.given(iterable)
+            case HostValue() | HostRun() if not self.launches(op):
+                effects = self.holdings.effects(op)
+                yield from self.rooted(op, effects.reads, writes=False)
+                yield from self.rooted(op, effects.writes, writes=True)
+            case _:
+                return
+
+    def rooted(
+        self, op: HostValue | HostRun, roots: Iterable[Root], *, writes: bool
+    ) -> Iterator[Touch]:
+        """The names and operands that a text touches."""
+        for root in roots:
+            if isinstance(root, int):
+                yield from self.given(op.inputs[root], writes=writes)
+            elif self.holdings.named(root).kind >= Kind.OBJECT and root in self.bound[op]:
+                yield Touch(root, writes)  # one without a value could not be asked for it
+
+    def given(self, *values: Value, writes: bool = False) -> Iterator[Touch]:
+        """Operands that are buffers or parts of some, or that may be."""
+        for value in values:
+            held = self.holdings.of(value)
+            if held.is_data or (writes and held.kind is Kind.OBJECT):
+                yield from (Touch(one, writes) for one in self.origins(value))
+
+    def origins(self, value: Value) -> tuple[Value, ...]:
+        """The buffers behind views and iterators that were made here."""
+        maker = self.made.get(value)
+        if isinstance(maker, HostView):
+            return self.origins(maker.base)
+        if isinstance(maker, HostValue) and self.holdings.of(value).kind is not Kind.DATA:
+            roots = self.holdings.effects(maker).gives.roots
+            if roots and not any(isinstance(root, str) for root in roots):
+                inputs = [maker.inputs[root] for root in roots if isinstance(root, int)]
+                return tuple(origin for one in inputs for origin in self.origins(one))
+        return (value,)
+
+    def launches(self, op: HostValue | HostRun) -> bool:
+        """Whether a text is given the context, and so may launch kernels."""
+        variables = self.holdings.variables
+        used = (variables[name] for name in op.uses if name in variables)
+        return any(_is_context(value) for value in (*op.inputs, *used))
+
+    # ----------------------------------------------------------------------------- calls
+
+    def calls(self, op: Op, touches: Iterable[Touch]) -> tuple[list[Op], list[Op]]:
+        """The calls before and after an op, one pair for each buffer."""
+        before: list[Op] = []
+        after: list[Op] = []
+        for touch in self.joined(touches):
+            loads, buffer = self.asked(touch.what, op)
+            pre, post = (PreMutate, PostMutate) if touch.writes else (PreAccess, PostAccess)
+            before += [*loads, pre(self.context, buffer, location=op.location)]
+            after.insert(0, post(self.context, buffer, location=op.location))
+        return before, after
+
+    def joined(self, touches: Iterable[Touch]) -> list[Touch]:
+        """One touch for each variable or value: a write includes a read."""
+        found: dict[Value | str, Touch] = {}
+        for touch in touches:
+            maker = self.made.get(touch.what) if isinstance(touch.what, Value) else None
+            key: Value | str = maker.var if isinstance(maker, VarLoad) else touch.what
+            key = self.holdings.variables[key] if isinstance(key, str) else key
+            first = found.get(key, touch)
+            found[key] = Touch(first.what, first.writes or touch.writes)
+        return list(found.values())
+
+    def asked(self, what: Value | str, op: Op) -> tuple[list[Op], Value]:
+        """The value of a buffer, and the op that takes it out of its variable."""
+        if isinstance(what, Value):
+            return [], what
+        variable = self.holdings.variables[what]
+        held = variable.type.of if isinstance(variable.type, VarType) else variable.type
+        load = VarLoad(variable, result=Value(held, what), location=op.location)
+        return [load], load.value
+
+    # -------------------------------------------------------------- augmented assignments
+
+    def end_of_change(self, ops: Sequence[Op], at: int) -> int:
+        """The number of the store of `a.array[i] += n` that begins at an op; else that op's own.
+
+        What is added must not touch a buffer or run code: then old and new are one access.
+        """
+        old = ops[at]
+        if not isinstance(old, Load | HostView):
+            return at
+        for number in range(at + 1, len(ops) - 1):
+            op = ops[number]
+            if isinstance(op, HostValue) and in_place_sign(op.code) and op.inputs[0] is old.value:
+                return number + 1 if _is_stored_back(old, op.value, ops[number + 1]) else at
+            if not self.is_quiet(op):
+                return at
+        return at
+
+    def is_quiet(self, op: Op) -> bool:
+        is_simple = isinstance(op, Constant | VarLoad | Extent | Load)
+        is_plain_text = isinstance(op, HostValue) and "(" not in op.code
+        return (is_simple or is_plain_text) and not any(self.touches(op))
+
+
+def _is_stored_back(old: Load | HostView, new: Value, store: Op) -> bool:
+    return (
+        isinstance(store, Store)
+        and store.stored is new
+        and (store.base, store.indices, store.path) == (old.base, old.indices, old.path)
+    )
+
+
+def _is_length(base: Value, path: str) -> bool:
+    return isinstance(base.type, BufferType) and path in base.type.length_names
+
+
+def _is_context(value: Value) -> bool:
+    held = value.type.of if isinstance(value.type, VarType) else value.type
+    return held == COMPUTE_CONTEXT

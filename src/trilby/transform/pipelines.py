@@ -1,0 +1,40 @@
+"""Which passes a compute function goes through, for each strategy of moving data."""
+
+from functools import partial
+
+from trilby.analysis.reach import ComputeGraph
+from trilby.analysis.residency_plan import plan_transfers
+from trilby.model.op import Func
+from trilby.options import Transfers
+from trilby.transform.certain_copies import certain_copies
+from trilby.transform.inject_tracking import inject_tracking
+from trilby.transform.passes import Pass
+from trilby.transform.place_transfers import carry_out
+
+
+def compute_passes(strategy: Transfers, graph: ComputeGraph) -> tuple[Pass, ...]:
+    """The passes for the compute functions of a graph, as they were reflected.
+
+    `ALWAYS` and `BY_ACCESS` have none: their copies stand around every dispatch.
+    """
+    match strategy:
+        case Transfers.ALWAYS | Transfers.BY_ACCESS:
+            return ()
+        case Transfers.TRACKED:
+            kernels = {symbol: kernel.entry for symbol, kernel in graph.kernels.items()}
+            return (Pass("inject_tracking", partial(inject_tracking, kernels=kernels)),)
+        case Transfers.PLANNED:
+            return (_placing(graph, "place_transfers", only_certain=False),)
+        case Transfers.AUTO:
+            return (_placing(graph, "place_certain_transfers", only_certain=True),)
+
+
+def _placing(graph: ComputeGraph, name: str, *, only_certain: bool) -> Pass:
+    """Copies of a plan for the whole graph; a plan belongs to a model that nobody changed yet."""
+    plans = plan_transfers(graph)
+
+    def place(func: Func) -> Func:
+        plan = plans[func.name]
+        return carry_out(certain_copies(plan) if only_certain else plan)
+
+    return Pass(name, place)

@@ -1,0 +1,183 @@
+"""Put the copies of a plan into compute models.
+
+Pure: models go in, models come out. Copies stand before everything that the op they serve is
+made of, where that is possible, so that the emitted Python reads as if somebody had written them.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from trilby.analysis.alias import Literally, Reference, Reload, Text
+from trilby.analysis.reach import ComputeGraph
+from trilby.analysis.residency_plan import plan_transfers
+from trilby.analysis.transfer_plan import Action, Copy, Flag, Owe, SetFlag, TransferPlan, When
+from trilby.data.dtypes import BOOL
+from trilby.model.build import Builder
+from trilby.model.op import Block, Func, Op, block_fields, operands
+from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore
+from trilby.model.ops.host import HostIf, HostValue, HostView
+from trilby.model.ops.memory import Extent, Load, Place
+from trilby.model.ops.transfer import Owed, ToDevice, ToHost
+from trilby.model.value import COMPUTE_CONTEXT, OBJECT, Value, VarType
+from trilby.source import Location
+
+
+def place_transfers(graph: ComputeGraph) -> ComputeGraph:
+    """A graph in whose compute functions copies are placed ahead of time."""
+    plans = plan_transfers(graph)
+    return replace(graph, functions=tuple(carry_out(plans[f.name]) for f in graph.functions))
+
+
+def carry_out(plan: TransferPlan) -> Func:
+    """The function of a plan, with everything that the plan places."""
+    return _Placer.of(plan).function()
+
+
+@dataclass(slots=True)
+class _Placer:
+    plan: TransferPlan
+    context: Value
+    flags: dict[Flag, Value]
+
+    @classmethod
+    def of(cls, plan: TransferPlan) -> "_Placer":
+        contexts = [param for param in plan.func.params if param.type == COMPUTE_CONTEXT]
+        return cls(plan, contexts[0] if contexts else plan.func.params[0], {})
+
+    def function(self) -> Func:
+        plan, func = self.plan, self.plan.func
+        if not plan.before and not plan.after and not plan.at_end:
+            return func
+        builder = Builder(func.location)
+        declared = [op for op in func.body.ops if isinstance(op, Var) and _is_param(op, func)]
+        for op in declared:
+            builder.emit(op)
+        for flag in plan.flags:
+            self._declare(flag, builder)
+        self._ops([op for op in func.body.ops if op not in declared], builder)
+        leaves = func.body.ops and isinstance(func.body.ops[-1], Return)
+        if not leaves:
+            self._act(plan.at_end, builder)
+        return replace(func, body=builder.block(func.body.params))
+
+    def _declare(self, flag: Flag, builder: Builder) -> None:
+        at_first = builder.value(Constant, flag.at_first, type=BOOL)
+        self.flags[flag] = builder.value(
+            Var, (at_first,), flag.name, type=VarType(BOOL), hint=flag.name
+        )
+
+    # --------------------------------------------------------------------------------- blocks
+
+    def _ops(self, ops: list[Op], builder: Builder) -> None:
+        """Copy ops; actions go before the ops that only make operands of theirs, if they can."""
+        starts = dict(self._starts(ops))
+        early: dict[int, list[Op]] = {}
+        for number, op in enumerate(ops):
+            if op in self.plan.before and starts[number] != number:
+                early.setdefault(starts[number], []).append(op)
+        for number, op in enumerate(ops):
+            for later in early.get(number, []):
+                self._act(self.plan.before[later], builder, later.location)
+            if op in self.plan.before and starts[number] == number:
+                self._act(self.plan.before[op], builder, op.location)
+            builder.emit(self._inner(op))
+            self._act(self.plan.after.get(op, ()), builder, op.location)
+
+    def _starts(self, ops: list[Op]) -> Iterator[tuple[int, int]]:
+        """For each op with actions, where the ops begin that only make its operands."""
+        for number, op in enumerate(ops):
+            if op not in self.plan.before:
+                continue
+            start = number
+            if not any(_is_bound(action) for action in self.plan.before[op]):
+                wanted = set(operands(op))
+                while start and self._is_operand(ops[start - 1], wanted):
+                    start -= 1
+                    wanted |= set(operands(ops[start]))
+            yield number, start
+
+    def _is_operand(self, op: Op, wanted: set[Value]) -> bool:
+        return op.result in wanted and _is_simple(op) and op not in self.plan.writers
+
+    def _inner(self, op: Op) -> Op:
+        """The op with its blocks rewritten."""
+        changed: dict[str, Block] = {}
+        for name in block_fields(type(op)):
+            block: Block = getattr(op, name)
+            builder = Builder(op.location)
+            self._ops(list(block.ops), builder)
+            new = builder.block(block.params)
+            if new.ops != block.ops:
+                changed[name] = new
+        return replace(op, **changed) if changed else op
+
+    # -------------------------------------------------------------------------------- actions
+
+    def _act(
+        self, actions: Iterable[Action], builder: Builder, location: Location | None = None
+    ) -> None:
+        for action in actions:
+            builder.location = location or builder.location
+            match action:
+                case Copy():
+                    self._copy(action, builder)
+                case Owe(what):
+                    builder.run(Owed, self.context, self._value(what, builder))
+                case SetFlag(flag, value):
+                    stored = builder.value(Constant, value, type=BOOL)
+                    builder.run(VarStore, self.flags[flag], stored)
+                case When():
+                    self._when(action, builder)
+
+    def _copy(self, copy: Copy, builder: Builder) -> None:
+        context, what = self.context, self._value(copy.what, builder)
+        if copy.to == "device":
+            builder.run(ToDevice, context, what, copy.certain)
+            return
+        indices = tuple(self._value(index, builder) for index in copy.indices)
+        builder.run(ToHost, context, what, indices, copy.path, copy.certain)
+
+    def _when(self, when: When, builder: Builder) -> None:
+        condition = when.condition
+        if isinstance(condition, Flag):
+            tested = builder.value(VarLoad, self.flags[condition], type=BOOL)
+        else:
+            tested = self._value(condition, builder)
+        then, otherwise = builder.nested(), builder.nested()
+        self._act(when.then, then)
+        self._act(when.otherwise, otherwise)
+        builder.run(HostIf, tested, then.block(), otherwise.block())
+
+    def _value(self, reference: Reference, builder: Builder) -> Value:
+        match reference:
+            case Reload(var):
+                held = var.type.of if isinstance(var.type, VarType) else OBJECT
+                return builder.value(VarLoad, var, type=held, hint=var.hint)
+            case Text(code, uses, type_):
+                return builder.value(HostValue, (), code, uses, type=type_ or OBJECT)
+            case Literally(number, type_):
+                return builder.value(Constant, number, type=type_)
+            case _:
+                return reference
+
+
+def _is_param(op: Var, func: Func) -> bool:
+    return bool(op.init) and op.init[0] in func.params
+
+
+def _is_simple(op: Op) -> bool:
+    """Whether an op only makes a value, and nothing happens besides."""
+    return isinstance(op, Constant | VarLoad | Extent | Load | HostView | Place | HostValue)
+
+
+def _is_bound(action: Action) -> bool:
+    """Whether an action uses values of the model that may be made just before its op."""
+    match action:
+        case Copy(what=what, indices=indices):
+            return any(isinstance(one, Value) for one in (what, *indices))
+        case Owe():
+            return True
+        case When(then=then, otherwise=otherwise):
+            return any(_is_bound(inner) for inner in (*then, *otherwise))
+        case _:
+            return False

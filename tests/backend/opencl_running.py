@@ -1,0 +1,69 @@
+"""Hand-written kernels, and a gate that holds work back until the test lets it go."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+from numpy.typing import NDArray
+
+from trilby.backend.base import Event, Memory, Scalar
+from trilby.backend.opencl_device import OpenCLBackend
+from trilby.backend.opencl_events import OpenCLEvent, Task
+from trilby.backend.opencl_kernels import OpenCLPrepared
+from trilby.backend.opencl_memory import OpenCLMemory
+from trilby.data.dtypes import I32
+from trilby.data.ndrange import NDRange
+
+RANGE = "int max_x, int max_y, int max_z"
+
+SCALE = f"""
+__kernel void scale(__global int *a, int factor, {RANGE}) {{
+    int x = get_global_id(0);
+    if (x < max_x) a[x] = a[x] * factor;
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """An event that is done when the test says so."""
+
+    user: cl.UserEvent
+    event: OpenCLEvent
+
+    @classmethod
+    def on(cls, backend: OpenCLBackend) -> "Gate":
+        user = cl.UserEvent(backend.context)
+        return cls(user, OpenCLEvent(user, Task(backend.device, backend.context, "a gate")))
+
+    def open(self) -> None:
+        self.user.set_status(cl.command_execution_status.COMPLETE)
+
+    def fail(self) -> None:
+        self.user.set_status(cl.status_code.OUT_OF_RESOURCES)
+
+
+def upload(backend: OpenCLBackend, values: NDArray[Any]) -> OpenCLMemory:
+    memory = backend.allocate(values.nbytes)
+    backend.upload(memory, 0, values.data.cast("B")).wait()
+    return memory
+
+
+def download(backend: OpenCLBackend, memory: Memory, like: NDArray[Any]) -> NDArray[Any]:
+    result = np.zeros_like(like)
+    backend.download(memory, 0, result.data.cast("B")).wait()
+    return result
+
+
+def scaling(backend: OpenCLBackend, memory: Memory, factor: int) -> OpenCLPrepared:
+    """Multiplies every i32 of a memory."""
+    arguments = [memory, Scalar(I32, factor)]
+    return backend.prepare(backend.build(SCALE, "scale"), NDRange(memory.nbytes // 4), arguments)
+
+
+def scale(
+    backend: OpenCLBackend, memory: Memory, factor: int, after: Sequence[Event] = ()
+) -> OpenCLEvent:
+    return backend.run(scaling(backend, memory, factor), after)

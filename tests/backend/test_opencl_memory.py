@@ -1,0 +1,313 @@
+"""Memory of an OpenCL device: reuse of what was freed, its limits, and the host's own."""
+
+import gc
+import threading
+import time
+import weakref
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+from tests.backend.opencl_running import RANGE, Gate, download, scale, scaling, upload
+
+from trilby.backend.base import Scalar
+from trilby.backend.opencl_device import OpenCLBackend
+from trilby.backend.opencl_memory import KEPT_SHARE, MemoryPool, OpenCLMemory
+from trilby.data.dtypes import I32
+from trilby.data.ndrange import NDRange
+from trilby.errors import DeviceError, OutOfDeviceMemoryError
+
+KB = 1024
+
+
+def buffer_of(memory: OpenCLMemory) -> cl.Buffer:
+    assert memory.buffer is not None
+    return memory.buffer
+
+
+def small_pool(opencl: OpenCLBackend, nbytes: int) -> MemoryPool:
+    """A pool on a device that has little."""
+    return MemoryPool(opencl.context, replace(opencl.device, memory_bytes=nbytes), nbytes)
+
+
+def give(pool: MemoryPool, memory: OpenCLMemory, *work: Any) -> None:
+    buffer, memory.buffer = buffer_of(memory), None
+    pool.give(memory, buffer, work)
+
+
+# ---------------------------------------------------------------------------------- reuse
+
+
+def test_freed_memory_is_handed_out_again(opencl: OpenCLBackend) -> None:
+    memory = opencl.allocate(5000)
+    buffer = buffer_of(memory)
+    opencl.free(memory)
+    again = opencl.allocate(5000)
+    assert buffer_of(again) is buffer
+    assert buffer_of(opencl.allocate(5000)) is not buffer
+    opencl.free(again)
+    assert buffer_of(opencl.allocate(9000)) is not buffer  # it has another size
+
+
+def test_memory_in_use_is_not_handed_out(opencl: OpenCLBackend, gate: Gate) -> None:
+    ones = np.ones(1000, np.int32)
+    result = np.zeros_like(ones)
+    memory = upload(opencl, ones)
+    buffer = buffer_of(memory)
+    scaled = scale(opencl, memory, 3, [gate.event])
+    copied = opencl.download(memory, 0, result.data.cast("B"), [scaled])
+    opencl.free(memory, [scaled, copied])
+    other = opencl.allocate(memory.nbytes)
+    assert buffer_of(other) is not buffer
+    opencl.fill(other, 0, other.nbytes, 0).wait()  # would overtake
+    gate.open()
+    copied.wait()
+    assert np.array_equal(result, ones * 3)
+    assert buffer_of(opencl.allocate(memory.nbytes)) is buffer
+
+
+def test_idle_memory_is_preferred_to_older_memory_in_use(opencl: OpenCLBackend, gate: Gate) -> None:
+    busy, idle = opencl.allocate(64), opencl.allocate(64)
+    expected = buffer_of(idle)
+    opencl.free(busy, [opencl.fill(busy, 0, 64, 0, [gate.event])])
+    opencl.free(idle, [opencl.fill(idle, 0, 64, 0)])
+    opencl.queue.flush()
+    while (memory := opencl.allocate(64)).buffer is not expected:
+        opencl.free(memory)
+
+
+def test_trimming_gives_all_back(opencl: OpenCLBackend, gate: Gate) -> None:
+    pool = small_pool(opencl, 64 * KB)
+    for _ in range(3):
+        give(pool, pool.take(4 * KB))
+    give(pool, pool.take(2 * KB), opencl.fill(opencl.allocate(4), 0, 4, 0, [gate.event]))
+    assert pool.held == 6 * KB
+    pool.trim()
+    assert (pool.held, pool.kept) == (0, 0)
+
+
+def test_trimming_leaves_the_work_alone(opencl: OpenCLBackend, gate: Gate) -> None:
+    ones = np.ones(1000, np.int32)
+    result = np.zeros_like(ones)
+    memory = upload(opencl, ones)
+    scaled = scale(opencl, memory, 3, [gate.event])
+    copied = opencl.download(memory, 0, result.data.cast("B"), [scaled])
+    opencl.free(memory, [copied])
+    opencl.trim()
+    gate.open()
+    copied.wait()
+    assert np.array_equal(result, ones * 3)
+
+
+def test_only_a_part_of_the_device_is_kept_and_the_oldest_goes_first(
+    opencl: OpenCLBackend,
+) -> None:
+    pool = small_pool(opencl, KEPT_SHARE * 10 * KB)
+    memories = [pool.take(4 * KB) for _ in range(4)]
+    buffers = [buffer_of(memory) for memory in memories]
+    for memory in memories:
+        give(pool, memory)
+    assert (pool.kept, pool.held) == (8 * KB, 8 * KB)
+    assert [buffer_of(pool.take(4 * KB)) for _ in range(2)] == buffers[2:]
+
+
+def test_many_threads_and_the_collector_may_free(opencl: OpenCLBackend) -> None:
+    class Owner:
+        def __init__(self) -> None:
+            self.me = self  # only the collector can take it
+            memory = opencl.allocate(256)
+            weakref.finalize(self, opencl.free, memory)
+
+    def work() -> None:
+        for _ in range(300):
+            Owner()
+            opencl.free(opencl.allocate(256))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    gc.collect()
+    opencl.trim()
+    assert opencl.pool.held == 0
+
+
+# --------------------------------------------------------------------------------- limits
+
+
+def test_what_is_kept_makes_room(opencl: OpenCLBackend) -> None:
+    pool = small_pool(opencl, 80 * KB)
+    give(pool, pool.take(8 * KB))
+    assert pool.take(76 * KB).nbytes == 76 * KB
+    assert pool.held == 76 * KB
+
+
+def test_room_that_is_about_to_be_free_is_waited_for(opencl: OpenCLBackend, gate: Gate) -> None:
+    pool = small_pool(opencl, 80 * KB)
+    filled = opencl.fill(opencl.allocate(4), 0, 4, 0, [gate.event])
+    give(pool, pool.take(8 * KB), filled)
+    opener = threading.Timer(0.05, gate.open)
+    opener.start()
+    assert pool.take(76 * KB).nbytes == 76 * KB
+    assert filled.done
+    opener.join()
+
+
+def test_a_full_device_says_so_with_figures(opencl: OpenCLBackend) -> None:
+    pool = small_pool(opencl, 64 * KB)
+    pool.take(60 * KB)
+    with pytest.raises(OutOfDeviceMemoryError) as caught:
+        pool.take(5 * KB)
+    assert caught.value.problem == (
+        f"{opencl.device.name} has no room for 5,120 bytes: its memory is 65,536 bytes in all, "
+        "61,440 of them in use, and one buffer may have 65,536"
+    )
+    assert pool.take(4 * KB).nbytes == 4 * KB
+
+
+def test_a_driver_that_refuses_is_asked_again_when_room_was_made(
+    opencl: OpenCLBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give(opencl.pool, opencl.allocate(4 * KB))
+    real, tried = cl.Buffer, list[int]()
+
+    def full_at_first(context: cl.Context, flags: int, size: int) -> cl.Buffer:
+        tried.append(opencl.pool.kept)
+        if len(tried) == 1:
+            return real(context, flags, 1 << 50)
+        return real(context, flags, size)
+
+    monkeypatch.setattr(cl, "Buffer", full_at_first)
+    assert opencl.allocate(8 * KB).nbytes == 8 * KB
+    assert tried == [4 * KB, 0]
+
+
+# ---------------------------------------------------------------------- the host's memory
+
+
+def placed(offset: int, nbytes: int, dtype: type[np.generic]) -> np.ndarray[Any, Any]:
+    """An array that begins so many bytes after a multiple of 4096."""
+    block = np.zeros(nbytes + 8192, np.uint8)
+    start = -block.__array_interface__["data"][0] % 4096 + offset
+    return block[start : start + nbytes].view(dtype)
+
+
+KINDS = {
+    "float": (np.float32, "a[x] = a[x] * 2 + 1;", 1),
+    "double": (np.float64, "a[x] = a[x] * 2 + 1;", 1),
+    "float8": (np.float32, "vstore8(vload8(x, a) * 2 + 1, x, a);", 8),
+    "float16": (np.float32, "vstore16(vload16(x, a) * 2 + 1, x, a);", 16),
+    "int": (np.int32, "atomic_add(&a[x], a[x] + 1);", 1),
+}
+
+
+@pytest.mark.parametrize("offset", [0, 8, 16, 24, 32, 64, 72, 128, 1000])
+@pytest.mark.parametrize("kind", KINDS)
+def test_kernels_work_on_the_hosts_memory_wherever_it_begins(
+    opencl: OpenCLBackend, kind: str, offset: int
+) -> None:
+    dtype, body, width = KINDS[kind]
+    element = kind.rstrip("0123456789")
+    text = (
+        f"__kernel void k(__global {element} *a, {RANGE}) "
+        f"{{ int x = get_global_id(0); if (x < max_x) {{ {body} }} }}"
+    )
+    array = placed(offset, 1024 * np.dtype(dtype).itemsize, dtype)
+    array[:] = np.arange(1024)
+    assert opencl.can_share(array.__array_interface__["data"][0], array.nbytes)
+    memory = opencl.share(array.data.cast("B"))
+    assert memory.nbytes == array.nbytes
+    prepared = opencl.prepare(opencl.build(text, "k"), NDRange(1024 // width), [memory])
+    opencl.run(prepared).wait()
+    assert np.array_equal(array, np.arange(1024) * 2 + 1)
+    array[:] = 5  # the host's turn
+    opencl.run(prepared).wait()
+    assert np.array_equal(array, np.full(1024, 11))
+
+
+@pytest.mark.parametrize("offset", [1, 2, 4, 12])
+def test_memory_at_odd_places_is_refused(opencl: OpenCLBackend, offset: int) -> None:
+    array = placed(offset, 64, np.uint8)
+    assert not opencl.can_share(array.__array_interface__["data"][0], 64)
+    with pytest.raises(DeviceError) as caught:
+        opencl.share(array.data)
+    assert caught.value.problem == (
+        f"opencl:0 ({opencl.device.name}) cannot use these 64 bytes of the host in place"
+    )
+
+
+@pytest.mark.parametrize("source", [b"", b"read-only"])
+def test_no_bytes_and_constant_bytes_are_not_shared(opencl: OpenCLBackend, source: bytes) -> None:
+    with pytest.raises(DeviceError, match="of the host in place"):
+        opencl.share(memoryview(source))
+
+
+def test_a_device_with_memory_of_its_own_shares_nothing(opencl: OpenCLBackend) -> None:
+    opencl.device = replace(opencl.device, features=frozenset())
+    assert not opencl.can_share(4096, 64)
+    with pytest.raises(DeviceError, match="of the host in place"):
+        opencl.share(placed(0, 64, np.uint8).data)
+
+
+def test_shared_memory_keeps_the_hosts_alive_until_the_work_is_done(
+    opencl: OpenCLBackend, gate: Gate
+) -> None:
+    array = np.arange(1024, dtype=np.int32)
+    kept = weakref.ref(array)
+    result = np.zeros_like(array)
+    memory = opencl.share(array.data.cast("B"))
+    scaled = scale(opencl, memory, 3, [gate.event])
+    copied = opencl.download(memory, 0, result.data.cast("B"), [scaled])
+    del array
+    opencl.free(memory, [scaled, copied])
+    gc.collect()
+    assert kept() is not None
+    gate.open()
+    copied.wait()
+    assert np.array_equal(result, np.arange(1024) * 3)
+    while kept() is not None:  # PoCL lets go of a buffer a moment after its last command
+        opencl.free(opencl.allocate(64))
+        time.sleep(0.001)
+
+
+def test_shared_memory_is_never_handed_out(opencl: OpenCLBackend) -> None:
+    array = placed(0, 4096, np.int32)
+    array[:] = 7
+    opencl.free(opencl.share(array.data.cast("B")))
+    memory = opencl.allocate(4096)
+    opencl.fill(memory, 0, 4096, 0).wait()
+    assert array.tolist() == [7] * 1024
+    assert opencl.pool.held == 4096
+
+
+def test_two_memories_may_share_the_same_bytes(opencl: OpenCLBackend) -> None:
+    array = placed(0, 4096, np.int32)
+    array[:] = 1
+    whole, half = opencl.share(array.data.cast("B")), opencl.share(array[512:].data.cast("B"))
+    first = scale(opencl, whole, 3)
+    opencl.run(scaling(opencl, half, 5), [first]).wait()
+    assert array.tolist() == [3] * 512 + [15] * 512
+
+
+def test_shared_memory_takes_copies_too(opencl: OpenCLBackend) -> None:
+    array = placed(64, 4096, np.int32)
+    memory = opencl.share(array.data.cast("B"))
+    numbers = np.arange(1024, dtype=np.int32)
+    opencl.upload(memory, 0, numbers.data.cast("B")).wait()
+    assert np.array_equal(array, numbers)
+    array += 1
+    assert np.array_equal(download(opencl, memory, numbers), numbers + 1)
+
+
+def test_a_number_of_a_launch_is_beside_the_memory(opencl: OpenCLBackend) -> None:
+    array = placed(8, 4096, np.int32)
+    array[:] = 2
+    memory = opencl.share(array.data.cast("B"))
+    prepared = scaling(opencl, memory, 3)
+    opencl.run(prepared).wait()
+    prepared.replace(1, Scalar(I32, 10))
+    opencl.run(prepared).wait()
+    assert array.tolist() == [60] * 1024

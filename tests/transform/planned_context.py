@@ -1,0 +1,223 @@
+"""Two memories that only a plan keeps in step: a context without any safety net.
+
+Every byte of every buffer is known to be current on the host, on the device, or on both. A look
+of the host at a stale byte inside a compute function, and a kernel that reads one, is an error.
+What is left to the run time, and happens here too: a kernel that only writes gets the bytes that
+it might leave as they were, and after the function the caller gets what he looks at.
+"""
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from collections.abc import Generator
+
+import trilby as tb
+from trilby import Accelerator, Buffer, ComputeContext, NDArray
+from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
+from trilby.analysis.reach import ComputeGraph
+from trilby.codegen.python import compile_compute
+from trilby.data.ndrange import as_range
+from trilby.data.ranges import Ranges
+from trilby.data.segment import Segment
+from trilby.data.window import window_of
+from trilby.model.op import Func
+from trilby.model.verify import verify
+from trilby.reflect.functions import Compute, Kernel, is_compute
+from trilby.reflect.host import reflect_compute
+from trilby.reflect.quote import quote
+from trilby.runtime.binding import bind, positional, ranks_of
+from trilby.runtime.compile import analyse_compute, analyse_kernel
+from trilby.transform.place_transfers import place_transfers
+
+AnyBuffer = Buffer | NDArray[Any]
+
+
+class StaleError(AssertionError):
+    """Somebody uses content that is newer on the other side."""
+
+
+@tb.compute
+def launch(cc: ComputeContext, size: Any, kernel: Kernel[...], args: tuple[Any, ...]) -> None:
+    cc.dispatch(size, kernel, *args)
+
+
+@dataclass
+class Copy:
+    to: str
+    segment: Segment
+    nbytes: int
+    placed: bool
+
+
+@dataclass(eq=False)
+class Twins:
+    """A buffer and its copy on the device. Watches the buffer's segment."""
+
+    owner: "PlannedAccelerator"
+    segment: Segment
+    device: AnyBuffer
+    on_host: Ranges
+    on_device: Ranges
+
+    def before_read(self, ranges: Ranges) -> None:
+        missing = ranges - self.on_host
+        if not missing:
+            return
+        if self.owner.inside:
+            raise StaleError(f"the host looks at {missing} of {self.segment.label}")
+        assert self.segment in self.owner.owed, f"{self.segment.label} was not said to be owed"
+        self.fetch(ranges, placed=False)
+
+    def before_write(self, ranges: Ranges) -> None:
+        pass
+
+    def after_write(self, ranges: Ranges) -> None:
+        self.on_host |= ranges
+        self.on_device -= ranges
+
+    def released(self) -> None:
+        pass
+
+    def fetch(self, ranges: Ranges, *, placed: bool) -> None:
+        missing = (ranges & self.on_device) - self.on_host
+        for start, stop in missing:
+            self.segment.memory[start:stop] = self.device.segment.memory[start:stop]
+        self.on_host |= missing
+        self.owner.note("host", self.segment, missing, placed=placed)
+
+    def send(self, ranges: Ranges, *, placed: bool) -> None:
+        missing = (ranges & self.on_host) - self.on_device
+        device = self.device.segment
+        device.writing(missing)
+        for start, stop in missing:
+            device.memory[start:stop] = self.segment.memory[start:stop]
+        device.written(missing)
+        self.on_device |= missing
+        self.owner.note("device", self.segment, missing, placed=placed)
+
+
+@dataclass
+class PlannedAccelerator:
+    """Runs compute functions behind `place_transfers`, and writes down all copies."""
+
+    kernels: Accelerator
+    inside: int = 0
+    copies: list[Copy] = field(default_factory=list[Copy])
+    owed: set[Segment] = field(default_factory=set[Segment])
+    _twins: dict[Segment, Twins] = field(default_factory=dict[Segment, Twins])
+    _made: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def compute(self, entry: Any, *args: Any) -> Any:
+        if not is_compute(entry):
+            quoted = quote(entry)
+            entry, args = quoted.target, quoted.args
+        graph = analyse_compute(entry).graph
+        context = PlannedContext(self, place_transfers(graph))
+        with self.running():
+            return context.run_compute(entry, args, {})
+
+    def array(self, values: object) -> NDArray[Any]:
+        return NDArray(values)
+
+    @contextmanager
+    def running(self) -> Generator[None]:
+        self.inside += 1
+        try:
+            yield
+        finally:
+            self.inside -= 1
+
+    def note(self, to: str, segment: Segment, ranges: Ranges, *, placed: bool) -> None:
+        if ranges:
+            self.copies.append(Copy(to, segment, ranges.total, placed))
+
+    def counts(self) -> tuple[int, int]:
+        ups = sum(copy.to == "device" for copy in self.copies)
+        return ups, len(self.copies) - ups
+
+    def twins(self, buffer: AnyBuffer) -> Twins:
+        segment = buffer.segment
+        if segment not in self._twins:
+            whole = Ranges.span(0, segment.nbytes)
+            twins = Twins(self, segment, twin_of(buffer), whole, whole - segment.touched)
+            self._twins[segment] = twins
+            segment.watcher = twins
+        return self._twins[segment]
+
+    def known(self, segment: Segment) -> Twins | None:
+        return self._twins.get(segment)
+
+
+def twin_of(buffer: AnyBuffer) -> AnyBuffer:
+    if isinstance(buffer, NDArray):
+        return NDArray(buffer.segment.memory.view(buffer.dtype).reshape(buffer.shape) * 0)
+    return type(buffer).create(**buffer.__lengths__)
+
+
+class PlannedContext:
+    """What a compute function behind the plan is given."""
+
+    def __init__(self, accelerator: PlannedAccelerator, graph: ComputeGraph) -> None:
+        self.accelerator = accelerator
+        self._functions = {func.name: func for func in graph.functions}
+
+    def run_compute(self, function: Compute[..., Any], args: Any, kwargs: Any) -> Any:
+        reflected = reflect_compute(function)
+        func: Func = self._functions[reflected.func.name]
+        verify(func)
+        objects = {**reflected.kernels, **reflected.callees}
+        run = compile_compute(func, function.function, objects, reflected.captured.class_name)
+        return run(self, *args, **kwargs)
+
+    def dispatch(self, size: Any, kernel: Kernel[...], *args: Any, **kwargs: Any) -> None:
+        passes: int = kwargs.pop("passes", 1)
+        given = positional(kernel, args, kwargs)
+        analysed = analyse_kernel(kernel, ranks_of(given))
+        bound = bind(kernel, analysed.signature, given)
+        numbers = LaunchNumbers(as_range(size).padded, None, bound.numbers)
+        buffers = [one for one in given if isinstance(one, Buffer | NDArray)]
+        found = [self.accelerator.twins(one) for one in buffers]
+        touched = list(zip(found, analysed.footprint.at(numbers), strict=True))
+        for twins, footprint in touched:
+            self._before(kernel, twins, footprint)
+        copies = {id(one): twins.device for one, twins in zip(buffers, found, strict=True)}
+        with_copies = tuple(copies.get(id(one), one) for one in given)
+        for _ in range(passes):
+            self.accelerator.kernels.compute(launch, size, kernel, with_copies)
+        for twins, footprint in touched:
+            twins.device.segment.reading(footprint.content)
+            twins.on_device |= footprint.writes
+            twins.on_host -= footprint.writes
+
+    def _before(self, kernel: Kernel[...], twins: Twins, footprint: ParameterFootprint) -> None:
+        missing = footprint.reads - twins.on_device
+        if missing and footprint.reads:
+            raise StaleError(f"{kernel.name} reads {missing} of {twins.segment.label}")
+        twins.send(footprint.writes - footprint.covers, placed=False)
+
+    def to_device(self, buffer: object) -> None:
+        if isinstance(buffer, Buffer | NDArray):
+            twins = self.accelerator.twins(buffer)
+            twins.send(Ranges.span(0, twins.segment.nbytes), placed=True)
+
+    def to_host(self, buffer: object, *index: Any) -> None:
+        window = window_of(buffer)
+        if window is not None:
+            segment = window.segment
+            ranges = window.part(index).ranges if index else window.ranges
+        elif isinstance(buffer, Buffer):
+            segment = buffer.segment
+            ranges = Ranges.span(0, segment.nbytes)
+            if index:
+                slot = buffer.layout.slots[index[0]]
+                ranges = Ranges.span(slot.offset, slot.offset + slot.size)
+        else:
+            return
+        twins = self.accelerator.known(segment)
+        if twins:
+            twins.fetch(ranges, placed=True)
+
+    def owed(self, buffer: object) -> None:
+        if isinstance(buffer, Buffer | NDArray):
+            self.accelerator.owed.add(buffer.segment)

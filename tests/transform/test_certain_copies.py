@@ -1,0 +1,51 @@
+"""What is left of a plan when nothing may be copied in vain."""
+
+import pytest
+
+from trilby.analysis.alias import Text
+from trilby.analysis.transfer_plan import (
+    Action,
+    Copy,
+    Flag,
+    Owe,
+    SetFlag,
+    TransferPlan,
+    When,
+)
+from trilby.model.op import Block, Func
+from trilby.model.ops.core import Return
+from trilby.model.value import NONE
+from trilby.transform.certain_copies import certain_copies
+
+A = Text("a", ("a",))
+SURE = Copy("device", A, certain=True)
+PERHAPS = Copy("host", A)
+ELEMENT = Copy("host", A, "array[]", (A,), certain=True)
+WHOLE = Copy("host", A, certain=True)
+FLAG = Flag("a_is_newer_on_host", at_first=True)
+TEST = Text("n > 0", ("n",))
+LAST = Text("i + 1 == n", ("i", "n"))
+
+CASES: dict[str, tuple[Action, tuple[Action, ...]]] = {
+    "a certain copy": (SURE, (SURE,)),
+    "one that may be in vain": (PERHAPS, ()),
+    "what is owed": (Owe(A), ()),
+    "a flag": (SetFlag(FLAG, value=True), ()),
+    "under a flag": (When(FLAG, (SURE, SetFlag(FLAG, value=False))), (SURE,)),
+    "either of two under a flag": (When(FLAG, (SURE,), (ELEMENT,)), (ELEMENT,)),
+    "under a condition": (When(TEST, (SURE, PERHAPS)), (When(TEST, (SURE,)),)),
+    "nothing certain under a condition": (When(TEST, (PERHAPS,), (Owe(A),)), ()),
+    "deep inside": (When(TEST, (When(FLAG, (SURE,)),)), (When(TEST, (SURE,)),)),
+    "all of it in the last turn": (When(LAST, (WHOLE,), (ELEMENT,)), (ELEMENT,)),
+}
+
+
+@pytest.mark.parametrize(("action", "kept"), CASES.values(), ids=list(CASES))
+def test_what_is_kept(action: Action, kept: tuple[Action, ...]) -> None:
+    end = Return()
+    func = Func("f", (), NONE, Block((end,)), "compute")
+    plan = TransferPlan(func, {end: (action,)}, {end: (action,)}, (action,), (FLAG,))
+    found = certain_copies(plan)
+    wanted = {end: kept} if kept else {}
+    assert (found.func, found.before, found.after) == (func, wanted, wanted)
+    assert (found.at_end, found.flags) == (kept, ())

@@ -1,0 +1,104 @@
+"""Passes, the record of them, and the passes of each strategy."""
+
+from dataclasses import replace
+
+import pytest
+from tests.reflect import host_samples as samples
+from tests.transform.golden_tracking import aliased, mandel
+
+from trilby.codegen.python import to_python
+from trilby.errors import ModelError
+from trilby.model.op import Block, Func
+from trilby.model.ops.control import Break
+from trilby.model.ops.host import HostRun
+from trilby.model.text import to_text
+from trilby.options import Transfers
+from trilby.reflect.host import reflect_compute
+from trilby.runtime.compile import analyse_compute
+from trilby.transform.listing import changed_lines, listing
+from trilby.transform.passes import Pass, run_passes
+from trilby.transform.pipelines import compute_passes
+
+
+def begun(func: Func) -> Func:
+    first = HostRun("start()", (), ())
+    return replace(func, body=Block((first, *func.body.ops)))
+
+
+def nothing(func: Func) -> Func:
+    return func
+
+
+def broken(func: Func) -> Func:
+    return replace(func, body=Block((Break(),)))
+
+
+FUNC = reflect_compute(samples.square_all).func
+
+
+def test_each_step_is_kept() -> None:
+    passed = run_passes(FUNC, [Pass("one", begun), Pass("none", nothing), Pass("two", begun)])
+    assert passed.original is FUNC
+    assert [step.name for step in passed.steps] == ["one", "none", "two"]
+    assert [step.changed for step in passed.steps] == [True, False, True]
+    assert [step.before for step in passed.steps[1:]] == [s.after for s in passed.steps[:-1]]
+    assert passed.func is passed.steps[-1].after
+    assert len(passed.func.body.ops) == len(FUNC.body.ops) + 2
+
+
+def test_without_passes_nothing_changes() -> None:
+    assert run_passes(FUNC, []).func is FUNC
+
+
+def test_what_a_pass_breaks_is_found_at_once() -> None:
+    with pytest.raises(ModelError, match="there is no loop around it"):
+        run_passes(FUNC, [Pass("broken", broken), Pass("nothing", nothing)])
+
+
+def test_a_listing_marks_what_is_new() -> None:
+    lines = listing(run_passes(FUNC, [Pass("begin", begun), Pass("rest", nothing)])).splitlines()
+    text = to_text(FUNC).splitlines()
+    assert lines[: len(text) + 3] == ["BEFORE", *text, "", "AFTER begin"]
+    after = lines[len(text) + 3 : -3]
+    assert after == [text[0], '+ host.run @"start()" @() @()', *text[1:]]
+    assert lines[-3:] == ["", "AFTER rest", "no change"]
+
+
+def test_a_listing_shows_what_is_gone() -> None:
+    def shorter(func: Func) -> Func:
+        return replace(func, body=Block(func.body.ops[:-1]))
+
+    gone = [line for line in changed_lines(FUNC, shorter(FUNC)) if line.startswith("-")]
+    assert gone == [f'- dispatch %4 %6 %7 @"{samples.square_kernel.symbol}"']
+
+
+def test_values_keep_their_numbers() -> None:
+    graph = analyse_compute(mandel).graph
+    passed = run_passes(graph.entry, compute_passes(Transfers.TRACKED, graph))
+    kept = [line for line in changed_lines(passed.original, passed.func) if line[0] != "+"]
+    assert kept == to_text(passed.original).splitlines()
+
+
+@pytest.mark.parametrize("strategy", [Transfers.ALWAYS, Transfers.BY_ACCESS])
+def test_copies_around_every_dispatch_need_no_pass(strategy: Transfers) -> None:
+    assert compute_passes(strategy, analyse_compute(mandel).graph) == ()
+
+
+TRACKING = ["pre_access", "post_access", "pre_mutate", "post_mutate"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "name", "calls"),
+    [
+        (Transfers.TRACKED, "inject_tracking", TRACKING),
+        (Transfers.PLANNED, "place_transfers", ["to_device", "to_host", "owed"]),
+        (Transfers.AUTO, "place_certain_transfers", ["to_device", "to_host"]),
+    ],
+)
+def test_the_others_have_one(strategy: Transfers, name: str, calls: list[str]) -> None:
+    graph = analyse_compute(aliased).graph
+    (only,) = compute_passes(strategy, graph)
+    assert only.name == name
+    text = to_python(run_passes(graph.entry, [only]).func)
+    known = [*TRACKING, "to_device", "to_host", "owed"]
+    assert [call for call in known if f"cc.{call}(" in text] == calls
