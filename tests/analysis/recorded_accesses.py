@@ -161,9 +161,7 @@ def launched(
     for recorded, length in zip(memories.values(), lengths, strict=True):
         recorded.reads -= length
     x, y, z = NDRange(local).padded
-    launch = LaunchNumbers(
-        ndrange.padded, (x, y, z) if ndrange.local else None, tuple(numbers)
-    )
+    launch = LaunchNumbers(ndrange.padded, (x, y, z) if ndrange.local else None, tuple(numbers))
     return Launched(tuple(memories.values()), footprints(graph), launch, error)
 
 

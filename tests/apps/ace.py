@@ -7,7 +7,7 @@ never what happened to lie in the device's memory.
 from typing import NamedTuple
 
 import numpy as np
-from tests.apps.program import Copies, Numbers, Outcome, Program, floats
+from tests.apps.program import Bytes, Copies, Numbers, Outcome, Program, floats
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, F32Array2D, KernelContext
@@ -16,6 +16,8 @@ WIDTH, HEIGHT = 9, 8
 STEPS = 4
 STEP = 0.125
 BORDER = 0.5
+CORNERS = 4
+"""A star of five points never reaches them."""
 
 
 class Crystal(NamedTuple):
@@ -84,7 +86,8 @@ NEW = Program(
     reference=lambda: reference(0.0),
     minimal=Copies(1, 2),
     naive=Copies(4 * STEPS, 4 * STEPS),
-    by_ranges=True,
+    moved=Bytes(4 * (WIDTH * HEIGHT - CORNERS), 2 * 4 * (WIDTH - 2) * (HEIGHT - 2)),
+    between=4 * CORNERS // 2,
     tolerance=1e-5,
 )
 
@@ -96,6 +99,7 @@ WRITTEN = Program(
     reference=lambda: reference(BORDER),
     minimal=Copies(1, 2),
     naive=Copies(4 * STEPS, 4 * STEPS),
-    by_ranges=True,
+    moved=Bytes(4 * (WIDTH * HEIGHT - CORNERS), 2 * 4 * (WIDTH - 2) * (HEIGHT - 2)),
+    between=4 * CORNERS // 2,
     tolerance=1e-5,
 )

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from tests.apps.program import Copies, Numbers, Outcome, Program, floats, junk
+from tests.apps.program import Bytes, Copies, Numbers, Outcome, Program, floats, junk
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, F32Array, F32Array2D, KernelContext, NDArray, f32
@@ -12,6 +12,8 @@ from trilby import Accelerator, ComputeContext, F32Array, F32Array2D, KernelCont
 
 SIZE = 12
 STEPS = 5
+CORNERS = 4
+"""A star of five points never reaches them."""
 
 
 class Planes(NamedTuple):
@@ -72,7 +74,8 @@ JACOBI = Program(
     jacobi_reference,
     minimal=Copies(1, 1),
     naive=Copies(4 * STEPS, 4 * STEPS),
-    by_ranges=True,
+    moved=Bytes(4 * (SIZE * SIZE - CORNERS), 4 * (SIZE - 2) ** 2),
+    between=4 * CORNERS // 2,
     tolerance=1e-5,
 )
 

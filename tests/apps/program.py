@@ -52,15 +52,10 @@ class Program(Generic[B]):
     """What is copied when every argument goes up before each dispatch, and down after it."""
     moved: Bytes | None = None
     """The bytes that cannot be avoided, where less than whole buffers has to move."""
-    by_ranges: bool = False
-    """True where less than whole buffers has to move, whether or not `moved` says how much."""
+    between: int = 0
+    """Bytes between those that are needed, which go along so that one copy is enough."""
     tolerance: float = 0.0
     """The relative error that floats may have."""
-
-    @property
-    def needs_ranges(self) -> bool:
-        """True where whole buffers would be more than is needed."""
-        return self.by_ranges or self.moved is not None
 
 
 def seeded(seed: int) -> np.random.Generator:

@@ -126,7 +126,7 @@ def set_part(w: Writer) -> bool:
     else:
         ways = [f"{target} = {number}", f"{target} = {number}", f"{target} += {number}"]
         ways += [f"{target} %= 50", f"nudge({text})", f"wipe({text})", f"{text}.fill({number})"]
-        ways += [f"np.add({text}, 1, out={text})"]
+        ways += [f"np.add({text}, 1, out={text})", *([] if "]" in text else [f"{text} += 2"])]
     if len(own.shape) == 1:
         ways.append(f"{target} = {[(3 * i + 1) % 11 for i in range(own.shape[0])]}")
     w.line(w.draft.pick(ways))
@@ -210,10 +210,10 @@ def use_raw(w: Writer) -> bool:
 
 
 def drop_raw(w: Writer) -> bool:
-    if not w.reach.raws or w.loops:
+    if not w.reach.raws or w.depth > 1:
         return False
     name = w.draft.pick([*w.reach.raws])
-    w.line(w.draft.pick([f"{name} = None", f"del {name}"] if w.depth == 1 else [f"{name} = None"]))
+    w.line(w.draft.pick([f"{name} = None", f"del {name}"]))
     del w.reach.raws[name]
     return True
 

@@ -69,7 +69,7 @@ PALETTE = (
     Palette("where_odd", (L, L)),
     Palette("poke", (L,), ("i", "v"), sizes=ONE),
     Palette("between", (L,), ("low", "high", "v")),
-    Palette("shifted", (L,), ("low", "v"), sizes=("N - {1}", "1", "{0}.length - {1}")),
+    Palette("shifted", (L,), ("i", "v"), sizes=("N - {1}", "1", "{0}.length - {1}")),
     Palette("fill_guarded", (L,), ("v",), sizes=("NDRange((N + 3) // 4 * 4, 4)", "N + 3", "N")),
     Palette("fill_alone", (L,), ("high", "v"), sizes=ONE),
     Palette("gather", (L, L, L), apart=FIRST_TWO),

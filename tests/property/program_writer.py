@@ -109,12 +109,14 @@ class Writer:
     """A function: its lines so far, and what is in reach where the next one comes.
 
     `in_compute` is false for the driver, which has accelerators instead of a context. `left`
-    is how many more statements there may be, `loops` how deep in loops it is.
+    is how many more statements there may be, `loops` how deep in loops it is, `result` the
+    kind of the buffer that it gives back, if that is what it does.
     """
 
     draft: Draft
     in_compute: bool
     left: int
+    result: Kind | None = None
     reach: Reach = field(default_factory=Reach)
     lines: list[str] = field(default_factory=list[str])
     loops: int = 0

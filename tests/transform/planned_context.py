@@ -2,8 +2,8 @@
 
 Every byte of every buffer is known to be current on the host, on the device, or on both. A look
 of the host at a stale byte inside a compute function, and a kernel that reads one, is an error.
-What is left to the run time, and happens here too: a kernel that only writes gets the bytes that
-it might leave as they were, and after the function the caller gets what he looks at.
+What is left to the run time, and happens here too: a kernel gets what is missing of a buffer that
+the device has written to in part, and after the function the caller gets what he looks at.
 """
 
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ from trilby.codegen.python import compile_compute
 from trilby.data.ndrange import as_range
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
-from trilby.data.window import window_of
+from trilby.data.window import Window, exact_index, window_of
 from trilby.model.op import Func
 from trilby.model.verify import verify
 from trilby.reflect.functions import Compute, Kernel, is_compute
@@ -155,6 +155,14 @@ def twin_of(buffer: AnyBuffer) -> AnyBuffer:
     return type(buffer).create(**buffer.__lengths__)
 
 
+def ranges_at(window: Window, key: Any) -> Ranges:
+    place = exact_index(key)
+    if place is None or len(place) < window.live.ndim:
+        return window.part(key).ranges
+    start = window.place_of(place)
+    return Ranges.span(start, start + window.cell)
+
+
 class PlannedContext:
     """What a compute function behind the plan is given."""
 
@@ -192,9 +200,9 @@ class PlannedContext:
 
     def _before(self, kernel: Kernel[...], twins: Twins, footprint: ParameterFootprint) -> None:
         missing = footprint.reads - twins.on_device
-        if missing and footprint.reads:
+        if missing and not twins.on_device - twins.on_host:
             raise StaleError(f"{kernel.name} reads {missing} of {twins.segment.label}")
-        twins.send(footprint.writes - footprint.covers, placed=False)
+        twins.send(missing | (footprint.writes - footprint.covers), placed=False)
 
     def to_device(self, buffer: object) -> None:
         if isinstance(buffer, Buffer | NDArray):
@@ -205,7 +213,7 @@ class PlannedContext:
         window = window_of(buffer)
         if window is not None:
             segment = window.segment
-            ranges = window.part(index).ranges if index else window.ranges
+            ranges = ranges_at(window, index[0]) if index else window.ranges
         elif isinstance(buffer, Buffer):
             segment = buffer.segment
             ranges = Ranges.span(0, segment.nbytes)

@@ -14,7 +14,7 @@ from trilby.data.dtypes import Type
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.value import Value
 
-Kind: TypeAlias = Literal["parameter", "created", "filled", "found", "container"]
+Kind: TypeAlias = Literal["parameter", "created", "filled", "found", "container", "context"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +28,7 @@ class Thing:
     | `filled`    | a buffer made here with the host's content                  |
     | `found`     | the result of code that is not looked into, a global, …     |
     | `container` | a list, tuple, function or the like that was written here   |
+    | `context`   | a compute context, or what belongs to it: it may launch     |
     """
 
     kind: Kind

@@ -21,7 +21,7 @@ from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.expressions import Expr, Loop
 from trilby.analysis.touching.following import touches_of
 from trilby.analysis.touching.touches import Does, Scope, Touch
-from trilby.data.dtypes import Type
+from trilby.data.dtypes import BOOL, Type
 from trilby.data.ranges import Ranges
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.value import Value
@@ -135,9 +135,7 @@ class _Evaluated:
     """A plan with the numbers of a launch put in."""
 
     def __init__(self, plan: _Plan, launch: LaunchNumbers) -> None:
-        self._numbers = Evaluation(
-            launch.size, launch.local, launch.arguments, plan.constants
-        )
+        self._numbers = Evaluation(launch.size, launch.local, launch.arguments, plan.constants)
         self._numbers.run(plan.expressions)
         self._space = Space(self._numbers.variables)
         self._may: dict[int, list[Box]] = {}
@@ -159,10 +157,8 @@ class _Evaluated:
             must = may if is_same else self._space.where(condition, must, surely=True)
         self._may[scope.number], self._must[scope.number] = may, must
 
-    def _turns(
-        self, loop: Loop, may: list[Box], must: list[Box]
-    ) -> tuple[list[Box], list[Box]]:
-        numbers = self._numbers.loop(loop)
+    def _turns(self, loop: Loop, may: list[Box], must: list[Box]) -> tuple[list[Box], list[Box]]:
+        numbers = self._numbers.turns(loop)
         if not numbers.most:
             return [], []
         if numbers.variable is None or not numbers.fewest:
@@ -245,6 +241,11 @@ def footprints(graph: KernelGraph) -> KernelFootprint:
     by_parameter: dict[int, list[Touch]] = {number: [] for number in buffers}
     for touch in touches:
         by_parameter[touch.parameter].append(touch)
+    constants = {
+        e.number: e.what
+        for e in expressions
+        if e.op == "constant" and e.type is not BOOL and isinstance(e.what, int)
+    }
     relevant = (expr.what for expr in expressions if expr.op == "scalar")
     return KernelFootprint(
         graph.entry.name,
@@ -253,10 +254,13 @@ def footprints(graph: KernelGraph) -> KernelFootprint:
         buffers,
         frozenset(number - 1 for number in relevant if isinstance(number, int)),
         _Plan(
-            tuple(expr for expr in expressions if expr.op != "constant"),
-            {e.number: e.what for e in expressions if e.op == "constant" and isinstance(e.what, int)},
+            tuple(e for e in expressions if e.number not in constants),
+            constants,
             scopes,
-            {number: _touches(params[number].type, found) for number, found in by_parameter.items()},
+            {
+                number: _touches(params[number].type, found)
+                for number, found in by_parameter.items()
+            },
         ),
     )
 

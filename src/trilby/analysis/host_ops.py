@@ -81,14 +81,14 @@ class HostOps:
             if isinstance(op, Var):
                 ops.names[op.name] = op.value
         for param in func.params:
-            if param.type != COMPUTE_CONTEXT:
-                thing = ops.things.make(param, "parameter", param.hint, param.type)
-                ops.values[param] = Seen(frozenset({thing}), where=param)
+            kind = "context" if param.type == COMPUTE_CONTEXT else "parameter"
+            thing = ops.things.make(param, kind, param.hint, param.type)
+            ops.values[param] = Seen(frozenset({thing}), where=param)
         return ops
 
-    def parameter(self, number: int) -> Thing | None:
-        """The thing of a parameter by its number, if it is no context."""
-        return self.things.known.get(self.func.params[number])
+    def parameter(self, number: int) -> Thing:
+        """The thing of a parameter by its number."""
+        return self.things.known[self.func.params[number]]
 
     def seen(self, value: Value) -> Seen:
         """What a value stands for."""

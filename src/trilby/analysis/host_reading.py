@@ -47,7 +47,7 @@ from trilby.analysis.host_code import (
 from trilby.data.dtypes import I64, ScalarType, Type
 from trilby.data.schema import INDEX, BufferType, index_count, join_path, type_at
 from trilby.model.op import Op
-from trilby.model.value import COMPUTE_CONTEXT, Value, VarType
+from trilby.model.value import Value
 
 _COMPUTED: Mapping[str, Callable[..., int]] = {
     "+": operator.add,
@@ -172,8 +172,6 @@ class Reader:
         if node.name not in self.names:
             return Seen(frozenset({self.things.make(node.name, "found", node.name)}))
         var = self.names[node.name]
-        if isinstance(var.type, VarType) and var.type.of == COMPUTE_CONTEXT:
-            self.launches = True
         return replace(self.memory.held.get(var, NUMBER), where=Reload(var))
 
     def chosen(self, node: Choice) -> Seen:
@@ -202,26 +200,21 @@ class Reader:
         indices = [self.value(index) for index in node.indices]
         if self.things.are_buffers(owner.things):
             return self.element(owner, node)
-        content: Points = NOTHING
-        for thing in owner.things:
-            content |= self.content_at(thing, indices)
-        return Seen(content, where=self.text(node))
+        content = NOTHING.union(*(self.content_at(thing, indices) for thing in owner.things))
+        return Seen(content | self.inner(owner.things, INDEX), where=self.text(node))
 
     def content_at(self, thing: Thing, indices: list[Seen]) -> Points:
-        """What may lie at a place of a container, or of anything else."""
+        """What is known to lie at a place of a container."""
         inside = self.memory.inside.get(thing, NOTHING)
-        if thing.kind == "container":
-            number = indices[0].number if len(indices) == 1 else None
-            exact = None if number is None else self.things.known.get((thing, number))
-            place = None if exact is None else self.memory.inside.get(exact)
-            return inside if place is None else place
-        return inside | {thing, self.below(thing, INDEX)}
+        number = indices[0].number if len(indices) == 1 else None
+        exact = None if number is None else self.things.known.get((thing, number))
+        return inside if exact is None else self.memory.inside.get(exact, inside)
 
-    def below(self, thing: Thing, step: str) -> Thing:
-        """The object that lies somewhere in an object of which nothing is known."""
-        name = f"{thing.name}.{step}"
-        is_below = thing.kind == "found" and "." in thing.name
-        return thing if is_below else self.things.make((thing, step), "found", name, many=True)
+    def inner(self, owners: Points, step: str) -> Points:
+        """The object that is found in another; of a container all that it holds is known."""
+        contexts = frozenset(thing for thing in owners if thing.kind == "context")
+        outer = [thing.name for thing in owners - contexts if thing.kind != "container"]
+        return contexts | ({self.found(f"{min(outer)}.{step}")} if outer else NOTHING)
 
     def element(self, owner: Seen, node: Item) -> Seen:
         """An element or a view of a buffer."""
@@ -248,10 +241,8 @@ class Reader:
             where = owner.where if part or not owner.is_part else None
             seen = Seen(owner.things, is_part=True, part=part, where=where)
             return self.if_number(seen, part) if part else replace(seen, where=None)
-        points = owner.things | {
-            self.below(thing, name) for thing in owner.things if thing.kind != "container"
-        }
-        return Seen(points.union(*(self.memory.inside.get(t, NOTHING) for t in owner.things)))
+        inside = NOTHING.union(*(self.memory.inside.get(t, NOTHING) for t in owner.things))
+        return Seen(inside | self.inner(owner.things, name))
 
     def _is_length(self, things: Points, name: str) -> bool:
         types = [self.things.types[thing] for thing in things]
@@ -329,7 +320,7 @@ class Reader:
                 self._bound[name] = replace(seen, where=None)
             case Display(items) | OneOf(items):
                 for item in items:
-                    self.bind_inner(item, Seen(self.memory.reach(seen.things), seen.is_part))
+                    self.bind_inner(item, self.elements(seen))
             case _:
                 return
 
@@ -338,12 +329,8 @@ class Reader:
         if self.things.are_buffers(seen.things):
             self.look(seen)
             return Seen(seen.things, is_part=True)
-        points: Points = NOTHING
-        for thing in seen.things:
-            points |= self.memory.reach(frozenset({thing})) - {thing}
-            if thing.kind != "container":
-                points |= {self.below(thing, INDEX)}
-        return Seen(points)
+        inside = NOTHING.union(*(self.memory.inside.get(t, NOTHING) for t in seen.things))
+        return Seen(inside | self.inner(seen.things, INDEX))
 
     # -------------------------------------------------------------------------------- calls
 
@@ -364,6 +351,7 @@ class Reader:
             return known
         self.hand(*(() if name and method else (owner,)), *args)
         given = self.memory.reach(NOTHING.union(owner.things, *(arg.things for arg in args)))
+        self.launches |= any(thing.kind == "context" for thing in given)
         for arg in (owner, *args):
             self.memory.put(arg.things, given)
         self.forget_places(given)

@@ -59,11 +59,11 @@ class Runner(Reader):
                 for value in values:
                     self.value(value)
             case Inner():
-                self.inner(statement)
+                self.within(statement)
             case _:
                 return
 
-    def inner(self, statement: Inner) -> None:
+    def within(self, statement: Inner) -> None:
         before, self.surely = self.surely, False
         for value in statement.values:
             self.value(value)
@@ -87,9 +87,8 @@ class Runner(Reader):
                 for item, one in zip(items, found, strict=True):
                     self.bind(item, one)
             case Display(items) | OneOf(items):
-                inner = Seen(self.memory.reach(seen.things), seen.is_part)
                 for item in items:
-                    self.bind(item, inner)
+                    self.bind(item, self.elements(seen))
             case Member(owner) | Item(owner):
                 self.store(self.value(owner), seen)
             case _:

@@ -48,7 +48,7 @@ _EFFECTS = {
 Events = Mapping[Op, Mapping[tuple[str, Thing], bool]]
 
 
-def summary_of(parameters: tuple[Thing | None, ...], events: Events) -> Summary:
+def summary_of(parameters: tuple[Thing, ...], events: Events) -> Summary:
     """The summary of a function, from what its ops do."""
     found: dict[Thing, Effect] = {}
     elsewhere = Effect.NOTHING
@@ -58,5 +58,5 @@ def summary_of(parameters: tuple[Thing | None, ...], events: Events) -> Summary:
             found[thing] = found.get(thing, Effect.NOTHING) | effect
             if thing.kind == "found":
                 elsewhere |= effect
-    effects = (found.get(one, Effect.NOTHING) if one else Effect.NOTHING for one in parameters)
+    effects = (found.get(parameter, Effect.NOTHING) for parameter in parameters)
     return Summary(tuple(effects), elsewhere)

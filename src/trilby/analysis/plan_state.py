@@ -20,6 +20,8 @@ CURRENT = 2
 """On some way here, the side surely has everything."""
 WRITTEN = 4
 """The other side surely wrote in this function, on some way here."""
+PARTLY = 8
+"""The device wrote to what it did not have: what it still lacks, only a launch can tell."""
 
 Looked: TypeAlias = tuple[Thing, Part]
 
@@ -87,12 +89,15 @@ class State:
         known = self.side(side)
         only = surely and single(things)
         for thing in things:
-            old = 0 if only else self.bits(side, frozenset({thing}))
-            known[thing] = old | STALE | WRITTEN
+            old = self.bits(side, frozenset({thing}))
+            known[thing] = (old & PARTLY if only else old) | STALE | WRITTEN
             for other in self.things.others(thing):
                 known[other] = self.bits(side, frozenset({other})) | STALE
         if side == "host":
             self._forget_looks({t for thing in things for t in (thing, *self.things.others(thing))})
+            for thing in things:
+                bits = self.bits("device", frozenset({thing}))
+                self.device[thing] = bits | PARTLY if bits & STALE else bits
 
     def _forget_looks(self, things: Iterable[Thing]) -> None:
         gone = frozenset(things)

@@ -14,7 +14,7 @@ from trilby.analysis.host_ops import Effects, HostOps
 from trilby.analysis.host_reading import Touch
 from trilby.analysis.plan_effects import UNKNOWN_CALLEE, Effect, Summary
 from trilby.analysis.plan_needs import Hoist, Need, Trips, Turn, add, names_set, trips_of
-from trilby.analysis.plan_state import CURRENT, STALE, WRITTEN, Key, State
+from trilby.analysis.plan_state import CURRENT, PARTLY, STALE, WRITTEN, Key, State
 from trilby.analysis.transfer_plan import Side
 from trilby.data.dtypes import Type
 from trilby.model.op import Block, Op
@@ -126,8 +126,8 @@ class Walk:
             events[key] = events.get(key, surely) and surely
 
     def need(self, op: Op, side: Side, which: object, need: Need) -> Key | None:
-        """Note that a side needs something, unless it surely has it."""
-        if not need.bits & STALE:
+        """Note that a side needs something, unless it surely has it, or only a launch can tell."""
+        if not need.bits & STALE or need.bits & PARTLY:
             return None
         key: Key = (op, side, which)
         add(self.turn.needs, key, replace(need, surely=self.surely and need.surely))
@@ -205,6 +205,7 @@ class Walk:
         """The host has all of a buffer that it wrote all of."""
         if len(seen.things) == 1 and all(self.ops.is_whole(thing, seen) for thing in seen.things):
             state.bring("host", seen.things)
+            state.device[next(iter(seen.things))] = STALE | WRITTEN
             self.note(op, "host overwrites", seen.things)
 
     # ------------------------------------------------------------------------------- launches
@@ -218,8 +219,8 @@ class Walk:
                 continue
             type_, access = parameter
             things = self.ops.seen(argument).things
-            for thing in things:
-                self.ops.things.is_buffer(thing, type_)
+            if len(things) == 1:
+                self.ops.things.is_buffer(*things, type_)
             arguments.append((number, argument, things, access))
         for number, argument, things, access in arguments:
             if Access.READS in access:
@@ -316,7 +317,7 @@ class Walk:
             self.hoist(Hoist(op, self.ops, entry, trips, (first, rest), inside | {*op.sets}))
             if before is not None and inside.isdisjoint({op.target, *trips.uses}):
                 self.fetch_in_last_turn(op, trips, before, rest)
-        self.take_over(op, outer, first, rest)
+        self.take_over(op, outer, (first, rest) if peeled and before else (rest,))
         return self.behind(op, trips, entry, before, breaks)
 
     def behind(
@@ -372,13 +373,20 @@ class Walk:
                 rest.needs[key] = replace(need, last=trips)
                 end.host[thing] = CURRENT
 
-    def take_over(self, op: Op, outer: Turn, *turns: Turn) -> None:
-        """Give needs and writes to the loop, or the function, around; this loop may not run."""
+    def take_over(self, op: Op, outer: Turn, turns: tuple[Turn, ...]) -> None:
+        """Give needs and writes to the loop, or the function, around; this loop may not run.
+
+        What is needed in some turns only, is there in the others.
+        """
         self.turn = outer
         for turn in turns:
             outer.written |= turn.written
             for key, need in turn.needs.items():
-                add(outer.needs, key, replace(need, surely=need.surely and key[0] is op))
+                is_inside = key[0] is not op
+                always = all(key in other.needs for other in turns)
+                bits = need.bits if always or not is_inside else need.bits | CURRENT
+                surely = need.surely and not is_inside
+                add(outer.needs, key, replace(need, bits=bits, surely=surely))
 
 
 def merged(states: list[State]) -> State | None:

@@ -67,7 +67,7 @@ def _plan(
     scout = Walk(ops, Surroundings(kernels, callees, lambda _op, _thing: False))
     scout.function()
     parameters = tuple(ops.parameter(number) for number in range(len(func.params)))
-    wanted = Wanted(func, scout.events, frozenset(one for one in parameters if one))
+    wanted = Wanted(func, scout.events, frozenset(parameters))
     walk_ = Walk(ops, Surroundings(kernels, callees, wanted.behind))
     walk_.function()
     return _Placing(ops, walk_).plan(), summary_of(parameters, walk_.events)
@@ -186,15 +186,27 @@ class _Placing:
                 self.before.setdefault(op, []).extend(owed)
 
     def _owed_at(self, op: Op | None, state: State) -> Iterator[Reference]:
-        things = [self.ops.parameter(number) for number in range(len(self.ops.func.params))]
-        for value in op.returned if isinstance(op, Return) else ():
-            things += sorted(self.ops.seen(value).things, key=str)
-        for thing in dict.fromkeys(things):
-            if thing is None or not state.host.get(thing, 0) & WRITTEN:
-                continue
+        """How to name what outlives the function and is newer on the device."""
+        returned = op.returned if isinstance(op, Return) else ()
+        given = frozenset().union(*(self.ops.seen(value).things for value in returned))
+        newer = [
+            thing
+            for thing, bits in state.host.items()
+            if bits & WRITTEN and (thing.kind in {"parameter", "found"} or thing in given)
+        ]
+        names: dict[Reference, None] = {}
+        for thing in newer:
             where = reference_to(thing, state, self.ops)
-            if where is not None:
-                yield where
+            for one in (where,) if where is not None else _holding(thing, state):
+                names[one] = None
+        yield from names
+
+
+def _holding(thing: Thing, state: State) -> Iterator[Reference]:
+    """The variables that may hold a buffer of which no variable surely is the name."""
+    for var, seen in state.memory.held.items():
+        if thing in seen.things and not seen.is_part:
+            yield Reload(var)
 
 
 def _is_write(event: tuple[str, Thing]) -> bool:

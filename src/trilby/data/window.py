@@ -59,6 +59,14 @@ class Window:
             starts = [start + step * stride for start in starts for step in range(count)]
         return union((start, start + size) for start in starts), True
 
+    def ranges_at(self, key: tuple[object, ...]) -> Ranges:
+        """The bytes that a key selects, without looking at them; all for a mask or a list."""
+        index = exact_index(key)
+        if index is not None and len(index) == self.live.ndim:
+            place = self.place_of(index)
+            return Ranges(((place, place + self.live.itemsize),))
+        return self.part(key).ranges if is_basic(key) else self.ranges
+
     def read(self) -> Live:
         """The live elements, announced as read. For use at once, not to be kept."""
         self.segment.reading(self.ranges)

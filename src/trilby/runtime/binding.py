@@ -233,6 +233,7 @@ def _ndarray(
 def as_number(
     kernel: Kernel[...], parameter: Parameter, type_: ScalarType, argument: object
 ) -> Number:
+    """The number for a scalar parameter, or an error that says why it is none."""
     value: object = argument.item() if is_numpy_scalar(argument) else argument
     if type_ is BOOL:
         if not isinstance(value, bool):

@@ -16,6 +16,7 @@ from trilby.analysis.access import AccessTable, access_table
 from trilby.analysis.barriers import works_in_groups
 from trilby.analysis.footprint import KernelFootprint, footprints
 from trilby.analysis.reach import ComputeGraph, KernelGraph, compute_graph, kernel_graph
+from trilby.analysis.varying import varying_dispatches
 from trilby.backend.base import Backend, Executable
 from trilby.backend.features import check_features
 from trilby.codegen.python import compile_compute
@@ -189,6 +190,8 @@ class ReadyCompute:
     context: ContextOf
     passed: Passed
     function: FunctionType
+    varying: frozenset[tuple[str, int]]
+    """The lines of dispatches that need other parts of their buffers in every turn of a loop."""
 
 
 @dataclass(slots=True)
@@ -237,7 +240,8 @@ class Compiler:
         original = compute.function
         passed = run_passes(entry.func, compute_passes(transfers, context.graph))
         function = compile_compute(passed.func, original, objects, entry.captured.class_name)
-        return ReadyCompute(context, passed, function)
+        varying = {(op.location.file, op.location.line) for op in varying_dispatches(context.graph)}
+        return ReadyCompute(context, passed, function, frozenset(varying))
 
     def _hand_over(self, analysed: AnalysedKernel) -> None:
         """Compile before the first dispatch; n-d arrays must wait for their ranks."""

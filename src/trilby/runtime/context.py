@@ -1,12 +1,11 @@
 """The compute context: what a compute function uses to reach the device."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ParamSpec, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, cast, overload
 
 from trilby.data.buffer import Buffer
 from trilby.data.kernel_context import KernelContext
-from trilby.data.ndarray import NDArray
 from trilby.data.ndrange import NDRange, as_range
 from trilby.data.ranges import Ranges
 from trilby.data.record import Record
@@ -16,7 +15,7 @@ from trilby.errors import ArgumentTypeError
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.reflect.quote import quote
-from trilby.runtime.binding import places_of, positional
+from trilby.runtime.binding import is_ndarray, places_of, positional
 from trilby.runtime.callers import Caller, errors_at_dispatch
 from trilby.runtime.compile import ReadyCompute
 from trilby.runtime.watch import Watch
@@ -33,10 +32,15 @@ class ComputeContext:
     `accelerator` is the one that runs the compute function.
     """
 
-    def __init__(self, accelerator: "Accelerator", transfers: Transfers) -> None:
+    def __init__(
+        self,
+        accelerator: "Accelerator",
+        transfers: Transfers,
+        varying: frozenset[tuple[str, int]] = frozenset(),
+    ) -> None:
         self.accelerator = accelerator
         self.transfers = transfers
-        self.varies = False
+        self.varying = varying
         self.written: dict[int, Watch] = {}
 
     def bring_home_written(self) -> None:
@@ -106,16 +110,81 @@ class ComputeContext:
         self._bring_home(buffer)
 
     def post_mutate(self, buffer: object) -> None:
-        """The host may have written to a buffer: all of it counts as written."""
-        segment = segment_of(buffer)
-        if segment is not None and isinstance(segment.watcher, Watch):
-            segment.watcher.mutated()
+        """The host may have written to a buffer; what it wrote, its accessors have told."""
 
     def to_device(self, buffer: object) -> None:
         """Start to bring a buffer to the device, as the plan says."""
-        if isinstance(buffer, Buffer | NDArray):
-            whole = places_of(buffer.__schema__, shape_of(buffer))
-            self.accelerator.residency.prefetch(buffer.segment, *whole, Caller.now())
+        if isinstance(buffer, Buffer):
+            places = places_of(buffer.__schema__, buffer.__lengths__)
+            self.accelerator.residency.prefetch(buffer.segment, *places, Caller.now())
+        elif is_ndarray(buffer):
+            places = places_of(buffer.__schema__, buffer.shape)
+            self.accelerator.residency.prefetch(buffer.segment, *places, Caller.now())
+
+    def to_host(self, buffer: object, part: object = None) -> None:
+        """Start to bring something to the host, as the plan says.
+
+        `part` is a field of a buffer by its name, or an index or slice of a view.
+        """
+        self._bring_home(buffer, part)
+
+    def owed(self, buffer: object) -> None:
+        """The device keeps what it has newer; it comes when the caller looks."""
+
+    def _bring_home(self, buffer: object, part: object = None) -> None:
+        segment = segment_of(buffer)
+        if segment is not None and isinstance(segment.watcher, Watch):
+            ranges = _ranges_of(buffer, segment, part)
+            segment.watcher.fetch(ranges, "the plan says that the host will read it")
+
+
+def _ranges_of(buffer: object, segment: Segment, part: object) -> Ranges:
+    """The bytes of a buffer, an array, a view or a struct, or of a part of it."""
+    window = window_of(buffer)
+    if window is not None:
+        if part is None:
+            return window.ranges
+        key = cast("tuple[object, ...]", part) if isinstance(part, tuple) else (part,)
+        return window.ranges_at(key)
+    if isinstance(buffer, Buffer) and isinstance(part, str):
+        slot = buffer.layout.slots[part]
+        return Ranges.span(slot.offset, slot.offset + slot.size)
+    if isinstance(buffer, Record):
+        return Ranges.span(buffer.__start__, buffer.__start__ + buffer.__layout__.size)
+    return Ranges.span(0, segment.nbytes)
+
+
+def run_compute(
+        self, function: Compute[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run another compute function as a part of this one."""
+        ready = self.accelerator.compiler.compute(function, self.transfers)
+        return ready.function(self, *args, **kwargs)
+
+    # ------------------------------------------------- what is put into compute functions
+
+    def pre_access(self, buffer: object) -> None:
+        """The host is about to read a buffer."""
+        self._bring_home(buffer)
+
+    def post_access(self, buffer: object) -> None:
+        """The host has read a buffer, which changes nothing."""
+
+    def pre_mutate(self, buffer: object) -> None:
+        """The host is about to write to a buffer, and perhaps to read it."""
+        self._bring_home(buffer)
+
+    def post_mutate(self, buffer: object) -> None:
+        """The host may have written to a buffer; what it wrote, its accessors have told."""
+
+    def to_device(self, buffer: object) -> None:
+        """Start to bring a buffer to the device, as the plan says."""
+        if isinstance(buffer, Buffer):
+            places = places_of(buffer.__schema__, buffer.__lengths__)
+            self.accelerator.residency.prefetch(buffer.segment, *places, Caller.now())
+        elif is_ndarray(buffer):
+            places = places_of(buffer.__schema__, buffer.shape)
+            self.accelerator.residency.prefetch(buffer.segment, *places, Caller.now())
 
     def to_host(self, buffer: object, *index: Any) -> None:
         """Start to bring a buffer, or a part of a view, to the host, as the plan says."""
@@ -128,7 +197,7 @@ class ComputeContext:
         window = window_of(buffer)
         if window is not None:
             segment = window.segment
-            ranges = window.part(index).ranges if index else window.ranges
+            ranges = window.ranges_at(index) if index else window.ranges
         else:
             segment = segment_of(buffer)
             ranges = Ranges.span(0, segment.nbytes) if segment is not None else Ranges.EMPTY
@@ -144,7 +213,7 @@ def run_compute(
     transfers: Transfers,
 ) -> Any:
     """Run a compute function from the outside."""
-    context = ComputeContext(accelerator, transfers)
+    context = ComputeContext(accelerator, transfers, ready.varying)
     try:
         return ready.function(context, *args, **kwargs)
     finally:
@@ -157,11 +226,6 @@ def segment_of(buffer: object) -> Segment | None:
         return buffer.__segment__
     window = window_of(buffer)
     return None if window is None else window.segment
-
-
-def shape_of(buffer: Buffer | NDArray[Any]) -> tuple[int, ...] | Mapping[str, int]:
-    """The lengths of a buffer, or the shape of an array."""
-    return buffer.__lengths__ if isinstance(buffer, Buffer) else buffer.shape
 
 
 def _check_order(size: object) -> None:

@@ -9,7 +9,7 @@ nothing that would make data move has happened.
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from trilby.analysis.footprint import LaunchNumbers
 from trilby.backend.base import Scalar
@@ -62,28 +62,16 @@ class Launches:
         self._known: dict[tuple[object, ...], Known] = {}
         self._buffers: dict[object, tuple[int, ...]] = {}
 
-    def again(self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers) -> bool:
+    def again(
+        self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers
+    ) -> bool:
         """Launch what was launched before, if nothing stands against it.
 
         A hot loop spends its time here: every line is seen in it.
         """
-        buffers = self._buffers.get(kernel)
-        if buffers is None or len(args) < len(buffers):
+        known = self._find(size, kernel, args)
+        if known is None or known.transfers is not transfers:
             return False
-        try:
-            known = self._known[kernel, size, *[id(args[position]) for position in buffers]]
-        except (KeyError, IndexError, TypeError):
-            return False
-        for position, buffer in known.buffers:
-            if buffer() is not args[position]:
-                return False
-        if known.transfers is not transfers or len(args) != known.count:
-            return False
-        if type(size) is not int and not _is_plain(size):
-            return False
-        for reflected in known.changing:
-            if not reflected.is_current():
-                return False
         standing = known.standing
         with LOCK:
             if RECORDINGS:
@@ -98,14 +86,32 @@ class Launches:
             self._accelerator.residency.run_again(standing, known.caller)
         return True
 
+    def _find(self, size: object, kernel: object, args: Sequence[Any]) -> Known | None:
+        """A launch over the same range of the same kernel with the same buffers."""
+        try:
+            buffers = [id(args[position]) for position in self._buffers[kernel]]
+            known = self._known[kernel, size, *buffers]
+        except (KeyError, IndexError, TypeError):
+            return None
+        for position, buffer in known.buffers:
+            if buffer() is not args[position]:
+                return None
+        if len(args) != known.count or (type(size) is not int and not _is_plain(size)):
+            return None
+        for reflected in known.changing:
+            if not reflected.is_current():
+                return None
+        return known
+
     def _replaced(self, known: Known, entry: int, position: int, given: object) -> bool:
         """Put another number into a launch; false where what it touches depends on that."""
         analysed = known.analysed
         parameter = analysed.signature.params[position + 1]
-        if position + 1 in analysed.footprint.relevant or not isinstance(parameter.type, ScalarType):
+        kind = parameter.type
+        if position + 1 in analysed.footprint.relevant or not isinstance(kind, ScalarType):
             return False
-        value = as_number(analysed.kernel, parameter, parameter.type, given)
-        known.standing.prepared.replace(known.slots[position], Scalar(parameter.type, value))
+        value = as_number(analysed.kernel, parameter, kind, given)
+        known.standing.prepared.replace(known.slots[position], Scalar(kind, value))
         known.numbers[entry] = position, given
         return True
 
@@ -143,7 +149,7 @@ class Launches:
             used,
             caller,
             context.transfers,
-            context.varies,
+            (caller.code.co_filename, caller.number) in context.varying,
         )
         standing = accelerator.residency.launch(work)
         if standing is not None:
@@ -161,7 +167,8 @@ class Launches:
         analysed = ready.analysed
         params: Sequence[Parameter] = analysed.signature.params[1:]
         scalars = [n for n, param in enumerate(params) if isinstance(param.type, ScalarType)]
-        buffers = [n for n, numbers in enumerate(bound.numbers) if n not in scalars and numbers is not None]
+        shaped = [n for n, numbers in enumerate(bound.numbers) if numbers is not None]
+        buffers = [n for n in shaped if n not in scalars]
         if len(scalars) + len(buffers) != len(params):
             return  # a struct by value may change without becoming another object
         if len(self._known) >= _MOST_KEPT:
@@ -209,5 +216,5 @@ def _padded(local: tuple[int, ...] | None) -> tuple[int, int, int] | None:
 def _is_plain(size: object) -> bool:
     """True for a range that equals no other that would be refused, as `8.0` equals `8`."""
     if isinstance(size, tuple):
-        return all(type(entry) is int for entry in size)  # pyright: ignore[reportUnknownVariableType] -- anything
+        return all(type(entry) is int for entry in cast("tuple[object, ...]", size))
     return type(size) is int or isinstance(size, NDRange)

@@ -1,6 +1,5 @@
 """Writes down what host and kernels touch while somebody records, for the oracle to judge."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,8 @@ from trilby.runtime.callers import Caller
 from trilby.source import NOWHERE, Location
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from trilby.runtime.content import Content, Replica
     from trilby.runtime.replicas import Moved, Replicas
     from trilby.runtime.residency import Held

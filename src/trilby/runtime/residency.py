@@ -80,6 +80,12 @@ class Held:
         """What must be current on the device: also what may be left as it is."""
         return self.reads | (self.writes - self.covers)
 
+    @property
+    def below(self) -> tuple[Ranges, Ranges, Ranges]:
+        """Reads, writes and covers, from the start of the segment."""
+        down = -self.replica.address
+        return self.reads.shifted(down), self.writes.shifted(down), self.covers.shifted(down)
+
 
 @dataclass(slots=True, eq=False)
 class Standing:
@@ -132,9 +138,7 @@ class Residency:
                 self._bring(buffer, work)
             places = {(h.replica.address, h.replica.nbytes): h.replica.memory for h in held}
             memories = [places[s.address, s.nbytes] for s in work.buffers]
-            prepared = self._backend.prepare(
-                work.executable, work.size, work.arguments(memories)
-            )
+            prepared = self._backend.prepare(work.executable, work.size, work.arguments(memories))
             event = self._run(prepared, held)
             event.origin = work.caller
             writer = KernelWrite(work.kernel, work.caller)
@@ -300,9 +304,7 @@ class Residency:
 
     # -------------------------------------------------------------------------- the rest
 
-    def _standing(
-        self, prepared: Prepared, held: Sequence[Held], work: Work
-    ) -> Standing | None:
+    def _standing(self, prepared: Prepared, held: Sequence[Held], work: Work) -> Standing | None:
         lasting = work.transfers in {Transfers.AUTO, Transfers.PLANNED}
         if not lasting or work.executable.debugs or any(h.escaped for h in held):
             return None
@@ -316,7 +318,7 @@ class Residency:
     def _record(self, work: Work, held: Sequence[Held]) -> None:
         if not RECORDINGS:
             return
-        uses = {h.replica: tuple(_below(h.replica, r) for r in (h.reads, h.writes, h.covers)) for h in held}
+        uses = {buffer.replica: buffer.below for buffer in held}
         for recording in RECORDINGS:
             recording.kernel(self.replicas.place, uses, work.kernel, work.caller.line)
             for buffer in held:

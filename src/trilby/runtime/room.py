@@ -64,9 +64,7 @@ class Room:
         self, nbytes: int, pinned: set[int], evict: Evict, cause: DeviceError | None
     ) -> None:
         free = [
-            pair
-            for key, pair in self._replicas.items()
-            if key not in pinned and not pair[1].shared
+            pair for key, pair in self._replicas.items() if key not in pinned and not pair[1].shared
         ]
         if not free:
             raise self._full(nbytes, pinned, cause) from cause

@@ -58,13 +58,6 @@ class Watch:
             events = content.before_host_reads(wanted) if wait else []
         wait_for(events)
 
-    def mutated(self) -> None:
-        """All of the buffer counts as written by the host, if the host has all of it."""
-        with LOCK:
-            whole = Ranges.span(self.address, self.address + self.nbytes)
-            if self.content.host.covers(whole):
-                self.after_write(Ranges.span(0, self.nbytes))
-
     def before_write(self, ranges: Ranges) -> None:
         """Wait for copies and kernels that use the memory."""
         if self.content.is_quiet:

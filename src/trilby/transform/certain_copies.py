@@ -1,8 +1,9 @@
 """Of a plan the copies that surely serve a use: those that may start early, whatever happens.
 
 Nothing else of the plan is kept. Flags are not needed, because a copy of what is current does
-nothing; what is not certain is copied when it is used. Where the last turn of a loop would fetch
-a whole buffer for whoever looks afterwards, the part that the loop itself reads is certain.
+nothing; what is not certain is copied when it is used. One bet is taken: a buffer that the host
+looks into in the last turn of a loop is fetched as a whole there, because whoever looks into a
+result will look at all of it. Lost, it costs no more than a copy of the whole for that look.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,7 +33,7 @@ def _certain(actions: Iterable[Action]) -> Iterator[Action]:
             case When(then=(Copy(path=""), *_), otherwise=(Copy(certain=True) as part,)) if (
                 part.path
             ):
-                yield part
+                yield action
             case When(condition=Flag(), then=then, otherwise=()):
                 yield from _certain(then)
             case When(then=then, otherwise=otherwise) if not isinstance(action.condition, Flag):

@@ -100,9 +100,7 @@ class Space:
     # -- taking apart
 
     def resolved(self, box: Box, terms: Terms) -> list[tuple[Box, Terms]]:
-        """Boxes that make up the given one, with terms whose variables do not depend on
-        each other.
-        """
+        """Boxes that make up the given one, with terms that do not depend on each other."""
         if not self.variables.splits:
             return [(box, terms)]
         terms = self._flat(box, terms)
@@ -180,8 +178,9 @@ class Space:
     # -- conditions
 
     def where(self, condition: Condition, boxes: list[Box], *, surely: bool) -> list[Box]:
-        """The part of some boxes in which a condition holds: at most that part where it
-        `surely` must, at least that part otherwise.
+        """The part of some boxes in which a condition holds.
+
+        At most that part where it `surely` must hold, at least that part otherwise.
         """
         if condition is True:
             return boxes
@@ -232,9 +231,7 @@ class Space:
                 found.extend(self._limited_by_rest(part, form.const, terms))
         return found
 
-    def _limited(
-        self, box: Box, var: int, factor: int, const: int, *, surely: bool
-    ) -> list[Box]:
+    def _limited(self, box: Box, var: int, factor: int, const: int, *, surely: bool) -> list[Box]:
         """Where `factor * var + const <= 0`."""
         if surely and not self.variables.free[var]:
             return []
@@ -271,9 +268,7 @@ class Space:
         return boxes
 
     def _zero(self, box: Box, form: Form, *, surely: bool) -> list[Box]:
-        minus = Form(
-            -form.const, {v: -f for v, f in form.terms.items()}, -form.high, -form.low
-        )
+        minus = Form(-form.const, {v: -f for v, f in form.terms.items()}, -form.high, -form.low)
         found: list[Box] = []
         for part in self._at_most_zero(box, form, surely=surely):
             found.extend(self._at_most_zero(part, minus, surely=surely))
@@ -282,7 +277,9 @@ class Space:
     def _not_zero(self, box: Box, form: Form, *, surely: bool) -> list[Box]:
         below = AtMostZero(Form(form.const + 1, form.terms, form.low + 1, form.high + 1))
         above = AtMostZero(
-            Form(1 - form.const, {v: -f for v, f in form.terms.items()}, 1 - form.high, 1 - form.low)
+            Form(
+                1 - form.const, {v: -f for v, f in form.terms.items()}, 1 - form.high, 1 - form.low
+            )
         )
         found = self._where(below, box, surely=surely) + self._where(above, box, surely=surely)
         return [box] if len(found) > 1 and len(form.terms) > 1 and not surely else found

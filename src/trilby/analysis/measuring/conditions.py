@@ -43,7 +43,7 @@ class Either:
     right: "Condition"
 
 
-Condition: TypeAlias = bool | None | AtMostZero | Zero | NotZero | Both | Either
+Condition: TypeAlias = bool | AtMostZero | Zero | NotZero | Both | Either | None
 """True, false, not known (None), or one that depends on where a work item stands."""
 
 

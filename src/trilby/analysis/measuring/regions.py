@@ -54,9 +54,7 @@ class Region:
         if boxes:
             self._way(spot, member, terms, boxes).starts.append((const, const + spot.size))
 
-    def _way(
-        self, spot: Spot, member: Member, terms: dict[int, int], boxes: list[Box]
-    ) -> "_Way":
+    def _way(self, spot: Spot, member: Member, terms: dict[int, int], boxes: list[Box]) -> "_Way":
         key = (spot.member, id(boxes), *terms.items())
         way = self._ways.get(key)
         if way is None:

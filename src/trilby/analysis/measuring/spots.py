@@ -1,7 +1,7 @@
 """Where the places of a path lie in the bytes of a buffer, and where only padding lies."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import TypeAlias, cast

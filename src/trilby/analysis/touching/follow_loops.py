@@ -12,7 +12,7 @@ from trilby.analysis.touching.expressions import Expr, Loop
 from trilby.analysis.touching.followed_call import FollowedCall, Rule
 from trilby.analysis.touching.integers import cast, computed, counted_type
 from trilby.data.dtypes import BOOL, I64, ScalarType
-from trilby.model.op import Block, Op, block_fields, blocks, operands, walk
+from trilby.model.op import Block, Op, blocks, operands, walk
 from trilby.model.ops import arith
 from trilby.model.ops.control import AndThen, Break, Continue, For, While
 from trilby.model.ops.core import Call, Constant, Return, VarLoad, VarStore, Yield
@@ -122,18 +122,20 @@ class _Look:
         if known is not None:
             return known if isinstance(known, Expr) else None
         op = self.made_by.get(value)
-        made = self.call.made
         type_ = counted_type(value)
         if op is None or type_ is None or depth > DEEPEST_LOOK:
             return None
+        return self._made(op, type_, depth)
+
+    def _made(self, op: Op, type_: ScalarType, depth: int) -> Expr | None:
         match op:
             case Constant():
-                return made.constant(int(op.literal), type_)
+                return self.call.made.constant(int(op.literal), type_)
             case VarLoad() if op.var not in self.stored:
                 content = self.call.variables.get(op.var)
                 return content if isinstance(content, Expr) else None
             case Grid():
-                return made.make("grid", (), op.field, type_)
+                return self.call.made.make("grid", (), op.field, type_)
             case arith.Binary() | arith.Unary() | arith.Cast() | arith.Math():
                 return self._computed(op, depth)
             case Load() | Extent():

@@ -50,9 +50,7 @@ def _var_store(call: FollowedCall, op: VarStore) -> None:
 # -- memory
 
 
-def _places(
-    call: FollowedCall, base: Value, indices: Operands, path: str
-) -> list[Target]:
+def _places(call: FollowedCall, base: Value, indices: Operands, path: str) -> list[Target]:
     """The data at a path below a base; lengths are none."""
     numbers = tuple(call.number(index) or call.made.opaque(I64) for index in indices)
     found: list[Target] = []
@@ -82,9 +80,7 @@ def _extent(call: FollowedCall, op: Extent) -> None:
     call.values[op.value] = found or call.made.opaque(counted_type(op.value) or I64)
 
 
-def _measure(
-    call: FollowedCall, base: Value, op: str, which: object, value: Value
-) -> Expr | None:
+def _measure(call: FollowedCall, base: Value, op: str, which: object, value: Value) -> Expr | None:
     """A length or extent of what a value stands for; None where it is something else."""
     type_ = counted_type(value) or I64
     chosen: Expr | None = None

@@ -3,7 +3,7 @@
 How each op is followed stands in the rules that whoever starts hands in.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -62,9 +62,7 @@ class Following:
         self._scopes += 1
         return Scope(self._scopes, parent, guard, loop)
 
-    def touch(
-        self, target: Target, does: Does, scope: Scope, location: Location
-    ) -> None:
+    def touch(self, target: Target, does: Does, scope: Scope, location: Location) -> None:
         """Take an access down."""
         inner = self.scope(scope, target.condition)
         touch = Touch(target.parameter, target.path, target.indices, does, inner, location)
@@ -200,7 +198,7 @@ class FollowedCall:
         return Arm(scope, falls, changes, touches, yielded)
 
     @contextmanager
-    def within(self, scope: Scope, guard: Expr) -> Iterator[None]:
+    def within(self, scope: Scope, guard: Expr) -> Generator[None]:
         """Follow something in an inner scope."""
         outer, here = self.scope, self.here
         self.scope, self.here = scope, self.made.both(here, guard)
@@ -208,7 +206,7 @@ class FollowedCall:
         self.scope, self.here = outer, here
 
     @contextmanager
-    def changes(self) -> Iterator[dict[Value, Known]]:
+    def changes(self) -> Generator[dict[Value, Known]]:
         """Collect what is set, and undo it at the end."""
         found: dict[Value, Known] = {}
         self._changed.append(found)

@@ -8,7 +8,7 @@ from trilby.model.op import Op, operands
 from trilby.model.ops import arith
 from trilby.model.value import Value
 
-_SAME_NAME = {
+_SAME_NAME: Mapping[type[Op], str] = {
     arith.Add: "add",
     arith.Sub: "sub",
     arith.Mul: "mul",
@@ -28,9 +28,9 @@ _COMPARED: Mapping[type[Op], tuple[str, bool]] = {
 
 def counted_type(value: Value) -> ScalarType | None:
     """The type of an integer or bool; None for everything else."""
-    type_ = value.type
-    is_counted = isinstance(type_, ScalarType) and not type_.is_float
-    return type_ if is_counted else None
+    if isinstance(value.type, ScalarType) and not value.type.is_float:
+        return value.type
+    return None
 
 
 def computed(made: Expressions, op: Op, of: Callable[[Value], Expr | None]) -> Expr | None:
@@ -46,9 +46,7 @@ def computed(made: Expressions, op: Op, of: Callable[[Value], Expr | None]) -> E
     return found or made.opaque(type_)
 
 
-def _expression(
-    made: Expressions, op: Op, args: Sequence[Expr], type_: ScalarType
-) -> Expr | None:
+def _expression(made: Expressions, op: Op, args: Sequence[Expr], type_: ScalarType) -> Expr | None:
     if isinstance(op, arith.Compare):
         return _compared(made, op, args)
     if isinstance(op, arith.Cast):
@@ -57,12 +55,9 @@ def _expression(
         return _logical(made, op, args)
     if isinstance(op, arith.Math):
         return _math(made, op.function, args, type_)
-    if isinstance(op, arith.Neg):
-        return made.make("sub", (made.constant(0, type_), args[0]), None, type_)
-    if isinstance(op, arith.Mul):
-        return _group_start(made, args) or made.make("mul", tuple(args), None, type_)
     if type(op) in _SAME_NAME:
-        return made.make(_SAME_NAME[type(op)], tuple(args), None, type_)
+        found = _group_start(made, args) if isinstance(op, arith.Mul) else None
+        return found or made.make(_SAME_NAME[type(op)], tuple(args), None, type_)
     return _bits(made, op, args, type_)
 
 
@@ -97,9 +92,7 @@ def _logical(made: Expressions, op: Op, args: Sequence[Expr]) -> Expr | None:
             return None
 
 
-def _math(
-    made: Expressions, function: str, args: Sequence[Expr], type_: ScalarType
-) -> Expr | None:
+def _math(made: Expressions, function: str, args: Sequence[Expr], type_: ScalarType) -> Expr | None:
     match function:
         case "min" | "max" | "abs":
             return made.make(function, tuple(args), None, type_)
@@ -113,11 +106,12 @@ def _math(
 
 def _bits(made: Expressions, op: Op, args: Sequence[Expr], type_: ScalarType) -> Expr | None:
     """Shifts by a known distance, and the lowest bits, are products, quotients and remainders."""
-    if isinstance(op, arith.Invert):
-        return made.make("sub", (made.constant(-1, type_), args[0]), None, type_)
+    if isinstance(op, arith.Neg | arith.Invert):
+        start = made.constant(0 if isinstance(op, arith.Neg) else -1)
+        return made.make("sub", (start, args[0]), None, type_)
     left, right = args
-    if left.op == "constant":
-        left, right = (right, left) if isinstance(op, arith.BitAnd) else (left, right)
+    if left.op == "constant" and isinstance(op, arith.BitAnd):
+        left, right = right, left
     number = right.what if right.op == "constant" else None
     if not isinstance(number, int):
         return None

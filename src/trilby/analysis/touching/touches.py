@@ -24,8 +24,9 @@ class Does(Flag):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """When something happens: where the parent's conditions hold and `guard` is true, too,
-    or once in every turn of `loop`. The outermost scope has no parent.
+    """When something happens, within a parent scope; the outermost has none.
+
+    Where `guard` is true, or once in every turn of `loop`.
     """
 
     number: int = 0
@@ -44,7 +45,8 @@ class Target:
     condition: Expr
 
 
-Known: TypeAlias = "Expr | tuple[Target, ...] | Mapping[str, Expr | None] | None"
+Leaves: TypeAlias = Mapping[str, Expr | None]
+Known: TypeAlias = Expr | tuple[Target, ...] | Leaves | None
 """What is known of a value: a number, places, the leaves of a struct, or nothing."""
 
 

@@ -1,0 +1,246 @@
+"""Random programs: compute functions and the driver that calls them, as the text of a module.
+
+A program is text, so that it can be read, kept and made smaller. The same text runs on an
+accelerator and on the simulated machine, where it has its plain meaning.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from tests.property import program_simulation as simulated
+from tests.property import program_twins
+from tests.property.program_flow import block, call, result
+from tests.property.program_names import new_buffer
+from tests.property.program_palette import ANNOTATIONS, KINDS
+from tests.property.program_writer import Draft, Function, Writer
+
+HEAD = """\
+from types import SimpleNamespace
+
+import numpy as np
+
+import trilby as tb
+from tests.property.program_kernels import *
+from trilby import (
+    ComputeContext, F32Array, NDArray, NDRange, S32Array, S32Array2D, U8Array, i32
+)
+
+"""
+"""What stands above each program where it runs on an accelerator."""
+
+CALLBACKS = '''\
+log = []
+held = []
+
+def look(value):
+    log.append(np.asarray(value).tolist())
+
+def peek(thing):
+    look(np.sum(np.asarray(thing)))
+
+def nudge(view):
+    view[(0,) * view.ndim] += 5
+
+def wipe(view):
+    view[...] = 3
+
+def keep(view):
+    held.append(view)
+
+def stir():
+    for view in held:
+        nudge(view)
+
+def pick(one, other, first):
+    return one if first else other
+
+def make_tick(view):
+    def tick():
+        nudge(view)
+        look(np.sum(view))
+    return tick
+
+def zeros(*shape):
+    return np.zeros(shape, np.int32)
+
+def counted(start, *shape):
+    return np.arange(start, start + np.prod(shape), dtype=np.int32).reshape(shape)
+'''
+"""Plain functions that every program has: what happens in them, the model cannot see."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the host saw, in order, and what the buffers hold at the end."""
+
+    seen: list[Any]
+    left: list[Any]
+
+
+@dataclass(frozen=True)
+class Program:
+    """The text of a module; what makes it comes from its seed."""
+
+    seed: int
+    text: str = field(repr=False)
+
+
+def programs() -> st.SearchStrategy[Program]:
+    """Any program.
+
+    One number makes a whole program, instead of a choice for each part of it: those would be
+    mostly small and much alike. What fails is made smaller afterwards, as text.
+    """
+    return st.integers(0, 2**64 - 1).map(program)
+
+
+def program(seed: int) -> Program:
+    """The program of a number: the first one that has a meaning."""
+    attempts = (Program(seed, _text(Random(f"{seed}/{attempt}"))) for attempt in range(100))  # noqa: S311 -- nothing secret
+    return next(one for one in attempts if _is_fit(one))
+
+
+def _is_fit(program: Program) -> bool:
+    try:
+        meaning(program.text)
+    except (simulated.UnfitError, NameError, AttributeError):
+        return False  # races, too long, or a callback wants a name that is gone
+    return True
+
+
+# ------------------------------------------------------------------------------- meaning
+
+
+def meaning(text: str) -> Outcome:
+    """What a program does on the machine with one memory."""
+    names = _names()
+    exec(compile(text, "<simulated program>", "exec"), names)  # noqa: S102 -- our own text
+    machine = simulated.Machine()
+    buffers = names["drive"](machine, machine)
+    if not machine.launches:
+        raise simulated.UnfitError("nothing is launched")
+    return Outcome(names["log"], [content(buffer) for buffer in buffers])
+
+
+def content(buffer: Any) -> list[Any]:
+    """All numbers of a buffer, simulated or not."""
+    if hasattr(buffer, "row"):
+        columns = np.asarray(buffer.row.key).tolist(), np.asarray(buffer.row.value).tolist()
+        return [buffer.total, *columns]
+    return np.asarray(buffer).tolist()
+
+
+def _names() -> dict[str, Any]:
+    own = {name: twin for name, twin in vars(program_twins).items() if not name.startswith("_")}
+    same: Callable[[Any], Any] = lambda function: function  # noqa: E731 -- a decorator
+    return own | {
+        "np": np,
+        "tb": SimpleNamespace(compute=same),
+        "i32": int,
+        "SimpleNamespace": SimpleNamespace,
+        "ComputeContext": simulated.ComputeContext,
+        "NDRange": simulated.NDRange,
+        "NDArray": simulated.NDArray,
+        "S32Array": simulated.Line,
+        "S32Array2D": simulated.Plane,
+        "F32Array": simulated.Real,
+        "U8Array": simulated.Bits,
+        "Table": simulated.Table,
+    }
+
+
+# ------------------------------------------------------------------------------- writing
+
+
+def _text(random: Random) -> str:
+    others = [kind for kind in KINDS if kind != "line"]
+    kinds = ("line", *random.sample(others, k=random.choice([0, 1, 1, 2, 3])))
+    draft = Draft(
+        random, random.choice([5, 8, 13]), random.choice([3, 4]), random.choice([3, 4, 6]), kinds
+    )
+    sizes = f"N, H, W = {draft.n}, {draft.height}, {draft.width}\n"
+    functions = [_function(draft) for _ in range(random.choice([1, 2, 2, 3]))]
+    return "\n\n".join([sizes, CALLBACKS, *functions, _driver(draft)])
+
+
+def _function(draft: Draft) -> str:
+    name = draft.name("part")
+    params = _params(draft)
+    kinds = [kind for _, kind in params if kind in KINDS]
+    w = Writer(draft, in_compute=True, left=draft.number(4, 14))
+    w.result = draft.pick(kinds) if draft.chance(4) else None
+    for text, kind in params:
+        _receive(w, text, kind)
+    w.keep_apart(w.buffers())
+    block(w, draft.number(2, 7))
+    if w.result is None or w.buffers(w.result):
+        w.line(f"return {result(w)}")
+    else:
+        w.result = None
+    typed = draft.chance(2)
+    spelt = [f"{text}: {ANNOTATIONS[kind]}" if typed and kind in KINDS else text
+             for text, kind in params]
+    head = ", ".join(["cc: ComputeContext" if typed else "cc", *spelt])
+    draft.functions.append(Function(name, params, w.result))
+    return "\n".join(["@tb.compute", f"def {name}({head}):", *w.lines]) + "\n"
+
+
+def _params(draft: Draft) -> tuple[tuple[str, str], ...]:
+    kinds = [draft.pick(draft.kinds) for _ in range(draft.number(1, 4))]
+    kinds += ["line"] * draft.number(0, 2)
+    kinds += ["int"] * draft.number(0, 1) + ["tick"] * (draft.number(0, 3) == 0)
+    kinds += ["list:line"] * (draft.number(0, 3) == 0) + ["world:line"] * (draft.number(0, 3) == 0)
+    return tuple((draft.name(kind.partition(":")[0]), kind) for kind in kinds)
+
+
+def _receive(w: Writer, text: str, kind: str) -> None:
+    """A parameter is in reach."""
+    family, _, own = kind.partition(":")
+    if family == "int":
+        w.reach.ints.append(text)
+    elif family == "tick":
+        w.reach.ticks.append(text)
+    elif family == "list":
+        w.reach.lists[text] = own
+        w.reach.buffers |= {f"{text}[0]": own, f"{text}[1]": own}
+    elif family == "world":
+        w.reach.worlds[text] = own
+        w.reach.buffers |= {f"{text}.main": own, f"{text}.spare": own}
+    else:
+        w.reach.buffers[text] = kind
+
+
+def _driver(draft: Draft) -> str:
+    w = Writer(draft, in_compute=False, left=draft.number(6, 16))
+    w.accelerators = ("accelerator", "other") if draft.chance(8) else ("accelerator",)
+    for kind in draft.kinds:
+        for _ in range({"line": 3, "flag": 1}.get(kind, 2)):
+            name = draft.name(kind)
+            w.line(f"{name} = {new_buffer(w, kind)}")
+            w.bind(name, kind, [])
+    w.line(f"everything = [{', '.join(w.buffers())}]")
+    _make_holders(w)
+    _ = call(w)
+    block(w, draft.number(2, 9))
+    _ = call(w)
+    w.line("return everything")
+    return "\n".join(["def drive(accelerator, other):", *w.lines]) + "\n"
+
+
+def _make_holders(w: Writer) -> None:
+    """What the compute functions want to be given beside buffers and numbers."""
+    first, second = w.buffers("line")[:2]
+    w.line(f"pair = [{first}, {second}]")
+    w.line(f"world = SimpleNamespace(main={first}, spare={second})")
+    w.line(f"tick = make_tick({w.draft.pick(w.buffers('line'))}.array)")
+    w.reach.lists["pair"] = w.reach.worlds["world"] = "line"
+    for places in (("pair[0]", "pair[1]"), ("world.main", "world.spare")):
+        w.bind(places[0], "line", [first])
+        w.bind(places[1], "line", [second])
+        w.keep_apart(places)
+    w.reach.ticks.append("tick")
