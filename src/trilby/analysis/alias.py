@@ -158,24 +158,27 @@ class Memory:
 
     held: dict[Value, Seen] = field(default_factory=dict[Value, Seen])
     inside: dict[Thing, Points] = field(default_factory=dict[Thing, Points])
+    met: dict[Thing, Points] = field(default_factory=dict[Thing, Points])
+    """What was found in objects of which not everything is known, whenever it was looked for."""
 
     def copy(self) -> "Memory":
         """The same, to be changed apart."""
-        return Memory(dict(self.held), dict(self.inside))
+        return Memory(dict(self.held), dict(self.inside), dict(self.met))
 
     def join(self, other: "Memory") -> bool:
         """Widen to what holds on either of two ways; true where that was news."""
         news = False
         for var, seen in other.held.items():
-            mine = self.held.get(var)
-            if mine is not seen:
-                self.held[var] = new = seen if mine is None else either(mine, seen)
-                news |= new != mine
-        for thing, points in other.inside.items():
-            inside = self.inside.get(thing, NOTHING)
-            if not points <= inside:
-                self.inside[thing] = inside | points
-                news = True
+            before = self.held.get(var)
+            if before is not seen:
+                self.held[var] = new = seen if before is None else either(before, seen)
+                news |= new != before
+        for mine, others in ((self.inside, other.inside), (self.met, other.met)):
+            for thing, points in others.items():
+                known = mine.get(thing, NOTHING)
+                if not points <= known:
+                    mine[thing] = known | points
+                    news = True
         return news
 
     def store(self, var: Value, seen: Seen, *, surely: bool = True) -> None:
@@ -194,7 +197,8 @@ class Memory:
         found = set(things)
         rest = list(things)
         while rest:
-            new = self.inside.get(rest.pop(), NOTHING) - found
+            thing = rest.pop()
+            new = (self.inside.get(thing, NOTHING) | self.met.get(thing, NOTHING)) - found
             found |= new
             rest += new
         return frozenset(found)

@@ -213,8 +213,13 @@ class Reader:
     def inner(self, owners: Points, step: str) -> Points:
         """The object that is found in another; of a container all that it holds is known."""
         contexts = frozenset(thing for thing in owners if thing.kind == "context")
-        outer = [thing.name for thing in owners - contexts if thing.kind != "container"]
-        return contexts | ({self.found(f"{min(outer)}.{step}")} if outer else NOTHING)
+        outer = [thing for thing in owners - contexts if thing.kind != "container"]
+        if not outer:
+            return contexts
+        found = frozenset({self.found(f"{min(thing.name for thing in outer)}.{step}")})
+        for thing in outer:
+            self.memory.met[thing] = self.memory.met.get(thing, NOTHING) | found
+        return contexts | found
 
     def element(self, owner: Seen, node: Item) -> Seen:
         """An element or a view of a buffer."""

@@ -44,7 +44,8 @@ class Need:
 
     `bits` is what is known of the side there. `surely` is true where the use happens whenever
     the block around it runs, `certain` where the use surely is one. `guards` must be true for
-    it to come at all; `last` is set where the last turn of a loop fetches everything.
+    it to come at all, `in_first` is true where the last of them is that of a first turn. `last`
+    is set where the last turn of a loop fetches everything.
     """
 
     things: Points
@@ -55,6 +56,7 @@ class Need:
     surely: bool = True
     certain: bool = True
     guards: tuple[Text, ...] = ()
+    in_first: bool = False
     last: Trips | None = None
 
     def joined(self, other: "Need") -> "Need":
@@ -65,6 +67,8 @@ class Need:
             bits=self.bits | other.bits,
             surely=self.surely and other.surely,
             certain=self.certain and other.certain,
+            guards=self.guards if self.guards == other.guards else (),
+            in_first=self.in_first and other.in_first,
             last=self.last or other.last,
         )
 

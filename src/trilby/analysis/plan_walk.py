@@ -61,6 +61,8 @@ class Walk:
         default_factory=dict[Op, dict[tuple[str, Thing], bool]]
     )
     """What ops do to buffers, and whether surely: `host reads`, `device writes`, …"""
+    sites: dict[Key, Points] = field(default_factory=dict[Key, Points])
+    """What may be used at each place where something may be needed."""
     ends: dict[Op | None, State] = field(default_factory=dict[Op | None, State])
     """The states at each `return`, and at the end of the function."""
 
@@ -127,9 +129,10 @@ class Walk:
 
     def need(self, op: Op, side: Side, which: object, need: Need) -> Key | None:
         """Note that a side needs something, unless it surely has it, or only a launch can tell."""
+        key: Key = (op, side, which)
+        self.sites[key] = self.sites.get(key, NOTHING) | need.things
         if not need.bits & STALE or need.bits & PARTLY:
             return None
-        key: Key = (op, side, which)
         add(self.turn.needs, key, replace(need, surely=self.surely and need.surely))
         return key
 
@@ -164,7 +167,9 @@ class Walk:
         """The host looks at one of some buffers."""
         seen = touch.seen
         whole = all(self.ops.is_whole(thing, seen) for thing in seen.things)
-        self.note(op, "host reads" if whole else "host reads part", seen.things, surely=touch.surely)
+        self.note(
+            op, "host reads" if whole else "host reads part", seen.things, surely=touch.surely
+        )
         if self.is_known_part(seen, state):
             return
         need = Need(
@@ -317,6 +322,7 @@ class Walk:
             self.hoist(Hoist(op, self.ops, entry, trips, (first, rest), inside | {*op.sets}))
             if before is not None and inside.isdisjoint({op.target, *trips.uses}):
                 self.fetch_in_last_turn(op, trips, before, rest)
+                bring_in_first_turn(op, trips, first, rest)
         self.take_over(op, outer, (first, rest) if peeled and before else (rest,))
         return self.behind(op, trips, entry, before, breaks)
 
@@ -383,10 +389,18 @@ class Walk:
             outer.written |= turn.written
             for key, need in turn.needs.items():
                 is_inside = key[0] is not op
-                always = all(key in other.needs for other in turns)
-                bits = need.bits if always or not is_inside else need.bits | CURRENT
+                always = not is_inside or all(key in other.needs for other in turns)
+                bits = need.bits if always or need.in_first else need.bits | CURRENT
                 surely = need.surely and not is_inside
                 add(outer.needs, key, replace(need, bits=bits, surely=surely))
+
+
+def bring_in_first_turn(op: HostFor, trips: Trips, first: Turn, rest: Turn) -> None:
+    """What is needed in the first turn only, and could not leave the loop, is brought then."""
+    for key, need in first.needs.items():
+        if key[0] is not op and key not in rest.needs:
+            guard = Text(f"{op.target} == {trips.first}", (op.target, *trips.uses))
+            first.needs[key] = replace(need, guards=(guard, *need.guards), in_first=True)
 
 
 def merged(states: list[State]) -> State | None:

@@ -110,13 +110,18 @@ class _Placing:
     def _choose_flags(self, needs: Needs) -> None:
         """A flag for every buffer that is stale on some ways to a use, and current on others."""
         taken = {name for op in walk(self.ops.func.body) for name in _words(op)}
-        for (_, side, _), need in needs.items():
-            if not need.bits & CURRENT or not single(need.things) or need.last:
+        for key, need in needs.items():
+            thing, side = self._only(key, need), key[1]
+            if thing is None or not need.bits & CURRENT or need.last:
                 continue
-            (thing,) = need.things
             writers = _writers(side, thing, self.walk.events)
             if (side, thing) not in self.flags and not any(any(blocks(op)) for op in writers):
                 self.flags[side, thing] = self._flag(side, thing, taken)
+
+    def _only(self, key: Key, need: Need) -> Thing | None:
+        """The one buffer that can be meant at the place of a need."""
+        things = need.things | self.walk.sites.get(key, frozenset())
+        return next(iter(things)) if single(things) else None
 
     def _flag(self, side: Side, thing: Thing, taken: set[str]) -> Flag:
         other = "host" if side == "device" else "device"
@@ -142,7 +147,8 @@ class _Placing:
         op, side, _ = key
         if need.where is None:
             return
-        flag = self.flags.get((side, next(iter(need.things)))) if single(need.things) else None
+        thing = self._only(key, need)
+        flag = self.flags.get((side, thing)) if thing else None
         actions = self._copies(side, need, need.where, flag)
         if flag and need.bits & CURRENT:
             actions = (When(flag, actions),)

@@ -155,57 +155,6 @@ def _ranges_of(buffer: object, segment: Segment, part: object) -> Ranges:
 
 
 def run_compute(
-        self, function: Compute[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """Run another compute function as a part of this one."""
-        ready = self.accelerator.compiler.compute(function, self.transfers)
-        return ready.function(self, *args, **kwargs)
-
-    # ------------------------------------------------- what is put into compute functions
-
-    def pre_access(self, buffer: object) -> None:
-        """The host is about to read a buffer."""
-        self._bring_home(buffer)
-
-    def post_access(self, buffer: object) -> None:
-        """The host has read a buffer, which changes nothing."""
-
-    def pre_mutate(self, buffer: object) -> None:
-        """The host is about to write to a buffer, and perhaps to read it."""
-        self._bring_home(buffer)
-
-    def post_mutate(self, buffer: object) -> None:
-        """The host may have written to a buffer; what it wrote, its accessors have told."""
-
-    def to_device(self, buffer: object) -> None:
-        """Start to bring a buffer to the device, as the plan says."""
-        if isinstance(buffer, Buffer):
-            places = places_of(buffer.__schema__, buffer.__lengths__)
-            self.accelerator.residency.prefetch(buffer.segment, *places, Caller.now())
-        elif is_ndarray(buffer):
-            places = places_of(buffer.__schema__, buffer.shape)
-            self.accelerator.residency.prefetch(buffer.segment, *places, Caller.now())
-
-    def to_host(self, buffer: object, *index: Any) -> None:
-        """Start to bring a buffer, or a part of a view, to the host, as the plan says."""
-        self._bring_home(buffer, *index)
-
-    def owed(self, buffer: object) -> None:
-        """The device keeps what it has newer; it comes when the caller looks."""
-
-    def _bring_home(self, buffer: object, *index: Any) -> None:
-        window = window_of(buffer)
-        if window is not None:
-            segment = window.segment
-            ranges = window.ranges_at(index) if index else window.ranges
-        else:
-            segment = segment_of(buffer)
-            ranges = Ranges.span(0, segment.nbytes) if segment is not None else Ranges.EMPTY
-        if segment is not None and isinstance(segment.watcher, Watch):
-            segment.watcher.fetch(ranges, "the plan says that the host will read it")
-
-
-def run_compute(
     accelerator: "Accelerator",
     ready: ReadyCompute,
     args: tuple[Any, ...],
