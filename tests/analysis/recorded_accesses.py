@@ -1,194 +1,274 @@
-"""What a kernel really does with its buffers, byte by byte, as the interpreter does it.
+"""What kernels really do with their buffers, byte by byte, as the interpreter does it.
 
 The program that the interpreter makes of a kernel reaches memory through functions that it
-finds by name; here they take down what they are asked for.
+finds by name. Here they take down what they are asked for, and that is laid beside what the
+kernel's footprint says.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import prod
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 
-from trilby.analysis.footprint import KernelFootprint, LaunchNumbers, footprints
+from trilby.analysis.footprint import (
+    KernelFootprint,
+    LaunchNumbers,
+    ParameterFootprint,
+    footprints,
+)
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Scalar, StructArgument
-from trilby.backend.interpreter.arguments import bind
+from trilby.backend.base import Scalar
+from trilby.backend.interpreter import device as interpreter
+from trilby.backend.interpreter.arguments import Given, bind
 from trilby.backend.interpreter.execute import execute
 from trilby.backend.interpreter.memory import InterpreterMemory
-from trilby.backend.interpreter.translate import translate
+from trilby.backend.interpreter.translate import Program, translate
 from trilby.data.buffer import Buffer
-from trilby.data.dtypes import I32, SCALARS, Number, ScalarType, Type
-from trilby.data.layout import layout
+from trilby.data.dtypes import I32, SCALARS, ScalarType, Type
+from trilby.data.layout import layout, numpy_dtype
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
-from trilby.data.schema import BufferType, NDArrayType
+from trilby.data.schema import ArrayType, BufferType, NDArrayType, PadType
 from trilby.errors import TrilbyError
 
-Given: TypeAlias = npt.NDArray[Any] | Buffer | float
+Argument: TypeAlias = npt.NDArray[Any] | Buffer | float
+Bytes: TypeAlias = set[int]
 
 
 @dataclass
 class Recorded:
-    """The bytes of one buffer that were read and written; lengths are no data."""
+    """The bytes of one piece of memory that were read and written."""
 
-    reads: set[int]
-    writes: set[int]
+    reads: Bytes = field(default_factory=set[int])
+    writes: Bytes = field(default_factory=set[int])
+
+
+@dataclass(frozen=True)
+class Watched:
+    """One buffer of a launch: what was recorded, what its footprint says, and what is data."""
+
+    name: str
+    recorded: Recorded
+    told: ParameterFootprint
+    data: Bytes
 
 
 @dataclass(frozen=True)
 class Launched:
-    """What a launch did, for each buffer, and what its footprint says; `error` if it failed."""
+    """A launch that was watched; `error` if it failed, for then not everything was done."""
 
-    recorded: tuple[Recorded, ...]
     footprint: KernelFootprint
     numbers: LaunchNumbers
+    buffers: tuple[Watched, ...]
     error: TrilbyError | None
 
     def problems(self) -> list[str]:
         """Where the footprint is wrong: an access that it does not know, or one too sure."""
-        found: list[str] = []
-        for number, (real, told) in enumerate(
-            zip(self.recorded, self.footprint.at(self.numbers), strict=True)
-        ):
-            covers = as_set(told.covers)
-            facts = {
-                "read, and not said": real.reads - as_set(told.reads),
-                "written, and not said": real.writes - as_set(told.writes),
-                "said to be sure, but no write": covers - as_set(told.writes),
-                "outside of the content": (as_set(told.reads) | as_set(told.writes))
-                - as_set(told.content),
-            }
-            if self.error is None:
-                data = self._data(number)
-                facts["surely written, and was not"] = (covers & data) - real.writes
-            found += [f"buffer {number}: {what}: {sorted(at)}" for what, at in facts.items() if at]
-        return found
+        return [
+            f"`{buffer.name}` {what}: {sorted(places)}"
+            for buffer in self.buffers
+            for what, places in self._facts(buffer).items()
+            if places
+        ]
 
-    def _data(self, number: int) -> set[int]:
-        """The bytes of a buffer that hold data: padding is said to be written, and never is."""
-        parameter = self.footprint.buffers[number]
-        type_ = self.footprint.parameters[parameter].type
-        return data_bytes(type_, self.numbers.arguments[parameter - 1])
+    def _facts(self, buffer: Watched) -> Mapping[str, Bytes]:
+        same = [other.told for other in self.buffers if other.recorded is buffer.recorded]
+        reads = {place for told in same for place in as_set(told.reads)}
+        writes = {place for told in same for place in as_set(told.writes)}
+        covers, content = as_set(buffer.told.covers), as_set(buffer.told.content)
+        left = (covers & buffer.data) - buffer.recorded.writes
+        return {
+            "is read, and that is not said": (buffer.recorded.reads & buffer.data) - reads,
+            "is written, and that is not said": buffer.recorded.writes - writes,
+            "is surely written, and never perhaps": covers - writes,
+            "is touched where it holds nothing": (reads | writes) - content,
+            "has data that is not its content": buffer.data - content,
+            "is not written, though that was sure": left if self.error is None else set[int](),
+        }
 
     def is_exact(self) -> bool:
         """True where the footprint is what was recorded, byte for byte."""
         return all(
-            (as_set(told.reads) & data, as_set(told.writes) & data, as_set(told.covers) & data)
-            == (real.reads, real.writes, real.writes)
-            for number, (real, told) in enumerate(
-                zip(self.recorded, self.footprint.at(self.numbers), strict=True)
-            )
-            for data in [self._data(number)]
+            (as_set(b.told.reads) & b.data, as_set(b.told.writes) & b.data)
+            == (b.recorded.reads & b.data, b.recorded.writes)
+            and as_set(b.told.covers) & b.data == b.recorded.writes
+            for b in self.buffers
         )
 
 
-def as_set(ranges: Ranges) -> set[int]:
+def as_set(ranges: Ranges) -> Bytes:
     """Every single byte."""
     return {byte for start, stop in ranges for byte in range(start, stop)}
 
 
-def data_bytes(type_: Type, given: object) -> set[int]:
-    """The bytes that NumPy's view of a buffer has a name for, lengths left out."""
+# -- what is data
+
+
+def data_bytes(type_: Type, given: Any) -> Bytes:
+    """The bytes that NumPy has a name for, lengths left out: what is not padding."""
     if isinstance(type_, NDArrayType):
-        assert isinstance(given, tuple)
-        return set(range(int(np.prod(given)) * type_.element.size))
+        return set(range(prod(given) * type_.element.size))
     assert isinstance(type_, BufferType)
-    assert isinstance(given, Mapping)
-    found: set[int] = set()
+    found: Bytes = set()
     for name, slot in layout(type_, given).slots.items():
-        if name in type_.length_names:
+        if name in type_.length_names or isinstance(slot.type, PadType):
             continue
-        element = getattr(slot.type, "element", slot.type)
+        element = slot.type.element if isinstance(slot.type, ArrayType) else slot.type
+        inner = _named(numpy_dtype(element))
         for start in range(slot.offset, slot.offset + slot.size, slot.cell or 1):
-            found |= {start + byte for byte in _data_of(element)}
+            found |= {start + byte for byte in inner}
     return found
 
 
-def _data_of(type_: Type) -> set[int]:
-    from trilby.data.layout import numpy_dtype
-
-    return _named(numpy_dtype(type_))
-
-
-def _named(dtype: np.dtype[Any]) -> set[int]:
+def _named(dtype: np.dtype[Any]) -> Bytes:
     if dtype.subdtype is not None:
         base, shape = dtype.subdtype
         inner = _named(base)
-        count = int(np.prod(shape))
-        return {n * base.itemsize + byte for n in range(count) for byte in inner}
+        return {n * base.itemsize + byte for n in range(prod(shape)) for byte in inner}
     if dtype.fields is None:
         return set(range(dtype.itemsize))
     return {at + byte for kind, at, *_ in dtype.fields.values() for byte in _named(kind)}
 
 
-def launched(
-    graph: KernelGraph, size: int | tuple[int, ...] | NDRange, *arguments: Given
+# -- recording
+
+
+def recorded(
+    graph: KernelGraph, program: Program, size: NDRange, given: Sequence[Given]
 ) -> Launched:
-    """Run a kernel on the interpreter and take down what it does."""
-    ndrange = size if isinstance(size, NDRange) else NDRange(size)
-    local = ndrange.local or tuple(4 for _ in ndrange.size)
-    memories: dict[int, Recorded] = {}
-    given: list[Any] = []
-    numbers: list[Any] = []
-    lengths: list[set[int]] = []
+    """Run a program of the interpreter, and take down what it does."""
+    memories = {id(one.bytes): Recorded() for one in given if isinstance(one, InterpreterMemory)}
+    bound = bind(graph.entry, given)
+    local = size.local or tuple(4 for _ in size.size)
+    error: TrilbyError | None = None
+    with _listening(program.names, memories):
+        try:
+            execute(program, size, local, bound)
+        except TrilbyError as raised:
+            error = raised
+    footprint = footprints(graph)
+    numbers = LaunchNumbers(
+        size.padded,
+        NDRange(size.local).padded if size.local else None,
+        tuple(_number(p.type, b) for p, b in zip(graph.entry.params[1:], bound, strict=True)),
+    )
+    buffers = tuple(
+        Watched(
+            graph.entry.params[number].hint,
+            memories[id(_namespace(bound[number - 1]).bytes)],
+            told,
+            data_bytes(graph.entry.params[number].type, numbers.arguments[number - 1]),
+        )
+        for number, told in zip(footprint.buffers, footprint.at(numbers), strict=True)
+    )
+    return Launched(footprint, numbers, buffers, error)
+
+
+def _namespace(bound: object) -> SimpleNamespace:
+    assert isinstance(bound, SimpleNamespace)
+    return bound
+
+
+def _number(type_: Type, bound: object) -> Any:
+    """What a launch knows of an argument, from what the interpreter makes of it."""
+    if isinstance(type_, ScalarType):
+        return bound
+    if isinstance(type_, NDArrayType):
+        return tuple(getattr(bound, f"n_{axis}") for axis in range(type_.rank))
+    if isinstance(type_, BufferType):
+        return {name: getattr(bound, f"n_{name}") for name in type_.length_names}
+    return None
+
+
+@contextmanager
+def _listening(
+    names: dict[str, Any], memories: Mapping[int, Recorded]
+) -> Generator[None]:
+    before = dict(names)
+    for type_ in SCALARS.values():
+        names[f"load_{type_}"] = _heard_load(before[f"load_{type_}"], type_.size, memories)
+        names[f"store_{type_}"] = _heard_store(before[f"store_{type_}"], type_.size, memories)
+    yield
+    names.update(before)
+
+
+def _heard_load(
+    load: Callable[..., Any], size: int, memories: Mapping[int, Recorded]
+) -> Callable[..., Any]:
+    def heard(content: bytearray, offset: int) -> Any:
+        if id(content) in memories:
+            memories[id(content)].reads.update(range(offset, offset + size))
+        return load(content, offset)
+
+    return heard
+
+
+def _heard_store(
+    store: Callable[..., Any], size: int, memories: Mapping[int, Recorded]
+) -> Callable[..., Any]:
+    def heard(content: bytearray, offset: int, value: Any) -> None:
+        if id(content) in memories:
+            memories[id(content)].writes.update(range(offset, offset + size))
+        store(content, offset, value)
+
+    return heard
+
+
+# -- launching
+
+
+def launched(
+    graph: KernelGraph, size: int | tuple[int, ...] | NDRange, *arguments: Argument
+) -> Launched:
+    """Launch a kernel with arrays, buffers and numbers; these stay as they are."""
+    given: list[Given] = []
     for param, argument in zip(graph.entry.params[1:], arguments, strict=True):
-        if isinstance(argument, np.ndarray | Buffer):
-            content = bytearray(_bytes(argument))
-            memory = InterpreterMemory(len(content), None, content)
-            memories[id(content)] = Recorded(set(), set())
-            given.append(memory)
-            if isinstance(argument, Buffer):
-                numbers.append(dict(argument.__lengths__))
-                lengths.append(_length_bytes(param.type, argument))
-            else:
-                numbers.append(argument.shape)
-                lengths.append(set())
-                given += [Scalar(I32, extent) for extent in argument.shape]
+        if isinstance(argument, Buffer):
+            given.append(_memory(argument.segment.memory[: argument.nbytes].tobytes()))
+        elif isinstance(argument, np.ndarray):
+            given.append(_memory(argument.tobytes()))
+            given += [Scalar(I32, extent) for extent in argument.shape]
         else:
             assert isinstance(param.type, ScalarType)
             given.append(Scalar(param.type, argument))
-            numbers.append(argument)
-    program = translate(graph)
-    for type_ in SCALARS.values():
-        _listen(program.names, type_, memories)
-    error: TrilbyError | None = None
-    try:
-        execute(program, ndrange, local, bind(graph.entry, given))
-    except TrilbyError as raised:
-        error = raised
-    for recorded, length in zip(memories.values(), lengths, strict=True):
-        recorded.reads -= length
-    x, y, z = NDRange(local).padded
-    launch = LaunchNumbers(ndrange.padded, (x, y, z) if ndrange.local else None, tuple(numbers))
-    return Launched(tuple(memories.values()), footprints(graph), launch, error)
+    ndrange = size if isinstance(size, NDRange) else NDRange(size)
+    return recorded(graph, translate(graph), ndrange, given)
 
 
-def _bytes(argument: npt.NDArray[Any] | Buffer) -> bytes:
-    if isinstance(argument, Buffer):
-        return argument.segment.memory[: argument.nbytes].tobytes()
-    return argument.tobytes()
+def _memory(content: bytes) -> InterpreterMemory:
+    return InterpreterMemory(len(content), None, bytearray(content))
 
 
-def _length_bytes(type_: Type, buffer: Buffer) -> set[int]:
-    assert isinstance(type_, BufferType)
-    slots = [buffer.layout.slots[name] for name in type_.length_names]
-    return {byte for slot in slots for byte in range(slot.offset, slot.offset + slot.size)}
+@contextmanager
+def watching(known: dict[int, tuple[Program, KernelGraph]]) -> Generator[list[Launched]]:
+    """Record every launch on the interpreter, whoever makes it.
 
+    `known` keeps the programs that are compiled meanwhile, for those who launch them later.
+    """
+    found: list[Launched] = []
+    compiled = interpreter.InterpreterBackend.compile
 
-def _listen(names: dict[str, Any], type_: ScalarType, memories: Mapping[int, Recorded]) -> None:
-    load: Callable[..., Any] = names[f"load_{type_}"]
-    store: Callable[..., Any] = names[f"store_{type_}"]
+    def compile_(self: Any, graph: KernelGraph) -> Any:
+        program = compiled(self, graph)
+        known[id(program)] = (program, graph)
+        return program
 
-    def heard_load(content: bytearray, offset: int) -> Any:
-        if id(content) in memories:
-            memories[id(content)].reads.update(range(offset, offset + type_.size))
-        return load(content, offset)
+    def execute_(
+        program: Program, size: NDRange, _local: tuple[int, ...], arguments: Sequence[Given]
+    ) -> None:
+        one = recorded(known[id(program)][1], program, size, arguments)
+        found.append(one)
+        if one.error is not None:
+            raise one.error
 
-    def heard_store(content: bytearray, offset: int, value: Any) -> None:
-        if id(content) in memories:
-            memories[id(content)].writes.update(range(offset, offset + type_.size))
-        store(content, offset, value)
-
-    names[f"load_{type_}"], names[f"store_{type_}"] = heard_load, heard_store
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interpreter.InterpreterBackend, "compile", compile_)
+        patch.setattr(interpreter, "bind", lambda _, given: given)
+        patch.setattr(interpreter, "execute", execute_)
+        yield found

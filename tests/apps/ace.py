@@ -87,7 +87,7 @@ NEW = Program(
     minimal=Copies(1, 2),
     naive=Copies(4 * STEPS, 4 * STEPS),
     moved=Bytes(4 * (WIDTH * HEIGHT - CORNERS), 2 * 4 * (WIDTH - 2) * (HEIGHT - 2)),
-    between=4 * CORNERS // 2,
+    beside=4 * CORNERS,
     tolerance=1e-5,
 )
 
@@ -100,6 +100,6 @@ WRITTEN = Program(
     minimal=Copies(1, 2),
     naive=Copies(4 * STEPS, 4 * STEPS),
     moved=Bytes(4 * (WIDTH * HEIGHT - CORNERS), 2 * 4 * (WIDTH - 2) * (HEIGHT - 2)),
-    between=4 * CORNERS // 2,
+    beside=4 * CORNERS,
     tolerance=1e-5,
 )

@@ -95,6 +95,6 @@ DURBIN = Program(
     minimal=Copies(1 + ROUNDS, ROUNDS + 1),
     naive=Copies(7 * ROUNDS, 7 * ROUNDS),
     moved=Bytes(4 * (SIZE - 1) + 4 * ROUNDS, 4 * ROUNDS + 4 * (SIZE - 1)),
-    between=4,  # the last element of r
+    beside=4,  # the last element of r
     tolerance=1e-4,
 )

@@ -75,7 +75,7 @@ JACOBI = Program(
     minimal=Copies(1, 1),
     naive=Copies(4 * STEPS, 4 * STEPS),
     moved=Bytes(4 * (SIZE * SIZE - CORNERS), 4 * (SIZE - 2) ** 2),
-    between=4 * CORNERS // 2,
+    beside=4 * CORNERS,
     tolerance=1e-5,
 )
 

@@ -52,8 +52,8 @@ class Program(Generic[B]):
     """What is copied when every argument goes up before each dispatch, and down after it."""
     moved: Bytes | None = None
     """The bytes that cannot be avoided, where less than whole buffers has to move."""
-    between: int = 0
-    """Bytes between those that are needed, which go along so that one copy is enough."""
+    beside: int = 0
+    """Bytes beside those that are needed, which go up with them so that one copy is enough."""
     tolerance: float = 0.0
     """The relative error that floats may have."""
 

@@ -63,7 +63,7 @@ def test_no_more_than_the_ranges_that_are_needed_moves(
     least = ledger.optimal.range
     assert Bytes(least.bytes_up, least.bytes_down) == program.moved, story(ledger)
     assert ledger.bytes_down == least.bytes_down, story(ledger)
-    assert ledger.bytes_up <= least.bytes_up + program.between, story(ledger)
+    assert ledger.bytes_up <= least.bytes_up + program.beside, story(ledger)
 
 
 @every_program

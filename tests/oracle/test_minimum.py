@@ -106,6 +106,24 @@ def test_one_copy_does_not_serve_what_is_written_later() -> None:
     assert (minimum(trace, "range").downloads, minimum(trace, "range").bytes_down) == (8, 8)
 
 
+def test_a_copy_counts_where_only_a_part_could_have_come_earlier() -> None:
+    trace = Trace()
+    a = trace.buffer("a", 8)
+    first = [(0, 1)]
+    trace.touch("gpu", {a: WRITE})
+    trace.touch("host", {a: Access(reads=first)}, "all but this byte could come along, too")
+    trace.touch("gpu", {a: Access(writes=first, covers=first)})
+    trace.touch("host", {a: READ})
+    assert (minimum(trace, "range").downloads, minimum(trace, "range").bytes_down) == (2, 9)
+
+
+def test_ranges_may_overlap() -> None:
+    trace = Trace()
+    a = trace.buffer("a", 100)
+    trace.touch("gpu", {a: Access(reads=[(at, at + 20) for at in range(0, 50, 5)])})
+    assert nbytes(minimum(trace, "range")) == (65, 0)
+
+
 def test_many_pieces_and_many_touches_at_once() -> None:
     """Nothing is timed here; what grows with pieces × touches in Python would not end."""
     n, times = 2_000, 5_000

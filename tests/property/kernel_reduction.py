@@ -10,10 +10,10 @@ from typing import cast
 from tests.property.kernel_programs import Program
 
 KEPT = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-KEPT_TEXT = re.compile(
-    r"i = |n\d+_i32 (\+= 1|= i32\(0\))$|(a|tile)\d+_\w+(\[.*\])? = |kc\.barrier|wait\(|if n\d+_i32 > 4:"
+NEEDED = re.compile(
+    r"i = |n\d+_i32 \+= 1$|if n\d+_i32 > 4:|(a|tile)\d+_\w+(\[.*\])? = |kc\.barrier|wait\("
 )
-"""Without these statements a kernel would race, read what nobody has set, or never end."""
+"""Statements without which a kernel would race, read what nobody has set, or never end."""
 
 PLAIN = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript)
 """Expressions that are as small as they get."""
@@ -50,32 +50,38 @@ def _nodes(tree: ast.Module) -> list[ast.AST]:
     """Statements and expressions of the functions that hold something to cut."""
     functions = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name != "run"]
     inside = [node for f in functions for statement in f.body for node in ast.walk(statement)]
-    ends = {id(node) for loop in inside for end in _ends(loop) for node in ast.walk(end)}
-    cuttable = [n for n in inside if isinstance(n, ast.stmt | ast.expr) and id(n) not in ends]
+    fixed = {id(part) for node in inside for root in _fixed(node) for part in ast.walk(root)}
+    cuttable = [n for n in inside if isinstance(n, ast.stmt | ast.expr) and id(n) not in fixed]
     return [n for n in cuttable if not isinstance(n, PLAIN)]
 
 
-def _ends(loop: ast.AST) -> list[ast.AST]:
-    """What says how often a loop runs."""
-    if isinstance(loop, ast.For):
-        return [loop.iter]
-    return [loop.test] if isinstance(loop, ast.While) else []
+def _fixed(node: ast.AST) -> list[ast.AST]:
+    """What says how often a loop runs, and which number an item has."""
+    if isinstance(node, ast.For):
+        return [node.iter]
+    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "i":
+        return [node.value]
+    return [node.test] if isinstance(node, ast.While) else []
 
 
 def _smaller(text: str, number: int) -> Iterator[str]:
-    """The program with one node replaced by less, in each way there is."""
+    """The program with one node replaced by less, in each way there is.
+
+    With an array go all statements that set its elements.
+    """
     for way in range(4):
         tree = ast.parse(text)
         nodes = _nodes(tree)
         ways = _replacements(nodes[number]) if number < len(nodes) else []
         if way < len(ways):
-            changed = _Replacing(nodes[number], ways[way]).visit(tree)
+            given_up = {nodes[number], *_settings_of(nodes[number], nodes)}
+            changed = _Replacing(given_up, ways[way]).visit(tree)
             yield ast.unparse(ast.fix_missing_locations(cast("ast.Module", changed)))
 
 
 def _replacements(node: ast.AST) -> list[list[ast.AST]]:
-    if isinstance(node, ast.stmt) and KEPT_TEXT.match(ast.unparse(node)):
-        return []
+    if isinstance(node, ast.stmt) and NEEDED.match(ast.unparse(node)):
+        return [[]] if _array_of(node) else []
     if isinstance(node, ast.If | ast.For | ast.While):
         return [[], [*node.body], [*node.orelse]]
     if isinstance(node, ast.stmt):
@@ -83,13 +89,27 @@ def _replacements(node: ast.AST) -> list[list[ast.AST]]:
     return [[part] for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
 
 
+def _array_of(node: ast.AST) -> str | None:
+    """The name of the array that a statement makes."""
+    found = re.match(r"(\w+) = tb\.(private|local)\(", ast.unparse(node))
+    return found[1] if found else None
+
+
+def _settings_of(node: ast.AST, nodes: list[ast.AST]) -> list[ast.AST]:
+    array = _array_of(node)
+    if array is None:
+        return []
+    statements = [n for n in nodes if isinstance(n, ast.Assign)]
+    return [n for n in statements if ast.unparse(n).startswith(f"{array}[")]
+
+
 class _Replacing(ast.NodeTransformer):
-    def __init__(self, target: ast.AST, by: list[ast.AST]) -> None:
-        self.target = target
+    def __init__(self, targets: set[ast.AST], by: list[ast.AST]) -> None:
+        self.targets = targets
         self.by = by
 
     def visit(self, node: ast.AST) -> ast.AST | list[ast.AST]:
-        if node is not self.target:
+        if node not in self.targets:
             return self.generic_visit(node)
         if isinstance(node, ast.expr):
             return self.by[0]

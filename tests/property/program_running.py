@@ -7,7 +7,8 @@ from itertools import cycle
 from typing import Any
 
 from tests.property.kernel_running import forget, load
-from tests.property.program_texts import HEAD, Outcome, content, meaning
+from tests.property.program_meaning import Outcome, content
+from tests.property.program_texts import HEAD
 
 from trilby import Accelerator, Ledger, Transfers
 
@@ -21,6 +22,7 @@ class Bench:
     other: Accelerator
 
     def close(self) -> None:
+        """Give the devices back."""
         self.main.close()
         self.other.close()
 
@@ -33,25 +35,63 @@ class Alternating:
         self.strategies = strategies
 
     def compute(self, entry: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Run a compute function."""
         with self.accelerator.strategy(next(self.strategies)):
             return self.accelerator.compute(entry, *args, **kwargs)
 
     def array(self, values: object) -> Any:
+        """An n-d array."""
         return self.accelerator.array(values)
 
 
-def run(text: str, bench: Bench, strategy: Transfers) -> tuple[Outcome, Ledger]:
-    """What a program does under one strategy, and what is copied for that."""
-    with bench.main.strategy(strategy), bench.other.strategy(strategy):
-        return _run(text, bench.main, bench.other, bench.main.record())
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a program: the kind of it in a word, and at length."""
+
+    kind: str
+    told: str
 
 
-def run_alternating(text: str, bench: Bench) -> Outcome:
-    """What a program does when each compute call has another strategy than the one before."""
-    strategies = cycle(Transfers)
-    main = Alternating(bench.main, strategies)
-    outcome, _ = _run(text, main, Alternating(bench.other, strategies), bench.main.record())
-    return outcome
+@dataclass(frozen=True)
+class Way:
+    """A way to run a program; without a strategy, each compute call has another one."""
+
+    bench: Bench
+    strategy: Transfers | None
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return f"{self.bench.name}, {self.strategy.name if self.strategy else 'alternating'}"
+
+    def problem(self, text: str, expected: Outcome) -> Problem | None:
+        """What is wrong with a program that is run in this way."""
+        try:
+            found, ledger = self.run(text)
+            least = ledger.optimal.range.nbytes, ledger.optimal.buffer.nbytes
+        except Exception as error:  # noqa: BLE001 -- any is a finding: the program has a meaning
+            return Problem(type(error).__name__, f"{type(error).__name__}: {error}")
+        if told := difference(expected, found):
+            return Problem("difference", told)
+        moved = ledger.bytes_up + ledger.bytes_down
+        if "other.compute" in text:
+            return None  # a ledger knows one accelerator only
+        if moved < least[0]:
+            return Problem("too few", f"{moved} bytes moved, where {least[0]} are needed\n{ledger}")
+        if self.strategy is Transfers.AUTO and moved > least[1]:
+            told = f"{moved} bytes moved, where whole buffers would be {least[1]}\n{ledger}"
+            return Problem("too many", told)
+        return None
+
+    def run(self, text: str) -> tuple[Outcome, Ledger]:
+        """What a program does, and what is copied for that."""
+        main, other = self.bench.main, self.bench.other
+        record = main.record()
+        if self.strategy is None:
+            strategies = cycle(Transfers)
+            return _run(text, Alternating(main, strategies), Alternating(other, strategies), record)
+        with main.strategy(self.strategy), other.strategy(self.strategy):
+            return _run(text, main, other, record)
 
 
 def _run(
@@ -77,30 +117,4 @@ def difference(expected: Outcome, found: Outcome) -> str | None:
                 return f"{what} {number}: {one} became {other}"
         if len(right) != len(wrong):
             return f"{what}: {len(right)} became {len(wrong)}"
-    return None
-
-
-def problems(text: str, benches: list[Bench]) -> Iterator[tuple[str, str]]:
-    """All that is wrong with a program: in a few words, and at length."""
-    expected = meaning(text)
-    for bench in benches:
-        for strategy in Transfers:
-            outcome, ledger = run(text, bench, strategy)
-            where = f"{bench.name}, {strategy.name}"
-            if told := difference(expected, outcome):
-                yield where, f"{where}: {told}"
-            elif told := _excess(text, strategy, ledger):
-                yield f"{where}, bytes", f"{where}: {told}"
-        if told := difference(expected, run_alternating(text, bench)):
-            yield f"{bench.name}, alternating", f"{bench.name}, alternating: {told}"
-
-
-def _excess(text: str, strategy: Transfers, ledger: Ledger) -> str | None:
-    if "other.compute" in text:
-        return None  # a ledger knows one accelerator only
-    moved, least = ledger.bytes_up + ledger.bytes_down, ledger.optimal
-    if moved < least.range.nbytes:
-        return f"{moved} bytes moved, less than the {least.range.nbytes} that are needed"
-    if strategy is Transfers.AUTO and moved > least.buffer.nbytes:
-        return f"{moved} bytes moved, and whole buffers would be {least.buffer.nbytes}\n{ledger}"
     return None

@@ -4,19 +4,15 @@ A program is text, so that it can be read, kept and made smaller. The same text 
 accelerator and on the simulated machine, where it has its plain meaning.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from types import SimpleNamespace
-from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
-from tests.property import program_simulation as simulated
-from tests.property import program_twins
 from tests.property.program_flow import block, call, result
+from tests.property.program_meaning import meaning
 from tests.property.program_names import new_buffer
 from tests.property.program_palette import ANNOTATIONS, KINDS
+from tests.property.program_simulation import UnfitError
 from tests.property.program_writer import Draft, Function, Writer
 
 HEAD = """\
@@ -33,7 +29,7 @@ from trilby import (
 """
 """What stands above each program where it runs on an accelerator."""
 
-CALLBACKS = '''\
+CALLBACKS = """\
 log = []
 held = []
 
@@ -70,16 +66,8 @@ def zeros(*shape):
 
 def counted(start, *shape):
     return np.arange(start, start + np.prod(shape), dtype=np.int32).reshape(shape)
-'''
+"""
 """Plain functions that every program has: what happens in them, the model cannot see."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the host saw, in order, and what the buffers hold at the end."""
-
-    seen: list[Any]
-    left: list[Any]
 
 
 @dataclass(frozen=True)
@@ -108,50 +96,9 @@ def program(seed: int) -> Program:
 def _is_fit(program: Program) -> bool:
     try:
         meaning(program.text)
-    except (simulated.UnfitError, NameError, AttributeError):
+    except (UnfitError, NameError, AttributeError):
         return False  # races, too long, or a callback wants a name that is gone
     return True
-
-
-# ------------------------------------------------------------------------------- meaning
-
-
-def meaning(text: str) -> Outcome:
-    """What a program does on the machine with one memory."""
-    names = _names()
-    exec(compile(text, "<simulated program>", "exec"), names)  # noqa: S102 -- our own text
-    machine = simulated.Machine()
-    buffers = names["drive"](machine, machine)
-    if not machine.launches:
-        raise simulated.UnfitError("nothing is launched")
-    return Outcome(names["log"], [content(buffer) for buffer in buffers])
-
-
-def content(buffer: Any) -> list[Any]:
-    """All numbers of a buffer, simulated or not."""
-    if hasattr(buffer, "row"):
-        columns = np.asarray(buffer.row.key).tolist(), np.asarray(buffer.row.value).tolist()
-        return [buffer.total, *columns]
-    return np.asarray(buffer).tolist()
-
-
-def _names() -> dict[str, Any]:
-    own = {name: twin for name, twin in vars(program_twins).items() if not name.startswith("_")}
-    same: Callable[[Any], Any] = lambda function: function  # noqa: E731 -- a decorator
-    return own | {
-        "np": np,
-        "tb": SimpleNamespace(compute=same),
-        "i32": int,
-        "SimpleNamespace": SimpleNamespace,
-        "ComputeContext": simulated.ComputeContext,
-        "NDRange": simulated.NDRange,
-        "NDArray": simulated.NDArray,
-        "S32Array": simulated.Line,
-        "S32Array2D": simulated.Plane,
-        "F32Array": simulated.Real,
-        "U8Array": simulated.Bits,
-        "Table": simulated.Table,
-    }
 
 
 # ------------------------------------------------------------------------------- writing
@@ -183,8 +130,9 @@ def _function(draft: Draft) -> str:
     else:
         w.result = None
     typed = draft.chance(2)
-    spelt = [f"{text}: {ANNOTATIONS[kind]}" if typed and kind in KINDS else text
-             for text, kind in params]
+    spelt = [
+        f"{text}: {ANNOTATIONS[kind]}" if typed and kind in KINDS else text for text, kind in params
+    ]
     head = ", ".join(["cc: ComputeContext" if typed else "cc", *spelt])
     draft.functions.append(Function(name, params, w.result))
     return "\n".join(["@tb.compute", f"def {name}({head}):", *w.lines]) + "\n"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import pytest
 
@@ -11,11 +12,31 @@ from trilby.backend.null import NullBackend
 from trilby.backend.registry import Choice
 
 
-@pytest.fixture(params=["interpreter", "opencl"], scope="session")
+@pytest.fixture(params=["interpreter", "opencl", "opencl, shared"], scope="session")
 def accelerator(request: pytest.FixtureRequest) -> Iterator[Accelerator]:
-    """Each device that computes."""
-    with Accelerator(request.param, poison=True) as opened:
+    """Each device that computes, with memory of its own and with the host's."""
+    with opened_as(request.param) as opened:
         yield opened
+
+
+@pytest.fixture(params=["interpreter", "opencl"], scope="session")
+def discrete(request: pytest.FixtureRequest) -> Iterator[Accelerator]:
+    """Each device that computes, with memory of its own, so that there is something to count."""
+    with opened_as(request.param) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def shared() -> Iterator[Accelerator]:
+    """A device that works on the host's memory."""
+    with opened_as("opencl, shared") as opened:
+        yield opened
+
+
+def opened_as(name: str) -> Accelerator:
+    """A device that poisons what is stale: `opencl`, or `opencl, shared`."""
+    spec, _, kind = name.partition(", ")
+    return Accelerator(spec, memory="shared" if kind else "discrete", poison=True)
 
 
 @pytest.fixture(scope="session")
@@ -37,11 +58,16 @@ class Nulls:
 def null(monkeypatch: pytest.MonkeyPatch) -> Nulls:
     """A device that counts what it is asked for and does nothing."""
     backend = NullBackend()
-    return Nulls(with_backend(monkeypatch, backend), backend)
+    return Nulls(with_backend(monkeypatch, backend, memory="discrete"), backend)
 
 
 def with_backend(
-    monkeypatch: pytest.MonkeyPatch, backend: Backend, *, poison: bool = False
+    monkeypatch: pytest.MonkeyPatch,
+    backend: Backend,
+    *,
+    memory: Literal["shared", "discrete"] | None = None,
+    memory_limit: int | None = None,
+    poison: bool = False,
 ) -> Accelerator:
     """An accelerator on a backend that the test has in its hands."""
 
@@ -50,4 +76,6 @@ def with_backend(
 
     with monkeypatch.context() as patch:
         patch.setattr("trilby.runtime.accelerator.open_backend", opened)
-        return Accelerator(backend.device.spec, poison=poison)
+        return Accelerator(
+            backend.device.spec, memory=memory, memory_limit=memory_limit, poison=poison
+        )

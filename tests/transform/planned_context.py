@@ -6,11 +6,10 @@ What is left to the run time, and happens here too: a kernel gets what is missin
 the device has written to in part, and after the function the caller gets what he looks at.
 """
 
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
-
-from collections.abc import Generator
+from typing import Any, cast
 
 import trilby as tb
 from trilby import Accelerator, Buffer, ComputeContext, NDArray
@@ -21,7 +20,6 @@ from trilby.data.ndrange import as_range
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.data.window import Window, exact_index, window_of
-from trilby.model.op import Func
 from trilby.model.verify import verify
 from trilby.reflect.functions import Compute, Kernel, is_compute
 from trilby.reflect.host import reflect_compute
@@ -66,7 +64,8 @@ class Twins:
             return
         if self.owner.inside:
             raise StaleError(f"the host looks at {missing} of {self.segment.label}")
-        assert self.segment in self.owner.owed, f"{self.segment.label} was not said to be owed"
+        given = self.segment in self.owner.given
+        assert not given or self.segment in self.owner.owed, f"{self.segment.label} is owed"
         self.fetch(ranges, placed=False)
 
     def before_write(self, ranges: Ranges) -> None:
@@ -104,9 +103,9 @@ class PlannedAccelerator:
     kernels: Accelerator
     inside: int = 0
     copies: list[Copy] = field(default_factory=list[Copy])
+    given: set[Segment] = field(default_factory=set[Segment])
     owed: set[Segment] = field(default_factory=set[Segment])
     _twins: dict[Segment, Twins] = field(default_factory=dict[Segment, Twins])
-    _made: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def compute(self, entry: Any, *args: Any) -> Any:
         if not is_compute(entry):
@@ -114,6 +113,7 @@ class PlannedAccelerator:
             entry, args = quoted.target, quoted.args
         graph = analyse_compute(entry).graph
         context = PlannedContext(self, place_transfers(graph))
+        self.given |= {one.segment for one in args if isinstance(one, Buffer | NDArray)}
         with self.running():
             return context.run_compute(entry, args, {})
 
@@ -172,7 +172,7 @@ class PlannedContext:
 
     def run_compute(self, function: Compute[..., Any], args: Any, kwargs: Any) -> Any:
         reflected = reflect_compute(function)
-        func: Func = self._functions[reflected.func.name]
+        func = self._functions[reflected.func.name]
         verify(func)
         objects = {**reflected.kernels, **reflected.callees}
         run = compile_compute(func, function.function, objects, reflected.captured.class_name)
@@ -184,7 +184,7 @@ class PlannedContext:
         analysed = analyse_kernel(kernel, ranks_of(given))
         bound = bind(kernel, analysed.signature, given)
         numbers = LaunchNumbers(as_range(size).padded, None, bound.numbers)
-        buffers = [one for one in given if isinstance(one, Buffer | NDArray)]
+        buffers = [cast("AnyBuffer", one) for one in given if isinstance(one, Buffer | NDArray)]
         found = [self.accelerator.twins(one) for one in buffers]
         touched = list(zip(found, analysed.footprint.at(numbers), strict=True))
         for twins, footprint in touched:
@@ -206,7 +206,7 @@ class PlannedContext:
 
     def to_device(self, buffer: object) -> None:
         if isinstance(buffer, Buffer | NDArray):
-            twins = self.accelerator.twins(buffer)
+            twins = self.accelerator.twins(cast("AnyBuffer", buffer))
             twins.send(Ranges.span(0, twins.segment.nbytes), placed=True)
 
     def to_host(self, buffer: object, *index: Any) -> None:

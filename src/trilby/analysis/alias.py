@@ -160,14 +160,18 @@ class Memory:
     inside: dict[Thing, Points] = field(default_factory=dict[Thing, Points])
     met: dict[Thing, Points] = field(default_factory=dict[Thing, Points])
     """What was found in objects of which not everything is known, whenever it was looked for."""
+    unsure: set[Value] = field(default_factory=set[Value])
+    """The variables that may have no value."""
 
     def copy(self) -> "Memory":
         """The same, to be changed apart."""
-        return Memory(dict(self.held), dict(self.inside), dict(self.met))
+        return Memory(dict(self.held), dict(self.inside), dict(self.met), set(self.unsure))
 
     def join(self, other: "Memory") -> bool:
         """Widen to what holds on either of two ways; true where that was news."""
-        news = False
+        unsure = self.unsure | other.unsure | (self.held.keys() ^ other.held.keys())
+        news = unsure != self.unsure
+        self.unsure = unsure
         for var, seen in other.held.items():
             before = self.held.get(var)
             if before is not seen:
@@ -186,6 +190,14 @@ class Memory:
         held = Seen(seen.things, seen.is_part, number=seen.number)
         before = self.held.get(var)
         self.held[var] = held if surely or before is None else either(before, held)
+        if surely:
+            self.unsure.discard(var)
+        elif before is None:
+            self.unsure.add(var)
+
+    def forget(self, var: Value) -> None:
+        """A variable loses its value."""
+        self.held.pop(var, None)
 
     def put(self, things: Points, content: Points) -> None:
         """Let some things have content inside, besides what they have."""

@@ -1,190 +1,34 @@
-"""The text of host ops as small trees of what may concern buffers.
-
-The one module of the analyses that knows Python's syntax. A tree says which names and operands
-meet where: what is called, chosen, put in a list, looked up, changed. How numbers are made
-of numbers matters as far as it decides between buffers (`bufs[g % 2]`).
-"""
+"""From the text of host ops to their trees: the one analysis that knows Python's syntax."""
 
 import ast
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
+from trilby.analysis.host_trees import (
+    Assign,
+    Bind,
+    Call,
+    Capture,
+    Change,
+    Choice,
+    Comprehension,
+    Define,
+    Delete,
+    Display,
+    Evaluate,
+    Hole,
+    Inner,
+    Item,
+    Leave,
+    Member,
+    Name,
+    Node,
+    Number,
+    OneOf,
+    Operation,
+    Span,
+    Statement,
+)
 from trilby.model.holes import marked, operand_number
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """An expression of which nothing is to be known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Name(Node):
-    """A name, local or not."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Number(Node):
-    """An integer or a truth value."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Hole(Node):
-    """An operand of the op."""
-
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class Choice(Node):
-    """`then if test else otherwise`."""
-
-    test: Node
-    then: Node
-    otherwise: Node
-    code: str
-
-
-@dataclass(frozen=True, slots=True)
-class Item(Node):
-    """`owner[indices]`."""
-
-    owner: Node
-    indices: tuple[Node, ...]
-    code: str
-
-
-@dataclass(frozen=True, slots=True)
-class Member(Node):
-    """`owner.name`."""
-
-    owner: Node
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call(Node):
-    """A call; keywords and starred arguments count as arguments."""
-
-    function: Node
-    args: tuple[Node, ...]
-    keywords: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Display(Node):
-    """A list, tuple, set or dictionary; `ordered` where items can be found by their number."""
-
-    items: tuple[Node, ...]
-    ordered: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Span(Node):
-    """A slice or `...`; `whole` where it leaves nothing out."""
-
-    parts: tuple[Node, ...]
-    whole: bool
-    code: str
-
-
-@dataclass(frozen=True, slots=True)
-class Operation(Node):
-    """Arithmetic, a comparison, a formatted text: it looks at its parts. `sign` is Python's."""
-
-    sign: str
-    parts: tuple[Node, ...]
-    code: str
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf(Node):
-    """`a or b`, `*items`, `await x`: the value is that of a part, or comes out of it."""
-
-    parts: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Capture(Node):
-    """A function made on the spot: it sees some names whenever it runs, and not now."""
-
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Bind(Node):
-    """`(target := value)`."""
-
-    target: str
-    value: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Comprehension(Node):
-    """Loops with their targets, conditions, and what is made."""
-
-    loops: tuple[tuple[Node, Node], ...]
-    tests: tuple[Node, ...]
-    made: tuple[Node, ...]
-
-
-# ------------------------------------------------------------------------------- statements
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A statement that does nothing to buffers: `import`, `del`, `global`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assign(Statement):
-    """One value for one or more targets."""
-
-    targets: tuple[Node, ...]
-    value: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Change(Statement):
-    """`target += value` and its kin."""
-
-    target: Node
-    value: Node
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluate(Statement):
-    """Expressions whose values go nowhere."""
-
-    values: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Define(Statement):
-    """`def` or `class`."""
-
-    name: str
-    captured: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Inner(Statement):
-    """Statements that run once, many times or never, after some values and bindings."""
-
-    values: tuple[Node, ...]
-    bindings: tuple[tuple[Node, Node], ...]
-    body: tuple[Statement, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Leave(Statement):
-    """`return`, `break`, `continue` or `raise`, with its values."""
-
-    values: tuple[Node, ...]
 
 
 @lru_cache(maxsize=4096)
@@ -208,55 +52,6 @@ def statement_trees(code: str, operands: int) -> tuple[Statement, ...]:
 def target_tree(code: str) -> Node:
     """The tree of what a loop or a `with` binds."""
     return _node(ast.parse(f"({code}\n)", mode="eval").body)
-
-
-def names_of(node: Node) -> Iterator[str]:
-    """The names of a tree of names, numbers and their combinations, from left to right."""
-    match node:
-        case Name(name):
-            yield name
-        case Choice(test, then, otherwise):
-            for part in (test, then, otherwise):
-                yield from names_of(part)
-        case Item(owner, indices):
-            yield from names_of(owner)
-            for index in indices:
-                yield from names_of(index)
-        case Operation(parts=parts) | Span(parts=parts):
-            for part in parts:
-                yield from names_of(part)
-        case _:
-            return
-
-
-def is_plain(node: Node) -> bool:
-    """Whether evaluating a tree once more changes nothing: names, numbers, choices, items."""
-    match node:
-        case Name() | Number():
-            return True
-        case Choice(test, then, otherwise):
-            return all(map(is_plain, (test, then, otherwise)))
-        case Item(owner, indices):
-            return is_plain(owner) and all(map(is_plain, indices))
-        case Operation(sign, parts):
-            return bool(sign) and all(map(is_plain, parts))
-        case Span(parts):
-            return all(map(is_plain, parts))
-        case _:
-            return False
-
-
-def code_of(node: Node) -> str:
-    """The text of a plain tree."""
-    match node:
-        case Name(name):
-            return name
-        case Number(number):
-            return str(number)
-        case Choice(code=code) | Item(code=code) | Operation(code=code) | Span(code=code):
-            return code
-        case _:
-            return ""
 
 
 # ------------------------------------------------------------------------- from Python trees
@@ -285,10 +80,8 @@ def _node(tree: ast.AST) -> Node:
         case ast.Name(id=name):
             number = operand_number(name)
             return Name(name) if number is None else Hole(number)
-        case ast.Constant(value=int(number)):
-            return Number(int(number))
-        case ast.Constant(value=value) if value is ...:
-            return Span((), whole=True, code="...")
+        case ast.Constant(value=value):
+            return _constant(value)
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return Choice(_node(test), _node(body), _node(orelse), ast.unparse(tree))
         case ast.Subscript(value=owner, slice=index):
@@ -300,7 +93,13 @@ def _node(tree: ast.AST) -> Node:
             named = tuple(keyword.arg or "" for keyword in keywords)
             return Call(_node(function), tuple(map(_node, given)), named)
         case _:
-            return _combined(tree)
+            return _gathered(tree)
+
+
+def _constant(value: object) -> Node:
+    if value is ...:
+        return Span((), whole=True, code="...")
+    return Number(int(value)) if isinstance(value, int) else Node()
 
 
 def _indices(index: ast.expr) -> tuple[Node, ...]:
@@ -309,25 +108,30 @@ def _indices(index: ast.expr) -> tuple[Node, ...]:
     return (_node(index),)
 
 
-def _combined(tree: ast.AST) -> Node:
+def _gathered(tree: ast.AST) -> Node:
     match tree:
         case ast.Tuple(elts=items) | ast.List(elts=items):
             ordered = not any(isinstance(item, ast.Starred) for item in items)
             return Display(tuple(map(_node, items)), ordered)
         case ast.Set() | ast.Dict():
             return Display(_children(tree), ordered=False)
-        case ast.Slice(lower=None, upper=None, step=None):
-            return Span((), whole=True, code=":")
         case ast.Slice():
-            return Span(_children(tree), whole=False, code=ast.unparse(tree))
+            whole = not _children(tree)
+            return Span(_children(tree), whole, ":" if whole else ast.unparse(tree))
         case ast.BoolOp() | ast.Starred() | ast.Await():
             return OneOf(_children(tree))
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            return _comprehension(tree)
+        case _:
+            return _binding(tree)
+
+
+def _binding(tree: ast.AST) -> Node:
+    match tree:
         case ast.Lambda(body=body):
             return Capture(_all_names(body))
         case ast.NamedExpr(target=target, value=value):
             return Bind(target.id, _node(value))
-        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            return _comprehension(tree)
         case _:
             return Operation(_sign(tree), _children(tree), _code(tree))
 
@@ -345,9 +149,8 @@ def _code(tree: ast.AST) -> str:
 
 
 def _children(tree: ast.AST) -> tuple[Node, ...]:
-    return tuple(
-        _node(child) for child in ast.iter_child_nodes(tree) if isinstance(child, ast.expr)
-    )
+    children = ast.iter_child_nodes(tree)
+    return tuple(_node(child) for child in children if isinstance(child, ast.expr))
 
 
 def _comprehension(
@@ -368,6 +171,11 @@ def _statements(body: list[ast.stmt]) -> tuple[Statement, ...]:
     return tuple(map(_statement, body))
 
 
+_IDLE = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass)
+_LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise)
+_DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
 def _statement(tree: ast.stmt) -> Statement:
     match tree:
         case ast.Assign(targets=targets, value=value):
@@ -376,18 +184,22 @@ def _statement(tree: ast.stmt) -> Statement:
             return Assign((_node(target),), _node(value))
         case ast.AugAssign(target=target, value=value):
             return Change(_node(target), _node(value))
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return Define(name, _all_names(tree))
         case ast.Expr() | ast.Assert():
             return Evaluate(_children(tree))
-        case ast.Return() | ast.Break() | ast.Continue() | ast.Raise():
-            return Leave(_children(tree))
-        case ast.Delete() | ast.Import() | ast.ImportFrom() | ast.Global() | ast.Nonlocal():
-            return Statement()
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
             return Inner((), ((_node(target), _node(iterable)),), _statements([*body, *orelse]))
         case _:
-            return _inner(tree)
+            return _other_statement(tree)
+
+
+def _other_statement(tree: ast.stmt) -> Statement:
+    if isinstance(tree, _DEFINING):
+        return Define(tree.name, _all_names(tree))
+    if isinstance(tree, ast.Delete):
+        return Delete(tuple(map(_node, tree.targets)))
+    if isinstance(tree, _LEAVING):
+        return Leave(_children(tree))
+    return Statement() if isinstance(tree, _IDLE) else _inner(tree)
 
 
 def _inner(tree: ast.AST) -> Inner:

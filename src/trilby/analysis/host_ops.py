@@ -7,7 +7,6 @@ function; this is about one op at a time.
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from trilby.analysis import known_calls
 from trilby.analysis.alias import (
     NOTHING,
     NUMBER,
@@ -22,20 +21,19 @@ from trilby.analysis.alias import (
     Thing,
     Things,
 )
-from trilby.analysis.host_code import (
+from trilby.analysis.host_code import expression_tree, statement_trees, target_tree
+from trilby.analysis.host_reading import Reader
+from trilby.analysis.host_running import Runner
+from trilby.analysis.host_touches import Touch
+from trilby.analysis.host_trees import (
     Call,
     Hole,
     Member,
     Node,
     Span,
     code_of,
-    expression_tree,
     is_plain,
-    statement_trees,
-    target_tree,
 )
-from trilby.analysis.host_reading import Reader, Touch
-from trilby.analysis.host_running import Runner
 from trilby.data.schema import INDEX, BufferType, NDArrayType, PadType, index_count, join_path
 from trilby.model.holes import in_place_sign
 from trilby.model.op import Func, Op, walk
@@ -282,8 +280,9 @@ class HostOps:
         if not isinstance(maker, HostValue) or "range" in self.names:
             return None
         tree = expression_tree(maker.code, len(maker.inputs))
-        is_range = isinstance(tree, Call) and code_of(tree.function) == "range"
-        return tree.args if is_range and not tree.keywords else None
+        if not isinstance(tree, Call) or code_of(tree.function) != "range" or tree.keywords:
+            return None
+        return tree.args
 
     def is_whole(self, thing: Thing, seen: Seen) -> bool:
         """Whether a place is all the data of a buffer."""

@@ -4,8 +4,7 @@ Texts are run on what their names and operands may stand for. Code that is not k
 and write what it is given, and keep it.
 """
 
-import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from trilby.analysis import known_calls
@@ -24,7 +23,8 @@ from trilby.analysis.alias import (
     Things,
     either,
 )
-from trilby.analysis.host_code import (
+from trilby.analysis.host_touches import Touch, computed, is_number, only_reads, part_below
+from trilby.analysis.host_trees import (
     Bind,
     Call,
     Capture,
@@ -44,40 +44,10 @@ from trilby.analysis.host_code import (
     is_plain,
     names_of,
 )
-from trilby.data.dtypes import I64, ScalarType, Type
-from trilby.data.schema import INDEX, BufferType, index_count, join_path, type_at
+from trilby.data.dtypes import I64
+from trilby.data.schema import INDEX, BufferType
 from trilby.model.op import Op
 from trilby.model.value import Value
-
-_COMPUTED: Mapping[str, Callable[..., int]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": operator.floordiv,
-    "%": operator.mod,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "not": operator.not_,
-    "neg": operator.neg,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Touch:
-    """An access of the host; `surely` where it happens whenever its op does.
-
-    `handed` is true of what code that is not known is given: it counts as reading.
-    """
-
-    seen: Seen
-    reads: bool
-    writes: bool
-    surely: bool = True
-    handed: bool = False
 
 
 @dataclass(slots=True)
@@ -153,20 +123,29 @@ class Reader:
                 return self.operands[number]
             case Number(number):
                 return Seen(number=number)
-            case Choice():
-                return self.chosen(node)
             case Item():
                 return self.item(node)
             case Member():
                 return self.member(self.value(node.owner), node.name)
             case Call():
                 return self.call(node)
+            case _:
+                return self.combined(node)
+
+    def combined(self, node: Node) -> Seen:
+        """What an expression that is made of others stands for."""
+        match node:
+            case Choice():
+                return self.chosen(node)
             case Operation():
                 return self.operation(node)
+            case Comprehension():
+                return self.comprehension(node)
             case _:
                 return self.gathered(node)
 
     def named(self, node: Name) -> Seen:
+        """What a name holds; of one that is not local, some object."""
         if node.name in self._bound:
             return self._bound[node.name]
         if node.name not in self.names:
@@ -175,6 +154,7 @@ class Reader:
         return replace(self.memory.held.get(var, NUMBER), where=Reload(var))
 
     def chosen(self, node: Choice) -> Seen:
+        """Either of two, or the one that a known number chooses."""
         test = self.value(node.test)
         if test.number is not None:
             seen = self.value(node.then if test.number else node.otherwise)
@@ -196,6 +176,7 @@ class Reader:
                 return Text(code_of(node), tuple(uses))
 
     def item(self, node: Item) -> Seen:
+        """What lies at a place of a list, a buffer or anything else."""
         owner = self.value(node.owner)
         indices = [self.value(index) for index in node.indices]
         if self.things.are_buffers(owner.things):
@@ -225,7 +206,9 @@ class Reader:
         """An element or a view of a buffer."""
         indices = tuple(map(self.text, node.indices))
         known = tuple(index for index in indices if index is not None)
-        part = _at(owner, (INDEX, known), self.things) if len(known) == len(indices) else None
+        part = (
+            part_below(owner, (INDEX, known), self.things) if len(known) == len(indices) else None
+        )
         if part and any(isinstance(index, Span) for index in node.indices):
             whole = all(isinstance(i, Span) and i.whole for i in node.indices)
             part = replace(part, is_view=True, whole=whole)
@@ -235,14 +218,15 @@ class Reader:
 
     def if_number(self, seen: Seen, part: Part) -> Seen:
         """A number is read at once; a struct, or a row, later."""
-        is_number = all(_is_number(self.things.types[thing], part) for thing in seen.things)
-        return self.look(seen) if is_number else seen
+        types = (self.things.types[thing] for thing in seen.things)
+        return self.look(seen) if all(is_number(type_, part) for type_ in types) else seen
 
     def member(self, owner: Seen, name: str) -> Seen:
+        """An attribute."""
         if self.things.are_buffers(owner.things):
             if name in known_calls.METADATA or self._is_length(owner.things, name):
                 return NUMBER
-            part = _at(owner, (name, ()), self.things)
+            part = part_below(owner, (name, ()), self.things)
             where = owner.where if part or not owner.is_part else None
             seen = Seen(owner.things, is_part=True, part=part, where=where)
             return self.if_number(seen, part) if part else replace(seen, where=None)
@@ -254,20 +238,20 @@ class Reader:
         return all(isinstance(t, BufferType) and name in t.length_names for t in types)
 
     def operation(self, node: Operation) -> Seen:
+        """A number of numbers; data is looked at; lists can be added."""
         parts = [self.value(part) for part in node.parts]
-        numbers = [part.number for part in parts]
+        numbers = [part.number for part in parts if part.number is not None]
         if node.sign in {"is", "is not"}:
             return NUMBER
-        if node.sign in _COMPUTED and None not in numbers:
-            if node.sign not in {"//", "%"} or numbers[1]:
-                return Seen(number=int(_COMPUTED[node.sign](*numbers)))
-            return NUMBER
+        if len(numbers) == len(parts):
+            return Seen(number=computed(node.sign, numbers))
         self.look(*parts)
         lists = [part.things for part in parts if not self.things.are_buffers(part.things)]
         inner = self.memory.reach(NOTHING.union(*lists)) if len(lists) == len(parts) else NOTHING
         return Seen(inner) if node.sign in {"+", "*"} else NUMBER
 
     def gathered(self, node: Node) -> Seen:
+        """What holds others, or stands for one of them."""
         match node:
             case Display(items, ordered):
                 return self.display([self.value(item) for item in items], ordered=ordered)
@@ -280,8 +264,6 @@ class Reader:
                 return self.display([self.at_any_time(name) for name in names], ordered=False)
             case Bind(target, value):
                 return self.kept(target, self.value(value))
-            case Comprehension():
-                return self.comprehension(node)
             case Span(parts):
                 self.look(*map(self.value, parts))
                 return NUMBER
@@ -289,6 +271,7 @@ class Reader:
                 return NUMBER
 
     def at_any_time(self, name: str) -> Seen:
+        """All that a variable ever holds."""
         var = self.names.get(name)
         if var is None:
             return NUMBER
@@ -311,6 +294,7 @@ class Reader:
         return Seen(frozenset({thing}))
 
     def comprehension(self, node: Comprehension) -> Seen:
+        """A list made in a loop."""
         before, self.surely = (dict(self._bound), self.surely), False
         for target, iterable in node.loops:
             self.bind_inner(target, self.elements(self.value(iterable)))
@@ -320,6 +304,7 @@ class Reader:
         return made
 
     def bind_inner(self, target: Node, seen: Seen) -> None:
+        """Let a name of a comprehension stand for something."""
         match target:
             case Name(name):
                 self._bound[name] = replace(seen, where=None)
@@ -340,6 +325,7 @@ class Reader:
     # -------------------------------------------------------------------------------- calls
 
     def call(self, node: Call) -> Seen:
+        """A call: of something well-known, or of code that may do anything with its arguments."""
         method, owner, name = "", NUMBER, ""
         match node.function:
             case Name(name) if name not in self.names and name not in self._bound:
@@ -360,7 +346,8 @@ class Reader:
         for arg in (owner, *args):
             self.memory.put(arg.things, given)
         self.forget_places(given)
-        return Seen(given | {self.found(f"{name or '…'}{'.' if method else ''}{method}()")})
+        found = self.found(f"{name or '…'}{'.' if method else ''}{method}()")
+        return Seen((given if method else given - owner.things) | {found})
 
     def known_call(
         self, node: Call, called: tuple[str, str], owner: Seen, args: list[Seen]
@@ -377,9 +364,14 @@ class Reader:
             return self.passed_on(owner, args)
         if not method and name in known_calls.NOTHING:
             return NUMBER
-        if not _only_reads(node, name, method):
-            return None
+        return self.read(called, args) if only_reads(node, name, method) else None
+
+    def read(self, called: tuple[str, str], args: list[Seen]) -> Seen:
+        """A call of something that only reads; what it makes may hold what it was given."""
+        name, method = called
         self.look(*args)
+        if method in known_calls.MAKERS:
+            return Seen(frozenset({self.found(f"{name}.{method}()")}))
         if name not in known_calls.PASSING or method:
             return NUMBER
         lists = [arg for arg in args if not self.things.are_buffers(arg.things)]
@@ -398,31 +390,3 @@ class Reader:
             while (place := self.things.known.get((thing, number))) is not None:
                 self.memory.inside[place] = self.memory.inside.get(thing, NOTHING)
                 number += 1
-
-
-def _at(owner: Seen, step: tuple[str, tuple[Reference, ...]], things: Things) -> Part | None:
-    """The place one step below another, if that is a place of a known buffer."""
-    before = owner.part or Part("", ())
-    if (owner.is_part and owner.part is None) or before.is_view:
-        return None
-    name, indices = step
-    path = join_path(before.path, name)
-    if any(type_at(things.types[thing], path) is None for thing in owner.things):
-        return None
-    return Part(path, (*before.indices, *indices))
-
-
-def _is_number(buffer: Type, part: Part) -> bool:
-    """Whether a place is one number, and not a row, a struct or an array."""
-    is_scalar = isinstance(type_at(buffer, part.path), ScalarType)
-    return is_scalar and index_count(buffer, part.path) == len(part.indices)
-
-
-def _only_reads(node: Call, name: str, method: str) -> bool:
-    """Whether a call is that of a well-known function that does not write."""
-    if not method:
-        return name in known_calls.READING
-    if "out" in node.keywords:
-        return False
-    is_known = name in known_calls.READING_MODULES and method not in known_calls.WRITING_FUNCTIONS
-    return is_known or (bool(name) and method in known_calls.MAKERS)

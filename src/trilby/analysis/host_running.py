@@ -4,10 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from trilby.analysis.alias import Seen
-from trilby.analysis.host_code import (
+from trilby.analysis.host_reading import Reader
+from trilby.analysis.host_trees import (
     Assign,
     Change,
     Define,
+    Delete,
     Display,
     Evaluate,
     Inner,
@@ -19,7 +21,6 @@ from trilby.analysis.host_code import (
     OneOf,
     Statement,
 )
-from trilby.analysis.host_reading import Reader
 
 
 @dataclass(slots=True)
@@ -42,28 +43,33 @@ class Runner(Reader):
                 for target in targets:
                     self.bind(target, seen, value)
             case Change(target, value):
-                old, new = self.value(target), self.value(value)
-                self.look(new)
-                if self.things.are_buffers(old.things):
-                    self.look(old)
-                    self.change(old)
-                self.bind(target, Seen(old.things | self.memory.reach(new.things), old.is_part))
-            case Evaluate(values):
-                for value in values:
-                    self.value(value)
+                self.changed(target, self.value(target), self.value(value))
             case Define(name, captured):
                 made = self.display([self.at_any_time(one) for one in captured], ordered=False)
                 self.bind(Name(name), made)
-            case Leave(values):
-                self.leaves = True
+            case Evaluate(values) | Leave(values):
+                self.leaves |= isinstance(statement, Leave)
                 for value in values:
                     self.value(value)
+            case Delete(targets):
+                for target in targets:
+                    if isinstance(target, Name) and target.name in self.names:
+                        self.memory.forget(self.names[target.name])
             case Inner():
                 self.within(statement)
             case _:
                 return
 
+    def changed(self, target: Node, old: Seen, new: Seen) -> None:
+        """`target += value`: an array changes in place, a list takes more in."""
+        self.look(new)
+        if self.things.are_buffers(old.things):
+            self.look(old)
+            self.change(old)
+        self.bind(target, Seen(old.things | self.memory.reach(new.things), old.is_part))
+
     def within(self, statement: Inner) -> None:
+        """Statements that run once, many times or never."""
         before, self.surely = self.surely, False
         for value in statement.values:
             self.value(value)

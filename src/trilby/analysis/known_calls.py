@@ -9,12 +9,56 @@ NOTHING = frozenset({"len", "id", "type", "isinstance", "hasattr", "callable", "
 """Functions that do not look at data."""
 
 READING = frozenset(
-    "print str repr format list tuple sum min max any all sorted float int bool abs round "
-    "enumerate zip reversed iter next map filter set frozenset dict bytes divmod pow".split()
+    {
+        "print",
+        "str",
+        "repr",
+        "format",
+        "list",
+        "tuple",
+        "sum",
+        "min",
+        "max",
+        "any",
+        "all",
+        "sorted",
+        "float",
+        "int",
+        "bool",
+        "abs",
+        "round",
+        "enumerate",
+        "zip",
+        "reversed",
+        "iter",
+        "next",
+        "map",
+        "filter",
+        "set",
+        "frozenset",
+        "dict",
+        "bytes",
+        "divmod",
+        "pow",
+    }
 )
 """Functions that read and never write."""
 
-PASSING = frozenset("list tuple enumerate zip reversed iter next sorted set frozenset dict".split())
+PASSING = frozenset(
+    {
+        "list",
+        "tuple",
+        "enumerate",
+        "zip",
+        "reversed",
+        "iter",
+        "next",
+        "sorted",
+        "set",
+        "frozenset",
+        "dict",
+    }
+)
 """Functions among these whose result has inside what they are given."""
 
 READING_MODULES = frozenset({"np", "numpy", "math", "statistics"})
@@ -30,13 +74,51 @@ METADATA = frozenset({"shape", "dtype", "ndim", "size", "nbytes", "element", "la
 """Attributes that are no data."""
 
 READING_METHODS = frozenset(
-    "sum mean min max any all copy astype reshape tolist tobytes item std var prod argmin argmax "
-    "__array__ __len__".split()
+    {
+        "sum",
+        "mean",
+        "min",
+        "max",
+        "any",
+        "all",
+        "copy",
+        "astype",
+        "reshape",
+        "tolist",
+        "tobytes",
+        "item",
+        "std",
+        "var",
+        "prod",
+        "argmin",
+        "argmax",
+        "__array__",
+        "__len__",
+    }
 )
 """Methods of buffers and views that read, and give something of their own."""
 
 CONTAINER_METHODS = frozenset(
-    "append appendleft extend insert pop popleft popitem get items keys values setdefault update "
-    "reverse rotate clear add discard index".split()
+    {
+        "append",
+        "appendleft",
+        "extend",
+        "insert",
+        "pop",
+        "popleft",
+        "popitem",
+        "get",
+        "items",
+        "keys",
+        "values",
+        "setdefault",
+        "update",
+        "reverse",
+        "rotate",
+        "clear",
+        "add",
+        "discard",
+        "index",
+    }
 )
 """Methods of lists, dictionaries and sets: they pass buffers on and do not look at them."""

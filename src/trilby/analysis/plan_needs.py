@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from trilby.analysis.alias import Literally, Part, Points, Reference, Reload, Text, Thing
-from trilby.analysis.host_code import Hole, Node, Number, code_of, is_plain
 from trilby.analysis.host_ops import HostOps
+from trilby.analysis.host_trees import Hole, Node, Number, code_of, is_plain
 from trilby.analysis.plan_state import Key, State, single
 from trilby.analysis.transfer_plan import Side
 from trilby.data.schema import INDEX
@@ -189,8 +189,7 @@ class Hoist:
     def _named(self, thing: Thing, where: Reference | None) -> Reference | None:
         """How a buffer is called in front of the loop."""
         if isinstance(where, Reload):
-            seen = self.entry.memory.held.get(where.var)
-            if seen and not seen.is_part and seen.things == {thing}:
+            if (where.var, frozenset({thing})) in self.entry.names():
                 return where
         return reference_to(thing, self.entry, self.ops)
 

@@ -5,7 +5,7 @@ newer on the host is not current on the device, unknown is neither. A few bits e
 "on some ways current, on others not" can be told, too.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -89,15 +89,15 @@ class State:
         known = self.side(side)
         only = surely and single(things)
         for thing in things:
-            old = self.bits(side, frozenset({thing}))
-            known[thing] = (old & PARTLY if only else old) | STALE | WRITTEN
+            old = 0 if only else self.bits(side, frozenset({thing})) & ~PARTLY
+            known[thing] = old | STALE | WRITTEN
             for other in self.things.others(thing):
                 known[other] = self.bits(side, frozenset({other})) | STALE
         if side == "host":
             self._forget_looks({t for thing in things for t in (thing, *self.things.others(thing))})
-            for thing in things:
-                bits = self.bits("device", frozenset({thing}))
-                self.device[thing] = bits | PARTLY if bits & STALE else bits
+            if single(things) and self.bits("device", things) & STALE:
+                (thing,) = things
+                self.device[thing] = self.bits("device", things) | PARTLY
 
     def _forget_looks(self, things: Iterable[Thing]) -> None:
         gone = frozenset(things)
@@ -107,10 +107,13 @@ class State:
 
     def name_of(self, thing: Thing) -> Value | None:
         """A variable that surely holds a thing."""
+        return next((var for var, things in self.names() if things == frozenset({thing})), None)
+
+    def names(self) -> Iterator[tuple[Value, Points]]:
+        """The variables that surely have a value, if that is no part of a buffer."""
         for var, seen in self.memory.held.items():
-            if not seen.is_part and len(seen.things) == 1 and thing in seen.things:
-                return var
-        return None
+            if not seen.is_part and var not in self.memory.unsure:
+                yield var, seen.things
 
 
 def single(things: Points) -> bool:

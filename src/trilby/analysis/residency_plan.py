@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from trilby.analysis.access import access_table
-from trilby.analysis.alias import Reference, Reload, Text, Thing
+from trilby.analysis.alias import NOTHING, Reference, Reload, Text, Thing
 from trilby.analysis.host_ops import HostOps
+from trilby.analysis.plan_accesses import Parameter, Surroundings
 from trilby.analysis.plan_effects import Events, Summary, summary_of
 from trilby.analysis.plan_needs import Need, Needs, reference_to
 from trilby.analysis.plan_state import CURRENT, WRITTEN, Key, State, single
+from trilby.analysis.plan_walk import Walk
 from trilby.analysis.plan_wanted import Wanted
-from trilby.analysis.plan_walk import Parameter, Surroundings, Walk
 from trilby.analysis.reach import ComputeGraph, KernelGraph
 from trilby.analysis.transfer_plan import (
     Action,
@@ -137,7 +138,7 @@ class _Placing:
     def _word(self, thing: Thing) -> str:
         """What the user calls a buffer."""
         for name, var in self.ops.names.items():
-            if self.ops.ever.get(var) == {thing}:
+            if self.ops.ever.get(var) == frozenset({thing}):
                 return name
         return thing.name if thing.name.isidentifier() else "buffer"
 
@@ -194,7 +195,7 @@ class _Placing:
     def _owed_at(self, op: Op | None, state: State) -> Iterator[Reference]:
         """How to name what outlives the function and is newer on the device."""
         returned = op.returned if isinstance(op, Return) else ()
-        given = frozenset().union(*(self.ops.seen(value).things for value in returned))
+        given = NOTHING.union(*(self.ops.seen(value).things for value in returned))
         newer = [
             thing
             for thing, bits in state.host.items()
@@ -210,9 +211,7 @@ class _Placing:
 
 def _holding(thing: Thing, state: State) -> Iterator[Reference]:
     """The variables that may hold a buffer of which no variable surely is the name."""
-    for var, seen in state.memory.held.items():
-        if thing in seen.things and not seen.is_part:
-            yield Reload(var)
+    return (Reload(var) for var, things in state.names() if thing in things)
 
 
 def _is_write(event: tuple[str, Thing]) -> bool:

@@ -10,7 +10,7 @@ axis of its shape; a number is a `Scalar`, a struct a `StructArgument`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from trilby.analysis.reach import KernelGraph
 from trilby.data.dtypes import Number, ScalarType
@@ -42,6 +42,17 @@ class DeviceInfo:
     def spec(self) -> str:
         """What to give to `Accelerator`: `opencl:0`."""
         return f"{self.backend}:{self.index}"
+
+
+class Rows(NamedTuple):
+    """Pieces of a copy: each has `size` bytes, and they begin `pitch` bytes apart."""
+
+    size: int
+    pitch: int
+
+    def starts(self, nbytes: int) -> range:
+        """Where the pieces of a stretch begin that starts with one and ends with one."""
+        return range(0, nbytes - self.size + 1, self.pitch)
 
 
 class Event(Protocol):
@@ -163,15 +174,25 @@ class Backend(Protocol):
         ...
 
     def upload(
-        self, memory: Memory, offset: int, source: memoryview, after: Sequence[Event] = ()
+        self,
+        memory: Memory,
+        offset: int,
+        source: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
     ) -> Event:
-        """Copy host bytes to `offset` in device memory."""
+        """Copy host bytes to `offset` in device memory; with `rows`, only these pieces."""
         ...
 
     def download(
-        self, memory: Memory, offset: int, target: memoryview, after: Sequence[Event] = ()
+        self,
+        memory: Memory,
+        offset: int,
+        target: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
     ) -> Event:
-        """Copy device bytes from `offset` to the host."""
+        """Copy device bytes from `offset` to the host; with `rows`, only these pieces."""
         ...
 
     def fill(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, DeviceInfo, Event, Executable, Memory, Prepared
+from trilby.backend.base import Argument, DeviceInfo, Event, Executable, Memory, Prepared, Rows
 from trilby.backend.done import DoneEvent
 from trilby.backend.failures import foreign
 from trilby.data.ndrange import NDRange
@@ -116,19 +116,29 @@ class NullBackend:
         self.counts.trims += 1
 
     def upload(
-        self, memory: Memory, offset: int, source: memoryview, after: Sequence[Event] = ()
+        self,
+        memory: Memory,
+        offset: int,
+        source: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
     ) -> DoneEvent:
         """Count the bytes and drop them."""
         self.counts.uploads += 1
-        self.counts.uploaded_bytes += source.nbytes
+        self.counts.uploaded_bytes += _moved(source, rows)
         return DoneEvent()
 
     def download(
-        self, memory: Memory, offset: int, target: memoryview, after: Sequence[Event] = ()
+        self,
+        memory: Memory,
+        offset: int,
+        target: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
     ) -> DoneEvent:
         """Count the bytes and leave the target as it is."""
         self.counts.downloads += 1
-        self.counts.downloaded_bytes += target.nbytes
+        self.counts.downloaded_bytes += _moved(target, rows)
         return DoneEvent()
 
     def fill(
@@ -156,6 +166,10 @@ class NullBackend:
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def _moved(content: memoryview, rows: Rows | None) -> int:
+    return rows.size * len(rows.starts(content.nbytes)) if rows else content.nbytes
 
 
 class NullFamily:

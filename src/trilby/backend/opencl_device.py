@@ -8,7 +8,7 @@ and no failure of a device takes the process with it.
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyopencl as cl
@@ -18,7 +18,7 @@ import pyopencl as cl
 from pyopencl._cl import _Program  # pyright: ignore[reportPrivateUsage]
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, DeviceInfo, Event, Executable, Memory, Prepared
+from trilby.backend.base import Argument, DeviceInfo, Event, Executable, Memory, Prepared, Rows
 from trilby.backend.done import DoneEvent
 from trilby.backend.failures import (
     beyond,
@@ -173,13 +173,19 @@ class OpenCLBackend:
             raise failed(self.device, "giving memory back", error) from error
 
     def upload(
-        self, memory: Memory, offset: int, source: memoryview, after: Sequence[Event] = ()
+        self,
+        memory: Memory,
+        offset: int,
+        source: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
     ) -> Event:
         """Copy host bytes to `offset` in a buffer."""
         buffer = self._span(memory, offset, source.nbytes)
+        where = _rectangle(rows, offset, source.nbytes) if rows else {"dst_offset": offset}
         return self._start(
             lambda wait_list: cl.enqueue_copy(
-                self.queue, buffer, source, dst_offset=offset, is_blocking=False, wait_for=wait_list
+                self.queue, buffer, source, **where, is_blocking=False, wait_for=wait_list
             ),
             self._uploading,
             source.nbytes,
@@ -187,13 +193,19 @@ class OpenCLBackend:
         )
 
     def download(
-        self, memory: Memory, offset: int, target: memoryview, after: Sequence[Event] = ()
+        self,
+        memory: Memory,
+        offset: int,
+        target: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
     ) -> Event:
         """Copy bytes of a buffer from `offset` to the host."""
         buffer = self._span(memory, offset, target.nbytes)
+        where = _rectangle(rows, offset, target.nbytes) if rows else {"src_offset": offset}
         return self._start(
             lambda wait_list: cl.enqueue_copy(
-                self.queue, target, buffer, src_offset=offset, is_blocking=False, wait_for=wait_list
+                self.queue, target, buffer, **where, is_blocking=False, wait_for=wait_list
             ),
             self._downloading,
             target.nbytes,
@@ -323,6 +335,17 @@ class OpenCLBackend:
         if offset < 0 or nbytes < 0 or offset + nbytes > memory.nbytes:
             raise beyond(self.device, offset, nbytes, memory.nbytes)
         return buffer
+
+
+def _rectangle(rows: Rows, offset: int, nbytes: int) -> dict[str, Any]:
+    """How pyopencl is told to copy rows."""
+    return {
+        "buffer_origin": (offset, 0, 0),
+        "host_origin": (0, 0, 0),
+        "region": (rows.size, len(rows.starts(nbytes)), 1),
+        "buffer_pitches": (rows.pitch, 0),
+        "host_pitches": (rows.pitch, 0),
+    }
 
 
 def _make_queue(context: cl.Context, device: cl.Device) -> cl.CommandQueue:

@@ -87,7 +87,7 @@ class Segment:
         self.address = address_of(memory)
         self._memory: Live | None = memory
         self._escapes: list[weakref.ref[Escape]] = []
-        self.touched = Ranges.span(0, memory.nbytes) if borrowed else Ranges.EMPTY
+        self.touched = Ranges.span(0, memory.nbytes)
 
     @classmethod
     def allocate(cls, nbytes: int, label: str) -> "Segment":
@@ -100,7 +100,9 @@ class Segment:
             )
         block = np.zeros(pages + PAGE, np.uint8)
         start = -address_of(block) % PAGE
-        return cls(block[start : start + nbytes], label, borrowed=False)
+        segment = cls(block[start : start + nbytes], label, borrowed=False)
+        segment.touched = Ranges.EMPTY
+        return segment
 
     @property
     def memory(self) -> Live:

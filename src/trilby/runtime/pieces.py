@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from trilby.data.ranges import Range, Ranges
 
-SMALL_GAP = 16
+SMALL_GAP = 8
 """So many bytes between two ranges are sooner moved than left out: lengths, padding."""
 MOST_COPIES = 16
 """More pieces than this become fewer by moving what lies between them."""
@@ -27,12 +27,10 @@ class Piece:
 
 def cut(wanted: Ranges, movable: Ranges) -> list[Piece]:
     """The copies for the bytes that are wanted; others that are `movable` may go along."""
-    parts = _joined(wanted.parts, movable, SMALL_GAP)
-    if len(parts) == 1:
-        return [Piece(start, stop - start) for start, stop in parts]
-    regular = _rows(parts)
+    regular = _rows(wanted.parts) if len(wanted) > 1 else None
     if regular is not None:
         return [regular]
+    parts = _joined(wanted.parts, movable, SMALL_GAP)
     if len(parts) > MOST_COPIES:
         parts = _joined(parts, movable, None)
     return [Piece(start, stop - start) for start, stop in parts]

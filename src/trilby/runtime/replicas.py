@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trilby.backend.base import Backend, Event, Memory
+from trilby.backend.base import Backend, Event, Rows
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.errors import GuardError
@@ -166,7 +166,7 @@ class Replicas:
         for piece in cut(ranges, movable):
             after = [*replica.writers, *replica.readers]
             after += content.before_host_reads(Ranges.span(piece.start, piece_stop(piece)))
-            event = copy_up(self.backend, replica, piece, after)
+            event = _copy_up(replica, piece, after)
             replica.written_by(event)
             content.leaving.append((Ranges.span(piece.start, piece_stop(piece)), event))
             self.tell("up", replica, piece, reason, event)
@@ -231,24 +231,28 @@ def _download(content: Content, replica: Replica, ranges: Ranges, reason: Reason
     for piece in cut(ranges, replica.valid):
         span = Ranges.span(piece.start, piece_stop(piece))
         after = [*replica.writers, *content.before_host_writes(span)]
-        event = copy_down(replica.owner.backend, replica, piece, after)
+        event = _copy_down(replica, piece, after)
         replica.read_by(event)
         content.arrived(_bytes(piece), event)
         replica.owner.tell("down", replica, piece, reason, event)
 
 
-def copy_up(backend: Backend, replica: Replica, piece: Piece, after: Sequence[Event]) -> Event:
+def _copy_up(replica: Replica, piece: Piece, after: Sequence[Event]) -> Event:
     """Start to copy from the host's memory."""
-    offset = piece.start - replica.address
-    source = replica.host[offset : offset + piece_stop(piece) - piece.start]
-    return backend.upload(replica.memory, offset, source, after)
+    offset, stop = piece.start - replica.address, piece_stop(piece) - replica.address
+    source, rows = replica.host[offset:stop], _rows_of(piece)
+    return replica.owner.backend.upload(replica.memory, offset, source, after, rows)
 
 
-def copy_down(backend: Backend, replica: Replica, piece: Piece, after: Sequence[Event]) -> Event:
+def _copy_down(replica: Replica, piece: Piece, after: Sequence[Event]) -> Event:
     """Start to copy to the host's memory."""
-    offset = piece.start - replica.address
-    target = replica.host[offset : offset + piece_stop(piece) - piece.start]
-    return backend.download(replica.memory, offset, target, after)
+    offset, stop = piece.start - replica.address, piece_stop(piece) - replica.address
+    target, rows = replica.host[offset:stop], _rows_of(piece)
+    return replica.owner.backend.download(replica.memory, offset, target, after, rows)
+
+
+def _rows_of(piece: Piece) -> Rows | None:
+    return Rows(piece.size, piece.pitch) if piece.rows > 1 else None
 
 
 def piece_stop(piece: Piece) -> int:
@@ -259,8 +263,3 @@ def piece_stop(piece: Piece) -> int:
 def _bytes(piece: Piece) -> Ranges:
     starts = range(piece.start, piece.start + max(piece.rows * piece.pitch, 1), piece.pitch or 1)
     return Ranges(tuple((start, start + piece.size) for start in starts))
-
-
-def memory_of(replicas: Iterable[Replica]) -> list[Memory]:
-    """The memory of each."""
-    return [replica.memory for replica in replicas]

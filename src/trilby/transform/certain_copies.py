@@ -30,10 +30,10 @@ def _certain(actions: Iterable[Action]) -> Iterator[Action]:
         match action:
             case Copy(certain=True):
                 yield action
-            case When(then=(Copy(path=""), *_), otherwise=(Copy(certain=True) as part,)) if (
-                part.path
-            ):
-                yield action
+            case When(
+                then=(Copy(path="") as whole, *_), otherwise=(Copy(certain=True) as part,)
+            ) if part.path:
+                yield replace(action, then=(whole,))
             case When(condition=Flag(), then=then, otherwise=()):
                 yield from _certain(then)
             case When(then=then, otherwise=otherwise) if not isinstance(action.condition, Flag):

@@ -97,6 +97,9 @@ class _Placer:
             yield number, start
 
     def _is_operand(self, op: Op, wanted: set[Value]) -> bool:
+        """Whether a copy may as well stand before an op."""
+        if isinstance(op, VarLoad | Constant):
+            return True
         return op.result in wanted and _is_simple(op) and op not in self.plan.writers
 
     def _inner(self, op: Op) -> Op:

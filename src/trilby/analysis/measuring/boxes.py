@@ -275,14 +275,27 @@ class Space:
         return found
 
     def _not_zero(self, box: Box, form: Form, *, surely: bool) -> list[Box]:
-        below = AtMostZero(Form(form.const + 1, form.terms, form.low + 1, form.high + 1))
-        above = AtMostZero(
-            Form(
-                1 - form.const, {v: -f for v, f in form.terms.items()}, 1 - form.high, 1 - form.low
-            )
-        )
-        found = self._where(below, box, surely=surely) + self._where(above, box, surely=surely)
-        return [box] if len(found) > 1 and len(form.terms) > 1 and not surely else found
+        found: list[Box] = []
+        for part, terms in self.resolved(box, form.terms):
+            low, high = self.ends(part, form.const, terms)
+            if low > 0 or high < 0:
+                found.append(part)
+            elif len(terms) == 1:
+                ((var, factor),) = terms.items()
+                found.extend(self._without(part, var, factor, form.const, surely=surely))
+            elif not surely:
+                found.append(part)
+        return found
+
+    def _without(self, box: Box, var: int, factor: int, const: int, *, surely: bool) -> list[Box]:
+        """Where `factor * var + const` is not zero."""
+        place, rest = divmod(-const, factor)
+        if rest:
+            return [box]
+        if surely and not self.variables.free[var]:
+            return []
+        low, high = self.bounds(box, var)
+        return self._within(box, var, low, place - 1) + self._within(box, var, place + 1, high)
 
 
 def is_exact(space: Space, condition: Condition) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias, cast
 
 from trilby.analysis.touching.expressions import Expr, Loop
+from trilby.data.dtypes import BOOL
 from trilby.model.value import Value
 
 Sum: TypeAlias = dict[tuple[str, ...], int]
@@ -19,7 +20,7 @@ class Wording:
 
     def __init__(self, parameters: tuple[Value, ...]) -> None:
         self._names = [param.hint or f"p{n}" for n, param in enumerate(parameters)]
-        self._sums: dict[int, Sum] = {}
+        self._sums: dict[tuple[int, bool], Sum] = {}
 
     def parameter(self, number: int) -> str:
         """The name of a parameter."""
@@ -28,24 +29,35 @@ class Wording:
     # -- numbers
 
     def sum(self, expr: Expr) -> Sum:
-        """A number as a sum of products."""
-        found = self._sums.get(expr.number)
-        if found is None:
-            found = self._sum(expr) if expr.depth <= DEEPEST_TEXT else {(UNKNOWN,): 1}
-            self._sums[expr.number] = found
-        return found
+        """A number as a sum of products.
 
-    def _sum(self, expr: Expr) -> Sum:
+        A remainder is a difference where that makes the sum shorter: `x // w * w + x % w` is `x`.
+        """
+        plain, split = self._sum(expr, splits=False), self._sum(expr, splits=True)
+        return split if len(split) < len(plain) else plain
+
+    def _sum(self, expr: Expr, *, splits: bool) -> Sum:
+        key = (expr.number, splits)
+        if key not in self._sums:
+            too_deep = expr.depth > DEEPEST_TEXT
+            found: Sum = {(UNKNOWN,): 1} if too_deep else self._made(expr, splits=splits)
+            self._sums[key] = found
+        return self._sums[key]
+
+    def _made(self, expr: Expr, *, splits: bool) -> Sum:
+        args = [self._sum(arg, splits=splits) for arg in expr.args if arg.type is not BOOL]
         match expr.op:
             case "constant":
                 return {(): cast("int", expr.what)} if expr.what else {}
             case "cast":
-                return self.sum(expr.args[0])
+                return args[0]
             case "add" | "sub":
-                sign = 1 if expr.op == "add" else -1
-                return _added(self.sum(expr.args[0]), self.sum(expr.args[1]), sign)
+                return _added(args[0], args[1], 1 if expr.op == "add" else -1)
             case "mul":
-                return self._product(*(self.sum(arg) for arg in expr.args))
+                return self._product(args[0], args[1])
+            case "mod" if splits:
+                quotient: Sum = {(_quotient(*(self.number(arg) for arg in expr.args)),): 1}
+                return _added(args[0], self._product(args[1], quotient), -1)
             case "turn":
                 return self._turn(cast("Loop", expr.what))
             case _:
@@ -77,9 +89,9 @@ class Wording:
         args = [self.number(arg) for arg in expr.args]
         match expr.op:
             case "floordiv":
-                return f"{_grouped(args[0])} // {_grouped(args[1])}"
+                return _quotient(*args)
             case "mod":
-                return f"{_grouped(args[0])} % {_grouped(args[1])}"
+                return f"({_grouped(args[0])} % {_grouped(args[1])})"
             case "min" | "max" | "abs":
                 return f"{expr.op}({', '.join(args)})"
             case _:
@@ -125,6 +137,7 @@ class Wording:
 
 
 _SIGNS = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _OPPOSITES = {"lt": ">=", "le": ">", "eq": "!=", "ne": "=="}
 _ATOMS: Mapping[str, Callable[[Wording, Expr], str]] = {
     "grid": lambda _, expr: cast("str", expr.what),
@@ -140,11 +153,31 @@ _ATOMS: Mapping[str, Callable[[Wording, Expr], str]] = {
 
 def _compared(words: Wording, expr: Expr, sign: str) -> str:
     left, right = (words.number(arg) for arg in expr.args)
+    if _varies(expr.args[1]) and not _varies(expr.args[0]):
+        left, right, sign = right, left, _MIRRORED[sign]
     return f"{left} {sign} {right}"
 
 
+def _varies(expr: Expr) -> bool:
+    """Whether a number differs between work items or turns; what does is written first."""
+    is_id = expr.op == "grid" and "max" not in str(expr.what)
+    return is_id or isinstance(expr.what, Loop) or any(_varies(arg) for arg in expr.args)
+
+
 def _grouped(text: str) -> str:
-    return f"({text})" if " " in text else text
+    is_whole = " " not in text or _without_parens(text) != text
+    return text if is_whole else f"({text})"
+
+
+def _without_parens(text: str) -> str:
+    """A text without the parentheses around all of it."""
+    inner = text[1:-1]
+    is_grouped = text.startswith("(") and text.endswith(")") and not set("()") & set(inner)
+    return inner if is_grouped else text
+
+
+def _quotient(left: str, right: str) -> str:
+    return f"({_grouped(left)} // {_grouped(right)})"
 
 
 def _added(left: Sum, right: Sum, sign: int) -> Sum:
@@ -162,4 +195,4 @@ def text_of(terms: Sum) -> str:
         parts = [*([str(size)] if size != 1 or not names else []), *names]
         sign = "-" if factor < 0 else "+"
         text += f" {sign} {' * '.join(parts)}" if text else ("-" * (factor < 0)) + " * ".join(parts)
-    return text or "0"
+    return _without_parens(text) if text else "0"

@@ -13,6 +13,7 @@ from trilby.backend.base import (
     Executable,
     Memory,
     Prepared,
+    Rows,
     Scalar,
     StructArgument,
 )
@@ -86,23 +87,29 @@ class InterpreterBackend:
         """Nothing is kept."""
 
     def upload(
-        self, memory: Memory, offset: int, source: memoryview, after: Sequence[Event] = ()
+        self,
+        memory: Memory,
+        offset: int,
+        source: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
     ) -> DoneEvent:
         """Copy host bytes to the device."""
         self._begin(after)
-        target = self._own(memory).span(offset, source.nbytes)
-        if source.nbytes:
-            target[:] = source.cast("B")
+        _copy(source, self._own(memory).span(offset, source.nbytes), rows)
         return DoneEvent()
 
     def download(
-        self, memory: Memory, offset: int, target: memoryview, after: Sequence[Event] = ()
+        self,
+        memory: Memory,
+        offset: int,
+        target: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
     ) -> DoneEvent:
         """Copy device bytes to the host."""
         self._begin(after)
-        source = self._own(memory).span(offset, target.nbytes)
-        if target.nbytes:
-            target.cast("B")[:] = source
+        _copy(self._own(memory).span(offset, target.nbytes), target, rows)
         return DoneEvent()
 
     def fill(
@@ -199,3 +206,13 @@ def _host_memory() -> int:
     if not hasattr(os, "sysconf"):
         return 0
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _copy(source: memoryview, target: memoryview, rows: Rows | None) -> None:
+    """Copy bytes, or the rows of them."""
+    if not source.nbytes:
+        return
+    source, target = source.cast("B"), target.cast("B")
+    size = rows.size if rows else source.nbytes
+    for start in rows.starts(source.nbytes) if rows else (0,):
+        target[start : start + size] = source[start : start + size]

@@ -1,0 +1,81 @@
+"""Accesses of the host, and what can be told of them without looking at names."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from trilby.analysis import known_calls
+from trilby.analysis.alias import Part, Reference, Seen, Things
+from trilby.analysis.host_trees import Call
+from trilby.data.dtypes import ScalarType, Type
+from trilby.data.schema import index_count, join_path, type_at
+
+_COMPUTED: Mapping[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def computed(sign: str, numbers: list[int]) -> int | None:
+    """The integer that an operation makes of integers, if that is known."""
+    match sign, numbers:
+        case "not", [number]:
+            return int(not number)
+        case "neg", [number]:
+            return -number
+        case (("//" | "%"), [_, 0]):
+            return None
+        case _, [left, right] if sign in _COMPUTED:
+            return int(_COMPUTED[sign](left, right))
+        case _:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """An access of the host; `surely` where it happens whenever its op does.
+
+    `handed` is true of what code that is not known is given: it counts as reading.
+    """
+
+    seen: Seen
+    reads: bool
+    writes: bool
+    surely: bool = True
+    handed: bool = False
+
+
+def part_below(owner: Seen, step: tuple[str, tuple[Reference, ...]], things: Things) -> Part | None:
+    """The place one step below another, if that is a place of a known buffer."""
+    before = owner.part or Part("", ())
+    if (owner.is_part and owner.part is None) or before.is_view:
+        return None
+    name, indices = step
+    path = join_path(before.path, name)
+    if any(type_at(things.types[thing], path) is None for thing in owner.things):
+        return None
+    return Part(path, (*before.indices, *indices))
+
+
+def is_number(buffer: Type, part: Part) -> bool:
+    """Whether a place is one number, and not a row, a struct or an array."""
+    is_scalar = isinstance(type_at(buffer, part.path), ScalarType)
+    return is_scalar and index_count(buffer, part.path) == len(part.indices)
+
+
+def only_reads(node: Call, name: str, method: str) -> bool:
+    """Whether a call is that of a well-known function that does not write."""
+    if not method:
+        return name in known_calls.READING
+    if "out" in node.keywords:
+        return False
+    is_known = name in known_calls.READING_MODULES and method not in known_calls.WRITING_FUNCTIONS
+    return is_known or (bool(name) and method in known_calls.MAKERS)

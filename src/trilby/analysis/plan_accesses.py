@@ -1,0 +1,209 @@
+"""Who uses what at the ops of a compute function, and what each use needs.
+
+The host looks and writes, kernels read and write, other compute functions do both. How control
+flows between the ops is left to the walk.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from trilby.analysis.access import Access
+from trilby.analysis.alias import NOTHING, Literally, Points, Reference, Seen, Text, Thing
+from trilby.analysis.host_ops import Effects, HostOps
+from trilby.analysis.host_touches import Touch
+from trilby.analysis.plan_effects import UNKNOWN_CALLEE, Effect, Summary
+from trilby.analysis.plan_needs import Need, Turn, add
+from trilby.analysis.plan_state import PARTLY, STALE, Key, State
+from trilby.analysis.transfer_plan import Side
+from trilby.data.dtypes import Type
+from trilby.model.op import Op
+from trilby.model.ops.host import Dispatch, HostCall
+from trilby.model.value import Value
+
+Parameter: TypeAlias = tuple[Type, Access]
+"""What a kernel wants for a buffer parameter, and does with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is known from outside of the function that is walked over."""
+
+    kernels: Mapping[str, tuple[Parameter | None, ...]]
+    callees: Mapping[str, Summary]
+    wanted: Callable[[Op, Thing], bool]
+    """Whether all of a buffer is surely wanted by the host, or the caller, behind an op."""
+
+
+@dataclass(slots=True)
+class Accesses:
+    """The uses of one function, as far as it was walked over."""
+
+    ops: HostOps
+    around: Surroundings
+    turn: Turn = field(default_factory=Turn)
+    surely: bool = True
+    """Whether the op at hand runs whenever the block of the loop, or function, around does."""
+    in_loop: bool = False
+    events: dict[Op, dict[tuple[str, Thing], bool]] = field(
+        default_factory=dict[Op, dict[tuple[str, Thing], bool]]
+    )
+    """What ops do to buffers, and whether surely: `host reads`, `device writes`, …"""
+    sites: dict[Key, Points] = field(default_factory=dict[Key, Points])
+    """What may be used at each place where something may be needed."""
+
+    def note(self, op: Op, what: str, things: Points, *, surely: bool = True) -> None:
+        """Note what an op does."""
+        events = self.events.setdefault(op, {})
+        surely = surely and len(things) == 1
+        for thing in things:
+            key = (what, thing)
+            events[key] = events.get(key, surely) and surely
+
+    def need(self, op: Op, side: Side, which: object, need: Need) -> Key | None:
+        """Note that a side needs something, unless it surely has it, or only a launch can tell."""
+        key: Key = (op, side, which)
+        self.sites[key] = self.sites.get(key, NOTHING) | need.things
+        if not need.bits & STALE or need.bits & PARTLY:
+            return None
+        add(self.turn.needs, key, replace(need, surely=self.surely and need.surely))
+        return key
+
+    def written(self, op: Op, side: Side, things: Points, state: State, *, surely: bool) -> None:
+        """Something is written that `side` lacks then."""
+        state.write(side, things, surely=surely)
+        writer = "device" if side == "host" else "host"
+        self.note(op, f"{writer} writes", things, surely=surely)
+        for thing in things:
+            for one in (thing, *self.ops.things.others(thing)):
+                self.turn.written.add((side, one))
+                if one is not thing:
+                    self.note(op, f"{writer} may write", frozenset({one}), surely=False)
+
+    def touch(self, op: Op, effects: Effects, state: State) -> None:
+        """The host reads and writes."""
+        for touch in effects.touches:
+            things = frozenset(t for t in touch.seen.things if t in self.ops.things.types)
+            if touch.reads and not effects.launches and things == touch.seen.things:
+                self.host_reads(op, touch, state)
+            elif touch.reads:
+                self.note(op, "host reads part", things, surely=False)
+            if touch.writes:
+                surely = touch.surely and not touch.handed
+                self.written(op, "device", things, state, surely=surely)
+                if surely and not touch.reads:
+                    self.overwritten(op, touch.seen, state)
+            if effects.launches:
+                self.written(op, "host", things, state, surely=False)
+
+    def host_reads(self, op: Op, touch: Touch, state: State) -> None:
+        """The host looks at one of some buffers."""
+        seen = touch.seen
+        whole = all(self.ops.is_whole(thing, seen) for thing in seen.things)
+        self.note(
+            op, "host reads" if whole else "host reads part", seen.things, surely=touch.surely
+        )
+        if self.is_known_part(seen, state):
+            return
+        need = Need(
+            seen.things,
+            state.bits("host", seen.things),
+            seen.where,
+            seen.part,
+            whole,
+            touch.surely,
+            certain=not touch.handed,
+        )
+        if seen.where is None:
+            return
+        key = self.need(op, "host", (seen.where, seen.part), need)
+        if key is None:
+            return
+        if whole:
+            state.bring("host", seen.things)
+        elif len(seen.things) == 1 and seen.part and touch.surely:
+            (thing,) = seen.things
+            state.looked[thing] = key
+            if self.is_fixed(seen):
+                state.parts |= {(thing, seen.part)}
+
+    def is_known_part(self, seen: Seen, state: State) -> bool:
+        """Whether the host has a part already."""
+        if seen.part is None or len(seen.things) != 1:
+            return False
+        (thing,) = seen.things
+        return (thing, seen.part) in state.parts
+
+    def is_fixed(self, seen: Seen) -> bool:
+        """Whether a part is the same whenever it is named."""
+        indices = seen.part.indices if seen.part else ()
+        return all(isinstance(index, Literally) or _has_no_names(index) for index in indices)
+
+    def overwritten(self, op: Op, seen: Seen, state: State) -> None:
+        """The host has all of a buffer that it wrote all of."""
+        if len(seen.things) == 1 and all(self.ops.is_whole(thing, seen) for thing in seen.things):
+            state.bring("host", seen.things)
+            self.note(op, "host overwrites", seen.things)
+
+    # ------------------------------------------------------------------------------- launches
+
+    def dispatch(self, op: Dispatch, state: State) -> None:
+        """A kernel reads and writes its arguments."""
+        wanted = self.around.kernels.get(op.kernel, ())
+        arguments: list[tuple[int, Value, Points, Access]] = []
+        for number, (argument, parameter) in enumerate(zip(op.args, wanted, strict=False)):
+            if parameter is None:
+                continue
+            type_, access = parameter
+            things = self.ops.seen(argument).things
+            if len(things) == 1:
+                self.ops.things.is_buffer(next(iter(things)), type_)
+            arguments.append((number, argument, things, access))
+        for number, argument, things, access in arguments:
+            if Access.READS in access:
+                self.device_reads(op, number, argument, things, state)
+        for _, _, things, access in arguments:
+            if Access.WRITES in access:
+                self.written(op, "host", things, state, surely=True)
+
+    def device_reads(
+        self, op: Dispatch, number: int, argument: Value, things: Points, state: State
+    ) -> None:
+        """A kernel needs what it reads."""
+        self.note(op, "device reads", things)
+        seen = self.ops.seen(argument)
+        where = argument if seen.is_part or seen.where is None else seen.where
+        need = Need(things, state.bits("device", things), where)
+        if self.need(op, "device", number, need):
+            state.bring("device", things)
+
+    def call(self, op: HostCall, state: State) -> None:
+        """Another compute function: it has a plan of its own."""
+        summary = self.around.callees.get(op.callee, UNKNOWN_CALLEE)
+        given = [self.ops.seen(argument) for argument in op.args]
+        reached = state.memory.reach(NOTHING.union(*(seen.things for seen in given)))
+        for number, seen in enumerate(given):
+            effect = summary.effect(number)
+            self.called(op, effect, seen.things, state)
+            inner = state.memory.reach(seen.things) - seen.things
+            self.called(op, summary.elsewhere, inner, state)
+            state.memory.put(seen.things, reached)
+        if op.result:
+            found = self.ops.things.make(op, "found", f"{op.callee}()", many=self.in_loop)
+            self.ops.values[op.result] = Seen(reached | {found}, where=op.result)
+
+    def called(self, op: Op, effect: Effect, things: Points, state: State) -> None:
+        """What a callee does to some things."""
+        known = frozenset(thing for thing in things if thing in self.ops.things.types)
+        if Effect.HOST_READS in effect:
+            self.note(op, "host reads part", known, surely=False)
+        if Effect.DEVICE_READS in effect:
+            self.note(op, "device reads", known, surely=False)
+        if Effect.HOST_WRITES in effect and known:
+            self.written(op, "device", known, state, surely=False)
+        if Effect.DEVICE_WRITES in effect and known:
+            self.written(op, "host", known, state, surely=False)
+
+
+def _has_no_names(index: Reference) -> bool:
+    return isinstance(index, Text) and not index.uses

@@ -1,0 +1,76 @@
+"""Contents and replicas made by hand, for the tests of the rules."""
+
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+
+from trilby.backend.done import DoneEvent
+from trilby.data.ranges import Ranges
+from trilby.runtime.content import Content, Replica
+from trilby.runtime.replicas import Replicas
+
+START = 1000
+"""Where the memory of the tests seems to lie: ranges count from the host's addresses."""
+
+
+class Pending(DoneEvent):
+    """Work that is under way until the test says that it is over."""
+
+    __slots__ = ("done", "failure")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done = False
+        self.failure: Exception | None = None
+
+    def wait(self) -> None:
+        self.done = True
+        if self.failure is not None:
+            raise self.failure
+
+
+def span(start: int, stop: int) -> Ranges:
+    """Bytes of the memory, counted from its start."""
+    return Ranges.span(START + start, START + stop)
+
+
+def on_host(nbytes: int = 16) -> Content:
+    """Memory that the host has filled."""
+    return Content(START, START + nbytes, span(0, nbytes), Ranges.EMPTY)
+
+
+def fresh(nbytes: int = 16) -> Content:
+    """Memory full of zeros that nobody wrote."""
+    return Content(START, START + nbytes, span(0, nbytes), span(0, nbytes))
+
+
+def replica(
+    content: Content,
+    valid: Ranges = Ranges.EMPTY,
+    *,
+    shared: bool = False,
+    place: tuple[int, int] | None = None,
+    owner: object = None,
+) -> Replica:
+    """A copy of some memory on a device; of all of it unless a place is given."""
+    start, stop = place or (0, content.stop - content.start)
+    host = np.zeros(stop - start, np.uint8).data
+    made = Replica(
+        cast("Replicas", owner), DeviceBytes(), host, START + start, "a", shared, valid=valid
+    )
+    content.replicas.append(made)
+    return made
+
+
+class DeviceBytes:
+    """Memory of no device."""
+
+    nbytes = 0
+
+
+def changed(content: Content, change: Callable[[], object]) -> bool:
+    """Whether something changes the version of a content."""
+    before = content.version
+    change()
+    return content.version != before

@@ -1,0 +1,202 @@
+"""Devices that a test has in its hands: one that fails when told to, one that puts all work off."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import cast
+
+from trilby.backend.base import Argument, Event, Executable, Memory, Prepared, Rows
+from trilby.backend.done import DoneEvent
+from trilby.backend.interpreter import InterpreterFamily
+from trilby.backend.interpreter.device import InterpreterBackend, InterpreterPrepared
+from trilby.backend.interpreter.memory import InterpreterMemory
+from trilby.data.ndrange import NDRange
+from trilby.errors import DeviceError, OutOfDeviceMemoryError
+
+
+class Watched(InterpreterBackend):
+    """An interpreter that keeps what it allocated, and fails when it is told to.
+
+    `room` is the most that it has allocated at a time, if that is limited.
+    """
+
+    def __init__(self, room: int | None = None) -> None:
+        super().__init__(InterpreterFamily().devices()[0])
+        self.memories: list[InterpreterMemory] = []
+        self.launched: list[tuple[Argument, ...]] = []
+        self.done: list[str] = []
+        self.fail_at = ""
+        self.room = room
+        self.trims = 0
+
+    def allocate(self, nbytes: int) -> InterpreterMemory:
+        self._note("allocate")
+        if self.room is not None and self.used + nbytes > self.room:
+            raise OutOfDeviceMemoryError(f"no room for {nbytes} bytes")
+        self.memories.append(super().allocate(nbytes))
+        return self.memories[-1]
+
+    def trim(self) -> None:
+        self.trims += 1
+
+    def upload(
+        self,
+        memory: Memory,
+        offset: int,
+        source: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
+    ) -> DoneEvent:
+        self._note("upload")
+        return super().upload(memory, offset, source, after, rows)
+
+    def download(
+        self,
+        memory: Memory,
+        offset: int,
+        target: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
+    ) -> DoneEvent:
+        self._note("download")
+        return super().download(memory, offset, target, after, rows)
+
+    def fill(
+        self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Event] = ()
+    ) -> DoneEvent:
+        self._note("fill")
+        return super().fill(memory, offset, nbytes, byte, after)
+
+    def prepare(
+        self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
+    ) -> InterpreterPrepared:
+        self._note("prepare")
+        self.launched.append(tuple(arguments))
+        return super().prepare(executable, size, arguments)
+
+    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
+        self._note("run")
+        return super().run(prepared, after)
+
+    def _note(self, what: str) -> None:
+        self.done.append(what)
+        if what == self.fail_at:
+            raise DeviceError(f"{what} failed")
+
+    @property
+    def used(self) -> int:
+        """The bytes of all memory that was not freed."""
+        return sum(one.nbytes for one in self.memories if one.content is not None)
+
+    def content(self, number: int) -> bytes | None:
+        """What the memory that was allocated as that number has; None once it is freed."""
+        held = self.memories[number].content
+        return None if held is None else bytes(held)
+
+
+class Later:
+    """Work that is done when somebody waits for it, after what it was told to wait for."""
+
+    seconds = 0.0
+
+    def __init__(self, what: str, command: Callable[[], object], after: Sequence[Event]) -> None:
+        self.what = what
+        self.origin: object = None
+        self.done = False
+        self.after = tuple(after)
+        self._command = command
+        self._failure: DeviceError | None = None
+
+    def fail(self) -> None:
+        """Let it have failed by now."""
+        self.done = True
+        self._failure = DeviceError(f"{self.what} failed")
+
+    def wait(self) -> None:
+        if not self.done:
+            try:
+                for event in self.after:
+                    event.wait()
+                self._command()
+            except DeviceError:
+                self._failure = DeviceError(f"{self.what} failed, as what it waited for did")
+            self.done = True
+        if self._failure is not None:
+            raise self._failure
+
+
+class Deferred(InterpreterBackend):
+    """An interpreter that does nothing before somebody waits for it.
+
+    What waits for too little is done too early here, or sees what it should not. With
+    `shares=True` its memory is the host's.
+    """
+
+    def __init__(self, *, shares: bool = False) -> None:
+        device = InterpreterFamily().devices()[0]
+        features = device.features | ({"shared_memory"} if shares else set[str]())
+        super().__init__(replace(device, features=features))
+        self.shares = shares
+        self.events: list[Later] = []
+        self._leaving: list[tuple[Memory, tuple[Event, ...]]] = []
+
+    def can_share(self, address: int, nbytes: int) -> bool:
+        return self.shares and nbytes > 0
+
+    def share(self, source: memoryview) -> InterpreterMemory:
+        return InterpreterMemory(source.nbytes, self, cast("bytearray", source))
+
+    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
+        self._leaving.append((memory, tuple(after)))
+        for left, work in self._leaving[:]:
+            if all(event.done for event in work):
+                self._leaving.remove((left, work))
+                super().free(left)
+
+    def upload(
+        self,
+        memory: Memory,
+        offset: int,
+        source: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
+    ) -> DoneEvent:
+        copy = super().upload
+        return self._later("upload", lambda: copy(memory, offset, source, (), rows), after)
+
+    def download(
+        self,
+        memory: Memory,
+        offset: int,
+        target: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
+    ) -> DoneEvent:
+        copy = super().download
+        return self._later("download", lambda: copy(memory, offset, target, (), rows), after)
+
+    def fill(
+        self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Event] = ()
+    ) -> DoneEvent:
+        fill = super().fill
+        return self._later("fill", lambda: fill(memory, offset, nbytes, byte), after)
+
+    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
+        run, given = super().run, cast("InterpreterPrepared", prepared)
+        now = replace(given, arguments=list(given.arguments))
+        return self._later("run", lambda: run(now), after)
+
+    def close(self) -> None:
+        for event in self.events:
+            event.wait()
+        super().close()
+
+    def _later(
+        self, what: str, command: Callable[[], object], after: Sequence[Event]
+    ) -> DoneEvent:
+        event = Later(what, command, after)
+        self.events.append(event)
+        return cast("DoneEvent", event)
+
+    def started(self, what: str) -> list[Later]:
+        """All work of a kind so far: `upload`, `download`, `fill` or `run`."""
+        return [event for event in self.events if event.what == what]

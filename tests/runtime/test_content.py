@@ -1,0 +1,327 @@
+"""The rules of what is current where, each by itself."""
+
+import pytest
+from tests.runtime.contents import Pending, changed, fresh, on_host, replica, span
+
+from trilby.data.ranges import Ranges
+from trilby.runtime.content import Content, Contents
+
+WHOLE = span(0, 16)
+LEFT, RIGHT = span(0, 8), span(8, 16)
+
+
+def ignored(_old: Content, _new: Content) -> None:
+    """Whoever does not care that contents are joined."""
+
+
+# ------------------------------------------------------------------------- writes of the host
+
+
+def test_what_the_host_writes_is_stale_on_every_device() -> None:
+    content = on_host()
+    one, other = replica(content, WHOLE), replica(content, RIGHT)
+    content.written_by_host(LEFT, "me")
+    assert (one.valid, other.valid) == (RIGHT, RIGHT)
+    assert content.host == WHOLE
+
+
+def test_what_the_host_writes_is_current_on_the_host() -> None:
+    content = on_host()
+    content.written_by_device(replica(content), WHOLE, "k")
+    content.written_by_host(LEFT, "me")
+    assert content.host == LEFT
+
+
+def test_what_the_host_writes_is_fresh_no_more() -> None:
+    content = fresh()
+    content.written_by_host(LEFT, "me")
+    assert content.fresh == RIGHT
+
+
+def test_the_hosts_own_memory_on_a_device_is_never_stale() -> None:
+    content = on_host()
+    shared = replica(content, WHOLE, shared=True)
+    assert not changed(content, lambda: content.written_by_host(LEFT, "me"))
+    assert shared.valid == WHOLE
+
+
+def test_a_write_of_the_host_is_a_change_where_it_makes_something_stale() -> None:
+    content = on_host()
+    assert not changed(content, lambda: content.written_by_host(WHOLE, "me"))  # as it was
+    copy = replica(content, LEFT)
+    assert not changed(content, lambda: content.written_by_host(RIGHT, "me"))
+    assert changed(content, lambda: content.written_by_host(LEFT, "me"))
+    content.written_by_device(copy, WHOLE, "k")
+    copy.valid = Ranges.EMPTY
+    assert changed(content, lambda: content.written_by_host(WHOLE, "me"))  # it lacked it
+    assert changed(zeros := fresh(), lambda: zeros.written_by_host(LEFT, "me"))
+
+
+def test_the_last_writer_is_remembered() -> None:
+    content = on_host()
+    assert str(content.writer) == "the host wrote it"
+    content.written_by_host(LEFT, "me")
+    assert content.writer == "me"
+    content.written_by_device(replica(content), LEFT, "a kernel")
+    assert content.writer == "a kernel"
+
+
+# ----------------------------------------------------------------------- writes of a device
+
+
+def test_what_a_device_writes_is_current_there_and_nowhere_else() -> None:
+    content = on_host()
+    writing, other = replica(content), replica(content, WHOLE)
+    content.written_by_device(writing, LEFT, "k")
+    assert writing.valid == LEFT
+    assert content.host == RIGHT
+    assert other.valid == RIGHT
+
+
+def test_what_a_device_writes_is_fresh_no_more() -> None:
+    content = fresh()
+    content.written_by_device(replica(content), LEFT, "k")
+    assert (content.fresh, content.host) == (RIGHT, RIGHT)
+
+
+def test_a_device_on_the_hosts_memory_writes_as_the_host_does() -> None:
+    content = fresh()
+    writing, other = replica(content, shared=True), replica(content, WHOLE)
+    content.written_by_device(writing, LEFT, "k")
+    assert content.host == WHOLE
+    assert other.valid == RIGHT
+    assert content.fresh == RIGHT
+
+
+def test_the_hosts_own_memory_is_not_made_stale_by_another_device() -> None:
+    """The state of that memory is the host's; there is no second one."""
+    content = on_host()
+    shared = replica(content, WHOLE, shared=True)
+    content.written_by_device(replica(content), WHOLE, "k")
+    assert shared.valid == WHOLE
+    assert content.host == Ranges.EMPTY
+
+
+def test_a_write_of_a_device_is_a_change_where_it_makes_something_stale() -> None:
+    content = on_host()
+    writing = replica(content)
+    assert changed(content, lambda: content.written_by_device(writing, LEFT, "k"))
+    assert not changed(content, lambda: content.written_by_device(writing, LEFT, "k"))
+    content.host |= LEFT  # it was fetched
+    assert changed(content, lambda: content.written_by_device(writing, LEFT, "k"))
+    writing.valid = Ranges.EMPTY
+    assert changed(content, lambda: content.written_by_device(writing, LEFT, "k"))
+    replica(content, LEFT)
+    assert changed(content, lambda: content.written_by_device(writing, LEFT, "k"))
+
+
+def test_the_host_begins_to_walk_anew_in_what_a_device_wrote() -> None:
+    content = on_host()
+    content.scan.stop, content.scan.size = 5, 7
+    content.written_by_device(replica(content), LEFT, "k")
+    assert (content.scan.stop, content.scan.size) == (-1, 0)
+
+
+# --------------------------------------------------------------------------------- copies
+
+
+def test_what_arrives_is_current_on_both_sides() -> None:
+    content = on_host()
+    copy = replica(content)
+    content.written_by_device(copy, WHOLE, "k")
+    assert changed(content, lambda: content.arrived(LEFT, Pending()))
+    assert (content.host, copy.valid) == (LEFT, WHOLE)
+    other = replica(content)
+    assert changed(content, lambda: content.arrived_at(other, RIGHT))
+    assert (other.valid, copy.valid) == (RIGHT, WHOLE)
+
+
+def test_the_host_waits_for_what_is_on_its_way_to_what_it_reads() -> None:
+    content = on_host()
+    left, right = Pending(), Pending()
+    content.arrived(LEFT, left)
+    content.arrived(RIGHT, right)
+    assert content.before_host_reads(span(0, 1)) == [left]
+    assert content.before_host_reads(span(7, 9)) == [left, right]
+    left.done = True
+    assert content.before_host_reads(WHOLE) == [right]
+
+
+def test_the_host_reads_beside_copies_that_leave() -> None:
+    content = on_host()
+    content.leaving.append((LEFT, Pending()))
+    assert content.before_host_reads(WHOLE) == []
+
+
+def test_the_host_writes_after_what_comes_and_what_leaves() -> None:
+    content = on_host()
+    coming, going = Pending(), Pending()
+    content.arrived(LEFT, coming)
+    content.leaving.append((RIGHT, going))
+    assert content.before_host_writes(LEFT) == [coming]
+    assert content.before_host_writes(RIGHT) == [going]
+    going.done = True
+    assert content.before_host_writes(WHOLE) == [coming]
+    assert content.leaving == []
+
+
+def test_the_host_waits_for_kernels_on_its_own_memory() -> None:
+    content = on_host()
+    shared, apart = replica(content, shared=True), replica(content, WHOLE)
+    reading, writing, elsewhere = Pending(), Pending(), Pending()
+    shared.readers, shared.writers = (reading,), (writing,)
+    apart.readers = apart.writers = (elsewhere,)
+    assert content.before_host_reads(LEFT) == [writing]
+    assert content.before_host_writes(LEFT) == [writing, reading]
+    reading.done = writing.done = True
+    assert content.before_host_writes(LEFT) == []
+    assert (shared.readers, shared.writers) == ((), ())
+
+
+def test_a_copy_that_failed_is_told_and_tried_again() -> None:
+    content = on_host()
+    copy = replica(content)
+    content.written_by_device(copy, WHOLE, "k")
+    failing = Pending()
+    failing.done, failing.failure = True, RuntimeError("lost")
+    content.arrived(LEFT, failing)
+    assert content.before_host_reads(LEFT) == [failing]
+
+
+# ------------------------------------------------------------------------------ quietness
+
+
+def test_nothing_need_be_asked_while_the_host_has_everything() -> None:
+    content = on_host()
+    copy = replica(content, WHOLE)
+    copy.readers = (Pending(),)
+    assert content.is_quiet
+    content.written_by_device(copy, LEFT, "k")
+    assert not content.is_quiet
+
+
+@pytest.mark.parametrize("what", ["arriving", "leaving"])
+def test_copies_under_way_are_no_quiet(what: str) -> None:
+    content = on_host()
+    getattr(content, what).append((LEFT, Pending()))
+    assert not content.is_quiet
+
+
+@pytest.mark.parametrize("what", ["readers", "writers"])
+def test_kernels_on_the_hosts_memory_are_no_quiet(what: str) -> None:
+    content = on_host()
+    setattr(replica(content, shared=True), what, (Pending(),))
+    assert not content.is_quiet
+
+
+# ----------------------------------------------------------------------------- replicas
+
+
+def test_a_replica_knows_its_place() -> None:
+    copy = replica(on_host(16), place=(4, 12))
+    assert (copy.nbytes, copy.whole) == (8, span(4, 12))
+    assert copy.has_place_of(1004, 8)
+    assert not copy.has_place_of(1004, 4)
+    assert not copy.has_place_of(1000, 8)
+    copy.fields = ("x", 0, 2), ("y", 4, 8)
+    assert copy.data == span(4, 6) | span(8, 12)
+
+
+def test_a_writer_takes_the_place_of_all_that_it_waited_for() -> None:
+    copy = replica(on_host())
+    first, reading, second = Pending(), Pending(), Pending()
+    copy.written_by(first)
+    copy.read_by(reading)
+    assert (copy.writers, copy.readers) == ((first,), (reading,))
+    copy.written_by(second)
+    assert (copy.writers, copy.readers) == ((second,), ())
+
+
+def test_readers_that_are_done_are_forgotten_in_time() -> None:
+    copy = replica(on_host())
+    lasting = Pending()
+    copy.read_by(lasting)
+    for _ in range(100):
+        done = Pending()
+        copy.read_by(done)
+        done.done = True
+    assert lasting in copy.readers
+    assert len(copy.readers) < 20
+
+
+def test_readers_that_are_not_done_are_all_kept() -> None:
+    copy = replica(on_host())
+    events = [Pending() for _ in range(100)]
+    for event in events:
+        copy.read_by(event)
+    assert list(copy.readers) == events
+
+
+# ------------------------------------------------------------------- contents by address
+
+
+def test_the_same_memory_has_one_content() -> None:
+    contents = Contents()
+    content = contents.around(100, 200, ignored)
+    assert content.host == content.whole == Ranges.span(100, 200)
+    assert content.fresh == Ranges.EMPTY
+    assert contents.around(100, 200, ignored) is content
+    assert contents.around(120, 130, ignored) is content
+
+
+def test_memory_side_by_side_is_not_the_same() -> None:
+    contents = Contents()
+    middle = contents.around(100, 200, ignored)
+    left, right = contents.around(50, 100, ignored), contents.around(200, 250, ignored)
+    assert len({id(one) for one in (left, middle, right)}) == 3
+    found = [contents.around(start, start + 1, ignored) for start in (50, 99, 100, 199, 200, 249)]
+    assert found == [left, left, middle, middle, right, right]
+
+
+@pytest.mark.parametrize("place", [(150, 250), (50, 150), (50, 250), (199, 201)])
+def test_memory_that_overlaps_becomes_one(place: tuple[int, int]) -> None:
+    contents = Contents()
+    old = contents.around(100, 200, ignored)
+    told: list[tuple[Content, Content]] = []
+    new = contents.around(*place, lambda *pair: told.append(pair))
+    assert new.whole == Ranges.span(min(100, place[0]), max(200, place[1]))
+    assert told == [(old, new)]
+    assert contents.around(100, 200, ignored) is new
+
+
+def test_one_that_overlaps_several_joins_them() -> None:
+    contents = Contents()
+    first, second = contents.around(100, 200, ignored), contents.around(300, 400, ignored)
+    third = contents.around(500, 600, ignored)
+    told: list[tuple[Content, Content]] = []
+    joined = contents.around(150, 350, lambda *pair: told.append(pair))
+    assert told == [(first, joined), (second, joined)]
+    assert contents.around(100, 400, ignored) is joined
+    assert contents.around(500, 600, ignored) is third
+
+
+def test_what_was_known_of_the_parts_is_known_of_the_whole() -> None:
+    contents = Contents()
+    left, right = contents.around(1000, 1008, ignored), contents.around(1012, 1016, ignored)
+    copy = replica(left)
+    left.written_by_device(copy, span(0, 4), "k")
+    right.fresh = span(12, 16)
+    coming, going = (span(0, 2), Pending()), (span(2, 4), Pending())
+    left.arriving.append(coming)
+    right.leaving.append(going)
+    joined = contents.around(1004, 1014, ignored)
+    assert joined.host == span(4, 16)  # also what lay between, and nobody knew
+    assert joined.fresh == span(12, 16)
+    assert joined.replicas == [copy]
+    assert (joined.arriving, joined.leaving) == ([coming], [going])
+    assert joined.version not in {left.version, right.version}
+
+
+def test_memory_that_nobody_has_any_more_is_forgotten() -> None:
+    contents = Contents()
+    old = contents.around(100, 200, ignored)
+    beside = contents.around(200, 300, ignored)
+    contents.forget(old)
+    contents.forget(old)  # once more is nothing
+    assert contents.around(100, 200, ignored) is not old
+    assert contents.around(200, 300, ignored) is beside
