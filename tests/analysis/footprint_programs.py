@@ -284,6 +284,8 @@ def _for(p: Program, at: int, depth: int) -> None:
         f"{random.randint(0, 2)}, {number(p, 1)} % 6, {random.randint(1, 3)}",
         f"5, {number(p, 1)} % 4, -1",
         f"{number(p, 0)}, {number(p, 0)}",
+        "kc.x, n + 4, kc.max_x",
+        f"kc.{p.one('x', 'y')} + 1, w + 6, kc.max_{p.one('x', 'y')}",
     )
     p.line(at, f"for {name} in range({bounds}):")
     _turns(p, at, depth, name, skips=True)

@@ -7,7 +7,7 @@ kernel's footprint says.
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from types import SimpleNamespace
 from typing import Any, TypeAlias
@@ -43,10 +43,48 @@ Bytes: TypeAlias = set[int]
 
 @dataclass
 class Recorded:
-    """The bytes of one piece of memory that were read and written."""
+    """The bytes of one piece of memory that were read and written.
+
+    What a work item reads after it has written it itself is not counted as read.
+    """
 
     reads: Bytes = field(default_factory=set[int])
     writes: Bytes = field(default_factory=set[int])
+    _own: dict[object, Bytes] = field(default_factory=dict[object, Bytes])
+
+    def load(self, item: object, start: int, stop: int) -> None:
+        self.reads.update(set(range(start, stop)) - self._own.get(item, set()))
+
+    def store(self, item: object, start: int, stop: int) -> None:
+        self.writes.update(range(start, stop))
+        self._own.setdefault(item, set()).update(range(start, stop))
+
+
+@dataclass
+class Running:
+    """Which work item is at work, and the memory that is watched meanwhile."""
+
+    memories: Mapping[int, Recorded]
+    item: object = None
+
+    def run(self, program: Program) -> Program:
+        """The same program, which says here whose turn it is."""
+
+        def at_once(item: object, *arguments: object) -> None:
+            self.item = item
+            program.run(item, *arguments)
+
+        def in_step(item: object, *arguments: object) -> Generator[object]:
+            steps = program.run(item, *arguments)
+            while True:
+                self.item = item
+                try:
+                    step = next(steps)
+                except StopIteration:
+                    return
+                yield step
+
+        return replace(program, run=in_step if program.waits else at_once)
 
 
 @dataclass(frozen=True)
@@ -147,9 +185,10 @@ def recorded(
     bound = bind(graph.entry, given)
     local = size.local or tuple(4 for _ in size.size)
     error: TrilbyError | None = None
-    with _listening(program.names, memories):
+    running = Running(memories)
+    with _listening(program.names, running):
         try:
-            execute(program, size, local, bound)
+            execute(running.run(program), size, local, bound)
         except TrilbyError as raised:
             error = raised
     footprint = footprints(graph)
@@ -187,34 +226,28 @@ def _number(type_: Type, bound: object) -> Any:
 
 
 @contextmanager
-def _listening(
-    names: dict[str, Any], memories: Mapping[int, Recorded]
-) -> Generator[None]:
+def _listening(names: dict[str, Any], running: Running) -> Generator[None]:
     before = dict(names)
     for type_ in SCALARS.values():
-        names[f"load_{type_}"] = _heard_load(before[f"load_{type_}"], type_.size, memories)
-        names[f"store_{type_}"] = _heard_store(before[f"store_{type_}"], type_.size, memories)
+        names[f"load_{type_}"] = _heard_load(before[f"load_{type_}"], type_.size, running)
+        names[f"store_{type_}"] = _heard_store(before[f"store_{type_}"], type_.size, running)
     yield
     names.update(before)
 
 
-def _heard_load(
-    load: Callable[..., Any], size: int, memories: Mapping[int, Recorded]
-) -> Callable[..., Any]:
+def _heard_load(load: Callable[..., Any], size: int, running: Running) -> Callable[..., Any]:
     def heard(content: bytearray, offset: int) -> Any:
-        if id(content) in memories:
-            memories[id(content)].reads.update(range(offset, offset + size))
+        if id(content) in running.memories:
+            running.memories[id(content)].load(running.item, offset, offset + size)
         return load(content, offset)
 
     return heard
 
 
-def _heard_store(
-    store: Callable[..., Any], size: int, memories: Mapping[int, Recorded]
-) -> Callable[..., Any]:
+def _heard_store(store: Callable[..., Any], size: int, running: Running) -> Callable[..., Any]:
     def heard(content: bytearray, offset: int, value: Any) -> None:
-        if id(content) in memories:
-            memories[id(content)].writes.update(range(offset, offset + size))
+        if id(content) in running.memories:
+            running.memories[id(content)].store(running.item, offset, offset + size)
         store(content, offset, value)
 
     return heard
@@ -245,6 +278,10 @@ def _memory(content: bytes) -> InterpreterMemory:
     return InterpreterMemory(len(content), None, bytearray(content))
 
 
+def _unbound(_kernel: object, given: Sequence[Given]) -> Sequence[Given]:
+    return given
+
+
 @contextmanager
 def watching(known: dict[int, tuple[Program, KernelGraph]]) -> Generator[list[Launched]]:
     """Record every launch on the interpreter, whoever makes it.
@@ -269,6 +306,6 @@ def watching(known: dict[int, tuple[Program, KernelGraph]]) -> Generator[list[La
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(interpreter.InterpreterBackend, "compile", compile_)
-        patch.setattr(interpreter, "bind", lambda _, given: given)
+        patch.setattr(interpreter, "bind", _unbound)
         patch.setattr(interpreter, "execute", execute_)
         yield found

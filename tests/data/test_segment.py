@@ -67,6 +67,8 @@ def test_an_escape_is_remembered_while_any_view_of_it_lives() -> None:
     recorder = recorded(segment)
     raw = segment.escape(Ranges.span(16, 24))
     assert recorder.take() == [("read", 16, 8), ("write", 16, 8), ("wrote", 16, 8)]
+    assert recorder.escapes == 1
+    assert segment.ended_escapes() == Ranges.EMPTY
     assert [escape.ranges for escape in segment.escapes] == [Ranges.span(16, 24)]
     part = raw[2:4].reshape(2, 1).T
     del raw
@@ -77,6 +79,8 @@ def test_an_escape_is_remembered_while_any_view_of_it_lives() -> None:
     del part
     gc.collect()
     assert segment.escapes == ()
+    assert segment.ended_escapes() == Ranges.span(16, 24)
+    assert segment.ended_escapes() == Ranges.EMPTY
 
 
 def test_borrowed_bytes_are_shared() -> None:

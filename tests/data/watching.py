@@ -13,6 +13,7 @@ class Recorder:
     """Every announcement in order, as ("read" | "write" | "wrote", start, bytes)."""
 
     events: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
+    escapes: int = 0
 
     def before_read(self, ranges: Ranges) -> None:
         self._hear("read", ranges)
@@ -25,6 +26,9 @@ class Recorder:
 
     def released(self) -> None:
         self.events.append(("released", 0, 0))
+
+    def escaped(self) -> None:
+        self.escapes += 1
 
     def _hear(self, kind: str, ranges: Ranges) -> None:
         self.events.extend((kind, start, stop - start) for start, stop in ranges)
@@ -65,6 +69,9 @@ class Device:
         self.spoil()
 
     def released(self) -> None:
+        self.spoil()
+
+    def escaped(self) -> None:
         self.spoil()
 
 

@@ -1,7 +1,7 @@
 """Every needless byte has one reason, and the reasons add up."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracle.small_traces import small_traces
 from tests.oracle.wasteful_copies import wasteful_copies
@@ -152,7 +152,6 @@ def test_copies_between_devices_are_refused() -> None:
 
 
 @pytest.mark.parametrize("places", [["host", "gpu"], ["host", "gpu", "fpga"]], ids=len)
-@settings(max_examples=300)
 @given(data=st.data())
 def test_the_reasons_add_up(places: list[str], data: st.DataObject) -> None:
     trace = data.draw(small_traces(places[1:], [4, 2]))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracle.every_schedule import every_cost
 from tests.oracle.small_traces import small_traces
@@ -16,7 +16,6 @@ SHAPES = [(ONE, [3]), (ONE, [1, 2]), (TWO, [2]), (TWO, [1, 1])]
 
 
 @pytest.mark.parametrize(("devices", "sizes"), SHAPES, ids=str)
-@settings(max_examples=150)
 @given(data=st.data())
 def test_no_schedule_of_whole_buffers_is_better(
     devices: Sequence[str], sizes: Sequence[int], data: st.DataObject
@@ -30,7 +29,6 @@ def test_no_schedule_of_whole_buffers_is_better(
 
 
 @pytest.mark.parametrize(("devices", "sizes"), SHAPES, ids=str)
-@settings(max_examples=150)
 @given(data=st.data())
 def test_no_schedule_of_ranges_is_better(
     devices: Sequence[str], sizes: Sequence[int], data: st.DataObject

@@ -1,12 +1,15 @@
 """Statements that run others: dispatches, loops, branches, calls; and blocks of all kinds."""
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tests.property.program_accesses import ACCESSES
 from tests.property.program_expressions import condition, integer
 from tests.property.program_names import NAMINGS, some_buffer
 from tests.property.program_palette import PALETTE, Palette
 from tests.property.program_writer import Function, Rule, Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # ----------------------------------------------------------------------------- dispatches
 

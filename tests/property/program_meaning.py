@@ -30,7 +30,7 @@ class Outcome:
 def meaning(text: str) -> Outcome:
     """What a program does; an `UnfitError` where it has no meaning."""
     machine = simulated.Machine()
-    names = _names() | {"_turn": _Turns()}
+    names = _names()
     tree = _CountingTurns().visit(ast.parse(text))
     code = compile(ast.fix_missing_locations(tree), "<simulated program>", "exec")
     exec(code, names)  # noqa: S102 -- our own text
@@ -49,7 +49,7 @@ def content(buffer: Any) -> list[Any]:
 
 
 class _CountingTurns(ast.NodeTransformer):
-    def visit_While(self, node: ast.While) -> ast.While:  # noqa: N802 -- as the class is called
+    def visit_While(self, node: ast.While) -> ast.While:
         self.generic_visit(node)
         node.body = [*ast.parse("_turn()").body, *node.body]
         return node
@@ -73,6 +73,7 @@ def _names() -> dict[str, Any]:
     """All that a program uses and does not define."""
     twins = {name: twin for name, twin in vars(program_twins).items() if not name.startswith("_")}
     return twins | {
+        "_turn": _Turns(),
         "np": np,
         "tb": SimpleNamespace(compute=_itself),
         "i32": int,

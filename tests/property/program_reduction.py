@@ -3,7 +3,7 @@
 import ast
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 Place: TypeAlias = tuple[ast.AST, str, int | None]
 """A field of a node; with a number, one entry of the list that the field is."""
@@ -111,15 +111,12 @@ def _expressions(tree: ast.Module) -> list[Place]:
     places: list[Place] = []
     for node in ast.walk(tree):
         for field, value in ast.iter_fields(node):
-            if isinstance(value, ast.expr) and not isinstance(value, PLAIN):
-                places.append((node, field, None))
-            elif isinstance(value, list):
-                found: list[Any] = value
-                places += [
-                    (node, field, place)
-                    for place, entry in enumerate(found)
-                    if isinstance(entry, ast.expr) and not isinstance(entry, PLAIN)
-                ]
+            entries: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
+            places += [
+                (node, field, place if isinstance(value, list) else None)
+                for place, entry in enumerate(entries)
+                if isinstance(entry, ast.expr) and not isinstance(entry, PLAIN)
+            ]
     return places
 
 

@@ -1,13 +1,15 @@
 """Running a random program on accelerators, and telling where it differs from its meaning."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+import traceback
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle
+from types import ModuleType
 from typing import Any
 
 from tests.property.kernel_running import forget, load
-from tests.property.program_meaning import Outcome, content
+from tests.property.program_meaning import Outcome, content, meaning
 from tests.property.program_texts import HEAD
 
 from trilby import Accelerator, Ledger, Transfers
@@ -53,6 +55,36 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class Loaded:
+    """A program as a module, and what it means. Its models are kept from run to run."""
+
+    text: str
+    module: ModuleType
+    expected: Outcome
+
+    def run(self, main: Any, other: Any) -> list[Any]:
+        """Run it from the beginning; gives its buffers."""
+        for name in ("log", "held"):
+            getattr(self.module, name, []).clear()
+        return self.module.drive(main, other)
+
+    def outcome(self, buffers: list[Any]) -> Outcome:
+        """What the last run saw and left."""
+        return Outcome([*self.module.log], [content(buffer) for buffer in buffers])
+
+
+@contextmanager
+def loaded(text: str) -> Generator[Loaded]:
+    """The module of a program, and its meaning; what has none raises some error."""
+    expected = meaning(text)
+    module = load(HEAD + text)
+    try:
+        yield Loaded(text, module, expected)
+    finally:
+        forget(module)
+
+
+@dataclass(frozen=True)
 class Way:
     """A way to run a program; without a strategy, each compute call has another one."""
 
@@ -64,17 +96,18 @@ class Way:
         """What to call it."""
         return f"{self.bench.name}, {self.strategy.name if self.strategy else 'alternating'}"
 
-    def problem(self, text: str, expected: Outcome) -> Problem | None:
+    def problem(self, program: Loaded) -> Problem | None:
         """What is wrong with a program that is run in this way."""
         try:
-            found, ledger = self.run(text)
+            found, ledger = self._run(program)
             least = ledger.optimal.range.nbytes, ledger.optimal.buffer.nbytes
         except Exception as error:  # noqa: BLE001 -- any is a finding: the program has a meaning
-            return Problem(type(error).__name__, f"{type(error).__name__}: {error}")
-        if told := difference(expected, found):
+            told = traceback.format_exc(limit=-3)
+            return Problem(type(error).__name__, told)
+        if told := difference(program.expected, found):
             return Problem("difference", told)
         moved = ledger.bytes_up + ledger.bytes_down
-        if "other.compute" in text:
+        if "other.compute" in program.text:
             return None  # a ledger knows one accelerator only
         if moved < least[0]:
             return Problem("too few", f"{moved} bytes moved, where {least[0]} are needed\n{ledger}")
@@ -83,27 +116,17 @@ class Way:
             return Problem("too many", told)
         return None
 
-    def run(self, text: str) -> tuple[Outcome, Ledger]:
-        """What a program does, and what is copied for that."""
+    def _run(self, program: Loaded) -> tuple[Outcome, Ledger]:
         main, other = self.bench.main, self.bench.other
-        record = main.record()
-        if self.strategy is None:
-            strategies = cycle(Transfers)
-            return _run(text, Alternating(main, strategies), Alternating(other, strategies), record)
-        with main.strategy(self.strategy), other.strategy(self.strategy):
-            return _run(text, main, other, record)
-
-
-def _run(
-    text: str, main: Any, other: Any, record: AbstractContextManager[Ledger]
-) -> tuple[Outcome, Ledger]:
-    module = load(HEAD + text)
-    try:
-        with record as ledger:
-            buffers = module.drive(main, other)
-        return Outcome(module.log, [content(buffer) for buffer in buffers]), ledger
-    finally:
-        forget(module)
+        with main.record() as ledger:
+            if self.strategy is None:
+                strategies = cycle(Transfers)
+                both = Alternating(main, strategies), Alternating(other, strategies)
+                buffers = program.run(*both)
+            else:
+                with main.strategy(self.strategy), other.strategy(self.strategy):
+                    buffers = program.run(main, other)
+        return program.outcome(buffers), ledger
 
 
 def difference(expected: Outcome, found: Outcome) -> str | None:
@@ -118,3 +141,12 @@ def difference(expected: Outcome, found: Outcome) -> str | None:
         if len(right) != len(wrong):
             return f"{what}: {len(right)} became {len(wrong)}"
     return None
+
+
+def problem_in(text: str, way: Way) -> Problem | None:
+    """What is wrong with the text of a program; nothing where it has no meaning."""
+    try:
+        with loaded(text) as program:
+            return way.problem(program)
+    except Exception:  # noqa: BLE001 -- text with pieces cut out may raise anything
+        return None

@@ -190,13 +190,17 @@ class Launch:
         self.y, self.x = (y, x) if len(self.size) == 2 else (y[0], x[0])
 
 
+def _counts(size: int | tuple[int, ...] | NDRange) -> tuple[int, ...]:
+    given = size.size if isinstance(size, NDRange) else size
+    return given if isinstance(given, tuple) else (given,)
+
+
 @dataclass
 class ComputeContext:
     accelerator: "Machine"
 
     def dispatch(self, size: Any, kernel: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-        given = size.size if isinstance(size, NDRange) else size
-        launch = Launch(given if isinstance(given, tuple) else (given,))
+        launch = Launch(_counts(size))
         self.accelerator.launches += 1
         if self.accelerator.launches > MOST_LAUNCHES:
             raise UnfitError("too many launches")

@@ -74,21 +74,21 @@ def counted(start, *shape):
 class Program:
     """The text of a module; what makes it comes from its seed."""
 
-    seed: int
+    seed: str
     text: str = field(repr=False)
 
 
-def programs() -> st.SearchStrategy[Program]:
-    """Any program.
+def programs(part: str = "") -> st.SearchStrategy[Program]:
+    """Any program; each part of a search has others.
 
     One number makes a whole program, instead of a choice for each part of it: those would be
     mostly small and much alike. What fails is made smaller afterwards, as text.
     """
-    return st.integers(0, 2**64 - 1).map(program)
+    return st.integers(0, 2**64 - 1).map(lambda number: program(f"{part}{number}"))
 
 
-def program(seed: int) -> Program:
-    """The program of a number: the first one that has a meaning."""
+def program(seed: str) -> Program:
+    """The program of a seed: the first one that has a meaning."""
     attempts = (Program(seed, _text(Random(f"{seed}/{attempt}"))) for attempt in range(100))  # noqa: S311 -- nothing secret
     return next(one for one in attempts if _is_fit(one))
 

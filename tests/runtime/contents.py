@@ -1,14 +1,17 @@
 """Contents and replicas made by hand, for the tests of the rules."""
 
 from collections.abc import Callable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from trilby.backend.done import DoneEvent
 from trilby.data.ranges import Ranges
+from trilby.errors import DeviceError
 from trilby.runtime.content import Content, Replica
-from trilby.runtime.replicas import Replicas
+
+if TYPE_CHECKING:
+    from trilby.runtime.replicas import Replicas
 
 START = 1000
 """Where the memory of the tests seems to lie: ranges count from the host's addresses."""
@@ -28,6 +31,13 @@ class Pending(DoneEvent):
         self.done = True
         if self.failure is not None:
             raise self.failure
+
+
+def failure() -> Pending:
+    """Work that ended badly."""
+    event = Pending()
+    event.done, event.failure = True, DeviceError("lost")
+    return event
 
 
 def span(start: int, stop: int) -> Ranges:

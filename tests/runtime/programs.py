@@ -128,3 +128,31 @@ def square_all_quoted(cc: ComputeContext, a: S32Array) -> None:
 def add_to_all(cc: ComputeContext, a: S32Array, n: int = 1) -> int:
     cc.dispatch(a.length, add, a, n)
     return n * 10
+
+
+@tb.kernel
+def write_evens(kc: KernelContext, a: S32Array) -> None:
+    """Each work item its own element; those between stay as they are."""
+    a.array[2 * kc.x] = -1
+
+
+@tb.kernel
+def take(kc: KernelContext, a: S32Array, start: i32, out: S32Array) -> None:
+    """Read as many elements from `start` on as there are work items."""
+    out.array[kc.x] = a.array[start + kc.x]
+
+
+@tb.kernel
+def write_some(kc: KernelContext, a: S32Array, limit: i32) -> None:
+    """Write what is below a limit, so that nobody knows beforehand what is written."""
+    if a.array[kc.x] < limit:
+        a.array[kc.x] = -limit
+
+
+@tb.kernel
+def spin(kc: KernelContext, a: S32Array, turns: i32) -> None:
+    """Take long, and add as many as there are turns."""
+    n = a.array[kc.x]
+    for _ in range(turns):
+        n = n * 3 % 1000003
+    a.array[kc.x] += turns + n - n

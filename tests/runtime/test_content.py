@@ -1,7 +1,7 @@
 """The rules of what is current where, each by itself."""
 
 import pytest
-from tests.runtime.contents import Pending, changed, fresh, on_host, replica, span
+from tests.runtime.contents import Pending, changed, failure, fresh, on_host, replica, span
 
 from trilby.data.ranges import Ranges
 from trilby.runtime.content import Content, Contents
@@ -59,11 +59,12 @@ def test_a_write_of_the_host_is_a_change_where_it_makes_something_stale() -> Non
 
 def test_the_last_writer_is_remembered() -> None:
     content = on_host()
-    assert str(content.writer) == "the host wrote it"
+    assert content.writer_of(WHOLE) == "the host wrote it"
     content.written_by_host(LEFT, "me")
-    assert content.writer == "me"
+    assert content.writer_of(WHOLE) == "me"
     content.written_by_device(replica(content), LEFT, "a kernel")
-    assert content.writer == "a kernel"
+    assert content.writer_of(LEFT) == content.writer_of(WHOLE) == "a kernel"
+    assert content.writer_of(RIGHT) == "me"
 
 
 # ----------------------------------------------------------------------- writes of a device
@@ -144,6 +145,7 @@ def test_the_host_waits_for_what_is_on_its_way_to_what_it_reads() -> None:
     assert content.before_host_reads(span(0, 1)) == [left]
     assert content.before_host_reads(span(7, 9)) == [left, right]
     left.done = True
+    content.before_host_reads(WHOLE)
     assert content.before_host_reads(WHOLE) == [right]
 
 
@@ -161,6 +163,7 @@ def test_the_host_writes_after_what_comes_and_what_leaves() -> None:
     assert content.before_host_writes(LEFT) == [coming]
     assert content.before_host_writes(RIGHT) == [going]
     going.done = True
+    content.before_host_writes(WHOLE)
     assert content.before_host_writes(WHOLE) == [coming]
     assert content.leaving == []
 
@@ -174,18 +177,35 @@ def test_the_host_waits_for_kernels_on_its_own_memory() -> None:
     assert content.before_host_reads(LEFT) == [writing]
     assert content.before_host_writes(LEFT) == [writing, reading]
     reading.done = writing.done = True
+    content.before_host_writes(LEFT)
     assert content.before_host_writes(LEFT) == []
     assert (shared.readers, shared.writers) == ((), ())
 
 
-def test_a_copy_that_failed_is_told_and_tried_again() -> None:
+def test_what_a_copy_failed_to_bring_is_told_once_and_is_not_here() -> None:
     content = on_host()
-    copy = replica(content)
-    content.written_by_device(copy, WHOLE, "k")
-    failing = Pending()
-    failing.done, failing.failure = True, RuntimeError("lost")
-    content.arrived(LEFT, failing)
-    assert content.before_host_reads(LEFT) == [failing]
+    content.written_by_device(replica(content), WHOLE, "k")
+    content.arrived(LEFT, failed := failure())
+    content.arrived(RIGHT, Pending())
+    version = content.version
+    assert content.before_host_reads(LEFT) == [failed]
+    assert content.host == RIGHT
+    assert content.version != version
+    assert content.before_host_reads(LEFT) == []
+
+
+def test_a_copy_that_failed_is_noticed_when_other_bytes_are_read() -> None:
+    content = on_host()
+    content.arrived(LEFT, failure())
+    assert content.before_host_reads(RIGHT) == []
+    assert content.host == RIGHT
+
+
+def test_a_kernel_that_failed_on_the_hosts_memory_is_told() -> None:
+    content = on_host()
+    shared = replica(content, shared=True)
+    shared.writers = (failed := failure(),)
+    assert content.before_host_reads(LEFT) == [failed]
 
 
 # ------------------------------------------------------------------------------ quietness

@@ -1,7 +1,6 @@
-"""What is on the device and when: nothing is lost, nothing stays, nothing stale is believed."""
+"""What is on the device and when: nothing is lost, nothing stale is believed, little moves."""
 
 import gc
-from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -10,77 +9,36 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.runtime.conftest import Nulls, with_backend
+from tests.runtime.devices import Watched
 from tests.runtime.programs import (
     Table,
     add,
     add_to,
+    add_to_all,
     collect,
     copy,
     dispatch,
-    fail_in_the_middle,
     number,
     one_if,
-    plus_one,
-    square_all,
     square_kernel,
+    take,
+    write_evens,
+    write_some,
 )
 
 import trilby as tb
-from trilby import Accelerator, KernelContext, NDArray, S32Array, f32
-from trilby.backend.base import Argument, Event, Executable, Memory, Prepared
-from trilby.backend.done import DoneEvent
-from trilby.backend.interpreter import InterpreterFamily
-from trilby.backend.interpreter.device import InterpreterBackend, InterpreterPrepared
-from trilby.backend.interpreter.memory import InterpreterMemory
+from trilby import Accelerator, Ledger, NDArray, S32Array
 from trilby.data.ndrange import NDRange
-from trilby.errors import ArgumentValueError, DeviceError, KernelIndexError
+
+POISON = b"\xa5"
+EIGHT = 8 * 4
 
 
-class Watched(InterpreterBackend):
-    """An interpreter that keeps what it allocated, and fails when it is told to."""
+def moved(ledger: Ledger) -> list[tuple[str, int]]:
+    return [(one.direction, one.nbytes) for one in ledger.copies]
 
-    def __init__(self) -> None:
-        super().__init__(InterpreterFamily().devices()[0])
-        self.memories: list[InterpreterMemory] = []
-        self.launched: list[tuple[Argument, ...]] = []
-        self.done: list[str] = []
-        self.fail_at = ""
 
-    def allocate(self, nbytes: int) -> InterpreterMemory:
-        self._note("allocate")
-        self.memories.append(super().allocate(nbytes))
-        return self.memories[-1]
-
-    def upload(
-        self, memory: Memory, offset: int, source: memoryview, after: Sequence[Event] = ()
-    ) -> DoneEvent:
-        self._note("upload")
-        return super().upload(memory, offset, source, after)
-
-    def download(
-        self, memory: Memory, offset: int, target: memoryview, after: Sequence[Event] = ()
-    ) -> DoneEvent:
-        self._note("download")
-        return super().download(memory, offset, target, after)
-
-    def prepare(
-        self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
-    ) -> InterpreterPrepared:
-        self.launched.append(tuple(arguments))
-        return super().prepare(executable, size, arguments)
-
-    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
-        self._note("launch")
-        return super().run(prepared, after)
-
-    def _note(self, what: str) -> None:
-        self.done.append(what)
-        if what == self.fail_at:
-            raise DeviceError(f"{what} failed")
-
-    def content(self, number: int) -> bytes | None:
-        held = self.memories[number].content
-        return None if held is None else bytes(held)
+# ------------------------------------------------------------------------------ results
 
 
 def test_what_a_kernel_does_not_write_keeps_what_the_host_wrote(accelerator: Accelerator) -> None:
@@ -100,13 +58,174 @@ def test_what_the_host_writes_between_two_launches_counts(accelerator: Accelerat
         assert b.array.tolist() == a.array.tolist()
 
 
+def test_what_lies_between_the_elements_that_a_kernel_writes_stays(
+    accelerator: Accelerator,
+) -> None:
+    a = S32Array.of(range(8))
+    accelerator.compute(dispatch, 4, write_evens, a)
+    a.array[1] = 100
+    accelerator.compute(dispatch, 8, add, a, 1)
+    assert a.array.tolist() == [0, 101, 0, 4, 0, 6, 0, 8]
+    accelerator.compute(dispatch, 4, write_evens, a)
+    a.array[3] = 200
+    assert a.array.tolist() == [-1, 101, -1, 200, -1, 6, -1, 8]
+
+
+def test_numbers_that_were_given_as_a_list_are_no_zeros(accelerator: Accelerator) -> None:
+    a = NDArray[float]([np.float32(1), np.float32(2)])
+    b = NDArray[float](np.zeros(2, np.float32))
+    accelerator.compute(dispatch, 2, add_one, a, b)
+    assert b.tolist() == [2.0, 3.0]
+
+
+@tb.kernel
+def add_one(kc: tb.KernelContext, a: NDArray[tb.f32], b: NDArray[tb.f32]) -> None:
+    b[kc.x] = a[kc.x] + 1.0
+
+
+# -------------------------------------------------------------------- the rules, in copies
+
+
+def test_a_read_makes_nothing_stale(discrete: Accelerator) -> None:
+    a, b = S32Array.of(range(8)), S32Array.create(length=8)
+    with discrete.record() as ledger:
+        for _ in range(3):
+            discrete.compute(dispatch, 8, copy, a, b)
+            assert a.array.tolist() == b.array.tolist() == list(range(8))
+    assert moved(ledger) == [("up", EIGHT)] + [("down", EIGHT)] * 3
+
+
+def test_what_was_fetched_once_is_not_fetched_again(discrete: Accelerator) -> None:
+    a = S32Array.of(range(8))
+    discrete.compute(dispatch, 8, add, a, 1)
+    with discrete.record() as ledger:
+        assert a.array.sum() == a.array.sum() == 36
+    assert moved(ledger) == [("down", EIGHT)]
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 8, add, a, 1)
+    assert moved(ledger) == []  # the device still has it
+
+
+def test_what_the_host_wrote_goes_up_and_nothing_else(discrete: Accelerator) -> None:
+    a = S32Array.of(range(8))
+    discrete.compute(dispatch, 8, add, a, 1)
+    with discrete.record() as ledger:
+        a.array[2:4] = 0
+        discrete.compute(dispatch, 8, add, a, 1)
+        assert moved(ledger) == [("up", 8)]
+        assert a.array[2:4].tolist() == [1, 1]
+        assert moved(ledger)[1:] == [("down", 8)]
+    assert a.array.tolist() == [2, 3, 1, 1, 6, 7, 8, 9]
+
+
+def test_what_may_be_written_must_be_there_before(discrete: Accelerator) -> None:
+    """Nobody knows which elements such a kernel leaves as they are."""
+    a = S32Array.of(range(8))
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 8, write_some, a, 4)
+        assert a.array.tolist() == [-4, -4, -4, -4, 4, 5, 6, 7]
+    assert moved(ledger) == [("up", EIGHT), ("down", EIGHT)]
+
+
+def test_a_write_of_everything_needs_nothing(discrete: Accelerator) -> None:
+    a = S32Array.of(range(8))
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 8, number, a)
+        a.array[:] = 5  # the host overwrites it all as well
+        discrete.compute(dispatch, 8, number, a)
+        assert a.array.tolist() == list(range(100, 108))
+    assert moved(ledger) == [("down", EIGHT)]
+
+
+def test_names_are_not_buffers(discrete: Accelerator) -> None:
+    a, b = S32Array.of(range(8)), S32Array.of(range(8))
+    with discrete.record() as ledger:
+        for turn in range(6):
+            discrete.compute(dispatch, 8, add, a if turn % 2 else b, 1)
+            a, b = b, a
+    # the last of each pair of swaps: the same buffer every time
+    assert moved(ledger) == [("up", EIGHT)]
+
+
+def test_rows_at_equal_distances_are_one_copy(discrete: Accelerator) -> None:
+    a = S32Array.of(range(64))
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 32, write_evens, a)
+        assert a.array.tolist() == [-1 if i % 2 == 0 else i for i in range(64)]
+    assert moved(ledger) == [("down", 128)]
+
+
+# ------------------------------------------------------------------ parts that are needed
+
+
+def test_a_part_that_is_read_moves_alone_and_the_next_takes_the_rest(
+    discrete: Accelerator,
+) -> None:
+    a, out = S32Array.of(range(64)), S32Array.create(length=4)
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 4, take, a, 8, out)
+        assert moved(ledger) == [("up", 16)]
+        discrete.compute(dispatch, 4, take, a, 8, out)
+        assert moved(ledger) == [("up", 16)]
+        discrete.compute(dispatch, 4, take, a, 40, out)
+        assert sum(nbytes for _, nbytes in moved(ledger)) == 256
+        for start in range(0, 64, 4):
+            discrete.compute(dispatch, 4, take, a, start, out)
+        assert ledger.bytes_up == 256
+    assert out.array.tolist() == [60, 61, 62, 63]
+
+
+def test_the_rest_is_no_more_than_what_the_host_has_newer(discrete: Accelerator) -> None:
+    a, out = S32Array.create(length=64), S32Array.create(length=4)
+    a.array[:32] = range(32)  # the other half is zeros that nobody wrote
+    with discrete.record() as ledger:
+        for start in (0, 8, 16, 40):
+            discrete.compute(dispatch, 4, take, a, start, out)
+        assert ledger.bytes_up == 128
+    assert out.array.tolist() == [0, 0, 0, 0]
+
+
+def test_a_part_that_is_needed_again_and_again_stays_a_part(discrete: Accelerator) -> None:
+    a, out = S32Array.of(range(64)), S32Array.create(length=4)
+    with discrete.record() as ledger:
+        for turn in range(5):
+            a.array[8:12] = turn
+            discrete.compute(dispatch, 4, take, a, 8, out)
+    assert moved(ledger) == [("up", 16)] * 5
+
+
+def test_fields_that_no_kernel_touches_stay_where_they_are(discrete: Accelerator) -> None:
+    a, table = S32Array.of([1, 3, 5]), Table.create(length=4)
+    table.row.key[:] = [1, 2, 3, 4]
+    table.row.value[:] = 0.5
+    table.count = 2
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 3, count_odd, a, table)
+        assert ledger.bytes_up == 12 + 4
+        assert table.count == 5
+    assert ledger.bytes_down == 4
+
+
+@tb.kernel
+def count_odd(kc: tb.KernelContext, a: S32Array, table: Table) -> None:
+    if a.array[kc.x] % 2 == 1:
+        tb.atomic_add(table.count, 1)
+
+
+# --------------------------------------------------------------------------------- poison
+
+
 def test_a_stale_copy_is_poisoned_but_for_its_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = Watched()
     accelerator = with_backend(monkeypatch, backend, poison=True)
     a = S32Array.of([1, 2])
-    accelerator.compute(square_all, a)
-    assert a.array.tolist() == [1, 4]
-    assert backend.content(0) == b"\2\0\0\0" + b"\xa5" * 8
+    accelerator.compute(dispatch, 2, add, a, 1)
+    assert backend.content(0) == b"\2\0\0\0" + b"\2\0\0\0" + b"\3\0\0\0"
+    assert bytes(a.segment.memory) == b"\2\0\0\0" + POISON * 8
+    assert a.array.tolist() == [2, 3]
+    a.array[1] = 9
+    assert backend.content(0) == b"\2\0\0\0" + b"\2\0\0\0" + POISON * 4
+    assert a.array.tolist() == [2, 9]
 
 
 def test_what_stands_beside_a_length_is_poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,63 +234,119 @@ def test_what_stands_beside_a_length_is_poisoned(monkeypatch: pytest.MonkeyPatch
     table = Table.create(length=1)
     accelerator.compute(dispatch, 1, collect, S32Array.of([2]), table)
     assert (table.count, table.row[0].key) == (1, 2)
-    assert backend.content(1) == b"\xa5" * 4 + b"\1\0\0\0" + b"\xa5" * 8
+    table.count, table.row[0].key, table.row[0].value = 5, 6, 7.0
+    assert backend.content(1) == POISON * 4 + b"\1\0\0\0" + POISON * 8
+
+
+def test_what_one_device_writes_is_poisoned_on_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    backends = Watched(), Watched()
+    one, other = (with_backend(monkeypatch, backend, poison=True) for backend in backends)
+    a = S32Array.of([1, 2])
+    one.compute(dispatch, 2, add, a, 1)
+    other.compute(dispatch, 2, add, a, 1)
+    assert backends[0].content(0) == b"\2\0\0\0" + POISON * 8
+    assert bytes(a.segment.memory) == b"\2\0\0\0" + POISON * 8
+    assert a.array.tolist() == [3, 4]
+
+
+def test_new_memory_on_a_device_is_poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = Watched()
+    accelerator = with_backend(monkeypatch, backend, poison=True)
+    accelerator.compute(dispatch, 1, number, a := S32Array.of([1, 2]))
+    assert backend.content(0) == b"\2\0\0\0" + b"d\0\0\0" + POISON * 4
+    assert a.array.tolist() == [100, 2]
 
 
 def test_without_poison_a_copy_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = Watched()
     accelerator = with_backend(monkeypatch, backend)
     a = S32Array.of([1, 2])
-    accelerator.compute(square_all, a)
+    accelerator.compute(dispatch, 2, square_kernel, a)
+    assert bytes(a.segment.memory) == b"\2\0\0\0" + b"\1\0\0\0" + b"\2\0\0\0"
+    a.array[:] = 9
     assert backend.content(0) == b"\2\0\0\0" + b"\1\0\0\0" + b"\4\0\0\0"
+
+
+# --------------------------------------------------------------------------------- memory
 
 
 def test_memory_is_allocated_once(null: Nulls) -> None:
     a = S32Array.of(range(8))
-    for _ in range(3):
-        null.accelerator.compute(square_all, a)
+    for turn in range(3):
+        null.accelerator.compute(dispatch, 8, add, a, turn)
     counts = null.backend.counts
     assert (counts.allocations, counts.allocated_bytes) == (1, 36)
     assert (counts.launches, counts.work_items) == (3, 24)
-    assert counts.frees == 0
+    assert (counts.frees, counts.preparations) == (0, 1)
 
 
 def test_a_buffer_that_is_dropped_frees_its_memory(null: Nulls) -> None:
     a, b = S32Array.create(length=8), S32Array.create(length=1)
-    null.accelerator.compute(square_all, a)
-    null.accelerator.compute(square_all, b)
+    null.accelerator.compute(dispatch, 8, square_kernel, a)
+    null.accelerator.compute(dispatch, 1, square_kernel, b)
     del a
     gc.collect()
     assert (null.backend.counts.frees, null.backend.counts.freed_bytes) == (1, 36)
-    null.accelerator.compute(square_all, b)
+    null.accelerator.compute(dispatch, 1, square_kernel, b)
     assert null.backend.counts.allocations == 2
 
 
-def test_closing_frees_what_is_left_and_the_host_keeps_it(
+def test_a_buffer_that_is_released_frees_its_memory(null: Nulls) -> None:
+    a = S32Array.create(length=8)
+    null.accelerator.compute(dispatch, 8, square_kernel, a)
+    a.release()
+    assert (null.backend.counts.frees, null.backend.counts.freed_bytes) == (1, 36)
+    del a
+    gc.collect()
+    assert null.backend.counts.frees == 1
+
+
+def test_buffers_that_come_and_go_leave_nothing_behind(null: Nulls) -> None:
+    for length in range(1, 51):
+        null.accelerator.compute(dispatch, length, square_kernel, S32Array.create(length=length))
+    gc.collect()
+    counts = null.backend.counts
+    assert (counts.allocations, counts.frees) == (50, 50)
+    assert counts.allocated_bytes == counts.freed_bytes
+
+
+def test_closing_brings_home_what_only_the_device_has(
     monkeypatch: pytest.MonkeyPatch, interpreter: Accelerator
 ) -> None:
     backend = Watched()
     a = S32Array.of(range(4))
-    with with_backend(monkeypatch, backend) as accelerator:
-        accelerator.compute(square_all, a)
+    with with_backend(monkeypatch, backend, poison=True) as accelerator:
+        accelerator.compute(dispatch, 4, square_kernel, a)
     assert backend.content(0) is None
     assert a.array.tolist() == [0, 1, 4, 9]
-    interpreter.compute(square_all, a)
+    interpreter.compute(dispatch, 4, square_kernel, a)
     assert a.array.tolist() == [0, 1, 16, 81]
     accelerator.close()  # once more is nothing
     del a
     gc.collect()  # and nothing is freed twice
 
 
-def test_an_accelerator_that_is_dropped_frees_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_moves_nothing_that_the_host_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = Watched()
+    a, b = S32Array.of(range(4)), S32Array.of(range(4))
+    with with_backend(monkeypatch, backend) as accelerator:
+        accelerator.compute(dispatch, 4, add_to, a, b)
+        assert a.array.tolist() == [0, 2, 4, 6]
+        before = backend.done.count("download")
+    assert backend.done.count("download") == before
+
+
+def test_an_accelerator_that_is_dropped_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = Watched()
     a = S32Array.of(range(4))
-    accelerator = with_backend(monkeypatch, backend)
-    accelerator.compute(square_all, a)
+    accelerator = with_backend(monkeypatch, backend, poison=True)
+    accelerator.compute(dispatch, 4, square_kernel, a)
     del accelerator
     gc.collect()
-    assert backend.content(0) is None
     assert a.array.tolist() == [0, 1, 4, 9]
+    del a
+    gc.collect()
+    assert backend.content(0) is None
 
 
 def test_a_range_of_zero_does_nothing(null: Nulls) -> None:
@@ -184,31 +359,65 @@ def test_a_range_of_zero_does_nothing(null: Nulls) -> None:
     assert ledger.copies == ()
 
 
-def test_one_buffer_is_one_memory_however_often_it_is_passed(
-    monkeypatch: pytest.MonkeyPatch,
+# ------------------------------------------------------------------------------ strategies
+
+
+@pytest.mark.parametrize(
+    ("transfers", "expected"),
+    [
+        # two launches of add_to(a, b), then the host reads a
+        (tb.Transfers.ALWAYS, [("up", 36), ("up", 36), ("down", 36), ("down", 36)] * 2),
+        (tb.Transfers.BY_ACCESS, [("up", 36), ("up", 36), ("down", EIGHT)] * 2),
+        (tb.Transfers.TRACKED, [("up", EIGHT), ("up", EIGHT), ("down", EIGHT)] * 1),
+        (tb.Transfers.PLANNED, [("up", EIGHT), ("up", EIGHT), ("down", EIGHT)]),
+        (tb.Transfers.AUTO, [("up", EIGHT), ("up", EIGHT), ("down", EIGHT)]),
+    ],
+    ids=lambda value: value.name if isinstance(value, tb.Transfers) else "",
+)
+def test_each_strategy_copies_as_it_says(
+    discrete: Accelerator, transfers: tb.Transfers, expected: list[tuple[str, int]]
 ) -> None:
-    backend = Watched()
-    accelerator = with_backend(monkeypatch, backend, poison=True)
-    a = S32Array.of([1, 2, 3])
-    accelerator.compute(dispatch, 3, add_to, a, a)
-    ((left, right),) = backend.launched
-    assert left is right
-    assert a.array.tolist() == [2, 4, 6]
+    a, b = S32Array.of(range(8)), S32Array.of(range(8))
+    with discrete.strategy(transfers), discrete.record() as ledger:
+        discrete.compute(add_twice, a, b)
+        assert a.array.tolist() == [3 * i for i in range(8)]
+    assert moved(ledger) == expected
+    assert discrete.transfers is tb.Transfers.AUTO
 
 
-def test_buffers_that_come_and_go_leave_nothing_behind(null: Nulls) -> None:
-    for length in range(1, 51):
-        null.accelerator.compute(square_all, S32Array.create(length=length))
-    gc.collect()
-    counts = null.backend.counts
-    assert (counts.allocations, counts.frees) == (50, 50)
-    assert counts.allocated_bytes == counts.freed_bytes
+@tb.compute
+def add_twice(cc: tb.ComputeContext, a: S32Array, b: S32Array) -> None:
+    for _ in range(2):
+        cc.dispatch(a.length, add_to, a, b)
+
+
+def test_a_tracked_call_brings_home_what_it_wrote_at_its_end(discrete: Accelerator) -> None:
+    a = S32Array.of(range(8))
+    with discrete.strategy(tb.Transfers.TRACKED), discrete.record() as ledger:
+        discrete.compute(add_to_all, a, 1)
+        assert moved(ledger) == [("up", EIGHT), ("down", EIGHT)]
+        assert a.array.tolist() == list(range(1, 9))
+    assert len(ledger.copies) == 2
+
+
+@pytest.mark.parametrize("transfers", tb.Transfers)
+def test_no_strategy_moves_anything_where_the_memory_is_the_hosts(
+    shared: Accelerator, transfers: tb.Transfers
+) -> None:
+    a, b = S32Array.of(range(8)), S32Array.of(range(8))
+    with shared.strategy(transfers), shared.record() as ledger:
+        shared.compute(add_twice, a, b)
+        assert a.array.tolist() == [3 * i for i in range(8)]
+    assert ledger.copies == ()
+
+
+# ----------------------------------------------------------------------- random programs
 
 
 Step: TypeAlias = tuple[str, int, int, int]
 
 STEPS = st.tuples(
-    st.sampled_from(["square", "add", "copy", "add_to", "number", "host"]),
+    st.sampled_from(["square", "add", "copy", "add_to", "number", "look", "host"]),
     st.integers(0, 2),
     st.integers(0, 2),
     st.integers(0, 5),
@@ -229,6 +438,8 @@ def step_on_device(accelerator: Accelerator, step: Step, buffers: list[S32Array]
             accelerator.compute(dispatch, n, add_to, a, b)
         case "number":
             accelerator.compute(dispatch, n, number, a)
+        case "look":
+            a.array[:n].tolist()
         case _:
             a.array[:n] = b.array[0]
 
@@ -247,6 +458,8 @@ def step_in_numpy(step: Step, buffers: list[npt.NDArray[np.int32]]) -> None:
             a[:n] += b[:n]
         case "number":
             a[:n] = np.arange(100, 100 + n)
+        case "look":
+            pass
         case _:
             a[:n] = int(b[0])
 
@@ -263,88 +476,3 @@ def test_any_sequence_of_steps_gives_what_numpy_gives(
         with np.errstate(over="ignore"):
             step_in_numpy(step, arrays)
     assert [one.array.tolist() for one in buffers] == [one.tolist() for one in arrays]
-
-
-@tb.kernel
-def write_even_and_odd(kc: KernelContext, even: NDArray[f32], odd: NDArray[f32]) -> None:
-    if kc.x % 2 == 0:
-        even[kc.x] = 10.0
-    else:
-        odd[kc.x] = 20.0
-
-
-def test_two_arrays_on_the_same_memory_are_one(accelerator: Accelerator) -> None:
-    numbers = np.zeros(4, np.float32)
-    left, right = accelerator.array(numbers), accelerator.array(numbers)
-    accelerator.compute(dispatch, 4, write_even_and_odd, left, right)
-    assert numbers.tolist() == [10.0, 20.0, 10.0, 20.0]
-
-
-def test_memory_that_is_shared_in_part_is_refused_where_it_is_written(
-    accelerator: Accelerator,
-) -> None:
-    numbers = np.arange(6, dtype=np.float32)
-    left, right = accelerator.array(numbers[:4]), accelerator.array(numbers[2:])
-    with pytest.raises(ArgumentValueError, match="`a` and `b` share a part of their memory"):
-        accelerator.compute(dispatch, 4, plus_one, left, right)
-    assert numbers.tolist() == [0, 1, 2, 3, 4, 5]
-    out = accelerator.array(np.zeros(4, np.float32))
-    accelerator.compute(dispatch, 4, add_both, left, right, out)
-    assert out.tolist() == [2, 4, 6, 8]  # reading both is no problem
-    behind = accelerator.array(numbers[4:])
-    accelerator.compute(dispatch, 2, plus_one, left, behind)  # one begins where the other ends
-    assert numbers.tolist() == [0, 1, 2, 3, 1, 2]
-
-
-@tb.kernel
-def add_both(kc: KernelContext, a: NDArray[f32], b: NDArray[f32], out: NDArray[f32]) -> None:
-    out[kc.x] = a[kc.x] + b[kc.x]
-
-
-@pytest.mark.parametrize("what", ["allocate", "upload", "launch", "download"])
-def test_a_device_that_fails_leaves_the_host_as_it_was(
-    what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backend = Watched()
-    accelerator = with_backend(monkeypatch, backend, poison=True)
-    a, b = S32Array.of(range(4)), S32Array.of(range(4))
-    backend.fail_at = what
-    with pytest.raises(DeviceError, match=f"{what} failed") as caught:
-        accelerator.compute(dispatch, 4, add_to, a, b)
-    assert caught.value.location is not None
-    assert caught.value.location.short.startswith("programs.py:")
-    assert (a.array.tolist(), b.array.tolist()) == ([0, 1, 2, 3], [0, 1, 2, 3])
-    backend.fail_at = ""
-    accelerator.compute(dispatch, 4, add_to, a, b)
-    assert a.array.tolist() == [0, 2, 4, 6]
-
-
-def test_a_kernel_that_fails_midway_changes_nothing_on_the_host(interpreter: Accelerator) -> None:
-    a = S32Array.of(range(8))
-    with (
-        interpreter.record() as ledger,
-        pytest.raises(KernelIndexError, match=r"work item \(5, 0, 0\)"),
-    ):
-        interpreter.compute(dispatch, 8, fail_in_the_middle, a, 5)
-    assert a.array.tolist() == list(range(8))
-    assert ledger.downloads == ()
-    interpreter.compute(dispatch, 8, fail_in_the_middle, a, 99)
-    assert a.array.tolist() == [-1] * 8
-
-
-def test_accelerators_share_a_buffer(interpreter: Accelerator) -> None:
-    a = S32Array.of(range(4))
-    with Accelerator("opencl", poison=True) as other:
-        for one in (interpreter, other, interpreter, other):
-            one.compute(dispatch, 4, add, a, 1)
-    assert a.array.tolist() == [4, 5, 6, 7]
-
-
-def test_a_buffer_on_the_users_own_memory(accelerator: Accelerator) -> None:
-    memory = np.array([3, 1, 2, 3], np.int32)  # a length and three numbers
-    accelerator.compute(square_all, S32Array.bind(memory))
-    assert memory.tolist() == [3, 1, 4, 9]
-    memory[1:] = [5, 6, 7]
-    again = S32Array.bind(memory)
-    accelerator.compute(square_all, again)
-    assert memory.tolist() == [3, 25, 36, 49]

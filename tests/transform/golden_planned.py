@@ -63,7 +63,9 @@ def until_done(cc: ComputeContext, huge: S32Array, done: S32Array) -> None:
 
 
 @tb.compute
-def life_swapped(cc: ComputeContext, s1: S32Array2D, s2: S32Array2D, generations: int) -> S32Array2D:
+def life_swapped(
+    cc: ComputeContext, s1: S32Array2D, s2: S32Array2D, generations: int
+) -> S32Array2D:
     for _ in range(generations):
         cc.dispatch((s1.width, s1.height), conway, s1, s2)
         s1, s2 = s2, s1

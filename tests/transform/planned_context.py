@@ -44,8 +44,13 @@ def launch(cc: ComputeContext, size: Any, kernel: Kernel[...], args: tuple[Any, 
 class Copy:
     to: str
     segment: Segment
-    nbytes: int
+    ranges: Ranges
     placed: bool
+    used: bool = False
+
+    def use(self, by: str, segment: Segment, ranges: Ranges) -> None:
+        """Note that a side looks at some bytes."""
+        self.used |= self.to == by and self.segment is segment and self.ranges.meets(ranges)
 
 
 @dataclass(eq=False)
@@ -59,6 +64,7 @@ class Twins:
     on_device: Ranges
 
     def before_read(self, ranges: Ranges) -> None:
+        self.owner.look("host", self.segment, ranges)
         missing = ranges - self.on_host
         if not missing:
             return
@@ -76,6 +82,9 @@ class Twins:
         self.on_device -= ranges
 
     def released(self) -> None:
+        pass
+
+    def escaped(self) -> None:
         pass
 
     def fetch(self, ranges: Ranges, *, placed: bool) -> None:
@@ -130,7 +139,15 @@ class PlannedAccelerator:
 
     def note(self, to: str, segment: Segment, ranges: Ranges, *, placed: bool) -> None:
         if ranges:
-            self.copies.append(Copy(to, segment, ranges.total, placed))
+            self.copies.append(Copy(to, segment, ranges, placed))
+
+    def look(self, side: str, segment: Segment, ranges: Ranges) -> None:
+        for copy in self.copies:
+            copy.use(side, segment, ranges)
+
+    def in_vain(self) -> list[Copy]:
+        """The copies of the plan whose bytes nobody looked at."""
+        return [copy for copy in self.copies if copy.placed and not copy.used]
 
     def counts(self) -> tuple[int, int]:
         ups = sum(copy.to == "device" for copy in self.copies)
@@ -203,6 +220,8 @@ class PlannedContext:
         if missing and not twins.on_device - twins.on_host:
             raise StaleError(f"{kernel.name} reads {missing} of {twins.segment.label}")
         twins.send(missing | (footprint.writes - footprint.covers), placed=False)
+        looked = footprint.reads | (footprint.writes - footprint.covers)
+        self.accelerator.look("device", twins.segment, looked)
 
     def to_device(self, buffer: object) -> None:
         if isinstance(buffer, Buffer | NDArray):

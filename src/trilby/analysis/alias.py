@@ -33,8 +33,9 @@ class Thing:
 
     kind: Kind
     name: str
-    declared: Type | None = None
     many: bool = False
+    number: int = 0
+    """The order in which things were made."""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
@@ -58,7 +59,7 @@ class Things:
     ) -> Thing:
         """The thing of that key, new or known."""
         if key not in self.known:
-            self.known[key] = thing = Thing(kind, name, type_, many)
+            self.known[key] = thing = Thing(kind, name, many, len(self.known))
             if isinstance(type_, BufferType | NDArrayType):
                 self.is_buffer(thing, type_)
         return self.known[key]
@@ -72,6 +73,10 @@ class Things:
     def are_buffers(self, things: Points) -> bool:
         """Whether all of some things, and at least one, are known to be buffers."""
         return bool(things) and all(thing in self.types for thing in things)
+
+    def buffers(self, things: Points) -> Points:
+        """Those of some things that are known to be buffers."""
+        return frozenset(thing for thing in things if thing in self.types)
 
     def others(self, thing: Thing) -> Iterable[Thing]:
         """The things that may be the same buffer under another name.

@@ -50,7 +50,9 @@ class ParameterFootprint:
     """What a launch does with one buffer, in bytes.
 
     `reads` may be read, `writes` may be written, `covers` are surely written, by one work item
-    or another. `content` is all that the buffer holds besides its lengths.
+    or another. What a work item reads after it has surely written it counts as no read: it needs
+    nothing of what the buffer held before. `content` is all that the buffer holds besides its
+    lengths.
     """
 
     reads: Ranges
@@ -161,6 +163,9 @@ class _Evaluated:
         numbers = self._numbers.turns(loop)
         if not numbers.most:
             return [], []
+        if numbers.swept is not None:
+            swept = [box.sweeping(numbers.swept) for box in must]
+            return may, [box for box in swept if box is not None]
         if numbers.variable is None or not numbers.fewest:
             return may, []
         if numbers.fewest == numbers.most:

@@ -104,7 +104,9 @@ def _where(words: Wording, scope: Scope) -> str:
     at: Scope | None = scope
     while at is not None:
         if at.loop is not None:
-            start, stop, step = (words.number(e) for e in (at.loop.start, at.loop.stop, at.loop.step))
+            start, stop, step = (
+                words.number(e) for e in (at.loop.start, at.loop.stop, at.loop.step)
+            )
             bounds = [start, stop, step] if step != "1" else [start, stop]
             shown = ", ".join(bounds[1:] if bounds[0] == "0" and step == "1" else bounds)
             loops.append(f"for {words.loop_name(at.loop)} in range({shown})")

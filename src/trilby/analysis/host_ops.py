@@ -4,6 +4,8 @@ Launches, calls of other compute functions and control flow are left to whoever 
 function; this is about one op at a time.
 """
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -35,12 +37,14 @@ from trilby.analysis.host_trees import (
     is_plain,
 )
 from trilby.data.schema import INDEX, BufferType, NDArrayType, PadType, index_count, join_path
-from trilby.model.holes import in_place_sign
+from trilby.model.holes import identifiers, in_place_sign
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostValue, HostView, HostWith
 from trilby.model.ops.memory import Extent, Load, Place, Store
 from trilby.model.value import COMPUTE_CONTEXT, Value
+
+_NONLOCAL = re.compile(r"\bnonlocal\s+([\w\s,]+)")
 
 Access: TypeAlias = Load | Store | HostView | Place
 
@@ -78,6 +82,8 @@ class HostOps:
                 ops.makers[op.result] = op
             if isinstance(op, Var):
                 ops.names[op.name] = op.value
+        for name in _set_by_inner_functions(func):
+            ops.names.pop(name, None)
         for param in func.params:
             kind = "context" if param.type == COMPUTE_CONTEXT else "parameter"
             thing = ops.things.make(param, kind, param.hint, param.type)
@@ -299,3 +305,11 @@ class HostOps:
             ]
             return len(data) == 1 and seen.part.path.removesuffix(INDEX) == data[0]
         return isinstance(type_, NDArrayType)
+
+
+def _set_by_inner_functions(func: Func) -> Iterator[str]:
+    """The names that may change whenever some inner function runs."""
+    for op in walk(func.body):
+        code = op.code if isinstance(op, HostRun | HostValue) else ""
+        for found in _NONLOCAL.finditer(code) if "nonlocal" in code else ():
+            yield from identifiers(found[1])

@@ -4,7 +4,7 @@ Texts are run on what their names and operands may stand for. Code that is not k
 and write what it is given, and keep it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from trilby.analysis import known_calls
@@ -23,7 +23,16 @@ from trilby.analysis.alias import (
     Things,
     either,
 )
-from trilby.analysis.host_touches import Touch, computed, is_number, only_reads, part_below
+from trilby.analysis.host_touches import (
+    Touch,
+    computed,
+    forget_items,
+    is_length,
+    is_number,
+    item_at,
+    only_reads,
+    part_below,
+)
 from trilby.analysis.host_trees import (
     Bind,
     Call,
@@ -45,7 +54,7 @@ from trilby.analysis.host_trees import (
     names_of,
 )
 from trilby.data.dtypes import I64
-from trilby.data.schema import INDEX, BufferType
+from trilby.data.schema import INDEX
 from trilby.model.op import Op
 from trilby.model.value import Value
 
@@ -79,9 +88,13 @@ class Reader:
     def look(self, *seen: Seen) -> Seen:
         """Read some values; what comes out is a number."""
         for one in seen:
-            if self.things.are_buffers(one.things):
+            if self.is_data(one):
                 self.touches.append(Touch(one, reads=True, writes=False, surely=self.surely))
         return NUMBER
+
+    def is_data(self, seen: Seen) -> bool:
+        """Whether this is a buffer, or used like one that it may be: `x.array`."""
+        return self.things.are_buffers(seen.things) or seen.part is not None
 
     def hand(self, *seen: Seen) -> None:
         """Give something to code that is not known."""
@@ -149,7 +162,8 @@ class Reader:
         if node.name in self._bound:
             return self._bound[node.name]
         if node.name not in self.names:
-            return Seen(frozenset({self.things.make(node.name, "found", node.name)}))
+            thing = self.things.make(node.name, "found", node.name)
+            return Seen(self.memory.inside.get(thing, NOTHING) | {thing})
         var = self.names[node.name]
         return replace(self.memory.held.get(var, NUMBER), where=Reload(var))
 
@@ -179,17 +193,11 @@ class Reader:
         """What lies at a place of a list, a buffer or anything else."""
         owner = self.value(node.owner)
         indices = [self.value(index) for index in node.indices]
-        if self.things.are_buffers(owner.things):
+        if self.is_data(owner):
             return self.element(owner, node)
-        content = NOTHING.union(*(self.content_at(thing, indices) for thing in owner.things))
-        return Seen(content | self.inner(owner.things, INDEX), where=self.text(node))
-
-    def content_at(self, thing: Thing, indices: list[Seen]) -> Points:
-        """What is known to lie at a place of a container."""
-        inside = self.memory.inside.get(thing, NOTHING)
         number = indices[0].number if len(indices) == 1 else None
-        exact = None if number is None else self.things.known.get((thing, number))
-        return inside if exact is None else self.memory.inside.get(exact, inside)
+        content = item_at(self.things, self.memory, owner.things, number)
+        return Seen(content | self.inner(owner.things, INDEX), where=self.text(node))
 
     def inner(self, owners: Points, step: str) -> Points:
         """The object that is found in another; of a container all that it holds is known."""
@@ -212,30 +220,35 @@ class Reader:
         if part and any(isinstance(index, Span) for index in node.indices):
             whole = all(isinstance(i, Span) and i.whole for i in node.indices)
             part = replace(part, is_view=True, whole=whole)
-        where = owner.where if part else None
-        seen = Seen(owner.things, is_part=True, part=part, where=where)
-        return self.if_number(seen, part) if part and not part.is_view else seen
+        seen = Seen(owner.things, is_part=True, part=part, where=owner.where)
+        if part is None:
+            return self.looked_at(seen)
+        return seen if part.is_view else self.if_number(seen, part)
+
+    def looked_at(self, seen: Seen) -> Seen:
+        """Something in a view of which only the view is known: the view has to be there."""
+        self.look(seen)
+        return replace(seen, where=None)
 
     def if_number(self, seen: Seen, part: Part) -> Seen:
         """A number is read at once; a struct, or a row, later."""
-        types = (self.things.types[thing] for thing in seen.things)
+        types = (self.things.types[thing] for thing in self.things.buffers(seen.things))
         return self.look(seen) if all(is_number(type_, part) for type_ in types) else seen
 
     def member(self, owner: Seen, name: str) -> Seen:
         """An attribute."""
-        if self.things.are_buffers(owner.things):
-            if name in known_calls.METADATA or self._is_length(owner.things, name):
-                return NUMBER
-            part = part_below(owner, (name, ()), self.things)
-            where = owner.where if part or not owner.is_part else None
-            seen = Seen(owner.things, is_part=True, part=part, where=where)
-            return self.if_number(seen, part) if part else replace(seen, where=None)
+        known = self.things.buffers(owner.things)
+        if known and (name in known_calls.METADATA or is_length(self.things, known, name)):
+            return NUMBER
+        part = part_below(replace(owner, things=known), (name, ()), self.things) if known else None
+        if part is not None:
+            seen = Seen(owner.things, is_part=True, part=part, where=owner.where)
+            return self.if_number(seen, part)
+        if known and known == owner.things:
+            seen = Seen(owner.things, is_part=True, where=owner.where if owner.is_part else None)
+            return self.looked_at(seen) if owner.is_part else seen
         inside = NOTHING.union(*(self.memory.inside.get(t, NOTHING) for t in owner.things))
         return Seen(inside | self.inner(owner.things, name))
-
-    def _is_length(self, things: Points, name: str) -> bool:
-        types = [self.things.types[thing] for thing in things]
-        return all(isinstance(t, BufferType) and name in t.length_names for t in types)
 
     def operation(self, node: Operation) -> Seen:
         """A number of numbers; data is looked at; lists can be added."""
@@ -279,8 +292,11 @@ class Reader:
 
     def kept(self, name: str, seen: Seen) -> Seen:
         """A name that is set in the middle of expressions: it holds all that it ever did."""
-        thing = self.things.make(name, "found", name)
-        self.memory.put(frozenset({thing}), seen.things)
+        if name in self.names:
+            self.memory.store(self.names[name], seen, surely=False)
+        else:
+            thing = self.things.make(name, "found", name)
+            self.memory.put(frozenset({thing}), seen.things)
         return seen
 
     def display(self, items: list[Seen], *, ordered: bool) -> Seen:
@@ -328,12 +344,11 @@ class Reader:
         """A call: of something well-known, or of code that may do anything with its arguments."""
         method, owner, name = "", NUMBER, ""
         match node.function:
-            case Name(name) if name not in self.names and name not in self._bound:
-                pass
+            case Name(outer) if self.is_outer(outer):
+                name = outer
             case Member(of, method):
                 owner = self.value(of)
-                outer = isinstance(of, Name) and of.name not in self.names
-                name = of.name if isinstance(of, Name) and outer else ""
+                name = of.name if isinstance(of, Name) and self.is_outer(of.name) else ""
             case _:
                 owner = self.value(node.function)
         args = [self.value(arg) for arg in node.args]
@@ -345,16 +360,20 @@ class Reader:
         self.launches |= any(thing.kind == "context" for thing in given)
         for arg in (owner, *args):
             self.memory.put(arg.things, given)
-        self.forget_places(given)
+        forget_items(self.things, self.memory, given)
         found = self.found(f"{name or '…'}{'.' if method else ''}{method}()")
         return Seen((given if method else given - owner.things) | {found})
+
+    def is_outer(self, name: str) -> bool:
+        """Whether a name is none of the function's own."""
+        return name not in self.names and name not in self._bound
 
     def known_call(
         self, node: Call, called: tuple[str, str], owner: Seen, args: list[Seen]
     ) -> Seen | None:
         """The result of a call of something well-known, or None."""
         name, method = called
-        is_buffer = self.things.are_buffers(owner.things)
+        is_buffer = self.is_data(owner)
         if is_buffer and method in known_calls.READING_METHODS:
             return self.look(owner, *args)
         if is_buffer and method == "fill":
@@ -380,13 +399,5 @@ class Reader:
     def passed_on(self, owner: Seen, args: list[Seen]) -> Seen:
         """A list takes a buffer, or gives one."""
         self.memory.put(owner.things, NOTHING.union(*(arg.things for arg in args)))
-        self.forget_places(owner.things)
+        forget_items(self.things, self.memory, owner.things)
         return Seen(self.memory.reach(owner.things))
-
-    def forget_places(self, things: Iterable[Thing]) -> None:
-        """Which item of a list lies where is not known any more."""
-        for thing in things:
-            number = 0
-            while (place := self.things.known.get((thing, number))) is not None:
-                self.memory.inside[place] = self.memory.inside.get(thing, NOTHING)
-                number += 1

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from trilby.analysis.alias import Seen
 from trilby.analysis.host_reading import Reader
+from trilby.analysis.host_touches import forget_items
 from trilby.analysis.host_trees import (
     Assign,
     Change,
@@ -51,14 +52,16 @@ class Runner(Reader):
                 self.leaves |= isinstance(statement, Leave)
                 for value in values:
                     self.value(value)
-            case Delete(targets):
-                for target in targets:
-                    if isinstance(target, Name) and target.name in self.names:
-                        self.memory.forget(self.names[target.name])
             case Inner():
                 self.within(statement)
             case _:
-                return
+                self.delete(statement)
+
+    def delete(self, statement: Statement) -> None:
+        """`del x` takes the value of a variable away."""
+        for target in statement.targets if isinstance(statement, Delete) else ():
+            if isinstance(target, Name) and target.name in self.names:
+                self.memory.forget(self.names[target.name])
 
     def changed(self, target: Node, old: Seen, new: Seen) -> None:
         """`target += value`: an array changes in place, a list takes more in."""
@@ -106,4 +109,4 @@ class Runner(Reader):
             self.change(replace(owner, is_part=True, part=None))
             self.look(seen)
         self.memory.put(owner.things, seen.things)
-        self.forget_places(owner.things)
+        forget_items(self.things, self.memory, owner.things)

@@ -1,13 +1,13 @@
 """Accesses of the host, and what can be told of them without looking at names."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from trilby.analysis import known_calls
-from trilby.analysis.alias import Part, Reference, Seen, Things
+from trilby.analysis.alias import NOTHING, Memory, Part, Points, Reference, Seen, Thing, Things
 from trilby.analysis.host_trees import Call
 from trilby.data.dtypes import ScalarType, Type
-from trilby.data.schema import index_count, join_path, type_at
+from trilby.data.schema import BufferType, index_count, join_path, type_at
 
 _COMPUTED: Mapping[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,
@@ -60,7 +60,7 @@ def part_below(owner: Seen, step: tuple[str, tuple[Reference, ...]], things: Thi
         return None
     name, indices = step
     path = join_path(before.path, name)
-    if any(type_at(things.types[thing], path) is None for thing in owner.things):
+    if any(type_at(things.types[thing], path) is None for thing in things.buffers(owner.things)):
         return None
     return Part(path, (*before.indices, *indices))
 
@@ -69,6 +69,31 @@ def is_number(buffer: Type, part: Part) -> bool:
     """Whether a place is one number, and not a row, a struct or an array."""
     is_scalar = isinstance(type_at(buffer, part.path), ScalarType)
     return is_scalar and index_count(buffer, part.path) == len(part.indices)
+
+
+def is_length(things: Things, buffers: Points, name: str) -> bool:
+    """Whether an attribute of some buffers is a length, which is no data."""
+    types = [things.types[thing] for thing in buffers]
+    return all(isinstance(type_, BufferType) and name in type_.length_names for type_ in types)
+
+
+def item_at(things: Things, memory: Memory, owners: Points, number: int | None) -> Points:
+    """What may lie at a place of some containers: which one it is, if its number is known."""
+    found = NOTHING
+    for owner in owners:
+        place = None if number is None else things.known.get((owner, number))
+        inside = memory.inside.get(owner, NOTHING)
+        found |= inside if place is None else memory.inside.get(place, inside)
+    return found
+
+
+def forget_items(things: Things, memory: Memory, owners: Iterable[Thing]) -> None:
+    """Which item of a container lies where is not known any more."""
+    for owner in owners:
+        number = 0
+        while (place := things.known.get((owner, number))) is not None:
+            memory.inside[place] = memory.inside.get(owner, NOTHING)
+            number += 1
 
 
 def only_reads(node: Call, name: str, method: str) -> bool:

@@ -14,9 +14,10 @@ from trilby.analysis.host_ops import Effects, HostOps
 from trilby.analysis.host_touches import Touch
 from trilby.analysis.plan_effects import UNKNOWN_CALLEE, Effect, Summary
 from trilby.analysis.plan_needs import Need, Turn, add
-from trilby.analysis.plan_state import PARTLY, STALE, Key, State
+from trilby.analysis.plan_state import STALE, Key, State
 from trilby.analysis.transfer_plan import Side
 from trilby.data.dtypes import Type
+from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.op import Op
 from trilby.model.ops.host import Dispatch, HostCall
 from trilby.model.value import Value
@@ -64,7 +65,7 @@ class Accesses:
         """Note that a side needs something, unless it surely has it, or only a launch can tell."""
         key: Key = (op, side, which)
         self.sites[key] = self.sites.get(key, NOTHING) | need.things
-        if not need.bits & STALE or need.bits & PARTLY:
+        if not need.bits & STALE:
             return None
         add(self.turn.needs, key, replace(need, surely=self.surely and need.surely))
         return key
@@ -83,9 +84,10 @@ class Accesses:
     def touch(self, op: Op, effects: Effects, state: State) -> None:
         """The host reads and writes."""
         for touch in effects.touches:
-            things = frozenset(t for t in touch.seen.things if t in self.ops.things.types)
-            if touch.reads and not effects.launches and things == touch.seen.things:
-                self.host_reads(op, touch, state)
+            things = self.ops.things.buffers(touch.seen.things)
+            is_known = things == touch.seen.things or touch.seen.part is not None
+            if touch.reads and not effects.launches and is_known:
+                self.host_reads(op, touch, things, state)
             elif touch.reads:
                 self.note(op, "host reads part", things, surely=False)
             if touch.writes:
@@ -96,7 +98,7 @@ class Accesses:
             if effects.launches:
                 self.written(op, "host", things, state, surely=False)
 
-    def host_reads(self, op: Op, touch: Touch, state: State) -> None:
+    def host_reads(self, op: Op, touch: Touch, known: Points, state: State) -> None:
         """The host looks at one of some buffers."""
         seen = touch.seen
         whole = all(self.ops.is_whole(thing, seen) for thing in seen.things)
@@ -107,12 +109,12 @@ class Accesses:
             return
         need = Need(
             seen.things,
-            state.bits("host", seen.things),
+            state.bits("host", known),
             seen.where,
             seen.part,
             whole,
             touch.surely,
-            certain=not touch.handed,
+            certain=not touch.handed and (seen.part is not None or not seen.is_part),
         )
         if seen.where is None:
             return
@@ -156,8 +158,7 @@ class Accesses:
                 continue
             type_, access = parameter
             things = self.ops.seen(argument).things
-            if len(things) == 1:
-                self.ops.things.is_buffer(next(iter(things)), type_)
+            self.is_given_as(type_, things)
             arguments.append((number, argument, things, access))
         for number, argument, things, access in arguments:
             if Access.READS in access:
@@ -165,6 +166,11 @@ class Accesses:
         for _, _, things, access in arguments:
             if Access.WRITES in access:
                 self.written(op, "host", things, state, surely=True)
+
+    def is_given_as(self, type_: Type, things: Points) -> None:
+        """What is given for a buffer is one, if it is known which."""
+        if len(things) == 1 and isinstance(type_, BufferType | NDArrayType):
+            self.ops.things.is_buffer(next(iter(things)), type_)
 
     def device_reads(
         self, op: Dispatch, number: int, argument: Value, things: Points, state: State
@@ -181,7 +187,10 @@ class Accesses:
         """Another compute function: it has a plan of its own."""
         summary = self.around.callees.get(op.callee, UNKNOWN_CALLEE)
         given = [self.ops.seen(argument) for argument in op.args]
-        reached = state.memory.reach(NOTHING.union(*(seen.things for seen in given)))
+        things = NOTHING.union(*(seen.things for seen in given))
+        reached = frozenset(t for t in state.memory.reach(things) if t.kind != "context")
+        for type_, seen in zip(summary.types, given, strict=False):
+            self.is_given_as(type_, seen.things)
         for number, seen in enumerate(given):
             effect = summary.effect(number)
             self.called(op, effect, seen.things, state)
@@ -194,7 +203,7 @@ class Accesses:
 
     def called(self, op: Op, effect: Effect, things: Points, state: State) -> None:
         """What a callee does to some things."""
-        known = frozenset(thing for thing in things if thing in self.ops.things.types)
+        known = self.ops.things.buffers(things)
         if Effect.HOST_READS in effect:
             self.note(op, "host reads part", known, surely=False)
         if Effect.DEVICE_READS in effect:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from enum import Flag
 
 from trilby.analysis.alias import Thing
-from trilby.model.op import Op
+from trilby.data.dtypes import Type
+from trilby.model.op import Func, Op
 
 
 class Effect(Flag):
@@ -21,8 +22,12 @@ class Effect(Flag):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The effects of a function on its arguments, and on whatever can be reached from them."""
+    """The effects of a function on its arguments, and on whatever can be reached from them.
 
+    `types` are those that its parameters are declared with.
+    """
+
+    types: tuple[Type, ...]
     parameters: tuple[Effect, ...]
     elsewhere: Effect
 
@@ -31,7 +36,7 @@ class Summary:
         return self.parameters[number] if number < len(self.parameters) else Effect.ANYTHING
 
 
-UNKNOWN_CALLEE = Summary((), Effect.ANYTHING)
+UNKNOWN_CALLEE = Summary((), (), Effect.ANYTHING)
 """A function that was not looked at yet: it calls its caller."""
 
 _EFFECTS = {
@@ -48,7 +53,7 @@ _EFFECTS = {
 Events = Mapping[Op, Mapping[tuple[str, Thing], bool]]
 
 
-def summary_of(parameters: tuple[Thing, ...], events: Events) -> Summary:
+def summary_of(func: Func, parameters: tuple[Thing, ...], events: Events) -> Summary:
     """The summary of a function, from what its ops do."""
     found: dict[Thing, Effect] = {}
     elsewhere = Effect.NOTHING
@@ -59,4 +64,5 @@ def summary_of(parameters: tuple[Thing, ...], events: Events) -> Summary:
             if thing.kind == "found":
                 elsewhere |= effect
     effects = (found.get(parameter, Effect.NOTHING) for parameter in parameters)
-    return Summary(tuple(effects), elsewhere)
+    types = tuple(param.type for param in func.params)
+    return Summary(types, tuple(effects), elsewhere)

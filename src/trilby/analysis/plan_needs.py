@@ -188,9 +188,8 @@ class Hoist:
 
     def _named(self, thing: Thing, where: Reference | None) -> Reference | None:
         """How a buffer is called in front of the loop."""
-        if isinstance(where, Reload):
-            if (where.var, frozenset({thing})) in self.entry.names():
-                return where
+        if isinstance(where, Reload) and (where.var, frozenset({thing})) in self.entry.names():
+            return where
         return reference_to(thing, self.entry, self.ops)
 
     def _part(self, part: Part) -> Part | None:

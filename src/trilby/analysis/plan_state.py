@@ -21,7 +21,7 @@ CURRENT = 2
 WRITTEN = 4
 """The other side surely wrote in this function, on some way here."""
 PARTLY = 8
-"""The device wrote to what it did not have: what it still lacks, only a launch can tell."""
+"""Instead of stale: the device wrote to what it lacked, and only a launch can tell what is left."""
 
 Looked: TypeAlias = tuple[Thing, Part]
 
@@ -89,15 +89,15 @@ class State:
         known = self.side(side)
         only = surely and single(things)
         for thing in things:
-            old = 0 if only else self.bits(side, frozenset({thing})) & ~PARTLY
+            old = 0 if only else self.bits(side, frozenset({thing}))
             known[thing] = old | STALE | WRITTEN
             for other in self.things.others(thing):
                 known[other] = self.bits(side, frozenset({other})) | STALE
         if side == "host":
             self._forget_looks({t for thing in things for t in (thing, *self.things.others(thing))})
-            if single(things) and self.bits("device", things) & STALE:
+            if only and self.bits("device", things) & STALE:
                 (thing,) = things
-                self.device[thing] = self.bits("device", things) | PARTLY
+                self.device[thing] = self.bits("device", things) & ~STALE | PARTLY
 
     def _forget_looks(self, things: Iterable[Thing]) -> None:
         gone = frozenset(things)

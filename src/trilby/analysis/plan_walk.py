@@ -6,7 +6,7 @@ only, is needed once. A name that alternates between two buffers is known in the
 
 from dataclasses import dataclass, field, replace
 
-from trilby.analysis.alias import Text
+from trilby.analysis.alias import Memory, Text
 from trilby.analysis.plan_accesses import Accesses
 from trilby.analysis.plan_needs import Hoist, Trips, Turn, add, names_set, trips_of
 from trilby.analysis.plan_state import CURRENT, WRITTEN, State
@@ -32,6 +32,8 @@ class Walk(Accesses):
     """One walk over a function."""
 
     jumps: list[Jumps] = field(default_factory=list[Jumps])
+    entered: dict[Op, Memory] = field(default_factory=dict[Op, Memory])
+    """What variables may hold in front of each loop."""
     ends: dict[Op | None, State] = field(default_factory=dict[Op | None, State])
     """The states at each `return`, and at the end of the function."""
 
@@ -119,6 +121,7 @@ class Walk(Accesses):
         surely = self.surely
         trips = trips_of(op, self.ops) if isinstance(op, HostFor) else None
         entry, breaks = state.copy(), list[State]()
+        self.entered.setdefault(op, state.memory.copy()).join(state.memory)
         peeled = len(self.jumps) < DEEPEST
         before: State | None = state
         if peeled:
@@ -213,7 +216,8 @@ class Walk(Accesses):
 def bring_in_first_turn(op: HostFor, trips: Trips, first: Turn, rest: Turn) -> None:
     """What is needed in the first turn only, and could not leave the loop, is brought then."""
     for key, need in first.needs.items():
-        if key[0] is not op and key not in rest.needs:
+        is_once = key not in rest.needs and need.surely and not need.guards
+        if is_once and key[0] is not op:
             guard = Text(f"{op.target} == {trips.first}", (op.target, *trips.uses))
             first.needs[key] = replace(need, guards=(guard, *need.guards), in_first=True)
 

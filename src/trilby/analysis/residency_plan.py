@@ -39,7 +39,7 @@ from trilby.model.value import COMPUTE_CONTEXT, VarType
 
 def plan_transfers(graph: ComputeGraph) -> dict[str, TransferPlan]:
     """The plan of every compute function of a graph, by its symbol."""
-    kernels = {symbol: _parameters(kernel) for symbol, kernel in graph.kernels.items()}
+    kernels = {symbol: kernel_parameters(kernel) for symbol, kernel in graph.kernels.items()}
     callees: dict[str, Summary] = {}
     plans: dict[str, TransferPlan] = {}
     for func in graph.functions:  # callees come first
@@ -47,7 +47,7 @@ def plan_transfers(graph: ComputeGraph) -> dict[str, TransferPlan]:
     return plans
 
 
-def _parameters(kernel: KernelGraph) -> tuple[Parameter | None, ...]:
+def kernel_parameters(kernel: KernelGraph) -> tuple[Parameter | None, ...]:
     """What a kernel does with each argument; None for those that are no buffers."""
     table = iter(access_table(kernel).parameters)
     return tuple(
@@ -71,7 +71,7 @@ def _plan(
     wanted = Wanted(func, scout.events, frozenset(parameters))
     walk_ = Walk(ops, Surroundings(kernels, callees, wanted.behind))
     walk_.function()
-    return _Placing(ops, walk_).plan(), summary_of(parameters, walk_.events)
+    return _Placing(ops, walk_).plan(), summary_of(func, parameters, walk_.events)
 
 
 @dataclass(slots=True)
@@ -89,7 +89,8 @@ class _Placing:
         func = self.ops.func
         if not any(param.type == COMPUTE_CONTEXT for param in func.params):
             return TransferPlan(func)
-        needs = self.walk.turn.needs
+        found = self.walk.turn.needs
+        needs = {key: self._in_front(key, need) for key, need in found.items()}
         self._choose_flags(needs)
         for key, need in needs.items():
             self._place(key, need)
@@ -122,7 +123,17 @@ class _Placing:
     def _only(self, key: Key, need: Need) -> Thing | None:
         """The one buffer that can be meant at the place of a need."""
         things = need.things | self.walk.sites.get(key, frozenset())
+        if isinstance(need.where, Reload) and key[0] in self.walk.entered:
+            things |= self.walk.entered[key[0]].held[need.where.var].things
         return next(iter(things)) if single(things) else None
+
+    def _in_front(self, key: Key, need: Need) -> Need:
+        """A need that left a loop, by the name of a parameter if a variable may be another."""
+        things = self.ops.things.known
+        params = [p for p in self.ops.func.params if frozenset({things[p]}) == need.things]
+        if key[0] in self.walk.entered and self._only(key, need) is None and params:
+            return replace(need, where=params[0])
+        return need
 
     def _flag(self, side: Side, thing: Thing, taken: set[str]) -> Flag:
         other = "host" if side == "device" else "device"
@@ -175,7 +186,8 @@ class _Placing:
 
     def _typed(self, where: Reference, need: Need) -> Reference:
         """A buffer below which a path leads somewhere: of what type it is must be said."""
-        type_ = self.ops.things.types[next(iter(need.things))]
+        known = min(self.ops.things.buffers(need.things), key=lambda thing: thing.number)
+        type_ = self.ops.things.types[known]
         if isinstance(where, Reload) and where.var.type != VarType(type_):
             name = next(name for name, var in self.ops.names.items() if var is where.var)
             return Text(name, (name,), type_)
@@ -202,7 +214,7 @@ class _Placing:
             if bits & WRITTEN and (thing.kind in {"parameter", "found"} or thing in given)
         ]
         names: dict[Reference, None] = {}
-        for thing in newer:
+        for thing in sorted(newer, key=lambda thing: thing.number):
             where = reference_to(thing, state, self.ops)
             for one in (where,) if where is not None else _holding(thing, state):
                 names[one] = None

@@ -8,7 +8,7 @@ buffer is its `Memory`; an n-d array is its `Memory` and then one `i32` scalar f
 axis of its shape; a number is a `Scalar`, a struct a `StructArgument`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
@@ -127,6 +127,9 @@ class StructArgument:
     content: bytes
 
 
+Starter: TypeAlias = Callable[[Sequence[Event]], Event]
+"""Runs one prepared launch after some work of the same backend."""
+
 Argument: TypeAlias = Memory | Scalar | StructArgument
 
 
@@ -209,6 +212,10 @@ class Backend(Protocol):
 
     def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> Event:
         """Run a kernel once for each work item of the range it was prepared for."""
+        ...
+
+    def starter(self, prepared: Prepared) -> "Starter":
+        """The same in fewer steps, for a launch that is run again and again."""
         ...
 
     def close(self) -> None:

@@ -6,9 +6,19 @@ around a device. `open(0).counts` says what was asked for.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, DeviceInfo, Event, Executable, Memory, Prepared, Rows
+from trilby.backend.base import (
+    Argument,
+    DeviceInfo,
+    Event,
+    Executable,
+    Memory,
+    Prepared,
+    Rows,
+    Starter,
+)
 from trilby.backend.done import DoneEvent
 from trilby.backend.failures import foreign
 from trilby.data.ndrange import NDRange
@@ -163,6 +173,10 @@ class NullBackend:
         self.counts.launches += 1
         self.counts.work_items += prepared.size.items
         return DoneEvent()
+
+    def starter(self, prepared: Prepared) -> Starter:
+        """Count the same launch."""
+        return partial(self.run, prepared)
 
     def close(self) -> None:
         """Nothing is open."""

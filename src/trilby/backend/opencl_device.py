@@ -8,6 +8,7 @@ and no failure of a device takes the process with it.
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -18,7 +19,16 @@ import pyopencl as cl
 from pyopencl._cl import _Program  # pyright: ignore[reportPrivateUsage]
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, DeviceInfo, Event, Executable, Memory, Prepared, Rows
+from trilby.backend.base import (
+    Argument,
+    DeviceInfo,
+    Event,
+    Executable,
+    Memory,
+    Prepared,
+    Rows,
+    Starter,
+)
 from trilby.backend.done import DoneEvent
 from trilby.backend.failures import (
     beyond,
@@ -31,6 +41,7 @@ from trilby.backend.failures import (
     refused_code,
 )
 from trilby.backend.group_size import GroupLimits
+from trilby.backend.opencl_bursts import Burst
 from trilby.backend.opencl_events import (
     AssertingEvent,
     CopyEvent,
@@ -64,6 +75,7 @@ class OpenCLBackend:
         self.device = device
         self.context = cl.Context([cl_device])
         self.queue = _make_queue(self.context, cl_device)
+        self.burst = Burst(self.queue)
         self._cl_device = cl_device
         self._is_open = True
         self.pool = MemoryPool(self.context, device, cl_device.max_mem_alloc_size)
@@ -237,7 +249,6 @@ class OpenCLBackend:
 
     def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> OpenCLEvent:
         """Run a kernel in whole groups; it leaves out the work items beyond the range."""
-        # A hot loop does little else than this: every line is a hundredth of its time.
         if not isinstance(prepared, OpenCLPrepared) or prepared.owner is not self:
             raise foreign(self.device, prepared)
         if prepared.checked != self._moment:
@@ -251,6 +262,16 @@ class OpenCLBackend:
         except cl.Error as error:
             raise prepared.task.failed(error) from error
         return OpenCLEvent(event, prepared.task)
+
+    def starter(self, prepared: Prepared) -> Starter:
+        """Run the same launch with nothing left to decide."""
+        if not isinstance(prepared, OpenCLPrepared) or prepared.debugs:
+            return partial(self.run, prepared)
+        return self.burst.starter(prepared)
+
+    def flush(self) -> None:
+        """Give the driver what is held back."""
+        self.burst.submit()
 
     def _run_debugging(
         self, prepared: OpenCLPrepared, wait_list: list[cl.Event] | None

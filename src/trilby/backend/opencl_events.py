@@ -45,12 +45,17 @@ class Task:
 class OpenCLEvent:
     """A command that was given to a queue."""
 
-    __slots__ = ("event", "origin", "task")
+    __slots__ = ("_event", "origin", "task")
 
     def __init__(self, event: cl.Event, task: Task) -> None:
-        self.event = event
+        self._event = event
         self.task = task
         self.origin: object = None
+
+    @property
+    def event(self) -> cl.Event:
+        """The event of OpenCL."""
+        return self._event
 
     @property
     def done(self) -> bool:

@@ -97,6 +97,7 @@ class OpenCLPrepared:
         "kernel",
         "memories",
         "owner",
+        "submit",
         "task",
     )
 
@@ -113,6 +114,7 @@ class OpenCLPrepared:
         self.executable = executable
         self.task = executable.task
         self.debugs = executable.debugs
+        self.submit: Callable[[], None] = _nothing
         self.memories: dict[int, Memory] = {}
         self.checked = -1
         local = group_size(size, executable.limits)
@@ -128,6 +130,7 @@ class OpenCLPrepared:
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come; OpenCL has read those of the others."""
+        self.submit()
         try:
             if isinstance(argument, Scalar):
                 _set_bytes(self.kernel, position, _packed(argument))
@@ -153,6 +156,10 @@ class OpenCLPrepared:
     def __del__(self) -> None:
         if hasattr(self, "kernel"):
             self.executable.spare.append(self.kernel)
+
+
+def _nothing() -> None:
+    """No launch is held back."""
 
 
 def _packed(scalar: Scalar) -> bytes:

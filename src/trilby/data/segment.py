@@ -48,6 +48,10 @@ class Watcher(Protocol):
         """The user gives the memory up, and nobody will ask for the content any more."""
         ...
 
+    def escaped(self) -> None:
+        """A raw view was given out: from now on the host may write at any time."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Escape:
@@ -86,7 +90,7 @@ class Segment:
         self.watcher: Watcher | None = None
         self.address = address_of(memory)
         self._memory: Live | None = memory
-        self._escapes: list[weakref.ref[Escape]] = []
+        self._escapes: list[tuple[weakref.ref[Escape], Ranges]] = []
         self.touched = Ranges.span(0, memory.nbytes)
 
     @classmethod
@@ -156,9 +160,14 @@ class Segment:
     @property
     def escapes(self) -> Sequence[Escape]:
         """The raw views that are still alive. While there is one, the host may write."""
-        living = [(ref, ref()) for ref in self._escapes]
-        self._escapes = [ref for ref, escape in living if escape is not None]
-        return tuple(escape for _, escape in living if escape is not None)
+        living = (ref() for ref, _ in self._escapes)
+        return tuple(escape for escape in living if escape is not None)
+
+    def ended_escapes(self) -> Ranges:
+        """The bytes of raw views that ended since this was last asked: they may be written."""
+        ended = [entry for entry in self._escapes if entry[0]() is None]
+        self._escapes = [entry for entry in self._escapes if entry not in ended]
+        return Ranges.of(*(part for _, ranges in ended for part in ranges))
 
     def escape(self, ranges: Ranges) -> Live:
         """Raw bytes for the user, writable, current now, and remembered in `escapes`."""
@@ -166,8 +175,10 @@ class Segment:
         self.reading(ranges)
         self.writing(ranges)
         escape = Escape(ranges, self.memory[start:stop])
-        self._escapes.append(weakref.ref(escape))
+        self._escapes.append((weakref.ref(escape), ranges))
         self.written(ranges)
+        if self.watcher is not None:
+            self.watcher.escaped()
         return np.asarray(escape)
 
 

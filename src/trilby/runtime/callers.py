@@ -1,5 +1,6 @@
 """Which line of the user's program is running, and errors that point to it."""
 
+import contextlib
 import linecache
 import os
 import sys
@@ -14,7 +15,8 @@ from typing import Self
 from trilby.errors import TrilbyError
 from trilby.source import Location
 
-_PACKAGE = f"{Path(__file__).parent.parent}{os.sep}"
+_NOT_THE_USERS = (f"{Path(__file__).parent.parent}{os.sep}", contextlib.__file__)
+"""Where code lies that is ours, or that stands between ours and the user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def _innermost(error: BaseException) -> Location | None:
 
 
 def _is_ours(code: CodeType) -> bool:
-    return code.co_filename.startswith(_PACKAGE)
+    return code.co_filename.startswith(_NOT_THE_USERS)
 
 
 def _characters(file: str, line: int, column: int) -> int:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from trilby.backend.base import Event, Memory
 from trilby.data.ranges import Ranges
+from trilby.errors import TrilbyError
 
 if TYPE_CHECKING:
     from trilby.runtime.replicas import Replicas
@@ -105,7 +106,8 @@ class Content:
     `host` are the bytes that are current on the host, `fresh` the zeros that nobody wrote;
     they count as current on the host too. `version` changes when any of it does, and with
     nothing else. `arriving` and `leaving` are copies under way to and from the host's memory.
-    `writer` is who wrote last, for people.
+    `by_kernels` are the bytes that a kernel wrote last; `host_wrote` and `kernel_wrote` say
+    who did, for people.
     """
 
     start: int
@@ -116,7 +118,9 @@ class Content:
     arriving: list[tuple[Ranges, Event]] = field(default_factory=list[tuple[Ranges, Event]])
     leaving: list[tuple[Ranges, Event]] = field(default_factory=list[tuple[Ranges, Event]])
     version: int = 0
-    writer: object = "the host wrote it"
+    by_kernels: Ranges = Ranges.EMPTY
+    host_wrote: object = "the host wrote it"
+    kernel_wrote: object = ""
     watches: "list[Watch]" = field(default_factory=list["Watch"])
     scan: Scan = field(default_factory=Scan)
 
@@ -132,8 +136,18 @@ class Content:
             return False
         return not any(r.shared and (r.writers or r.readers) for r in self.replicas)
 
+    def writer_of(self, ranges: Ranges) -> object:
+        """Who wrote bytes last, or the last of several."""
+        return self.kernel_wrote if self.by_kernels.meets(ranges) else self.host_wrote
+
     def written_by_host(self, ranges: Ranges, writer: object) -> None:
         """The host has set these bytes."""
+        self._set_on_host(ranges)
+        self.by_kernels -= ranges
+        self.host_wrote = writer
+
+    def _set_on_host(self, ranges: Ranges) -> None:
+        """The bytes in the host's memory are other ones now."""
         stale = self.fresh.meets(ranges) or not self.host.covers(ranges)
         self.host |= ranges
         self.fresh -= ranges
@@ -143,12 +157,13 @@ class Content:
                 stale = True
         if stale:
             self.version += 1
-        self.writer = writer
 
     def written_by_device(self, writing: Replica, ranges: Ranges, writer: object) -> None:
         """A device has set these bytes, or may have, and had the others before."""
+        self.by_kernels |= ranges
+        self.kernel_wrote = writer
         if writing.shared:
-            self.written_by_host(ranges, writer)
+            self._set_on_host(ranges)
             return
         changed = not writing.valid.covers(ranges) or self.host.meets(ranges)
         for replica in self.replicas:
@@ -161,7 +176,6 @@ class Content:
         if changed:
             self.version += 1
             self.scan = Scan()
-        self.writer = writer
 
     def arrived(self, ranges: Ranges, event: Event) -> None:
         """These bytes are current on the host as soon as some work is done."""
@@ -175,25 +189,28 @@ class Content:
         self.version += 1
 
     def before_host_reads(self, ranges: Ranges) -> list[Event]:
-        """The work under way that gives the host these bytes."""
-        self._tidy()
+        """The work under way that gives the host these bytes, and what failed to give them."""
         events = [event for coming, event in self.arriving if coming.meets(ranges)]
         for replica in self.replicas:
             if replica.shared:
                 events.extend(replica.writers)
+        self._tidy()
         return events
 
     def before_host_writes(self, ranges: Ranges) -> list[Event]:
         """The work under way that uses these bytes of the host's memory."""
-        events = self.before_host_reads(ranges)
-        events += [event for going, event in self.leaving if going.meets(ranges)]
+        events = [event for going, event in self.leaving if going.meets(ranges)]
         for replica in self.replicas:
             if replica.shared:
                 events.extend(replica.readers)
-        return events
+        return self.before_host_reads(ranges) + events
 
     def _tidy(self) -> None:
-        """Forget copies that are done."""
+        """Forget work that is done. What a copy failed to bring is not here."""
+        for coming, event in self.arriving:
+            if event.done and _failed(event):
+                self.host -= coming
+                self.version += 1
         if self.arriving:
             self.arriving = [entry for entry in self.arriving if not entry[1].done]
         if self.leaving:
@@ -201,6 +218,15 @@ class Content:
         for replica in self.replicas:
             if replica.shared:
                 replica.settled()
+
+
+def _failed(event: Event) -> bool:
+    """Whether work that is done did not end well."""
+    try:
+        event.wait()
+    except TrilbyError:
+        return True
+    return False
 
 
 class Contents:
@@ -252,7 +278,9 @@ def _joined(start: int, stop: int, parts: Iterable[Content]) -> Content:
         joined.arriving += part.arriving
         joined.leaving += part.leaving
         joined.version += part.version + 1
-        joined.writer = part.writer
+        joined.by_kernels |= part.by_kernels
+        joined.host_wrote = part.host_wrote
+        joined.kernel_wrote = part.kernel_wrote or joined.kernel_wrote
     return joined
 
 

@@ -39,6 +39,7 @@ class ComputeContext:
         varying: frozenset[tuple[str, int]] = frozenset(),
     ) -> None:
         self.accelerator = accelerator
+        self._launches = accelerator.launches
         self.transfers = transfers
         self.varying = varying
         self.written: dict[int, Watch] = {}
@@ -79,15 +80,14 @@ class ComputeContext:
         executed: `cc.dispatch(n, lambda kc: square_kernel(kc, numbers))`. A range of zero
         does nothing.
         """
-        launches = self.accelerator.launches
-        if not kwargs and launches.again(size, kernel, args, self.transfers):
+        if not kwargs and self._launches.again(size, kernel, args, self.transfers):
             return
         caller = Caller.now()
         with errors_at_dispatch(caller):
             _check_order(size)
             target, args, kwargs = _target(kernel, args, kwargs)
             ordered = positional(target, args, kwargs)
-            launches.launch(as_range(size), size, target, ordered, caller, self)
+            self._launches.launch(as_range(size), size, target, ordered, caller, self)
 
     def run_compute(
         self, function: Compute[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -68,7 +68,7 @@ class Recording:
 
     def raw_reads(self, held: "Held") -> None:
         """The host may read through a raw view what a kernel wrote."""
-        self._raw(held, held.escaped & held.writes, writes=False)
+        self._raw(held, held.seen & held.writes, writes=False)
 
     def _raw(self, held: "Held", ranges: Ranges, *, writes: bool) -> None:
         replica = held.replica

@@ -232,6 +232,7 @@ def _download(content: Content, replica: Replica, ranges: Ranges, reason: Reason
         span = Ranges.span(piece.start, piece_stop(piece))
         after = [*replica.writers, *content.before_host_writes(span)]
         event = _copy_down(replica, piece, after)
+        event.origin = replica.writers
         replica.read_by(event)
         content.arrived(_bytes(piece), event)
         replica.owner.tell("down", replica, piece, reason, event)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from trilby.analysis.footprint import ParameterFootprint
-from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Prepared
+from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Prepared, Starter
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
@@ -66,7 +66,11 @@ class KernelWrite:
 
 @dataclass(slots=True, eq=False)
 class Held:
-    """A buffer of a launch on its device: what is read, written and covered, by address."""
+    """A buffer of a launch on its device: what is read, written and covered, by address.
+
+    `escaped` is what raw views show, and may have been written through them; `seen` is the part
+    of views that are still alive.
+    """
 
     content: Content
     replica: Replica
@@ -74,6 +78,7 @@ class Held:
     writes: Ranges
     covers: Ranges
     escaped: Ranges
+    seen: Ranges
 
     @property
     def needs(self) -> Ranges:
@@ -91,10 +96,11 @@ class Held:
 class Standing:
     """A launch that found everything in place, and will again while no version changes.
 
-    `read` are the replicas that are only read.
+    `start` runs `prepared`. `read` are the replicas that are only read.
     """
 
     prepared: Prepared
+    start: Starter
     versions: tuple[tuple[Content, int], ...]
     read: tuple[Replica, ...]
     written: tuple[Replica, ...]
@@ -106,7 +112,7 @@ class Residency:
     def __init__(
         self, backend: Backend, hear: Hear, *, share: bool, poison: bool, limit: int | None
     ) -> None:
-        self._backend = backend
+        self.backend = backend
         self.replicas = Replicas(backend, hear, share=share, poison=poison, limit=limit)
 
     def close(self) -> None:
@@ -138,7 +144,7 @@ class Residency:
                 self._bring(buffer, work)
             places = {(h.replica.address, h.replica.nbytes): h.replica.memory for h in held}
             memories = [places[s.address, s.nbytes] for s in work.buffers]
-            prepared = self._backend.prepare(work.executable, work.size, work.arguments(memories))
+            prepared = self.backend.prepare(work.executable, work.size, work.arguments(memories))
             event = self._run(prepared, held)
             event.origin = work.caller
             writer = KernelWrite(work.kernel, work.caller)
@@ -169,7 +175,8 @@ class Residency:
             replica.fields = fields
             for recording in RECORDINGS:
                 recording.begin(content, replica)
-            reason = Reason(f"the plan says that a kernel will read it; {content.writer}", caller)
+            who = content.writer_of(replica.data - replica.valid)
+            reason = Reason(f"the plan says that a kernel will read it; {who}", caller)
             self.replicas.to_device(content, replica, replica.data, reason)
 
     def wait(self) -> None:
@@ -182,22 +189,6 @@ class Residency:
             ]
         wait_for(events)
 
-    def run_again(self, standing: Standing, caller: Caller) -> None:
-        """Run a launch that finds everything in place. The lock is held."""
-        after: list[Event] = []
-        for replica in standing.read:
-            after += replica.writers
-        for replica in standing.written:
-            after += replica.writers
-            after += replica.readers
-        event = self._backend.run(standing.prepared, after)
-        event.origin = caller
-        for replica in standing.read:
-            replica.read_by(event)
-        for replica in standing.written:
-            replica.writers = (event,)
-            replica.readers = ()
-
     def _run(self, prepared: Prepared, held: Iterable[Held]) -> Event:
         after: list[Event] = []
         for buffer in held:
@@ -206,7 +197,7 @@ class Residency:
                 after += buffer.replica.readers
             if buffer.replica.shared:
                 after += buffer.content.before_host_writes(buffer.reads | buffer.writes)
-        return self._backend.run(prepared, after)
+        return self.backend.run(prepared, after)
 
     def _hold(self, work: Work) -> list[Held]:
         """Every buffer once, with memory on the device, and all that is done through any name."""
@@ -287,7 +278,7 @@ class Residency:
         """Start to copy back what must not wait; gives what has to be waited for."""
         content, replica = held.content, held.replica
         if replica.shared:
-            return list(replica.writers) if held.escaped and held.writes else []
+            return list(replica.writers) if held.seen and held.writes else []
         reason = Reason(f"{work.kernel} wrote it", work.caller)
         if work.transfers is Transfers.ALWAYS:
             self.replicas.download(content, replica, replica.whole, reason)
@@ -295,7 +286,7 @@ class Residency:
         if work.transfers is Transfers.BY_ACCESS and held.writes:
             self.replicas.download(content, replica, held.writes, reason)
             return content.before_host_reads(held.writes)
-        seen = held.writes & held.escaped
+        seen = held.writes & held.seen
         if seen:
             reason = Reason("a raw view of it is alive", work.caller)
             bring_home(content, seen - content.host, reason)
@@ -306,10 +297,11 @@ class Residency:
 
     def _standing(self, prepared: Prepared, held: Sequence[Held], work: Work) -> Standing | None:
         lasting = work.transfers in {Transfers.AUTO, Transfers.PLANNED}
-        if not lasting or work.executable.debugs or any(h.escaped for h in held):
+        if not lasting or work.executable.debugs or any(h.seen for h in held):
             return None
         return Standing(
             prepared,
+            self.backend.starter(prepared),
             tuple((h.content, h.content.version) for h in held),
             tuple(h.replica for h in held if not h.writes),
             tuple(h.replica for h in held if h.writes),
@@ -322,29 +314,50 @@ class Residency:
         for recording in RECORDINGS:
             recording.kernel(self.replicas.place, uses, work.kernel, work.caller.line)
             for buffer in held:
-                if buffer.writes.meets(buffer.escaped):
+                if buffer.writes.meets(buffer.seen):
                     recording.raw_reads(buffer)
 
     def _reason(self, work: Work, held: Held, verb: str = "") -> Reason:
         does = verb or _verb(held)
-        return Reason(f"{work.kernel} {does}; {held.content.writer}", work.caller)
+        who = held.content.writer_of(held.needs - held.replica.valid)
+        return Reason(f"{work.kernel} {does}; {who}", work.caller)
 
     def _say(self, work: Work, held: Held, what: str) -> None:
         if is_told("debug"):
             tell("debug", "%s: %s %s", work.kernel, held.replica.label, what)
 
 
+def run_again(standing: Standing, caller: Caller) -> None:
+    """Run a launch that finds everything in place. The lock is held."""
+    after: tuple[Event, ...] = ()
+    for replica in standing.read:
+        after += replica.writers
+    for replica in standing.written:
+        after += replica.writers
+        if replica.readers:
+            after += replica.readers
+    event = standing.start(after)
+    event.origin = caller
+    for replica in standing.written:
+        replica.writers = (event,)
+        replica.readers = ()
+    for replica in standing.read:
+        replica.read_by(event)
+
+
 def _held(content: Content, replica: Replica, use: Use) -> Held:
     address = replica.address
     footprint = use.footprint
     escapes = [part for escape in use.segment.escapes for part in escape.ranges]
+    seen = Ranges.of(*escapes)
     return Held(
         content,
         replica,
         footprint.reads.shifted(address),
         footprint.writes.shifted(address),
         footprint.covers.shifted(address),
-        Ranges.of(*escapes).shifted(address),
+        (seen | use.segment.ended_escapes()).shifted(address),
+        seen.shifted(address),
     )
 
 
@@ -356,6 +369,7 @@ def _merged(left: Held, right: Held) -> Held:
         left.writes | right.writes,
         left.covers | right.covers,
         left.escaped | right.escaped,
+        left.seen | right.seen,
     )
 
 

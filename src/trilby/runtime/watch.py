@@ -8,6 +8,7 @@ afterwards. It waits for what the access needs and for nothing else, and not und
 import sys
 import weakref
 from collections.abc import Iterable
+from typing import cast
 
 from trilby.backend.base import Event
 from trilby.data.ranges import Ranges
@@ -40,7 +41,7 @@ class Watch:
             wanted = ranges.shifted(self.address)
             missing = wanted - content.host
             if missing:
-                reason = Reason(f"the host reads it; {content.writer}", Caller.now())
+                reason = Reason(f"the host reads it; {content.writer_of(missing)}", Caller.now())
                 bring_home(content, _grown(content, missing), reason)
             for recording in RECORDINGS:
                 recording.host_reads(self, ranges)
@@ -54,7 +55,8 @@ class Watch:
             wanted = ranges.shifted(self.address)
             missing = wanted - content.host
             if missing:
-                bring_home(content, missing, Reason(f"{why}; {content.writer}", Caller.now()))
+                reason = Reason(f"{why}; {content.writer_of(missing)}", Caller.now())
+                bring_home(content, missing, reason)
             events = content.before_host_reads(wanted) if wait else []
         wait_for(events)
 
@@ -82,6 +84,11 @@ class Watch:
     def released(self) -> None:
         """The user gave the memory up: what he lent gets its content back."""
         self.leave()
+
+    def escaped(self) -> None:
+        """A raw view was given out: launches that are known must look again."""
+        with LOCK:
+            self.content.version += 1
 
     def leave(self) -> None:
         """The segment is gone, and with it, unless others have it too, its copies on devices."""
@@ -141,12 +148,17 @@ def watched(segment: Segment) -> Watch:
 
 
 def wait_for(events: Iterable[Event]) -> None:
-    """Wait for work; one that failed says which dispatch it was."""
+    """Wait for work; one that failed says which dispatch it was.
+
+    A copy fails with the kernel whose result it should have brought: that is then raised.
+    """
     for event in events:
         try:
             event.wait()
         except TrilbyError as error:
             origin = event.origin
+            if isinstance(origin, tuple):
+                wait_for(cast("tuple[Event, ...]", origin))
             if error.location is None and isinstance(origin, Caller):
                 error.location = origin.location
             raise

@@ -89,12 +89,25 @@ class _Placer:
             if op not in self.plan.before:
                 continue
             start = number
-            if not any(_is_bound(action) for action in self.plan.before[op]):
+            if not any(map(self._is_bound, self.plan.before[op])):
                 wanted = set(operands(op))
                 while start and self._is_operand(ops[start - 1], wanted):
                     start -= 1
                     wanted |= set(operands(ops[start]))
             yield number, start
+
+    def _is_bound(self, action: Action) -> bool:
+        """Whether an action uses values of the model that may be made just before its op."""
+        match action:
+            case Copy(what=what, indices=indices):
+                made = [one for one in (what, *indices) if isinstance(one, Value)]
+                return not set(made) <= set(self.plan.func.params)
+            case Owe():
+                return True
+            case When(then=then, otherwise=otherwise):
+                return any(map(self._is_bound, (*then, *otherwise)))
+            case _:
+                return False
 
     def _is_operand(self, op: Op, wanted: set[Value]) -> bool:
         """Whether a copy may as well stand before an op."""
@@ -171,16 +184,3 @@ def _is_param(op: Var, func: Func) -> bool:
 def _is_simple(op: Op) -> bool:
     """Whether an op only makes a value, and nothing happens besides."""
     return isinstance(op, Constant | VarLoad | Extent | Load | HostView | Place | HostValue)
-
-
-def _is_bound(action: Action) -> bool:
-    """Whether an action uses values of the model that may be made just before its op."""
-    match action:
-        case Copy(what=what, indices=indices):
-            return any(isinstance(one, Value) for one in (what, *indices))
-        case Owe():
-            return True
-        case When(then=then, otherwise=otherwise):
-            return any(_is_bound(inner) for inner in (*then, *otherwise))
-        case _:
-            return False

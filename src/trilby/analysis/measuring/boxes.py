@@ -29,13 +29,21 @@ class Box:
     """Bounds of variables that are closer than those they have anyway.
 
     `split` are the variables whose quotient and remainder have bounds instead of themselves.
+    `swept` are those that a loop over all work items has used up: of what depends on one of
+    them, nothing is sure any more.
     """
 
-    __slots__ = ("bounds", "split")
+    __slots__ = ("bounds", "split", "swept")
 
-    def __init__(self, bounds: Mapping[int, Bounds], split: frozenset[int] = frozenset()) -> None:
+    def __init__(
+        self,
+        bounds: Mapping[int, Bounds],
+        split: frozenset[int] = frozenset(),
+        swept: frozenset[int] = frozenset(),
+    ) -> None:
         self.bounds = bounds
         self.split = split
+        self.swept = swept
 
     def __repr__(self) -> str:
         text = ", ".join(f"v{var} in {low}…{high}" for var, (low, high) in self.bounds.items())
@@ -43,7 +51,13 @@ class Box:
 
     def having(self, var: int, low: int, high: int) -> "Box":
         """The same box with other bounds for one variable."""
-        return Box({**self.bounds, var: (low, high)}, self.split)
+        return Box({**self.bounds, var: (low, high)}, self.split, self.swept)
+
+    def sweeping(self, var: int) -> "Box | None":
+        """The same box with a variable used up; None where the box knows something of it."""
+        if var in self.bounds or var in self.split or var in self.swept:
+            return None
+        return Box(self.bounds, self.split, self.swept | {var})
 
 
 WHOLE = Box({})
@@ -93,8 +107,10 @@ class Space:
             high += factor * (last if factor > 0 else first)
         return low, high
 
-    def is_free(self, terms: Terms) -> bool:
+    def is_free(self, box: Box, terms: Terms) -> bool:
         """True where every number that the terms can give is one that really comes about."""
+        if box.swept and any(self._root(box, var) in box.swept for var in terms):
+            return False
         return all(self.variables.free[var] for var in terms)
 
     # -- taking apart
@@ -158,9 +174,12 @@ class Space:
         (low, first), (high, last) = (divmod(end, split.divisor) for end in self.bounds(box, var))
         rest = {v: b for v, b in box.bounds.items() if v != var}
         done = box.split | {var}
+        parts_of_swept = {split.quotient, split.remainder} if var in box.swept else set[int]()
+        swept = box.swept | parts_of_swept
 
         def part(rows: Bounds, columns: Bounds) -> Box:
-            return Box({**rest, split.quotient: rows, split.remainder: columns}, done)
+            bounds = {**rest, split.quotient: rows, split.remainder: columns}
+            return Box(bounds, done, swept)
 
         if low == high:
             return [part((low, high), (first, last))]
@@ -233,7 +252,7 @@ class Space:
 
     def _limited(self, box: Box, var: int, factor: int, const: int, *, surely: bool) -> list[Box]:
         """Where `factor * var + const <= 0`."""
-        if surely and not self.variables.free[var]:
+        if surely and not self.is_free(box, {var: 1}):
             return []
         low, high = self.bounds(box, var)
         if factor > 0:
@@ -292,7 +311,7 @@ class Space:
         place, rest = divmod(-const, factor)
         if rest:
             return [box]
-        if surely and not self.variables.free[var]:
+        if surely and not self.is_free(box, {var: 1}):
             return []
         low, high = self.bounds(box, var)
         return self._within(box, var, low, place - 1) + self._within(box, var, place + 1, high)
@@ -304,7 +323,7 @@ def is_exact(space: Space, condition: Condition) -> bool:
         case bool():
             return True
         case AtMostZero(form) | Zero(form) | NotZero(form):
-            return len(form.terms) == 1 and space.is_free(form.terms)
+            return len(form.terms) == 1 and space.is_free(WHOLE, form.terms)
         case Both(left, right) | Either(left, right):
             return is_exact(space, left) and is_exact(space, right)
         case _:

@@ -1,7 +1,6 @@
 """From boxes and indices to bytes: which ranges of a buffer some accesses touch in a launch."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 
 from trilby.analysis.measuring.affine import Form, Number, scaled, shifted
@@ -98,7 +97,7 @@ class Region:
         for way in self._ways.values():
             for box in way.boxes:
                 for part, terms in self._space.resolved(box, way.terms):
-                    if not self._surely or self._space.is_free(terms):
+                    if not self._surely or self._space.is_free(part, terms):
                         found.extend(self._image(way, part, terms))
                     else:
                         self.is_exact = False
@@ -106,8 +105,9 @@ class Region:
             return Ranges.span(*found[0])
         return union(found)
 
-    def _image(self, way: "_Way", box: Box, terms: Mapping[int, int]) -> Iterator[Range]:
+    def _image(self, way: "_Way", box: Box, terms: Mapping[int, int]) -> list[Range]:
         """Runs of bytes at every place that the terms lead to within a box."""
+        found: list[Range] = []
         shift = 0
         dims: list[tuple[int, int]] = []
         for var, factor in terms.items():
@@ -119,15 +119,27 @@ class Region:
         for first, last in way.runs():
             start = first + shift
             run, repeats = way.joined(start, last - first, dims)
+            reach = sum(stride * (count - 1) for stride, count in repeats)
             if prod(count for _, count in repeats) <= MOST_RANGES:
-                for steps in product(*(range(0, stride * n, stride) for stride, n in repeats)):
-                    place = start + sum(steps)
-                    yield way.clipped(place, place + run)
-                continue
-            self.is_exact = False
-            if not self._surely:
-                reach = sum(stride * (count - 1) for stride, count in repeats)
-                yield way.clipped(start, start + reach + run)
+                places = _places(start, repeats)
+                if way.has(start, start + reach + run):
+                    found += [(place, place + run) for place in places]
+                else:
+                    found += [way.clipped(place, place + run) for place in places]
+            else:
+                self.is_exact = False
+                if not self._surely:
+                    found.append(way.clipped(start, start + reach + run))
+        return found
+
+
+def _places(start: int, repeats: list[tuple[int, int]]) -> Iterable[int]:
+    """Every place that some repetitions lead to."""
+    if not repeats:
+        return (start,)
+    (stride, count), *others = repeats
+    first = range(start, start + stride * count, stride)
+    return (at for place in first for at in _places(place, others)) if others else first
 
 
 class _Way:
@@ -139,7 +151,7 @@ class _Way:
         self.terms = terms
         self.boxes = boxes
         self.starts: list[Range] = []
-        self._start, self._stop = member.start, member.stop
+        self._start = member.start
         self._cell, self._gaps = spot.cell, spot.gaps
         self._end = member.stop if spot.cell else self._padded(member.stop)
 
@@ -165,6 +177,10 @@ class _Way:
                 return run, dims[number:]
             run = self._padded(start + run + stride * (count - 1)) - start
         return run, []
+
+    def has(self, start: int, stop: int) -> bool:
+        """True where some bytes all belong to the member."""
+        return self._start <= start and stop <= self._end
 
     def clipped(self, start: int, stop: int) -> Range:
         """Bytes within the member, and what padding belongs to it."""

@@ -12,7 +12,8 @@ class Turns:
 
     `variable` takes part in boxes: it runs from `first` on, in steps of 1, for as many numbers
     as there are turns, at least `fewest` and at most `most`. It is None where no such variable
-    tells all about a loop.
+    tells all about a loop. Where all work items together go through every number once, `swept`
+    is the variable that tells them apart: it is then no longer free to be looked at.
     """
 
     index: Number
@@ -22,6 +23,7 @@ class Turns:
     first: int
     fewest: int
     most: int
+    swept: int | None = None
 
 
 def turns_of(
@@ -44,7 +46,8 @@ def turns_of(
     if fewest == most:
         return _counted(variables, start, step, most, fewest)
     if isinstance(start, Form):
-        return _between(variables, start, stop, step, most)
+        swept = _swept(variables, start, stop, step)
+        return swept or _between(variables, start, stop, step, most)
     is_way = step == 1 and ends(way)[0] >= 0
     turns = way if is_way else variables.form(fewest, most, free=False)
     return _counted(variables, start, step, most, turns)
@@ -59,6 +62,19 @@ def _counted(variables: Variables, start: Number, step: int, most: int, turns: N
     form = Form(0, {variable: 1}, first, last)
     index = form if isinstance(start, int) and step == 1 else variables.sum(start, form, step)
     return Turns(index, shifted(form, -first), turns, variable, first, fewest, most)
+
+
+def _swept(variables: Variables, start: Form, stop: Number, step: int) -> Turns | None:
+    """`range(x, stop, items)`: each work item goes through its share, and all go through all."""
+    if list(start.terms.values()) != [1] or not isinstance(stop, int):
+        return None
+    (var,) = start.terms
+    items = variables.high[var] - variables.low[var] + 1
+    if items != step or not variables.free[var] or variables.parent[var] is not None:
+        return None
+    index = variables.form(start.low, stop - 1, free=True)
+    turn = variables.form(0, (stop - 1 - start.low) // step, free=False)
+    return Turns(index, turn, variables.form(0, ends(turn)[1] + 1, free=False), None, 0, 0, 1, var)
 
 
 def _may_wrap(type_: ScalarType, start: Number, step: int, most: int) -> bool:

@@ -79,8 +79,8 @@ def _where(call: FollowedCall, condition: Expr, targets: tuple[Target, ...]) -> 
 
 def _cover_in_both(call: FollowedCall, then: Arm, otherwise: Arm) -> None:
     """What both arms surely write is surely written, whatever the condition is."""
-    in_second = {_place(touch) for touch in _sure(call, otherwise)}
-    in_both = {_place(t): t for t in _sure(call, then) if _place(t) in in_second}
+    in_second = {touch.place for touch in _sure(call, otherwise)}
+    in_both = {touch.place: touch for touch in _sure(call, then) if touch.place in in_second}
     for touch in in_both.values():
         target = Target(touch.parameter, touch.path, touch.indices, call.made.true)
         call.following.touch(target, Does.COVERS, call.scope, touch.location)
@@ -89,10 +89,6 @@ def _cover_in_both(call: FollowedCall, then: Arm, otherwise: Arm) -> None:
 def _sure(call: FollowedCall, arm: Arm) -> list[Touch]:
     touches = call.following.touches[arm.touches]
     return [t for t in touches if Does.COVERS in t.does and t.scope is arm.scope]
-
-
-def _place(touch: Touch) -> tuple[object, ...]:
-    return (touch.parameter, touch.path, *(index.number for index in touch.indices))
 
 
 def _and_then(call: FollowedCall, op: AndThen) -> None:

@@ -5,7 +5,7 @@ How each op is followed stands in the rules that whoever starts hands in.
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from trilby.analysis.access import Summary, summaries_of
@@ -41,6 +41,9 @@ class Following:
     asserting: frozenset[str] = field(init=False)
     budget: int = field(init=False)
     _scopes: int = 0
+    _written: dict[tuple[object, ...], list[Scope]] = field(
+        default_factory=dict[tuple[object, ...], list[Scope]]
+    )
     _aliases: dict[str, Aliases] = field(default_factory=dict[str, Aliases])
 
     def __post_init__(self) -> None:
@@ -66,7 +69,26 @@ class Following:
         """Take an access down."""
         inner = self.scope(scope, target.condition)
         touch = Touch(target.parameter, target.path, target.indices, does, inner, location)
+        if Does.READS in does and self._is_own(touch):
+            touch = replace(touch, does=does & ~Does.READS | Does.REREADS)
+        if Does.COVERS in does:
+            self._written.setdefault(touch.place, []).append(inner)
         self.touches.append(touch)
+
+    def _is_own(self, touch: Touch) -> bool:
+        """Whether a work item that comes here has written the place itself.
+
+        It has if a sure write stands before it in the same scope or one around it: who is here
+        was there, in the same turns of the same loops, and an index that is the same expression
+        there is the same number.
+        """
+        scopes = self._written.get(touch.place)
+        scope: Scope | None = touch.scope if scopes else None
+        while scope is not None:
+            if scope in (scopes or ()):
+                return True
+            scope = scope.parent
+        return False
 
 
 @dataclass(slots=True)

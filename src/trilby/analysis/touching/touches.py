@@ -14,12 +14,17 @@ from trilby.source import Location
 
 
 class Does(Flag):
-    """What an access does to its place: reads it, may write it, surely writes it."""
+    """What an access does to its place: reads it, may write it, surely writes it.
+
+    `REREADS` is a read of what the same work item has surely written before: it sees nothing
+    of what the buffer held when the kernel was launched.
+    """
 
     NOTHING = 0
     READS = 1
     WRITES = 2
     COVERS = 4
+    REREADS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,3 +65,8 @@ class Touch:
     does: Does
     scope: Scope
     location: Location
+
+    @property
+    def place(self) -> tuple[object, ...]:
+        """The same for every access to the same place in the same scope."""
+        return (self.parameter, self.path, *(index.number for index in self.indices))

@@ -130,10 +130,8 @@ class Wording:
                 return " and ".join(self.condition(arg) for arg in expr.args)
             case "or":
                 return f"({' or '.join(self.condition(arg) for arg in expr.args)})"
-            case "scalar":
-                return self.parameter(cast("int", expr.what))
             case _:
-                return UNKNOWN
+                return self.parameter(cast("int", expr.what)) if expr.op == "scalar" else UNKNOWN
 
 
 _SIGNS = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}

@@ -4,6 +4,7 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import (
@@ -15,6 +16,7 @@ from trilby.backend.base import (
     Prepared,
     Rows,
     Scalar,
+    Starter,
     StructArgument,
 )
 from trilby.backend.done import DoneEvent
@@ -139,6 +141,10 @@ class InterpreterBackend:
         bound = bind(prepared.program.entry, [self._checked(a) for a in prepared.arguments])
         execute(prepared.program, prepared.size, prepared.local, bound)
         return DoneEvent()
+
+    def starter(self, prepared: Prepared) -> Starter:
+        """Run the same launch."""
+        return partial(self.run, prepared)
 
     def _checked(self, argument: Argument) -> InterpreterMemory | Scalar | StructArgument:
         if isinstance(argument, Scalar | StructArgument):
