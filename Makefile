@@ -2,7 +2,7 @@
 # when that has been done.
 
 BIN := .venv/bin
-DEMO := examples/mandel.py --out out/
+DEMO := examples/life.py --out out/
 CODE := $(wildcard src tests examples bench)
 TYPING := $(wildcard tests/typing/*.py)
 HEADING = @printf '\n== %s ==\n'
@@ -51,10 +51,11 @@ pytest:
 	$(HEADING) 'pytest'
 	@$(BIN)/pytest --numprocesses=2 --quiet
 
-fuzz: setup-dev  ## compare the backends on 2,000 random kernels, each time others
-	$(HEADING) 'pytest: random kernels'
+fuzz: setup-dev  ## run 2,000 random kernels and 1,000 random programs, each time others
+	$(HEADING) 'pytest: random kernels and programs'
 	@$(BIN)/pytest --numprocesses=2 --maxschedchunk=1 --capture=no --timeout=0 \
-		--hypothesis-profile=fuzz -k agree tests/property/test_kernels.py
+		--hypothesis-profile=fuzz -k agree \
+		tests/property/test_kernels.py tests/property/test_programs.py
 
 bench: setup-dev  ## measure
 	@set -e; for file in bench/*.py; do printf '\n== %s ==\n' "$$file"; $(BIN)/python "$$file"; done

@@ -151,12 +151,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--width", type=int, default=480)
     parser.add_argument("--height", type=int, default=360)
-    parser.add_argument("--generations", type=int, default=150)
+    parser.add_argument("--generations", type=int, default=100)
     parser.add_argument("--every", type=int, default=10, help="display each so-many-th; 0: none")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the pictures")
     parser.add_argument("--backend", help="opencl, interpreter, …; by default the first that works")
     options = parser.parse_args()
-    # A memory of the device's own: where it is the host's, nothing moves and nothing is to see.
+    # With a memory of its own, as a graphics card has it; on the host's memory nothing moves.
     accelerator = Accelerator(options.backend, memory="discrete")
     cells, length = cross(options.width, options.height), (options.generations, options.every)
     print(

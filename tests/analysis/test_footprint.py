@@ -65,6 +65,28 @@ def elements(ranges: Ranges, size: int = 4, start: int = 0) -> set[int]:
     return whole
 
 
+NARROW = """
+j = u8(250)
+turn = 0
+while j < u8(255):
+    b[0] = a[i32(j) // 25]
+    j += u8(2)
+    turn += 1
+    if turn > 20:
+        break
+"""
+"""A counter that wraps before it comes to its limit."""
+SKIPPING = """
+j = 0
+for i in range(n):
+    if i == 2:
+        continue
+    j += 1
+    b[0] = a[j]
+"""
+"""A variable that does not grow in every turn."""
+MANY = "".join(f"{'ab'[n % 2]} if b[{n}] == {n} else (" for n in range(9)) + "a" + ")" * 9
+"""A choice of so many buffers that nobody tells them apart."""
 EVERYTHING = set(range(LENGTH))
 NOTHING: set[int] = set()
 
@@ -102,6 +124,9 @@ READS: list[tuple[str, Iterable[int]]] = [
     ("j = n\nwhile j >= 2:\n    j -= 1\n    b[0] = a[j]", range(1, 5)),
     ("j = 0\nwhile j < n and a[j] > 0:\n    j += 1", range(5)),
     ("j = 0\nwhile a[j] > 0:\n    j = a[j]", EVERYTHING),
+    (NARROW, range(11)),
+    (SKIPPING, EVERYTHING),
+    ("b[0] = a[b[kc.x] & 6]", range(7)),
     ("c = a if yes else b\nb[0] = c[kc.x]", range(6)),
     ("c = b if yes else a\nb[0] = c[kc.x]", ()),
     ("c = a\nfor j in range(3):\n    b[0] = c[j]\n    c = b", range(3)),
@@ -145,6 +170,7 @@ WRITES: list[tuple[str, Iterable[int], Iterable[int]]] = [
     ("for j in range(2):\n    a[2 * kc.x + j] = 1", range(12), range(12)),
     ("for j in range(n):\n    a[j] = 1", range(5), range(5)),
     ("for j in range(b[0]):\n    a[j] = 1", range(12), ()),
+    ("for j in range(n):\n    a[j] = 1\n    if b[j] > 0:\n        break", range(5), ()),
     ("for j in range(0, n):\n    if b[j] > 0:\n        break\n    a[j] = 1", range(5), ()),
     (
         "for j in range(n):\n    if j == 2:\n        continue\n    a[j] = 1",
@@ -158,6 +184,12 @@ WRITES: list[tuple[str, Iterable[int], Iterable[int]]] = [
     ("j = 0\nwhile j < n:\n    a[j] = 1\n    j += 2", (0, 2, 4), (0, 2, 4)),
     ("j = 2\nfor i in range(3):\n    a[j] = 1\n    j += w", (2, 6, 10), (2, 6, 10)),
     ("j = 2\nfor i in range(3):\n    j += 2\na[j] = 1", [8], [8]),
+    ("j = 0\nfor i in range(n):\n    j = i * 2\na[j] = 1", range(12), ()),
+    ("j = 0\nwhile j < n and b[j] > 0:\n    a[j] = 1\n    j += 1", range(5), ()),
+    ("if kc.x < 3:\n    b[0] = 1\nelse:\n    return\na[kc.x] = 1", range(3), range(3)),
+    ("a[kc.x & 6] = 1", range(7), ()),
+    (f"c = {MANY}\nc[kc.x] = 1", range(6), ()),
+    (f"put({MANY}, kc.x)", range(6), ()),
     ("put(a, kc.x + 2)", range(2, 7), range(2, 7)),
     ("put(a if kc.x < 3 else b, kc.x)", range(3), range(3)),
     ("a[checked(kc.x)] = 1", range(6), range(3)),
@@ -246,6 +278,11 @@ def test_guards_on_the_parts_of_an_id() -> None:
     assert elements(grid(lines, (20, 1, 1), (4, 5)).covers) == {6, 7, 8, 11, 12, 13}
 
 
+def test_guards_on_an_id_after_guards_on_its_parts() -> None:
+    found = grid("if kc.x % 5 > 0:\n    if kc.x < 13:\n        g[kc.x] = 1.0", (20, 1, 1), (20,))
+    assert elements(found.covers) <= {1, 2, 3, 4, 6, 7, 8, 9, 11, 12} <= elements(found.writes)
+
+
 def test_work_items_that_share_an_array() -> None:
     """Each begins at its id and goes on in steps of the number of all."""
     lines = "for i in range(g.shape[0]):\n    for j in range(kc.x, g.shape[1], kc.max_x):\n        "
@@ -268,6 +305,15 @@ def test_too_many_pieces_become_one_for_what_may_be_and_none_for_what_must() -> 
     column = grid("g[kc.x, 0] = 1.0", (5000, 1, 1), (5000, 2))
     assert column.writes.parts == ((0, 39996),)
     assert column.covers == Ranges.EMPTY
+
+
+def test_conditions_that_cut_into_too_many_pieces_are_not_used() -> None:
+    holes = [f"kc.x != {2 * hole + 1}" for hole in range(70)]
+    first, second = " and ".join(holes[:35]), " and ".join(holes[35:])
+    found = grid(f"if {first}:\n    if {second}:\n        g[kc.x] = 1.0", (150, 1, 1), (150,))
+    real = set(range(150)) - {2 * hole + 1 for hole in range(70)}
+    assert real <= elements(found.writes)
+    assert elements(found.covers) <= real
 
 
 # -- buffers and structs

@@ -14,7 +14,12 @@ MODULE_LINES = 450
 FUNCTION_LINES = 60
 
 OWNERS = {
-    "ast": ("trilby.reflect", "trilby.codegen.python"),
+    "ast": (
+        "trilby.reflect",
+        "trilby.codegen.python",
+        "trilby.analysis.host_code",
+        "trilby.transform.host_effects",
+    ),
     "ml_dtypes": ("trilby.data.dtypes",),
     "pyopencl": ("trilby.backend.opencl",),
     "rich": ("trilby.tools", "trilby.cli"),

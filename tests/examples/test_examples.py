@@ -46,7 +46,7 @@ def accelerator(device: str, request: pytest.FixtureRequest) -> Accelerator:
 
 
 def test_these_are_the_programs() -> None:
-    assert PROGRAMS == ["mandel", "result_table", "saxpy", "squares"]
+    assert PROGRAMS == ["life", "mandel", "result_table", "saxpy", "squares"]
 
 
 def test_squares(accelerator: Accelerator) -> None:
@@ -104,6 +104,27 @@ def test_both_devices_draw_the_same_picture() -> None:
     np.testing.assert_array_equal(*drawn)
 
 
+def test_life(accelerator: Accelerator) -> None:
+    life = program("life")
+    cells = life.cross(25, 14)
+    frames = life.run(accelerator, cells, 7, 3)
+    for frame, generations in zip(frames, (3, 6, 7), strict=True):
+        np.testing.assert_array_equal(frame, life.reference(cells, generations))
+
+
+def test_what_life_is_compared_with_knows_the_game() -> None:
+    life = program("life")
+    blinker = np.zeros((5, 5), np.uint8)
+    blinker[2, 1:4] = life.ALIVE
+    turned = life.reference(blinker, 1)
+    np.testing.assert_array_equal(turned == life.ALIVE, blinker.T == life.ALIVE)
+    assert turned[2, 1] == life.ALIVE - life.ALIVE // 8  # it died, and fades
+    np.testing.assert_array_equal(life.reference(blinker, 2) == life.ALIVE, blinker == life.ALIVE)
+    corner = np.zeros((4, 4), np.uint8)
+    corner[0, :3] = life.ALIVE  # at the edge nothing lives outside, and a blinker becomes less
+    assert (life.reference(corner, 1) == life.ALIVE).sum() == 2
+
+
 # -------------------------------------------------------------------------- the command lines
 
 
@@ -128,16 +149,18 @@ def test_help_says_what_a_program_does(name: str) -> None:
 
 
 SMALL: dict[str, tuple[object, ...]] = {
+    "life": ("--width", 12, "--height", 9, "--generations", 4, "--every", 2),
     "mandel": ("--width", 32, "--height", 24, "--steps", 20),
     "result_table": ("--points", 50),
     "saxpy": ("--length", 100),
     "squares": ("--length", 8),
 }
+DRAWING = {"life", "mandel"}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_runs_from_the_command_line(name: str, device: str, tmp_path: Path) -> None:
-    place = ("--out", tmp_path) if name == "mandel" else ()
+    place = ("--out", tmp_path) if name in DRAWING else ()
     done = started(name, *SMALL[name], *place, "--backend", device)
     assert done.stderr == ""
     assert done.returncode == 0
@@ -146,7 +169,7 @@ def test_a_program_runs_from_the_command_line(name: str, device: str, tmp_path: 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_says_which_device_it_chose(name: str, tmp_path: Path) -> None:
-    place = ("--out", tmp_path) if name == "mandel" else ()
+    place = ("--out", tmp_path) if name in DRAWING else ()
     done = started(name, *SMALL[name], *place, TRILBY_BACKEND="interpreter")
     assert done.stderr == "trilby: using interpreter:0 (Python interpreter)\n"
 
@@ -170,3 +193,20 @@ def test_mandelbrot_writes_a_picture(tmp_path: Path) -> None:
         assert picture.mode == "RGB"
         assert len(picture.getcolors() or ()) > 4
     assert str(folder / "mandel.png") in done.stdout
+
+
+def test_life_writes_a_picture_and_compares_the_strategies(tmp_path: Path) -> None:
+    size = ("--width", 40, "--height", 30, "--generations", 11, "--every", 5)
+    done = started("life", *size, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    with Image.open(tmp_path / "life.png") as picture:
+        assert picture.size == (80, 60)
+    with Image.open(tmp_path / "life.gif") as animation:
+        assert getattr(animation, "n_frames", 1) == 3
+    cells = 40 * 30
+    rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()[-6:]}
+    assert rows["ALWAYS"][:2] == ["22", "22"]
+    assert rows["BY_ACCESS"][:2] == ["11", "11"]
+    for best in ("AUTO", "PLANNED"):
+        assert rows[best][:4] == ["1", "3", f"{cells:,}", f"{3 * cells:,}"]
+        assert rows[best][-1] == "1.00"

@@ -328,14 +328,14 @@ def statement(w: Writer) -> None:
     """Any statement that can be written here."""
     w.left -= 1
     for _ in range(20):
-        turn = w.draft.number(1, 10)
+        turn = w.draft.number(1, 12)
         if w.in_compute and turn <= 4:
             rules: tuple[Rule, ...] = (dispatch,)
         elif not w.in_compute and turn <= 3:
             rules = (call,)
         elif turn <= 7:
             rules = ACCESSES
-        elif turn == 8:
+        elif turn <= (10 if w.loops else 9):
             rules = NAMINGS
         else:
             rules = FLOWS if w.left > 0 and w.depth < 4 else ACCESSES

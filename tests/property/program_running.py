@@ -1,7 +1,7 @@
 """Running a random program on accelerators, and telling where it differs from its meaning."""
 
 import traceback
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle
@@ -141,6 +141,28 @@ def difference(expected: Outcome, found: Outcome) -> str | None:
         if len(right) != len(wrong):
             return f"{what}: {len(right)} became {len(wrong)}"
     return None
+
+
+def open_benches() -> list[Bench]:
+    """Devices with their own memory, and one that shares the host's, which comes last."""
+    return [
+        _bench("interpreter", lambda: Accelerator("interpreter", poison=True)),
+        _bench("discrete", lambda: Accelerator("opencl", memory="discrete", poison=True)),
+        _bench("shared", lambda: Accelerator("opencl", memory="shared", poison=True)),
+    ]
+
+
+def _bench(name: str, opened: Callable[[], Accelerator]) -> Bench:
+    return Bench(name, opened(), opened())
+
+
+def ways(benches: Sequence[Bench]) -> list[Way]:
+    """All ways to run a program; where nothing moves, strategies hardly differ."""
+    *apart, shared = benches
+    return [
+        *(Way(bench, strategy) for bench in apart for strategy in (*Transfers, None)),
+        *(Way(shared, strategy) for strategy in (Transfers.AUTO, None)),
+    ]
 
 
 def problem_in(text: str, way: Way) -> Problem | None:

@@ -10,10 +10,16 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from tests.property.program_reduction import reduced
-from tests.property.program_running import Bench, Problem, Way, loaded, problem_in
+from tests.property.program_running import (
+    Bench,
+    Problem,
+    Way,
+    loaded,
+    open_benches,
+    problem_in,
+    ways,
+)
 from tests.property.program_texts import HEAD, Program, programs
-
-from trilby import Accelerator, Transfers
 
 IS_SEARCH = not settings().derandomize
 PARTS = ("one half ", "the other half ") if IS_SEARCH else ("some ", "others ", "more ")
@@ -35,17 +41,9 @@ class Benches:
         """All ways to run a program."""
         if self.runs % 100 == 0:
             self.close()
-            self._open = [
-                Bench("interpreter", *(Accelerator("interpreter", poison=True) for _ in "ab")),
-                Bench("discrete", *(_opencl("discrete") for _ in "ab")),
-                Bench("shared", *(_opencl("shared") for _ in "ab")),
-            ]
+            self._open = open_benches()
         self.runs += 1
-        *apart, shared = self._open
-        return [
-            *(Way(bench, strategy) for bench in apart for strategy in (*Transfers, None)),
-            *(Way(shared, strategy) for strategy in (Transfers.AUTO, None)),
-        ]
+        return ways(self._open)
 
     def problem(self, text: str) -> tuple[Way, Problem] | None:
         """The first thing that is wrong with a program."""
@@ -69,10 +67,6 @@ class Benches:
         """Give the devices back."""
         for bench in self._open:
             bench.close()
-
-
-def _opencl(memory: str) -> Accelerator:
-    return Accelerator("opencl", memory="shared" if memory == "shared" else "discrete", poison=True)
 
 
 def say(text: str) -> None:

@@ -1,6 +1,7 @@
 """Devices that a test has in its hands: one that fails when told to, one that puts all work off."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import cast
 
@@ -108,6 +109,8 @@ class Later:
 
     def fail(self) -> None:
         """Let it have failed by now."""
+        for event in self.after:
+            event.wait()
         self.done = True
         self._failure = DeviceError(f"{self.what} failed")
 
@@ -187,12 +190,11 @@ class Deferred(InterpreterBackend):
 
     def close(self) -> None:
         for event in self.events:
-            event.wait()
+            with suppress(DeviceError):
+                event.wait()
         super().close()
 
-    def _later(
-        self, what: str, command: Callable[[], object], after: Sequence[Event]
-    ) -> DoneEvent:
+    def _later(self, what: str, command: Callable[[], object], after: Sequence[Event]) -> DoneEvent:
         event = Later(what, command, after)
         self.events.append(event)
         return cast("DoneEvent", event)

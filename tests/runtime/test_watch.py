@@ -60,7 +60,7 @@ def test_a_walk_costs_few_copies_and_less_than_twice_the_bytes(
     for stop in (1, 2, 7, 100, 1000):
         with discrete.record() as ledger:
             values = [a.array[i : i + step].tolist() for i in range(0, stop * step, step)]
-        assert sum(values, []) == list(range(100, 100 + stop * step))
+        assert [one for part in values for one in part] == list(range(100, 100 + stop * step))
         assert ledger.bytes_down < 2 * 4 * step * stop
         assert len(ledger.downloads) <= stop.bit_length()
         discrete.compute(dispatch, 3000, number, a)
@@ -363,7 +363,7 @@ def test_a_copy_that_failed_raises_why_the_kernel_before_it_failed() -> None:
     assert caught.value.location is not None
     assert caught.value.location.line == caller.number
     copied.origin = (Pending(),)
-    with pytest.raises(DeviceError, match="^lost"):
+    with pytest.raises(DeviceError, match="lost"):
         wait_for([copied])
 
 

@@ -116,15 +116,16 @@ class PlannedAccelerator:
     owed: set[Segment] = field(default_factory=set[Segment])
     _twins: dict[Segment, Twins] = field(default_factory=dict[Segment, Twins])
 
-    def compute(self, entry: Any, *args: Any) -> Any:
+    def compute(self, entry: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_compute(entry):
             quoted = quote(entry)
-            entry, args = quoted.target, quoted.args
+            entry, args, kwargs = quoted.target, quoted.args, quoted.kwargs
         graph = analyse_compute(entry).graph
         context = PlannedContext(self, place_transfers(graph))
-        self.given |= {one.segment for one in args if isinstance(one, Buffer | NDArray)}
+        given = (*args, *kwargs.values())
+        self.given |= {one.segment for one in given if isinstance(one, Buffer | NDArray)}
         with self.running():
-            return context.run_compute(entry, args, {})
+            return context.run_compute(entry, args, kwargs)
 
     def array(self, values: object) -> NDArray[Any]:
         return NDArray(values)

@@ -138,9 +138,9 @@ class Part:
     whole: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """What an expression stands for.
+    """What an expression stands for. Two are equal only if they are one: that is quick to ask.
 
     `is_part` is true of a view or a struct in a buffer; `part` says which if that is known.
     `where` names the buffer, or the view if `part` is not known. `number` is its number.
@@ -177,11 +177,10 @@ class Memory:
         unsure = self.unsure | other.unsure | (self.held.keys() ^ other.held.keys())
         news = unsure != self.unsure
         self.unsure = unsure
-        for var, seen in other.held.items():
+        for var, seen in other.held.items() - self.held.items():
             before = self.held.get(var)
-            if before is not seen:
-                self.held[var] = new = seen if before is None else either(before, seen)
-                news |= new != before
+            self.held[var] = new = seen if before is None else either(before, seen)
+            news |= new is not before
         for mine, others in ((self.inside, other.inside), (self.met, other.met)):
             for thing, points in others.items():
                 known = mine.get(thing, NOTHING)
@@ -222,13 +221,16 @@ class Memory:
 
 
 def either(one: Seen, other: Seen) -> Seen:
-    """What holds of both."""
-    if one == other:
-        return one
-    return Seen(
+    """What holds of both; the first itself if the other adds nothing."""
+    joined = Seen(
         one.things | other.things,
         one.is_part or other.is_part,
         one.part if one.part == other.part else None,
         one.where if one.where == other.where else None,
         one.number if one.number == other.number else None,
     )
+    return one if _content(joined) == _content(one) else joined
+
+
+def _content(seen: Seen) -> tuple[object, ...]:
+    return seen.things, seen.is_part, seen.part, seen.where, seen.number

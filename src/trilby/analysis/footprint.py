@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from trilby.analysis.footprint_text import footprint_text
-from trilby.analysis.measuring.boxes import WHOLE, Box, Space, is_exact
+from trilby.analysis.measuring.boxes import WHOLE, Box, Space
 from trilby.analysis.measuring.evaluate import Argument, Evaluation
 from trilby.analysis.measuring.regions import Region
 from trilby.analysis.measuring.spots import Member, Spot, content_of, members_of, spot_of
@@ -154,8 +154,9 @@ class _Evaluated:
             may, must = self._turns(scope.loop, may, must)
         elif scope.guard:
             condition = self._numbers.conditions[scope.guard.number]
-            is_same = may is must and is_exact(self._space, condition)
+            loose, is_same = self._space.loose, may is must
             may = self._space.where(condition, may, surely=False)
+            is_same = is_same and self._space.loose == loose
             must = may if is_same else self._space.where(condition, must, surely=True)
         self._may[scope.number], self._must[scope.number] = may, must
 

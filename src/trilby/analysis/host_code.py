@@ -1,6 +1,7 @@
 """From the text of host ops to their trees: the one analysis that knows Python's syntax."""
 
 import ast
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from trilby.analysis.host_trees import (
@@ -27,6 +28,7 @@ from trilby.analysis.host_trees import (
     Operation,
     Span,
     Statement,
+    plain_names,
 )
 from trilby.model.holes import marked, operand_number
 
@@ -36,22 +38,23 @@ def expression_tree(code: str, operands: int) -> Node:
     """The tree of a `host.value`."""
     text = marked(code, operands)
     try:
-        return _node(ast.parse(f"({text}\n)", mode="eval").body)
+        return _Trees(text, 1).node(ast.parse(f"({text}\n)", mode="eval").body)
     except SyntaxError:  # `1:n` is Python only inside of brackets
         found = ast.parse(f"_[{text}\n]", mode="eval").body
-        return _node(found.slice) if isinstance(found, ast.Subscript) else Node()
+        return _Trees(text, 2).node(found.slice) if isinstance(found, ast.Subscript) else Node()
 
 
 @lru_cache(maxsize=4096)
 def statement_trees(code: str, operands: int) -> tuple[Statement, ...]:
     """The trees of a `host.run`."""
-    return _statements(ast.parse(marked(code, operands)).body)
+    text = marked(code, operands)
+    return _Trees(text, 0).statements(ast.parse(text).body)
 
 
 @lru_cache(maxsize=4096)
 def target_tree(code: str) -> Node:
     """The tree of what a loop or a `with` binds."""
-    return _node(ast.parse(f"({code}\n)", mode="eval").body)
+    return _Trees(code, 1).node(ast.parse(f"({code}\n)", mode="eval").body)
 
 
 # ------------------------------------------------------------------------- from Python trees
@@ -74,66 +77,149 @@ _SIGNS: dict[type[ast.AST], str] = {
     ast.USub: "neg",
 }
 
+_IDLE = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass)
+_LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise)
+_DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
-def _node(tree: ast.AST) -> Node:
-    match tree:
-        case ast.Name(id=name):
-            number = operand_number(name)
-            return Name(name) if number is None else Hole(number)
-        case ast.Constant(value=value):
-            return _constant(value)
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            return Choice(_node(test), _node(body), _node(orelse), ast.unparse(tree))
-        case ast.Subscript(value=owner, slice=index):
-            return Item(_node(owner), _indices(index), ast.unparse(tree))
-        case ast.Attribute(value=owner, attr=name):
-            return Member(_node(owner), name)
-        case ast.Call(func=function, args=args, keywords=keywords):
-            given = (*args, *(keyword.value for keyword in keywords))
-            named = tuple(keyword.arg or "" for keyword in keywords)
-            return Call(_node(function), tuple(map(_node, given)), named)
-        case _:
-            return _gathered(tree)
+
+@dataclass(frozen=True, slots=True)
+class _Trees:
+    """Makes the trees of one text; `lead` characters stood before it when it was parsed."""
+
+    text: str
+    lead: int
+
+    def node(self, tree: ast.AST) -> Node:
+        """The tree of an expression."""
+        node = self._built(tree)
+        names = plain_names(node)
+        return node if names is None else replace(node, names=names, code=self._code(tree))
+
+    def statements(self, body: list[ast.stmt]) -> tuple[Statement, ...]:
+        """The trees of statements."""
+        return tuple(map(self._statement, body))
+
+    def _code(self, tree: ast.AST) -> str:
+        """The text of an expression: cut out where that is easy, else written anew."""
+        if isinstance(tree, ast.expr | ast.Slice) and tree.end_lineno == 1 and self.text.isascii():
+            return self.text[tree.col_offset - self.lead : (tree.end_col_offset or 0) - self.lead]
+        return ast.unparse(tree)
+
+    def _built(self, tree: ast.AST) -> Node:
+        match tree:
+            case ast.Name(id=name):
+                number = operand_number(name)
+                return Name(name) if number is None else Hole(number)
+            case ast.Constant(value=value):
+                return _constant(value)
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return Choice(self.node(test), self.node(body), self.node(orelse))
+            case ast.Subscript(value=owner, slice=index):
+                return Item(self.node(owner), self._indices(index))
+            case ast.Attribute(value=owner, attr=name):
+                return Member(self.node(owner), name)
+            case ast.Call(func=function, args=args, keywords=keywords):
+                given = (*args, *(keyword.value for keyword in keywords))
+                named = tuple(keyword.arg or "" for keyword in keywords)
+                return Call(self.node(function), tuple(map(self.node, given)), named)
+            case _:
+                return self._gathered(tree)
+
+    def _indices(self, index: ast.expr) -> tuple[Node, ...]:
+        if isinstance(index, ast.Tuple):
+            return tuple(map(self.node, index.elts))
+        return (self.node(index),)
+
+    def _gathered(self, tree: ast.AST) -> Node:
+        match tree:
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                ordered = not any(isinstance(item, ast.Starred) for item in items)
+                return Display(tuple(map(self.node, items)), ordered)
+            case ast.Set() | ast.Dict():
+                return Display(self._children(tree), ordered=False)
+            case ast.Slice():
+                whole = not self._children(tree)
+                return Span(self._children(tree), whole)
+            case ast.BoolOp() | ast.Starred() | ast.Await():
+                return OneOf(self._children(tree))
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                return self._comprehension(tree)
+            case _:
+                return self._binding(tree)
+
+    def _binding(self, tree: ast.AST) -> Node:
+        match tree:
+            case ast.Lambda(body=body):
+                return Capture(_all_names(body))
+            case ast.NamedExpr(target=target, value=value):
+                return Bind(target.id, self.node(value))
+            case _:
+                return Operation(_sign(tree), self._children(tree))
+
+    def _children(self, tree: ast.AST) -> tuple[Node, ...]:
+        children = ast.iter_child_nodes(tree)
+        return tuple(self.node(child) for child in children if isinstance(child, ast.expr))
+
+    def _comprehension(
+        self,
+        tree: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
+    ) -> Comprehension:
+        loops = tuple((self.node(part.target), self.node(part.iter)) for part in tree.generators)
+        tests = tuple(self.node(test) for part in tree.generators for test in part.ifs)
+        made = [tree.key, tree.value] if isinstance(tree, ast.DictComp) else [tree.elt]
+        return Comprehension(loops, tests, tuple(self.node(part) for part in made if part))
+
+    def _statement(self, tree: ast.stmt) -> Statement:
+        match tree:
+            case ast.Assign(targets=targets, value=value):
+                return Assign(tuple(map(self.node, targets)), self.node(value))
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                return Assign((self.node(target),), self.node(value))
+            case ast.AugAssign(target=target, value=value):
+                return Change(self.node(target), self.node(value))
+            case ast.Expr() | ast.Assert():
+                return Evaluate(self._children(tree))
+            case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
+                return Inner(
+                    (),
+                    ((self.node(target), self.node(iterable)),),
+                    self.statements([*body, *orelse]),
+                )
+            case _:
+                return self._other_statement(tree)
+
+    def _other_statement(self, tree: ast.stmt) -> Statement:
+        if isinstance(tree, _DEFINING):
+            return Define(tree.name, _all_names(tree))
+        if isinstance(tree, ast.Delete):
+            return Delete(tuple(map(self.node, tree.targets)))
+        if isinstance(tree, _LEAVING):
+            return Leave(self._children(tree))
+        return Statement() if isinstance(tree, _IDLE) else self._inner(tree)
+
+    def _inner(self, tree: ast.AST) -> Inner:
+        """`if`, `while`, `with`, `try`, `match`: whatever is inside, in the order of the text."""
+        values: list[Node] = []
+        bindings: list[tuple[Node, Node]] = []
+        body: list[Statement] = []
+        for child in ast.iter_child_nodes(tree):
+            if isinstance(child, ast.stmt):
+                body.append(self._statement(child))
+            elif isinstance(child, ast.expr):
+                values.append(self.node(child))
+            elif isinstance(child, ast.withitem):
+                value = self.node(child.context_expr)
+                target = child.optional_vars
+                bindings.append((self.node(target) if target else Node(), value))
+            elif isinstance(child, ast.excepthandler | ast.match_case):
+                body.append(self._inner(child))
+        return Inner(tuple(values), tuple(bindings), tuple(body))
 
 
 def _constant(value: object) -> Node:
     if value is ...:
-        return Span((), whole=True, code="...")
+        return Span((), whole=True)
     return Number(int(value)) if isinstance(value, int) else Node()
-
-
-def _indices(index: ast.expr) -> tuple[Node, ...]:
-    if isinstance(index, ast.Tuple):
-        return tuple(map(_node, index.elts))
-    return (_node(index),)
-
-
-def _gathered(tree: ast.AST) -> Node:
-    match tree:
-        case ast.Tuple(elts=items) | ast.List(elts=items):
-            ordered = not any(isinstance(item, ast.Starred) for item in items)
-            return Display(tuple(map(_node, items)), ordered)
-        case ast.Set() | ast.Dict():
-            return Display(_children(tree), ordered=False)
-        case ast.Slice():
-            whole = not _children(tree)
-            return Span(_children(tree), whole, ":" if whole else ast.unparse(tree))
-        case ast.BoolOp() | ast.Starred() | ast.Await():
-            return OneOf(_children(tree))
-        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            return _comprehension(tree)
-        case _:
-            return _binding(tree)
-
-
-def _binding(tree: ast.AST) -> Node:
-    match tree:
-        case ast.Lambda(body=body):
-            return Capture(_all_names(body))
-        case ast.NamedExpr(target=target, value=value):
-            return Bind(target.id, _node(value))
-        case _:
-            return Operation(_sign(tree), _children(tree), _code(tree))
 
 
 def _sign(tree: ast.AST) -> str:
@@ -144,78 +230,6 @@ def _sign(tree: ast.AST) -> str:
             return ""
 
 
-def _code(tree: ast.AST) -> str:
-    return ast.unparse(tree) if isinstance(tree, ast.BinOp | ast.UnaryOp | ast.Compare) else ""
-
-
-def _children(tree: ast.AST) -> tuple[Node, ...]:
-    children = ast.iter_child_nodes(tree)
-    return tuple(_node(child) for child in children if isinstance(child, ast.expr))
-
-
-def _comprehension(
-    tree: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
-) -> Comprehension:
-    loops = tuple((_node(part.target), _node(part.iter)) for part in tree.generators)
-    tests = tuple(_node(test) for part in tree.generators for test in part.ifs)
-    made = [tree.key, tree.value] if isinstance(tree, ast.DictComp) else [tree.elt]
-    return Comprehension(loops, tests, tuple(_node(part) for part in made if part))
-
-
 def _all_names(*trees: ast.AST) -> tuple[str, ...]:
     parts = (part for tree in trees for part in ast.walk(tree))
     return tuple(dict.fromkeys(part.id for part in parts if isinstance(part, ast.Name)))
-
-
-def _statements(body: list[ast.stmt]) -> tuple[Statement, ...]:
-    return tuple(map(_statement, body))
-
-
-_IDLE = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass)
-_LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise)
-_DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-
-
-def _statement(tree: ast.stmt) -> Statement:
-    match tree:
-        case ast.Assign(targets=targets, value=value):
-            return Assign(tuple(map(_node, targets)), _node(value))
-        case ast.AnnAssign(target=target, value=ast.expr() as value):
-            return Assign((_node(target),), _node(value))
-        case ast.AugAssign(target=target, value=value):
-            return Change(_node(target), _node(value))
-        case ast.Expr() | ast.Assert():
-            return Evaluate(_children(tree))
-        case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-            return Inner((), ((_node(target), _node(iterable)),), _statements([*body, *orelse]))
-        case _:
-            return _other_statement(tree)
-
-
-def _other_statement(tree: ast.stmt) -> Statement:
-    if isinstance(tree, _DEFINING):
-        return Define(tree.name, _all_names(tree))
-    if isinstance(tree, ast.Delete):
-        return Delete(tuple(map(_node, tree.targets)))
-    if isinstance(tree, _LEAVING):
-        return Leave(_children(tree))
-    return Statement() if isinstance(tree, _IDLE) else _inner(tree)
-
-
-def _inner(tree: ast.AST) -> Inner:
-    """`if`, `while`, `with`, `try`, `match`: whatever is inside, in the order of the text."""
-    values: list[Node] = []
-    bindings: list[tuple[Node, Node]] = []
-    body: list[Statement] = []
-    for child in ast.iter_child_nodes(tree):
-        if isinstance(child, ast.stmt):
-            body.append(_statement(child))
-        elif isinstance(child, ast.expr):
-            values.append(_node(child))
-        elif isinstance(child, ast.withitem):
-            value = _node(child.context_expr)
-            target = child.optional_vars
-            bindings.append((_node(target) if target else Node(), value))
-        elif isinstance(child, ast.excepthandler | ast.match_case):
-            body.append(_inner(child))
-    return Inner(tuple(values), tuple(bindings), tuple(body))

@@ -26,15 +26,14 @@ from trilby.analysis.alias import (
 from trilby.analysis.host_code import expression_tree, statement_trees, target_tree
 from trilby.analysis.host_reading import Reader
 from trilby.analysis.host_running import Runner
-from trilby.analysis.host_touches import Touch
+from trilby.analysis.host_touches import Touch, loaded
 from trilby.analysis.host_trees import (
     Call,
     Hole,
     Member,
+    Name,
     Node,
     Span,
-    code_of,
-    is_plain,
 )
 from trilby.data.schema import INDEX, BufferType, NDArrayType, PadType, index_count, join_path
 from trilby.model.holes import identifiers, in_place_sign
@@ -70,6 +69,8 @@ class HostOps:
     values: dict[Value, Seen] = field(default_factory=dict[Value, Seen])
     ever: dict[Value, Points] = field(default_factory=dict[Value, Points])
     names: dict[str, Value] = field(default_factory=dict[str, Value])
+    called: dict[Value, str] = field(default_factory=dict[Value, str])
+    """The names by their variables."""
     makers: dict[Value, Op] = field(default_factory=dict[Value, Op])
     """The op that gives each value."""
 
@@ -84,6 +85,7 @@ class HostOps:
                 ops.names[op.name] = op.value
         for name in _set_by_inner_functions(func):
             ops.names.pop(name, None)
+        ops.called = {var: name for name, var in ops.names.items()}
         for param in func.params:
             kind = "context" if param.type == COMPUTE_CONTEXT else "parameter"
             thing = ops.things.make(param, kind, param.hint, param.type)
@@ -109,8 +111,7 @@ class HostOps:
             case VarStore(var, stored):
                 self._store(var, self.seen(stored), memory)
             case VarLoad(var):
-                held = memory.held.get(var, NUMBER)
-                self.values[op.value] = replace(held, where=Reload(var))
+                self.values[op.value] = loaded(memory, var)
             case Load() | Store() | HostView() | Place():
                 return self._access(op)
             case HostValue():
@@ -182,7 +183,7 @@ class HostOps:
             case VarLoad(var):
                 return Reload(var)
             case HostValue(inputs=(), code=code, uses=uses):
-                return Text(code, uses) if is_plain(expression_tree(code, 0)) else value
+                return Text(code, uses) if expression_tree(code, 0).names is not None else value
             case Load(base, (), path) if self._is_length(maker):
                 return self._member(base, path) or value
             case Extent(base, axis):
@@ -193,8 +194,8 @@ class HostOps:
     def _member(self, base: Value, path: str) -> Text | None:
         """`a.length`, where `a` is a variable."""
         maker = self.makers.get(base)
-        names = [name for name, var in self.names.items() if var is getattr(maker, "var", None)]
-        return Text(f"{names[0]}.{path}", (names[0],)) if isinstance(maker, VarLoad) else None
+        name = self.called.get(maker.var) if isinstance(maker, VarLoad) else None
+        return Text(f"{name}.{path}", (name,)) if name else None
 
     # --------------------------------------------------------------------------------- texts
 
@@ -212,8 +213,9 @@ class HostOps:
             found = self._made(op, tree, reader, many=many) or reader.value(tree)
         if op.result:
             self._declare(op.result, found)
-            where = found.where or (op.result if not found.part else None)
-            self.values[op.result] = replace(found, where=where)
+            if found.where is None and found.part is None:
+                found = replace(found, where=op.result)
+            self.values[op.result] = found
         return Effects(tuple(reader.touches), reader.launches)
 
     def _changed(self, reader: Reader) -> Seen:
@@ -286,7 +288,7 @@ class HostOps:
         if not isinstance(maker, HostValue) or "range" in self.names:
             return None
         tree = expression_tree(maker.code, len(maker.inputs))
-        if not isinstance(tree, Call) or code_of(tree.function) != "range" or tree.keywords:
+        if not isinstance(tree, Call) or tree.function != Name("range") or tree.keywords:
             return None
         return tree.args
 

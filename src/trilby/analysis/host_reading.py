@@ -30,6 +30,7 @@ from trilby.analysis.host_touches import (
     is_length,
     is_number,
     item_at,
+    loaded,
     only_reads,
     part_below,
 )
@@ -49,9 +50,6 @@ from trilby.analysis.host_trees import (
     OneOf,
     Operation,
     Span,
-    code_of,
-    is_plain,
-    names_of,
 )
 from trilby.data.dtypes import I64
 from trilby.data.schema import INDEX
@@ -164,8 +162,7 @@ class Reader:
         if node.name not in self.names:
             thing = self.things.make(node.name, "found", node.name)
             return Seen(self.memory.inside.get(thing, NOTHING) | {thing})
-        var = self.names[node.name]
-        return replace(self.memory.held.get(var, NUMBER), where=Reload(var))
+        return loaded(self.memory, self.names[node.name])
 
     def chosen(self, node: Choice) -> Seen:
         """Either of two, or the one that a known number chooses."""
@@ -178,16 +175,16 @@ class Reader:
 
     def text(self, node: Node) -> Reference | None:
         """How a plain expression can be written once more."""
-        if not is_plain(node) or any(name in self._bound for name in names_of(node)):
+        uses = node.names
+        if uses is None or not self._bound.keys().isdisjoint(uses):
             return None
         match node:
             case Number(number):
                 return Literally(number, I64)
-            case Name(name):
-                return Reload(self.names[name]) if name in self.names else Text(name, ())
+            case Name(name) if name in self.names:
+                return Reload(self.names[name])
             case _:
-                uses = dict.fromkeys(name for name in names_of(node) if name in self.names)
-                return Text(code_of(node), tuple(uses))
+                return Text(node.code, tuple(name for name in uses if name in self.names))
 
     def item(self, node: Item) -> Seen:
         """What lies at a place of a list, a buffer or anything else."""
@@ -252,7 +249,7 @@ class Reader:
 
     def operation(self, node: Operation) -> Seen:
         """A number of numbers; data is looked at; lists can be added."""
-        parts = [self.value(part) for part in node.parts]
+        parts = list(map(self.value, node.parts))
         numbers = [part.number for part in parts if part.number is not None]
         if node.sign in {"is", "is not"}:
             return NUMBER

@@ -4,10 +4,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from trilby.analysis import known_calls
-from trilby.analysis.alias import NOTHING, Memory, Part, Points, Reference, Seen, Thing, Things
+from trilby.analysis.alias import (
+    NOTHING,
+    Memory,
+    Part,
+    Points,
+    Reference,
+    Reload,
+    Seen,
+    Thing,
+    Things,
+)
 from trilby.analysis.host_trees import Call
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import BufferType, index_count, join_path, type_at
+from trilby.model.value import Value
 
 _COMPUTED: Mapping[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,
@@ -51,6 +62,14 @@ class Touch:
     writes: bool
     surely: bool = True
     handed: bool = False
+
+
+def loaded(memory: Memory, var: Value) -> Seen:
+    """What a variable holds, by its name."""
+    held = memory.held.get(var)
+    if held is None:
+        return Seen(where=Reload(var))
+    return Seen(held.things, held.is_part, None, Reload(var), held.number)
 
 
 def part_below(owner: Seen, step: tuple[str, tuple[Reference, ...]], things: Things) -> Part | None:

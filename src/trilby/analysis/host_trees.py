@@ -5,13 +5,20 @@ up, changed. How numbers are made of numbers matters as far as it decides betwee
 (`bufs[g % 2]`).
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An expression of which nothing is to be known."""
+    """An expression of which nothing is to be known.
+
+    `names` are those in an expression of nothing but names, numbers, choices and items, which
+    can be evaluated once more without any effect; they are None for any other. `code` is the
+    text of such an expression.
+    """
+
+    names: tuple[str, ...] | None = field(default=None, kw_only=True, compare=False)
+    code: str = field(default="", kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,6 @@ class Choice(Node):
     test: Node
     then: Node
     otherwise: Node
-    code: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +57,6 @@ class Item(Node):
 
     owner: Node
     indices: tuple[Node, ...]
-    code: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,6 @@ class Span(Node):
 
     parts: tuple[Node, ...]
     whole: bool
-    code: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,6 @@ class Operation(Node):
 
     sign: str
     parts: tuple[Node, ...]
-    code: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ class OneOf(Node):
 class Capture(Node):
     """A function made on the spot: it sees some names whenever it runs, and not now."""
 
-    names: tuple[str, ...]
+    captured: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,50 +193,26 @@ class Leave(Statement):
     values: tuple[Node, ...]
 
 
-def names_of(node: Node) -> Iterator[str]:
-    """The names of a tree of names, numbers and their combinations, from left to right."""
+def plain_names(node: Node) -> tuple[str, ...] | None:
+    """The names in a plain expression; None for one that is not plain."""
     match node:
         case Name(name):
-            yield name
+            return (name,)
+        case Number():
+            return ()
         case Choice(test, then, otherwise):
-            for part in (test, then, otherwise):
-                yield from names_of(part)
+            parts = (test, then, otherwise)
         case Item(owner, indices):
-            yield from names_of(owner)
-            for index in indices:
-                yield from names_of(index)
-        case Operation(parts=parts) | Span(parts=parts):
-            for part in parts:
-                yield from names_of(part)
+            parts = (owner, *indices)
+        case Operation(sign, inner) if sign:
+            parts = inner
+        case Span(inner):
+            parts = inner
         case _:
-            return
-
-
-def is_plain(node: Node) -> bool:
-    """Whether evaluating a tree once more changes nothing: names, numbers, choices, items."""
-    match node:
-        case Name() | Number():
-            return True
-        case Choice(test, then, otherwise):
-            return all(map(is_plain, (test, then, otherwise)))
-        case Item(owner, indices):
-            return is_plain(owner) and all(map(is_plain, indices))
-        case Operation(sign, parts):
-            return bool(sign) and all(map(is_plain, parts))
-        case Span(parts):
-            return all(map(is_plain, parts))
-        case _:
-            return False
-
-
-def code_of(node: Node) -> str:
-    """The text of a plain tree."""
-    match node:
-        case Name(name):
-            return name
-        case Number(number):
-            return str(number)
-        case Choice(code=code) | Item(code=code) | Operation(code=code) | Span(code=code):
-            return code
-        case _:
-            return ""
+            return None
+    found: dict[str, None] = {}
+    for part in parts:
+        if part.names is None:
+            return None
+        found.update(dict.fromkeys(part.names))
+    return tuple(found)

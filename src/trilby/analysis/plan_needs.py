@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from trilby.analysis.alias import Literally, Part, Points, Reference, Reload, Text, Thing
 from trilby.analysis.host_ops import HostOps
-from trilby.analysis.host_trees import Hole, Node, Number, code_of, is_plain
+from trilby.analysis.host_trees import Hole, Node, Number
 from trilby.analysis.plan_state import Key, State, single
 from trilby.analysis.transfer_plan import Side
 from trilby.data.schema import INDEX
@@ -112,9 +112,9 @@ def _bound(arg: Node, maker: Op, ops: HostOps) -> Text | None:
     if isinstance(arg, Hole):
         found = ops.reference(getattr(maker, "inputs")[arg.number])  # noqa: B009 -- a host value
         return found if isinstance(found, Text) else None
-    if not is_plain(arg):
+    if arg.names is None:
         return None
-    code = code_of(arg)
+    code = arg.code
     plain = code if code.isidentifier() or code.isdecimal() else f"({code})"
     uses = getattr(maker, "uses")  # noqa: B009 -- a host value
     return Text(plain, tuple(name for name in uses if name in ops.names))
@@ -122,8 +122,7 @@ def _bound(arg: Node, maker: Op, ops: HostOps) -> Text | None:
 
 def names_set(op: Op, ops: HostOps) -> frozenset[str]:
     """The names of the variables that are set inside of a loop."""
-    by_var = {var: name for name, var in ops.names.items()}
-    return frozenset(_names_set(op, by_var))
+    return frozenset(_names_set(op, ops.called))
 
 
 def _names_set(op: Op, by_var: dict[Value, str]) -> Iterator[str]:
@@ -133,7 +132,7 @@ def _names_set(op: Op, by_var: dict[Value, str]) -> Iterator[str]:
         inner += walk(block) if block else ()
     for one in inner:
         match one:
-            case VarStore(var):
+            case VarStore(var) if var in by_var:
                 yield by_var[var]
             case Var(name=name):
                 yield name
@@ -166,8 +165,13 @@ class Hoist:
                 yield key, (self.op, key[1], (thing, found.part)), found
 
     def _serves_all(self, key: Key, need: Need, later: Need) -> bool:
-        """Whether what the host looks at in every turn can come at once: `a.array[i]`."""
-        return key[1] == "host" and need.things == later.things and need.part is not None
+        """Whether what is needed in every turn can come at once.
+
+        So it is with what the host looks at, `a.array[i]`, and with what already left a loop
+        inside: it is needed in all turns or in none.
+        """
+        is_part = key[1] == "host" and need.part is not None
+        return need.things == later.things and (is_part or bool(need.guards))
 
     def _moved(self, side: Side, need: Need) -> Need | None:
         if not need.surely or not single(need.things) or self._is_written(side, need.things):
@@ -188,7 +192,7 @@ class Hoist:
 
     def _named(self, thing: Thing, where: Reference | None) -> Reference | None:
         """How a buffer is called in front of the loop."""
-        if isinstance(where, Reload) and (where.var, frozenset({thing})) in self.entry.names():
+        if isinstance(where, Reload) and self.entry.is_name(where.var, thing):
             return where
         return reference_to(thing, self.entry, self.ops)
 
@@ -208,7 +212,7 @@ class Hoist:
             case Literally():
                 return False
             case Reload(var):
-                return any(self.ops.names[name] is var for name in self.changing)
+                return self.ops.called.get(var) in self.changing
             case Text(uses=uses):
                 return not self.changing.isdisjoint(uses)
             case _:

@@ -107,7 +107,14 @@ class State:
 
     def name_of(self, thing: Thing) -> Value | None:
         """A variable that surely holds a thing."""
-        return next((var for var, things in self.names() if things == frozenset({thing})), None)
+        return next((var for var in self.memory.held if self.is_name(var, thing)), None)
+
+    def is_name(self, var: Value, thing: Thing) -> bool:
+        """Whether a variable surely holds a thing."""
+        seen = self.memory.held.get(var)
+        if seen is None or seen.is_part or var in self.memory.unsure:
+            return False
+        return len(seen.things) == 1 and thing in seen.things
 
     def names(self) -> Iterator[tuple[Value, Points]]:
         """The variables that surely have a value, if that is no part of a buffer."""

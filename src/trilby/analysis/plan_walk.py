@@ -121,7 +121,10 @@ class Walk(Accesses):
         surely = self.surely
         trips = trips_of(op, self.ops) if isinstance(op, HostFor) else None
         entry, breaks = state.copy(), list[State]()
-        self.entered.setdefault(op, state.memory.copy()).join(state.memory)
+        if op in self.entered:
+            self.entered[op].join(state.memory)
+        else:
+            self.entered[op] = state.memory.copy()
         peeled = len(self.jumps) < DEEPEST
         before: State | None = state
         if peeled:

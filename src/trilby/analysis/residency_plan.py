@@ -36,6 +36,12 @@ from trilby.model.op import Func, Op, blocks, walk
 from trilby.model.ops.core import Return, Var
 from trilby.model.value import COMPUTE_CONTEXT, VarType
 
+_WRITES: dict[Side, frozenset[str]] = {
+    "device": frozenset({"host writes", "host may write"}),
+    "host": frozenset({"device writes", "device may write"}),
+}
+"""After what a side may lack something."""
+
 
 def plan_transfers(graph: ComputeGraph) -> dict[str, TransferPlan]:
     """The plan of every compute function of a graph, by its symbol."""
@@ -82,6 +88,9 @@ class _Placing:
     walk: Walk
     before: dict[Op, list[Action]] = field(default_factory=dict[Op, list[Action]])
     after: dict[Op, list[Action]] = field(default_factory=dict[Op, list[Action]])
+    writers: dict[tuple[Side, Thing], list[Op]] = field(
+        default_factory=dict[tuple[Side, Thing], list[Op]]
+    )
     flags: dict[tuple[Side, Thing], Flag] = field(default_factory=dict[tuple[Side, Thing], Flag])
 
     def plan(self) -> TransferPlan:
@@ -89,13 +98,14 @@ class _Placing:
         func = self.ops.func
         if not any(param.type == COMPUTE_CONTEXT for param in func.params):
             return TransferPlan(func)
+        self.writers = _writers(self.walk.events)
         found = self.walk.turn.needs
         needs = {key: self._in_front(key, need) for key, need in found.items()}
         self._choose_flags(needs)
         for key, need in needs.items():
             self._place(key, need)
-        for (side, thing), flag in self.flags.items():
-            for op in _writers(side, thing, self.walk.events):
+        for at, flag in self.flags.items():
+            for op in self.writers.get(at, ()):
                 self.after.setdefault(op, []).append(SetFlag(flag, value=True))
         at_end = tuple(self._owed())
         return TransferPlan(
@@ -116,7 +126,7 @@ class _Placing:
             thing, side = self._only(key, need), key[1]
             if thing is None or not need.bits & CURRENT or need.last:
                 continue
-            writers = _writers(side, thing, self.walk.events)
+            writers = self.writers.get((side, thing), ())
             if (side, thing) not in self.flags and not any(any(blocks(op)) for op in writers):
                 self.flags[side, thing] = self._flag(side, thing, taken)
 
@@ -148,9 +158,9 @@ class _Placing:
 
     def _word(self, thing: Thing) -> str:
         """What the user calls a buffer."""
-        for name, var in self.ops.names.items():
-            if self.ops.ever.get(var) == frozenset({thing}):
-                return name
+        for var, points in self.ops.ever.items():
+            if points == frozenset({thing}) and var in self.ops.called:
+                return self.ops.called[var]
         return thing.name if thing.name.isidentifier() else "buffer"
 
     # -------------------------------------------------------------------------------- copies
@@ -179,7 +189,7 @@ class _Placing:
         part = Copy(side, typed, need.part.path, need.part.indices, need.certain)
         if need.last is None:
             return (part,)
-        target = next(name for name, var in self.ops.names.items() if var is need.last.target)
+        target = self.ops.called[need.last.target]
         uses = tuple(dict.fromkeys((target, *need.last.uses)))
         is_last = Text(f"{target} + 1 == {need.last.stop}", uses)
         return (When(is_last, (whole, *done), (part,)),)
@@ -189,7 +199,7 @@ class _Placing:
         known = min(self.ops.things.buffers(need.things), key=lambda thing: thing.number)
         type_ = self.ops.things.types[known]
         if isinstance(where, Reload) and where.var.type != VarType(type_):
-            name = next(name for name, var in self.ops.names.items() if var is where.var)
+            name = self.ops.called[where.var]
             return Text(name, (name,), type_)
         return replace(where, type=type_) if isinstance(where, Text) else where
 
@@ -230,11 +240,15 @@ def _is_write(event: tuple[str, Thing]) -> bool:
     return "write" in event[0]
 
 
-def _writers(side: Side, thing: Thing, events: Events) -> list[Op]:
+def _writers(events: Events) -> dict[tuple[Side, Thing], list[Op]]:
     """The ops after which a side may lack content of a buffer."""
-    writer = "host" if side == "device" else "device"
-    keys = [(f"{writer} writes", thing), (f"{writer} may write", thing)]
-    return [op for op, done in events.items() if any(key in done for key in keys)]
+    found: dict[tuple[Side, Thing], list[Op]] = {}
+    for op, done in events.items():
+        for side, words in _WRITES.items():
+            wrote = [thing for what, thing in done if what in words]
+            for thing in dict.fromkeys(wrote):
+                found.setdefault((side, thing), []).append(op)
+    return found
 
 
 def _words(op: Op) -> Iterable[str]:

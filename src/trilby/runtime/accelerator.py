@@ -153,8 +153,10 @@ class Accelerator:
 
     def close(self) -> None:
         """Wait for all work, bring home what only the device has, and give the device back."""
-        self.residency.close()
-        self._backend.close()
+        try:
+            self.residency.close()
+        finally:
+            self._backend.close()
 
     def __enter__(self) -> Self:
         return self

@@ -128,8 +128,9 @@ def uses(bound: Bound, table: AccessTable, footprints: Sequence[ParameterFootpri
             bound.buffers, table.parameters, footprints, shapes, strict=True
         )
     ]
-    for left, right in combinations([use for use in found if use.segment.borrowed], 2):
-        _check_apart(left, right)
+    for left, right in combinations(found, 2):
+        if left.segment.borrowed or right.segment.borrowed:
+            _check_apart(left, right)
     return found
 
 

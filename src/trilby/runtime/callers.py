@@ -61,11 +61,16 @@ def errors_at_dispatch(caller: Caller) -> Generator[None]:
     try:
         yield
     except TrilbyError as error:
-        if error.location is None:
-            error.location = caller.location
-        else:
-            error.add_note(f"dispatched at {caller.line}")
+        point_to(error, caller)
         raise
+
+
+def point_to(error: TrilbyError, caller: Caller) -> None:
+    """Let an error say which dispatch it is about."""
+    if error.location is None:
+        error.location = caller.location
+    else:
+        error.add_note(f"dispatched at {caller.line}")
 
 
 @contextmanager

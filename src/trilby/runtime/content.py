@@ -177,6 +177,24 @@ class Content:
             self.version += 1
             self.scan = Scan()
 
+    def only_at(self, replica: Replica) -> Ranges:
+        """What a device has current and nobody else has."""
+        only = replica.valid - self.host
+        for other in self.replicas:
+            if other is not replica:
+                only -= other.valid
+        return only
+
+    def distrust(self, replica: Replica, ranges: Ranges) -> Ranges:
+        """What a device has of these bytes may be anything: others have it better, if any do.
+
+        Gives the bytes that are no longer current there.
+        """
+        stale = (replica.valid & ranges) - self.only_at(replica)
+        replica.valid -= stale
+        self.version += 1
+        return stale
+
     def arrived(self, ranges: Ranges, event: Event) -> None:
         """These bytes are current on the host as soon as some work is done."""
         self.host |= ranges
@@ -194,7 +212,7 @@ class Content:
         for replica in self.replicas:
             if replica.shared:
                 events.extend(replica.writers)
-        self._tidy()
+        self.tidy()
         return events
 
     def before_host_writes(self, ranges: Ranges) -> list[Event]:
@@ -205,7 +223,7 @@ class Content:
                 events.extend(replica.readers)
         return self.before_host_reads(ranges) + events
 
-    def _tidy(self) -> None:
+    def tidy(self) -> None:
         """Forget work that is done. What a copy failed to bring is not here."""
         for coming, event in self.arriving:
             if event.done and _failed(event):
@@ -218,6 +236,15 @@ class Content:
         for replica in self.replicas:
             if replica.shared:
                 replica.settled()
+
+    def overcome(self) -> None:
+        """Some work failed, which was told: nobody has to wait any more for what is done.
+
+        Writers stay: what failed to write is not there, and whoever needs it must hear so.
+        """
+        self.tidy()
+        for replica in self.replicas:
+            replica.readers = tuple(event for event in replica.readers if not event.done)
 
 
 def _failed(event: Event) -> bool:

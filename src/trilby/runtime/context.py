@@ -11,12 +11,12 @@ from trilby.data.ranges import Ranges
 from trilby.data.record import Record
 from trilby.data.segment import Segment
 from trilby.data.window import window_of
-from trilby.errors import ArgumentTypeError
+from trilby.errors import ArgumentTypeError, TrilbyError
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.reflect.quote import quote
 from trilby.runtime.binding import is_ndarray, places_of, positional
-from trilby.runtime.callers import Caller, errors_at_dispatch
+from trilby.runtime.callers import Caller, errors_at_dispatch, point_to
 from trilby.runtime.compile import ReadyCompute
 from trilby.runtime.watch import Watch
 
@@ -80,8 +80,12 @@ class ComputeContext:
         executed: `cc.dispatch(n, lambda kc: square_kernel(kc, numbers))`. A range of zero
         does nothing.
         """
-        if not kwargs and self._launches.again(size, kernel, args, self.transfers):
-            return
+        try:
+            if not kwargs and self._launches.again(size, kernel, args, self.transfers):
+                return
+        except TrilbyError as error:
+            point_to(error, Caller.now())
+            raise
         caller = Caller.now()
         with errors_at_dispatch(caller):
             _check_order(size)

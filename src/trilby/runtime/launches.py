@@ -28,6 +28,7 @@ from trilby.runtime.ranges import in_whole_groups
 from trilby.runtime.recording import RECORDINGS
 from trilby.runtime.residency import Standing, Use, Work
 from trilby.runtime.watch import watched
+from trilby.trace import is_told
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
@@ -117,7 +118,7 @@ class Launches:
         return True
 
     def _fits(self, known: Known, args: Sequence[Any]) -> bool:
-        """The rarer checks: numbers that changed, constants that may have, somebody records."""
+        """The rarer checks: numbers, constants, and whether somebody wants to know of it."""
         for reflected in known.changing:
             if not reflected.is_current():
                 return False
@@ -125,7 +126,12 @@ class Launches:
             given = args[position]
             if given is not number and not self._replaced(known, entry, position, given):
                 return False
-        return not RECORDINGS
+        if RECORDINGS or is_told("debug"):
+            return False
+        room = self._accelerator.residency.replicas.room
+        if room.is_tight:
+            room.used_by_launch(known.read + known.written)
+        return True
 
     def _find(self, size: object, kernel: object, args: Sequence[Any]) -> Known | None:
         """A launch over the same range of the same kernel with the same buffers."""
@@ -225,12 +231,19 @@ class Launches:
             tuple((position, weakref.ref(args[position])) for position in buffers),
             [(position, args[position]) for position in scalars],
             _slots(params, bound),
-            bool(scalars) or any(part.constants for part in analysed.reflected),
+            self._is_unsure(analysed, scalars),
             standing.versions,
             standing.read,
             standing.written,
             standing.start,
         )
+
+
+    def _is_unsure(self, analysed: AnalysedKernel, scalars: Sequence[int]) -> bool:
+        """Whether there is more to do about a launch than to look at its buffers."""
+        constants = any(part.constants for part in analysed.reflected)
+        tight = self._accelerator.residency.replicas.room.is_tight
+        return bool(scalars) or constants or tight or is_told("debug")
 
 
 def _slots(params: Sequence[Parameter], bound: Bound) -> dict[int, int]:

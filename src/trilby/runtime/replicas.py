@@ -122,7 +122,7 @@ class Replicas:
 
     def send_home(self, content: Content, replica: Replica) -> None:
         """Give the memory back when the host has all that only it had current."""
-        only = replica.valid - content.host
+        only = content.only_at(replica)
         if only:
             reason = Reason("the device is full, and it is needed last", None)
             self.to_host(content, only, reason)

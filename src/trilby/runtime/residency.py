@@ -121,8 +121,8 @@ class Residency:
             pairs = self.replicas.all
             waiting: list[Event] = []
             for content, replica in pairs:
-                only = replica.valid - content.host
-                bring_home(content, only, Reason("the accelerator is closed", Caller.now()))
+                reason = Reason("the accelerator is closed", Caller.now())
+                bring_home(content, content.only_at(replica), reason)
                 waiting += content.before_host_writes(replica.whole)
                 waiting += [*replica.writers, *replica.readers]
             for content, replica in pairs:
@@ -138,8 +138,8 @@ class Residency:
         """
         waiting: list[Event] = []
         with LOCK:
-            self.replicas.room.clock += 1
             held = self._hold(work)
+            self.replicas.room.used_by_launch(one.replica for one in held)
             for buffer in held:
                 self._bring(buffer, work)
             places = {(h.replica.address, h.replica.nbytes): h.replica.memory for h in held}
@@ -195,23 +195,35 @@ class Residency:
             after += buffer.replica.writers
             if buffer.writes:
                 after += buffer.replica.readers
-            if buffer.replica.shared:
+            if buffer.replica.shared and buffer.writes:
                 after += buffer.content.before_host_writes(buffer.reads | buffer.writes)
-        return self.backend.run(prepared, after)
+            elif buffer.replica.shared:
+                after += buffer.content.before_host_reads(buffer.reads)
+        try:
+            return self.backend.run(prepared, after)
+        except BaseException:
+            for buffer in held:
+                stale = buffer.content.distrust(buffer.replica, buffer.writes)
+                self.replicas.spoil_device(buffer.replica, stale)
+            raise
 
     def _hold(self, work: Work) -> list[Held]:
         """Every buffer once, with memory on the device, and all that is done through any name."""
         found: dict[int, Held] = {}
-        for use in work.uses:
-            content = watched(use.segment).content
+        # All are watched before any is looked at: those that overlap become one content.
+        uses = [(watched(use.segment), use) for use in work.uses]
+        there = (self.replicas.of(watch.content, use.segment) for watch, use in uses)
+        pinned = {id(replica) for replica in there if replica is not None}
+        for watch, use in uses:
+            content = watch.content
             replica = self.replicas.of(content, use.segment)
             if replica is None:
-                pinned = set(found)
                 replica = self.replicas.make(content, use.segment, use.lengths, pinned)
-            replica.label, replica.fields = use.label, use.fields
-            replica.use_before, replica.last_use = replica.last_use, self.replicas.room.clock
+                pinned.add(id(replica))
             held = _held(content, replica, use)
             known = found.get(id(replica))
+            if known is None:
+                replica.label, replica.fields = use.label, use.fields
             found[id(replica)] = held if known is None else _merged(known, held)
         for recording in RECORDINGS:
             for held in found.values():
@@ -223,6 +235,8 @@ class Residency:
     def _bring(self, held: Held, work: Work) -> None:
         """Make current on the device what the launch needs, and what the strategy says."""
         content, replica = held.content, held.replica
+        if held.covers.covers(replica.valid):
+            replica.settled()  # nobody will ask for what failed there
         if held.escaped:
             for recording in RECORDINGS:
                 recording.raw_writes(held)
@@ -299,6 +313,8 @@ class Residency:
         lasting = work.transfers in {Transfers.AUTO, Transfers.PLANNED}
         if not lasting or work.executable.debugs or any(h.seen for h in held):
             return None
+        if any(h.replica.shared and _has_another_user(h.content) for h in held):
+            return None
         return Standing(
             prepared,
             self.backend.starter(prepared),
@@ -327,24 +343,6 @@ class Residency:
             tell("debug", "%s: %s %s", work.kernel, held.replica.label, what)
 
 
-def run_again(standing: Standing, caller: Caller) -> None:
-    """Run a launch that finds everything in place. The lock is held."""
-    after: tuple[Event, ...] = ()
-    for replica in standing.read:
-        after += replica.writers
-    for replica in standing.written:
-        after += replica.writers
-        if replica.readers:
-            after += replica.readers
-    event = standing.start(after)
-    event.origin = caller
-    for replica in standing.written:
-        replica.writers = (event,)
-        replica.readers = ()
-    for replica in standing.read:
-        replica.read_by(event)
-
-
 def _held(content: Content, replica: Replica, use: Use) -> Held:
     address = replica.address
     footprint = use.footprint
@@ -371,6 +369,11 @@ def _merged(left: Held, right: Held) -> Held:
         left.escaped | right.escaped,
         left.seen | right.seen,
     )
+
+
+def _has_another_user(content: Content) -> bool:
+    """True where the host's memory is that of several devices, or of several arrays on one."""
+    return sum(replica.shared for replica in content.replicas) > 1
 
 
 def _below(replica: Replica, ranges: Ranges) -> Ranges:

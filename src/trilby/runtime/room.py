@@ -5,7 +5,7 @@ will be needed last. When a buffer is needed next is guessed from when it was us
 that is used again and again comes back after the same number of launches.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from trilby.backend.base import Backend, Memory
 from trilby.errors import DeviceError, OutOfDeviceMemoryError
@@ -20,6 +20,8 @@ class Room:
     def __init__(self, backend: Backend, limit: int | None) -> None:
         self._backend = backend
         self.limit = limit
+        self.is_tight = limit is not None
+        """Whether it matters who was used when."""
         self.used = 0
         self.clock = 0
         self._replicas: dict[int, tuple[Content, Replica]] = {}
@@ -45,6 +47,12 @@ class Room:
             if id(replica) in self._replicas:
                 self._replicas[id(replica)] = content, replica
 
+    def used_by_launch(self, replicas: Iterable[Replica]) -> None:
+        """A launch uses these, each named once."""
+        self.clock += 1
+        for replica in replicas:
+            replica.use_before, replica.last_use = replica.last_use, self.clock
+
     def allocate(self, nbytes: int, pinned: set[int], evict: Evict) -> Memory:
         """Memory on the device, after others have made room for it.
 
@@ -57,14 +65,16 @@ class Room:
             try:
                 return self._backend.allocate(nbytes)
             except OutOfDeviceMemoryError as error:
+                self.is_tight = True
                 self._evict_one(nbytes, pinned, evict, error)
                 self._backend.trim()
 
     def _evict_one(
         self, nbytes: int, pinned: set[int], evict: Evict, cause: DeviceError | None
     ) -> None:
+        # A list of all first: buffers end at any moment, also while this looks through them.
         free = [
-            pair for key, pair in self._replicas.items() if key not in pinned and not pair[1].shared
+            pair for pair in self.replicas if id(pair[1]) not in pinned and not pair[1].shared
         ]
         if not free:
             raise self._full(nbytes, pinned, cause) from cause
@@ -72,7 +82,7 @@ class Room:
 
     def _next_use(self, pair: tuple[Content, Replica]) -> tuple[bool, float]:
         content, replica = pair
-        clean = content.host.covers(replica.valid)
+        clean = not content.only_at(replica)
         if not replica.use_before:
             return clean, float("inf") if clean else self.clock - replica.last_use
         period = replica.last_use - replica.use_before

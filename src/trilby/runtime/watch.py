@@ -7,6 +7,7 @@ afterwards. It waits for what the access needs and for nothing else, and not und
 
 import sys
 import weakref
+from collections import deque
 from collections.abc import Iterable
 from typing import cast
 
@@ -46,7 +47,7 @@ class Watch:
             for recording in RECORDINGS:
                 recording.host_reads(self, ranges)
             events = content.before_host_reads(wanted)
-        wait_for(events)
+        self._wait_for(events)
 
     def fetch(self, ranges: Ranges, why: str, *, wait: bool = False) -> None:
         """Start to bring bytes home before anybody asks for them."""
@@ -58,7 +59,7 @@ class Watch:
                 reason = Reason(f"{why}; {content.writer_of(missing)}", Caller.now())
                 bring_home(content, missing, reason)
             events = content.before_host_reads(wanted) if wait else []
-        wait_for(events)
+        self._wait_for(events)
 
     def before_write(self, ranges: Ranges) -> None:
         """Wait for copies and kernels that use the memory."""
@@ -66,7 +67,16 @@ class Watch:
             return
         with LOCK:
             events = self.content.before_host_writes(ranges.shifted(self.address))
-        wait_for(events)
+        self._wait_for(events)
+
+    def _wait_for(self, events: Iterable[Event]) -> None:
+        """Wait for work; what failed is told here, and then no more."""
+        try:
+            wait_for(events)
+        except TrilbyError:
+            with LOCK:
+                self.content.overcome()
+            raise
 
     def after_write(self, ranges: Ranges) -> None:
         """From now on the host's content is the content."""
@@ -93,7 +103,7 @@ class Watch:
     def leave(self) -> None:
         """The segment is gone, and with it, unless others have it too, its copies on devices."""
         with LOCK:
-            content = self.content
+            content = self.content  # it may be another by now
             if self not in content.watches:
                 return
             content.watches.remove(self)
@@ -103,7 +113,7 @@ class Watch:
             if self.borrowed and _is_held_elsewhere(self._memory):
                 reason = Reason("its memory is yours, and the array on it is gone", None)
                 bring_home(content, whole - content.host, reason)
-                events = content.before_host_reads(whole)
+                events = content.before_host_writes(whole)
             others = [w for w in content.watches if (w.address, w.nbytes) == self._place]
             for replica in mine if not others else ():
                 replica.owner.drop(content, replica)
@@ -133,6 +143,7 @@ def watched(segment: Segment) -> Watch:
     watch = segment.watcher
     if isinstance(watch, Watch):
         return watch
+    bury()
     start, nbytes = segment.address, segment.nbytes
     if nbytes:
         content = CONTENTS.around(start, start + nbytes, _moved)
@@ -143,8 +154,26 @@ def watched(segment: Segment) -> Watch:
     watch = Watch(content, segment)
     content.watches.append(watch)
     segment.watcher = watch
-    weakref.finalize(segment, watch.leave).atexit = False
+    weakref.finalize(segment, _is_gone, watch).atexit = False
     return watch
+
+
+_GONE: "deque[Watch]" = deque()
+"""The watches of segments that were collected while their thread was in the middle of this."""
+
+
+def bury() -> None:
+    """Take leave of segments that are gone. The lock is held, and nothing is half done."""
+    while _GONE:
+        _GONE.popleft().leave()
+
+
+def _is_gone(watch: Watch) -> None:
+    """A segment was collected, which can happen between any two steps of this very thread."""
+    if LOCK._is_owned():  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] -- the only way to ask
+        _GONE.append(watch)
+    else:
+        watch.leave()
 
 
 def wait_for(events: Iterable[Event]) -> None:

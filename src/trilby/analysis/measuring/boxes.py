@@ -64,10 +64,14 @@ WHOLE = Box({})
 
 
 class Space:
-    """Cuts boxes over the variables of one launch."""
+    """Cuts boxes over the variables of one launch.
+
+    `loose` counts the cuts that left more than they should; others are exact.
+    """
 
     def __init__(self, variables: Variables) -> None:
         self.variables = variables
+        self.loose = 0
 
     # -- bounds
 
@@ -206,9 +210,11 @@ class Space:
         if condition is False or (condition is None and surely):
             return []
         if condition is None:
+            self.loose += 1
             return boxes
         found = [part for box in boxes for part in self._where(condition, box, surely=surely)]
         if len(found) > MOST_BOXES:
+            self.loose += 1
             return found[:MOST_BOXES] if surely else boxes
         return found
 
@@ -247,13 +253,16 @@ class Space:
                 ((var, factor),) = terms.items()
                 found.extend(self._limited(part, var, factor, form.const, surely=surely))
             elif not surely:
+                self.loose += 1
                 found.extend(self._limited_by_rest(part, form.const, terms))
         return found
 
     def _limited(self, box: Box, var: int, factor: int, const: int, *, surely: bool) -> list[Box]:
         """Where `factor * var + const <= 0`."""
-        if surely and not self.is_free(box, {var: 1}):
-            return []
+        if not self.is_free(box, {var: 1}):
+            self.loose += 1
+            if surely:
+                return []
         low, high = self.bounds(box, var)
         if factor > 0:
             high = min(high, -const // factor)
@@ -303,6 +312,7 @@ class Space:
                 ((var, factor),) = terms.items()
                 found.extend(self._without(part, var, factor, form.const, surely=surely))
             elif not surely:
+                self.loose += 1
                 found.append(part)
         return found
 
@@ -311,20 +321,9 @@ class Space:
         place, rest = divmod(-const, factor)
         if rest:
             return [box]
-        if surely and not self.is_free(box, {var: 1}):
-            return []
+        if not self.is_free(box, {var: 1}):
+            self.loose += 1
+            if surely:
+                return []
         low, high = self.bounds(box, var)
         return self._within(box, var, low, place - 1) + self._within(box, var, place + 1, high)
-
-
-def is_exact(space: Space, condition: Condition) -> bool:
-    """True where a condition cuts boxes exactly, because it looks at one variable at a time."""
-    match condition:
-        case bool():
-            return True
-        case AtMostZero(form) | Zero(form) | NotZero(form):
-            return len(form.terms) == 1 and space.is_free(WHOLE, form.terms)
-        case Both(left, right) | Either(left, right):
-            return is_exact(space, left) and is_exact(space, right)
-        case _:
-            return False

@@ -116,9 +116,11 @@ def _bits(made: Expressions, op: Op, args: Sequence[Expr], type_: ScalarType) ->
     if not isinstance(number, int):
         return None
     if isinstance(op, arith.BitAnd):
-        is_mask = number > 0 and not number & (number + 1)
-        power = made.constant(number + 1)
-        return made.make("mod", (left, power), None, type_) if is_mask else None
+        if number < 0:
+            return None
+        is_mask = not number & (number + 1)
+        masked = left if is_mask else made.opaque(type_)  # some number, and no higher
+        return made.make("mod", (masked, made.constant(number + 1)), None, type_)
     if isinstance(op, arith.Shl | arith.Shr) and 0 <= number < type_.bits:
         name = "mul" if isinstance(op, arith.Shl) else "floordiv"
         return made.make(name, (left, made.constant(1 << number)), None, type_)

@@ -1,0 +1,69 @@
+"""What random programs have found: each mistake in moving data, made as small as it gets."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.property.program_running import Way, loaded, open_benches, ways
+from tests.property.program_texts import CALLBACKS
+
+FOUND = {
+    "a buffer that ends with its compute function": """
+@tb.compute
+def part(cc):
+    line = S32Array.of([3] * N)
+    cc.dispatch(N, last_half, line, 52)
+
+def drive(accelerator, other):
+    accelerator.compute(part)
+    return []
+""",
+    "an array of the compute function's own, under the name of a parameter": """
+@tb.compute
+def part(cc, grid):
+    grid = cc.accelerator.array(zeros(H, W))
+    cc.dispatch(H, lambda kc: grid_column(kc, grid, 1, 5))
+
+def drive(accelerator, other):
+    grid = accelerator.array(zeros(H, W))
+    accelerator.compute(part, grid)
+    return [grid]
+""",
+    "an element that is read, and then all of it": """
+@tb.compute
+def part(cc, line):
+    cc.dispatch(N, set_and_add, line, 49)
+    if line.array[3] % 2 == 0:
+        return line.array.tolist()
+
+def drive(accelerator, other):
+    line = S32Array.create(length=N)
+    look(accelerator.compute(part, line))
+    return [line]
+""",
+    "an attribute that a kernel overwrites": """
+@tb.compute
+def part(cc, world):
+    cc.dispatch(world.spare.length, lambda kc: set_and_add(kc, world.spare, 30))
+
+def drive(accelerator, other):
+    line = S32Array.of([2] * N)
+    accelerator.compute(part, SimpleNamespace(spare=line))
+    return [line]
+""",
+}
+"""Programs by what is special about them."""
+
+
+@pytest.fixture(scope="module")
+def all_ways() -> Iterator[list[Way]]:
+    benches = open_benches()
+    yield ways(benches)
+    for bench in benches:
+        bench.close()
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_stays_right(all_ways: list[Way], name: str) -> None:
+    with loaded(f"N, H, W = 8, 3, 4\n{CALLBACKS}{FOUND[name]}") as program:
+        problems = {way.name: way.problem(program) for way in all_ways}
+    assert {name: problem.told for name, problem in problems.items() if problem} == {}

@@ -1,0 +1,345 @@
+"""Work that is put off for as long as possible: everything waits for what it needs."""
+
+import gc
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from tests.runtime.conftest import with_backend
+from tests.runtime.devices import Deferred, Later
+from tests.runtime.programs import add, add_to, copy, dispatch, number, plus_one
+
+import trilby as tb
+from trilby import ComputeContext, KernelContext, NDArray, S32Array, f32
+from trilby.errors import DeviceError
+
+
+@tb.kernel
+def add_both(kc: KernelContext, a: NDArray[f32], b: NDArray[f32], out: NDArray[f32]) -> None:
+    out[kc.x] = a[kc.x] + b[kc.x]
+
+
+@tb.compute
+def fetch_it(cc: ComputeContext, a: S32Array) -> None:
+    cc.to_host(a)
+
+
+@tb.compute
+def fetch_then_write(cc: ComputeContext, a: S32Array) -> None:
+    cc.to_host(a)
+    a.array[0] = -1
+
+
+@tb.compute
+def fetch_then_number(cc: ComputeContext, a: S32Array) -> None:
+    cc.to_host(a)
+    cc.dispatch(4, number, a)
+
+
+class Lazy:
+    """An accelerator that does nothing before somebody waits, and what it was asked to do."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, shares: bool) -> None:
+        self.backend = Deferred(shares=shares)
+        self.accelerator = with_backend(monkeypatch, self.backend)
+
+    def under_way(self, what: str) -> int:
+        return sum(not event.done for event in self.backend.started(what))
+
+    def last(self, what: str) -> Later:
+        return self.backend.started(what)[-1]
+
+
+@pytest.fixture(params=["discrete", "shared"])
+def lazy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Lazy:
+    return Lazy(monkeypatch, shares=request.param == "shared")
+
+
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lazy]:
+    lazy = Lazy(monkeypatch, shares=False)
+    yield lazy
+    lazy.accelerator.close()
+
+
+@pytest.fixture
+def sharing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lazy]:
+    lazy = Lazy(monkeypatch, shares=True)
+    yield lazy
+    lazy.accelerator.close()
+
+
+def test_a_dispatch_waits_for_nothing(lazy: Lazy) -> None:
+    a = S32Array.of(range(4))
+    for turn in range(3):
+        lazy.accelerator.compute(dispatch, 4, add, a, turn)
+    assert lazy.under_way("run") == 3
+    assert a.array.tolist() == [3, 4, 5, 6]
+    assert lazy.under_way("run") == 0
+
+
+def test_a_read_waits_for_its_own_buffer_alone(lazy: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.of(range(4))
+    lazy.accelerator.compute(dispatch, 4, add, a, 1)
+    lazy.accelerator.compute(dispatch, 4, add, b, 1)
+    assert b.array.tolist() == [1, 2, 3, 4]
+    assert [event.done for event in lazy.backend.started("run")] == [False, True]
+
+
+def test_a_read_of_what_the_host_has_waits_for_nothing(apart: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    apart.accelerator.compute(dispatch, 4, copy, a, b)
+    assert a.array.tolist() == [0, 1, 2, 3]
+    assert (apart.under_way("upload"), apart.under_way("run")) == (3, 1)  # two lengths, and data
+
+
+def test_kernels_that_only_read_a_buffer_do_not_wait_for_each_other(lazy: Lazy) -> None:
+    a = S32Array.of(range(4))
+    outs = [S32Array.create(length=4) for _ in range(3)]
+    for _ in range(2):
+        for out in outs:
+            lazy.accelerator.compute(dispatch, 4, copy, a, out)
+    assert outs[2].array.tolist() == [0, 1, 2, 3]
+    assert [event.done for event in lazy.backend.started("run")] == [False, False, True] * 2
+
+
+def test_a_host_write_waits_for_copies_that_leave(apart: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    apart.accelerator.compute(dispatch, 4, copy, a, b)
+    a.array[:] = -1
+    assert b.array.tolist() == [0, 1, 2, 3]
+    assert apart.under_way("run") == 0
+
+
+def test_a_host_write_waits_for_kernels_that_read_the_hosts_memory(sharing: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    for _ in range(2):
+        sharing.accelerator.compute(dispatch, 4, copy, a, b)
+        a.array[1] = 7
+    assert b.array.tolist() == [0, 7, 2, 3]
+    assert a.array.tolist() == [0, 7, 2, 3]
+
+
+def test_a_host_write_waits_for_copies_that_come(apart: Lazy) -> None:
+    a = S32Array.of(range(4))
+    apart.accelerator.compute(dispatch, 4, add, a, 1)
+    apart.accelerator.compute(fetch_then_write, a)
+    assert a.array.tolist() == [-1, 2, 3, 4]
+
+
+def test_a_kernel_waits_for_a_copy_of_what_it_overwrites(apart: Lazy) -> None:
+    a = S32Array.of(range(4))
+    apart.accelerator.compute(dispatch, 4, add, a, 1)
+    apart.accelerator.compute(fetch_then_number, a)
+    early = apart.last("download")
+    early.wait()
+    assert a.array.tolist() == [100, 101, 102, 103]
+
+
+def test_many_buffers_in_a_chain(lazy: Lazy) -> None:
+    buffers = [S32Array.of([k] * 4) for k in range(5)]
+    for _ in range(3):
+        for left, right in pairwise(buffers):
+            lazy.accelerator.compute(dispatch, 4, add_to, right, left)
+    expected = [0, 1, 2, 3, 4]
+    for _ in range(3):
+        for k in range(1, 5):
+            expected[k] += expected[k - 1]
+    assert [one.array[0] for one in buffers] == expected
+
+
+def test_overlapping_arrays_that_are_read_together(lazy: Lazy) -> None:
+    x = np.arange(8, dtype=np.float32)
+    left, right = lazy.accelerator.array(x[:6]), lazy.accelerator.array(x[2:])
+    out = lazy.accelerator.array(np.zeros(6, np.float32))
+    lazy.accelerator.compute(dispatch, 6, add_both, left, right, out)
+    left[:] = 100  # the copy to the device is still under way
+    right[:] = 100
+    assert out.tolist() == [2, 4, 6, 8, 10, 12]
+
+
+def test_overlapping_arrays_in_turn(lazy: Lazy) -> None:
+    x = np.zeros(8, np.float32)
+    left, right = lazy.accelerator.array(x[:6]), lazy.accelerator.array(x[2:])
+    for _ in range(3):
+        lazy.accelerator.compute(dispatch, 6, plus_one, left, left)
+        lazy.accelerator.compute(dispatch, 6, plus_one, right, right)
+    assert right.tolist() == [6, 6, 6, 6, 3, 3]
+    assert left.tolist() == [3, 3, 6, 6, 6, 6]
+
+
+@pytest.mark.parametrize("shares", [(True, True), (True, False), (False, True), (False, False)])
+def test_two_accelerators_in_turn(
+    monkeypatch: pytest.MonkeyPatch, shares: tuple[bool, bool]
+) -> None:
+    one, other = (Lazy(monkeypatch, shares=share) for share in shares)
+    a, b = S32Array.of(range(4)), S32Array.of([1] * 4)
+    for _ in range(4):
+        one.accelerator.compute(dispatch, 4, add_to, a, b)
+        other.accelerator.compute(dispatch, 4, add_to, b, a)
+    left, right = 2, 1
+    for _ in range(4):
+        left += right
+        right += left
+    assert (a.array[2], b.array[2]) == (left, right)
+
+
+def test_two_accelerators_on_the_hosts_memory_one_reads_one_writes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, other = (Lazy(monkeypatch, shares=True) for _ in range(2))
+    a, b = S32Array.create(length=4), S32Array.create(length=4)
+    for _ in range(3):
+        one.accelerator.compute(dispatch, 4, copy, a, b)
+        other.accelerator.compute(dispatch, 4, add, a, 1)
+    assert b.array.tolist() == [2] * 4
+    assert a.array.tolist() == [3] * 4
+
+
+def test_a_buffer_that_is_dropped_in_flight(lazy: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    lazy.accelerator.compute(dispatch, 4, copy, a, b)
+    del a
+    gc.collect()
+    assert b.array.tolist() == [0, 1, 2, 3]
+
+
+def test_a_buffer_that_is_released_in_flight(lazy: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    lazy.accelerator.compute(dispatch, 4, copy, a, b)
+    a.release()
+    assert b.array.tolist() == [0, 1, 2, 3]
+
+
+def test_memory_that_was_lent_is_whole_again_when_its_array_is_gone(lazy: Lazy) -> None:
+    x = np.arange(4, dtype=np.float32)
+    a = lazy.accelerator.array(x)
+    lazy.accelerator.compute(dispatch, 4, plus_one, a, a)
+    del a
+    gc.collect()
+    assert x.tolist() == [1, 2, 3, 4]
+
+
+def test_memory_that_was_lent_and_only_read_is_free_when_its_array_is_gone(lazy: Lazy) -> None:
+    """The user may overwrite it then: nothing must be reading it."""
+    x, out = np.arange(4, dtype=np.float32), lazy.accelerator.array(np.zeros(4, np.float32))
+    a = lazy.accelerator.array(x)
+    lazy.accelerator.compute(dispatch, 4, plus_one, a, out)
+    del a
+    gc.collect()
+    x[:] = -5
+    assert out.tolist() == [1, 2, 3, 4]
+
+
+def test_closing_waits_for_everything(lazy: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    lazy.accelerator.compute(dispatch, 4, copy, a, b)
+    lazy.accelerator.close()
+    assert all(event.done for event in lazy.backend.events)
+    assert b.array.tolist() == [0, 1, 2, 3]
+
+
+def test_waiting_for_an_accelerator_waits_for_all_its_work(lazy: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    lazy.accelerator.compute(dispatch, 4, copy, a, b)
+    lazy.accelerator.compute(dispatch, 4, add, a, 1)
+    lazy.accelerator.wait()
+    assert lazy.under_way("run") == 0
+
+
+def test_a_ledger_of_work_under_way_waits_for_it(apart: Lazy) -> None:
+    a = S32Array.of(range(4))
+    with apart.accelerator.record() as ledger:
+        apart.accelerator.compute(dispatch, 4, add, a, 1)
+        assert ledger.bytes_up == 16
+        assert apart.under_way("upload") == 2
+        (up,) = ledger.copies
+        assert apart.under_way("upload") == 0
+        assert up.nbytes == 16
+        assert "a" in str(ledger)
+    assert a.array.tolist() == [1, 2, 3, 4]
+
+
+# ------------------------------------------------------------------------ work that fails
+
+
+def test_a_kernel_that_failed_is_told_at_the_next_read(lazy: Lazy) -> None:
+    a = S32Array.of(range(4))
+    lazy.accelerator.compute(dispatch, 4, add, a, 1)
+    lazy.last("run").fail()
+    for _ in range(1 if lazy.backend.shares else 3):
+        with pytest.raises(DeviceError, match="run failed") as caught:
+            a.array.tolist()
+        assert caught.value.location is not None
+        assert caught.value.location.short == f"programs.py:{dispatch.location.line + 3}"
+
+
+def test_a_kernel_that_fails_later_is_told_at_the_next_read(lazy: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    lazy.accelerator.compute(dispatch, 4, add, a, 1)
+    run = lazy.last("run")
+    lazy.accelerator.compute(dispatch, 4, copy, a, b)
+    run.fail()
+    with pytest.raises(DeviceError, match="run failed") as caught:
+        b.array.tolist()
+    assert caught.value.location is not None
+
+
+def test_a_copy_that_fails_is_tried_again(apart: Lazy) -> None:
+    a = S32Array.of(range(4))
+    apart.accelerator.compute(dispatch, 4, add, a, 1)
+    apart.accelerator.compute(fetch_it, a)
+    apart.last("download").fail()
+    with pytest.raises(DeviceError, match="download failed"):
+        a.array.tolist()
+    assert a.array.tolist() == [1, 2, 3, 4]
+    apart.accelerator.compute(dispatch, 4, add, a, 1)  # and does not stand in the way
+    assert a.array.tolist() == [2, 3, 4, 5]
+
+
+def test_what_a_kernel_overwrites_after_a_failure_is_sound(lazy: Lazy) -> None:
+    a = S32Array.of(range(4))
+    lazy.accelerator.compute(dispatch, 4, add, a, 1)
+    lazy.last("run").fail()
+    lazy.accelerator.compute(dispatch, 4, number, a)
+    assert a.array.tolist() == [100, 101, 102, 103]
+
+
+def test_what_the_host_overwrites_after_a_failure_is_sound(lazy: Lazy) -> None:
+    a = S32Array.of(range(4))
+    lazy.accelerator.compute(dispatch, 4, add, a, 1)
+    lazy.last("run").fail()
+    with pytest.raises(DeviceError, match="run failed"):
+        a.array.tolist()
+    a.array[:] = 5
+    assert a.array.tolist() == [5] * 4
+    lazy.accelerator.compute(dispatch, 4, add, a, 1)
+    assert a.array.tolist() == [6] * 4
+
+
+def test_a_failure_elsewhere_does_not_matter(lazy: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.of(range(4))
+    lazy.accelerator.compute(dispatch, 4, add, a, 1)
+    lazy.last("run").fail()
+    lazy.accelerator.compute(dispatch, 4, add, b, 1)
+    assert b.array.tolist() == [1, 2, 3, 4]
+
+
+def test_closing_tells_what_failed_and_closes(apart: Lazy) -> None:
+    a = S32Array.of(range(4))
+    apart.accelerator.compute(dispatch, 4, add, a, 1)
+    apart.last("run").fail()
+    with pytest.raises(DeviceError, match="run failed"):
+        apart.accelerator.close()
+    with pytest.raises(DeviceError, match="closed"):
+        apart.accelerator.compute(dispatch, 4, add, S32Array.of([1]), 1)
+
+
+def test_waiting_tells_what_failed(lazy: Lazy) -> None:
+    a = S32Array.of(range(4))
+    lazy.accelerator.compute(dispatch, 4, number, a)
+    lazy.last("run").fail()
+    with pytest.raises(DeviceError, match="run failed") as caught:
+        lazy.accelerator.wait()
+    assert caught.value.location is not None
