@@ -154,6 +154,10 @@ WRITES: list[tuple[str, Iterable[int], Iterable[int]]] = [
     ("if b[kc.x] > 0:\n    a[kc.x] = 1", range(6), ()),
     ("if b[kc.x] > 0 and kc.x < 3:\n    a[kc.x] = 1", range(3), ()),
     ("if b[kc.x] > 0:\n    return\na[kc.x] = 1", range(6), ()),
+    ("if b[kc.x] % 3 > 0:\n    a[kc.x] = 1", range(6), ()),
+    ("if b[kc.x] % 3 != 1:\n    a[kc.x] = 1", range(6), ()),
+    ("if kc.group_x % 2 == 0:\n    a[kc.x] = 1", range(6), ()),
+    ("if tb.clamp(b[kc.x], 1, 2) % 2 == 0:\n    a[kc.x] = 1", range(6), ()),
     ("if yes:\n    a[kc.x] = 1", range(6), range(6)),
     ("if not yes:\n    a[kc.x] = 1", (), ()),
     ("if b[kc.x] > 0:\n    a[kc.x] = 1\nelse:\n    a[kc.x] = 2", range(6), range(6)),
@@ -348,6 +352,37 @@ def test_all_members_are_the_element_padding_included() -> None:
     lines = "r = t.cell[kc.x]\nr.x = 1.0\nr.hits = u8(1)\nr.pos = tb.f32x2(1.0, 2.0)"
     assert table(lines).covers.parts == ((8, 56),)
     assert table(lines, length=10_000).covers.parts == ((8, 56),)
+
+
+PACKED = """
+class Row(tb.Struct):
+    k: u8
+    m: tb.Array[i32] = tb.array(3)
+    d: f64
+    tail: u8
+
+class Rows(tb.Buffer):
+    length: i64
+    row: tb.Array[Row] = tb.array("length")
+"""
+
+
+def rows(lines: str, length: int) -> ParameterFootprint:
+    numbers = LaunchNumbers((length, 1, 1), None, ({"length": length},))
+    return footprint(lines, "t: Rows", PACKED).at(numbers)[0]
+
+
+def test_members_that_are_written_in_a_loop_make_up_the_element() -> None:
+    lines = "r = t.row[kc.x]\nr.k = u8(1)\nfor j in range(3):\n    r.m[j] = 1\nr.tail = u8(1)\n"
+    assert rows(lines + "r.d = 1.0", 10_000).covers_all
+    assert rows(lines, 3).covers.total == 3 * (32 - 8)
+
+
+def test_padding_follows_only_what_stands_before_it() -> None:
+    found = rows("if kc.x == 1:\n    t.row[0].m[2 - kc.x] = 1", 2)
+    assert found.covers.parts == ((16, 20),)
+    found = rows("if kc.x == 0:\n    t.row[0].m[2 - kc.x] = 1", 2)
+    assert found.covers.parts == ((20, 24),)
 
 
 def test_a_buffer_is_covered_without_its_lengths() -> None:

@@ -8,7 +8,7 @@ from tests.transform import planned_programs as programs
 from tests.transform.planned_programs import double, fill, half, step
 
 import trilby as tb
-from trilby import ComputeContext, S32Array
+from trilby import ComputeContext, KernelContext, S32Array
 from trilby.analysis.alias import Literally, Reload, Text
 from trilby.analysis.residency_plan import plan_transfers
 from trilby.analysis.transfer_plan import Action, Copy, Flag, TransferPlan, When
@@ -123,7 +123,20 @@ def written_in_part(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
     cc.dispatch(a.length, step, a, b)
 
 
-@pytest.mark.parametrize("function", [only_written, fresh, written_in_part])
+@tb.kernel
+def set_and_add(kc: KernelContext, a: S32Array) -> None:
+    a.array[kc.x] = 3
+    a.array[kc.x] += kc.x
+
+
+@tb.compute
+def read_after_it_was_written(cc: ComputeContext, a: S32Array) -> None:
+    cc.dispatch(a.length, set_and_add, a)
+
+
+@pytest.mark.parametrize(
+    "function", [only_written, fresh, written_in_part, read_after_it_was_written]
+)
 def test_what_only_a_launch_can_tell_is_left_to_the_launch(function: Compute[..., Any]) -> None:
     assert [copy for copy in copies(plan_of(function)) if copy.to == "device"] == []
 

@@ -50,6 +50,60 @@ def drive(accelerator, other):
     accelerator.compute(part, SimpleNamespace(spare=line))
     return [line]
 """,
+    "an element that was read before, and then all of it": """
+@tb.compute
+def part(cc, real, line):
+    np.asarray(real)
+    cc.dispatch(real.length, lambda kc: real_from_line(kc, real, line))
+
+def drive(accelerator, other):
+    real = F32Array.create(length=N)
+    line = S32Array.create(length=N)
+    accelerator.compute(part, real, line)
+    look(real.array[6])
+    accelerator.compute(part, real, line)
+    return [real, line]
+""",
+    "an argument that the kernel reads only if a number says so": """
+@tb.compute
+def part(cc, line, to):
+    cc.dispatch(to.length, clear_or_copy, to, line, True)
+
+def drive(accelerator, other):
+    line = S32Array.of(range(17, 17 + N))
+    to = S32Array.create(length=N)
+    accelerator.compute(part, line, to)
+    return [line, to]
+""",
+    "a raw view that is alive while a kernel reads": """
+@tb.compute
+def part(cc, flag, line):
+    cc.dispatch(N, note_above, flag, line, 0)
+
+def drive(accelerator, other):
+    flag = S32Array.create(length=1)
+    line = S32Array.of(range(9, 9 + N))
+    raw = line.array.raw()
+    accelerator.compute(part, flag, line)
+    return [flag, line]
+""",
+    "a parameter that gets another buffer at the end of a try": """
+@tb.compute
+def part(cc, one, other):
+    try:
+        cc.dispatch(other.length, number, other, 52)
+    except KeyError:
+        pass
+    finally:
+        one = pick(one, other, True)
+    cc.dispatch(one.length, increase, one, 1)
+    return one
+
+def drive(accelerator, other):
+    lines = [S32Array.of(range(N)), S32Array.of(range(N))]
+    look(accelerator.compute(part, *lines))
+    return lines
+""",
 }
 """Programs by what is special about them."""
 

@@ -534,7 +534,7 @@ def test_a_guard_lets_through_what_moves_nothing(discrete: Accelerator) -> None:
         for _ in range(3):
             discrete.compute(dispatch, 8, add_to, a, b)
         assert b.array[3] == 3
-    assert a.array.tolist() == [4 * i for i in range(8)]
+    assert a.array.tolist() == [5 * i for i in range(8)]
 
 
 def test_a_guard_refuses_a_copy_to_the_device(discrete: Accelerator) -> None:

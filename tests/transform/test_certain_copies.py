@@ -36,7 +36,10 @@ CASES: dict[str, tuple[Action, tuple[Action, ...]]] = {
     "under a condition": (When(TEST, (SURE, PERHAPS)), (When(TEST, (SURE,)),)),
     "nothing certain under a condition": (When(TEST, (PERHAPS,), (Owe(A),)), ()),
     "deep inside": (When(TEST, (When(FLAG, (SURE,)),)), (When(TEST, (SURE,)),)),
-    "all of it in the last turn": (When(LAST, (WHOLE,), (ELEMENT,)), (ELEMENT,)),
+    "all of it in the last turn": (
+        When(LAST, (WHOLE, SetFlag(FLAG, value=False)), (ELEMENT,)),
+        (When(LAST, (WHOLE,), (ELEMENT,)),),
+    ),
 }
 
 

@@ -10,7 +10,7 @@ ways only, a local flag says which way was taken.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from trilby.analysis.access import access_table
+from trilby.analysis.access import Access
 from trilby.analysis.alias import NOTHING, Reference, Reload, Text, Thing
 from trilby.analysis.host_ops import HostOps
 from trilby.analysis.plan_accesses import Parameter, Surroundings
@@ -20,6 +20,8 @@ from trilby.analysis.plan_state import CURRENT, WRITTEN, Key, State, single
 from trilby.analysis.plan_walk import Walk
 from trilby.analysis.plan_wanted import Wanted
 from trilby.analysis.reach import ComputeGraph, KernelGraph
+from trilby.analysis.touching.following import touches_of
+from trilby.analysis.touching.touches import Does
 from trilby.analysis.transfer_plan import (
     Action,
     Copy,
@@ -54,13 +56,21 @@ def plan_transfers(graph: ComputeGraph) -> dict[str, TransferPlan]:
 
 
 def kernel_parameters(kernel: KernelGraph) -> tuple[Parameter | None, ...]:
-    """What a kernel does with each argument; None for those that are no buffers."""
-    table = iter(access_table(kernel).parameters)
+    """What a kernel does with each argument; None for those that are no buffers.
+
+    To read what the same work item has written is no need of what was there before.
+    """
+    done: dict[int, Access] = {}
+    for touch in touches_of(kernel):
+        reads = Access.READS if Does.READS in touch.does else Access.UNTOUCHED
+        writes = Access.WRITES if Does.WRITES in touch.does else Access.UNTOUCHED
+        known = done.get(touch.parameter, Access.UNTOUCHED)
+        done[touch.parameter] = known | reads | writes
     return tuple(
-        (param.type, next(table).whole)
+        (param.type, done.get(number, Access.UNTOUCHED))
         if isinstance(param.type, BufferType | NDArrayType)
         else None
-        for param in kernel.entry.params[1:]
+        for number, param in enumerate(kernel.entry.params[1:], 1)
     )
 
 

@@ -18,6 +18,9 @@ from trilby.data.ndrange import NDRange
 from trilby.data.schema import StructType
 
 
+Kind: TypeAlias = Literal["cpu", "gpu", "accelerator", "software"]
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
     """The properties of one device, for choosing and for showing."""
@@ -25,7 +28,7 @@ class DeviceInfo:
     backend: str
     index: int
     name: str
-    kind: Literal["cpu", "gpu", "accelerator", "software"]
+    kind: Kind
     vendor: str
     driver: str
     memory_bytes: int

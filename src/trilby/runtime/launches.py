@@ -150,7 +150,7 @@ class Launches:
         analysed = known.analysed
         parameter = analysed.signature.params[position + 1]
         kind = parameter.type
-        if position + 1 in analysed.footprint.relevant or not isinstance(kind, ScalarType):
+        if position in analysed.footprint.relevant or not isinstance(kind, ScalarType):
             return False
         value = as_number(analysed.kernel, parameter, kind, given)
         known.standing.prepared.replace(known.slots[position], Scalar(kind, value))

@@ -9,6 +9,7 @@ result will look at all of it. Lost, it costs no more than a copy of the whole f
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from trilby.analysis.alias import Text
 from trilby.analysis.transfer_plan import Action, Copy, Flag, TransferPlan, When
 from trilby.model.op import Op
 
@@ -31,9 +32,13 @@ def _certain(actions: Iterable[Action]) -> Iterator[Action]:
             case Copy(certain=True):
                 yield action
             case When(
-                then=(Copy(path="") as whole, *_), otherwise=(Copy(certain=True) as part,)
+                condition=Text(),
+                then=(Copy("host", path="") as whole, *_),
+                otherwise=(Copy("host", certain=True) as part,),
             ) if part.path:
                 yield replace(action, then=(whole,))
+            case When(condition=Flag(), otherwise=(Copy(certain=True) as part,)):
+                yield part
             case When(condition=Flag(), then=then, otherwise=()):
                 yield from _certain(then)
             case When(then=then, otherwise=otherwise) if not isinstance(action.condition, Flag):

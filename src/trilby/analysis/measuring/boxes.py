@@ -111,6 +111,10 @@ class Space:
             high += factor * (last if factor > 0 else first)
         return low, high
 
+    def _ends(self, box: Box, form: Form) -> Bounds:
+        low, high = self.ends(box, form.const, form.terms)
+        return max(low, form.low), min(high, form.high)
+
     def is_free(self, box: Box, terms: Terms) -> bool:
         """True where every number that the terms can give is one that really comes about."""
         if box.swept and any(self._root(box, var) in box.swept for var in terms):
@@ -200,6 +204,9 @@ class Space:
 
     # -- conditions
 
+    # Where something must surely hold, a box may be cut only along variables that take every
+    # number there is: of one that nobody knows, no part of its bounds is sure to come about.
+
     def where(self, condition: Condition, boxes: list[Box], *, surely: bool) -> list[Box]:
         """The part of some boxes in which a condition holds.
 
@@ -242,6 +249,10 @@ class Space:
         return second if box in second else first + second
 
     def _at_most_zero(self, box: Box, form: Form, *, surely: bool) -> list[Box]:
+        if not self.is_free(box, form.terms):
+            if surely:
+                return [box] if self._ends(box, form)[1] <= 0 else []
+            self.loose += 1
         found: list[Box] = []
         for part, terms in self.resolved(box, form.terms):
             low, high = self.ends(part, form.const, terms)
@@ -251,18 +262,14 @@ class Space:
                 found.append(part)
             elif len(terms) == 1:
                 ((var, factor),) = terms.items()
-                found.extend(self._limited(part, var, factor, form.const, surely=surely))
+                found.extend(self._limited(part, var, factor, form.const))
             elif not surely:
                 self.loose += 1
                 found.extend(self._limited_by_rest(part, form.const, terms))
         return found
 
-    def _limited(self, box: Box, var: int, factor: int, const: int, *, surely: bool) -> list[Box]:
+    def _limited(self, box: Box, var: int, factor: int, const: int) -> list[Box]:
         """Where `factor * var + const <= 0`."""
-        if not self.is_free(box, {var: 1}):
-            self.loose += 1
-            if surely:
-                return []
         low, high = self.bounds(box, var)
         if factor > 0:
             high = min(high, -const // factor)
@@ -292,7 +299,7 @@ class Space:
             others = {other: times for other, times in terms.items() if other != var}
             least, _ = self.ends(box, const, others)
             if boxes:
-                boxes = self._limited(boxes[0], var, factor, least, surely=False)
+                boxes = self._limited(boxes[0], var, factor, least)
         return boxes
 
     def _zero(self, box: Box, form: Form, *, surely: bool) -> list[Box]:
@@ -303,6 +310,11 @@ class Space:
         return found
 
     def _not_zero(self, box: Box, form: Form, *, surely: bool) -> list[Box]:
+        if not self.is_free(box, form.terms):
+            low, high = self._ends(box, form)
+            if surely:
+                return [box] if low > 0 or high < 0 else []
+            self.loose += 1
         found: list[Box] = []
         for part, terms in self.resolved(box, form.terms):
             low, high = self.ends(part, form.const, terms)
@@ -310,20 +322,16 @@ class Space:
                 found.append(part)
             elif len(terms) == 1:
                 ((var, factor),) = terms.items()
-                found.extend(self._without(part, var, factor, form.const, surely=surely))
+                found.extend(self._without(part, var, factor, form.const))
             elif not surely:
                 self.loose += 1
                 found.append(part)
         return found
 
-    def _without(self, box: Box, var: int, factor: int, const: int, *, surely: bool) -> list[Box]:
+    def _without(self, box: Box, var: int, factor: int, const: int) -> list[Box]:
         """Where `factor * var + const` is not zero."""
         place, rest = divmod(-const, factor)
         if rest:
             return [box]
-        if not self.is_free(box, {var: 1}):
-            self.loose += 1
-            if surely:
-                return []
         low, high = self.bounds(box, var)
         return self._within(box, var, low, place - 1) + self._within(box, var, place + 1, high)

@@ -1,13 +1,17 @@
 """From boxes and indices to bytes: which ranges of a buffer some accesses touch in a launch."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import prod
+from typing import TypeAlias
 
 from trilby.analysis.measuring.affine import Form, Number, scaled, shifted
 from trilby.analysis.measuring.boxes import Box, Space
 from trilby.analysis.measuring.conditions import at_most_zero
 from trilby.analysis.measuring.spots import Member, Spot
 from trilby.data.ranges import Range, Ranges, union
+
+Repeat: TypeAlias = tuple[int, int]
+"""At which distance something is repeated, and how often."""
 
 MOST_RANGES = 4096
 """An access of more ranges than this is as good as one from the first to the last of them."""
@@ -93,35 +97,46 @@ class Region:
 
     def ranges(self) -> Ranges:
         """All bytes."""
-        found: list[Range] = []
+        rows: dict[tuple[str, tuple[Repeat, ...]], list[Range]] = {}
+        ways: dict[str, _Way] = {}
         for way in self._ways.values():
             for box in way.boxes:
                 for part, terms in self._space.resolved(box, way.terms):
-                    if not self._surely or self._space.is_free(part, terms):
-                        found.extend(self._image(way, part, terms))
-                    else:
+                    if self._surely and not self._space.is_free(part, terms):
                         self.is_exact = False
-        if len(found) == 1:
-            return Ranges.span(*found[0])
-        return union(found)
-
-    def _image(self, way: "_Way", box: Box, terms: Mapping[int, int]) -> list[Range]:
-        """Runs of bytes at every place that the terms lead to within a box."""
+                        continue
+                    for start, run, repeats in self._rows(way, part, terms):
+                        key = (way.member, tuple(repeats))
+                        rows.setdefault(key, []).append((start, start + run))
+                        ways[way.member] = way
         found: list[Range] = []
+        for (member, repeats), runs in rows.items():
+            found += self._spread(ways[member], runs, list(repeats))
+        return union(found) if len(found) != 1 else Ranges.span(*found[0])
+
+    def _rows(
+        self, way: "_Way", box: Box, terms: Mapping[int, int]
+    ) -> Iterator[tuple[int, int, list[Repeat]]]:
+        """The first place of every access in a box, its bytes, and how it is repeated."""
         shift = 0
-        dims: list[tuple[int, int]] = []
+        repeats: list[Repeat] = []
         for var, factor in terms.items():
             low, high = self._space.bounds(box, var)
             shift += factor * (low if factor > 0 else high)
             if high > low:
-                dims.append((abs(factor), high - low + 1))
-        dims.sort()
-        for first, last in way.runs():
-            start = first + shift
-            run, repeats = way.joined(start, last - first, dims)
-            reach = sum(stride * (count - 1) for stride, count in repeats)
-            if prod(count for _, count in repeats) <= MOST_RANGES:
-                places = _places(start, repeats)
+                repeats.append((abs(factor), high - low + 1))
+        repeats.sort()
+        for first, last in way.starts:
+            yield first + shift, *way.joined(first + shift, last - first, repeats)
+
+    def _spread(self, way: "_Way", runs: list[Range], repeats: list[Repeat]) -> list[Range]:
+        """Runs of bytes, those that touch put together, at every place that they are repeated."""
+        found: list[Range] = []
+        for start, stop in union(runs) if len(runs) > 1 else runs:
+            run, left = way.joined(start, stop - start, repeats)
+            reach = sum(stride * (count - 1) for stride, count in left)
+            if prod(count for _, count in left) <= MOST_RANGES:
+                places = _places(start, left)
                 if way.has(start, start + reach + run):
                     found += [(place, place + run) for place in places]
                 else:
@@ -133,7 +148,7 @@ class Region:
         return found
 
 
-def _places(start: int, repeats: list[tuple[int, int]]) -> Iterable[int]:
+def _places(start: int, repeats: list[Repeat]) -> Iterable[int]:
     """Every place that some repetitions lead to."""
     if not repeats:
         return (start,)
@@ -148,6 +163,7 @@ class _Way:
     def __init__(
         self, spot: Spot, member: Member, terms: Mapping[int, int], boxes: list[Box]
     ) -> None:
+        self.member = spot.member
         self.terms = terms
         self.boxes = boxes
         self.starts: list[Range] = []
@@ -155,28 +171,26 @@ class _Way:
         self._cell, self._gaps = spot.cell, spot.gaps
         self._end = member.stop if spot.cell else self._padded(member.stop)
 
+    def joined(self, start: int, run: int, repeats: list[Repeat]) -> tuple[int, list[Repeat]]:
+        """The length of one run of bytes, and the repetitions that do not make it longer."""
+        for number, (stride, count) in enumerate(repeats):
+            if stride > run and self._gaps and self._is_by_cells(repeats[number:]):
+                run = self._padded(start + run) - start
+            if stride > run:
+                return run, repeats[number:]
+            run += stride * (count - 1)
+        return self._padded(start + run) - start, []
+
+    def _is_by_cells(self, repeats: list[Repeat]) -> bool:
+        """Whether what is repeated has the same padding behind it each time."""
+        return self._cell > 0 and all(stride % self._cell == 0 for stride, _ in repeats)
+
     def _padded(self, stop: int) -> int:
         """The end of some bytes, with the padding behind them."""
         if not self._gaps:
             return stop
         place = (stop - self._start) % self._cell if self._cell else stop
         return stop + self._gaps.get(place, 0)
-
-    def runs(self) -> Sequence[Range]:
-        """The bytes at the first place, those that touch put together."""
-        if len(self.starts) == 1 and not self._gaps:
-            return self.starts
-        return union((start, self._padded(stop)) for start, stop in self.starts).parts
-
-    def joined(
-        self, start: int, run: int, dims: list[tuple[int, int]]
-    ) -> tuple[int, list[tuple[int, int]]]:
-        """The length of one run of bytes, and at which distances it is repeated how often."""
-        for number, (stride, count) in enumerate(dims):
-            if stride > run:
-                return run, dims[number:]
-            run = self._padded(start + run + stride * (count - 1)) - start
-        return run, []
 
     def has(self, start: int, stop: int) -> bool:
         """True where some bytes all belong to the member."""
