@@ -190,7 +190,7 @@ def test_devices_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "devices", "--json")
     assert (code, err) == (0, "")
     report = json.loads(out)
-    assert report["default"] == "opencl:0"
+    assert report["chosen"] == "opencl:0"
     outcomes = {device["spec"]: device["outcome"] for device in report["devices"]}
     assert outcomes == {"opencl:0": "passes", "interpreter:0": "passes", "null:0": "not run"}
 
@@ -215,6 +215,20 @@ def test_the_command_can_be_started_in_both_ways(command: list[str]) -> None:
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith("trilby: ")
+
+
+def test_devices_say_what_a_preference_comes_to(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "devices", "--prefer", "gpu f64,interpreter")
+    assert (code, err) == (0, "")
+    assert 'Accelerator(prefer=["gpu f64", "interpreter"]) opens interpreter:0\n' in out
+    assert "  gpu f64: no device fits\n    not opencl:0: its kind is cpu, not gpu\n" in out
+    assert "device    interpreter:0 *\n" in out
+
+
+def test_a_preference_that_nothing_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "devices", "--prefer", "gpu")
+    assert code == 1
+    assert 'Accelerator(prefer=["gpu"]) opens nothing\n' in out
 
 
 def test_devices_without_a_driver_says_how_to_get_one(tmp_path: Path) -> None:

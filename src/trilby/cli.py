@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from trilby.backend.registry import as_preferences
 from trilby.errors import TrilbyError
 from trilby.options import Transfers
 from trilby.runtime.selftest import check_device
@@ -40,6 +41,12 @@ def _parser() -> argparse.ArgumentParser:
         "devices", help="list every backend and device, and test each with a small kernel"
     )
     devices.add_argument("--json", action="store_true", help="for programs")
+    devices.add_argument(
+        "--prefer",
+        metavar="gpu,cpu",
+        default="",
+        help="say what `Accelerator(prefer=[…])` would open: entries with commas between them",
+    )
     devices.set_defaults(run=_devices)
     emitting = commands.add_parser("emit", help="print what a function becomes")
     emitting.add_argument("function", metavar="FILE:FUNCTION", help="a kernel or compute function")
@@ -83,12 +90,14 @@ def _ranks(text: str) -> tuple[int, ...]:
 
 
 def _devices(options: argparse.Namespace) -> int:
-    report = devices_report(check_device)
+    given: str = options.prefer
+    wanted = as_preferences(given.split(",") if given else (), "prefer")
+    report = devices_report(check_device, prefer=wanted)
     if options.json:
         sys.stdout.write(as_json(report) + "\n")
     else:
         print_report(report, Console())
-    return 0 if report.default is not None else 1
+    return 0 if report.chosen is not None else 1
 
 
 def _reference(_options: argparse.Namespace) -> int:

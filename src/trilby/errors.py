@@ -141,6 +141,10 @@ class GuardError(TrilbyError, RuntimeError):
     """Data had to move inside of `accelerator.guard()`."""
 
 
+class StaleReadError(TrilbyError, RuntimeError):
+    """Inside of `explicit()` somebody reads what the other side changed and nobody moved."""
+
+
 class MissingFeatureError(DeviceError):
     """A kernel needs something that its device does not have, such as `f64`."""
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trilby.backend.group_size import GroupLimits, group_size, preferred, rounded_up
+from trilby.backend.group_size import GroupLimits, fitting, group_size, preferred, rounded_up
 from trilby.data.ndrange import NDRange
 from trilby.errors import RangeError
 
@@ -74,7 +74,7 @@ def test_a_group_that_is_too_long_along_one_axis() -> None:
         group_size(NDRange((2, 2, 200), local=(1, 1, 100)), limits)
     assert str(caught.value) == (
         "a group of 1 × 1 × 100 is too long: the device takes 64 work items along z\n"
-        "  help: give a smaller local size, or none: then a size that suits the device is chosen"
+        "  help: `local=(1, 1, 50)` fits; without a local size one that suits the device is chosen"
     )
 
 
@@ -84,5 +84,41 @@ def test_a_group_of_too_many() -> None:
         group_size(NDRange((64, 64), local=(32, 16)), limits)
     assert str(caught.value) == (
         "a group of 32 × 16 = 512 work items is too large: the device takes 256 for this kernel\n"
-        "  help: give a smaller local size, or none: then a size that suits the device is chosen"
+        "  help: `local=(16, 16)` fits; without a local size one that suits the device is chosen"
     )
+
+
+@pytest.mark.parametrize(
+    ("size", "asked", "expected"),
+    [
+        ((4096,), (1024,), (256,)),
+        ((3000,), (1000,), (250,)),  # 250 divides the range as 1000 did
+        ((3001,), (1000,), (250,)),
+        ((64, 64), (64, 64), (16, 16)),
+        ((63, 63), (21, 21), (9, 21)),
+        ((8, 8, 8), (8, 8, 8), (4, 8, 8)),
+        ((2, 2, 200), (1, 1, 100), (1, 1, 50)),
+    ],
+)
+def test_the_advice_is_a_group_that_fits(
+    size: tuple[int, ...], asked: tuple[int, ...], expected: tuple[int, ...]
+) -> None:
+    limits = GroupLimits(256, (1024, 1024, 64))
+    assert fitting(NDRange(size), asked, limits) == expected
+    assert group_size(NDRange(size, expected), limits) == expected
+
+
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=3),
+    st.lists(st.integers(1, 40), min_size=3, max_size=3),
+    st.integers(1, 300),
+)
+def test_the_advice_fits_always_and_fills_the_range_where_the_wish_did(
+    local: list[int], groups: list[int], items: int
+) -> None:
+    limits = GroupLimits(items, (32, 16, 8))
+    asked = tuple(local)
+    size = tuple(n * count for n, count in zip(local, groups, strict=False))
+    found = fitting(NDRange(size), asked, limits)
+    assert group_size(NDRange(size, found), limits) == found
+    assert all(n % group == 0 for n, group in zip(size, found, strict=True))

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -7,7 +8,17 @@ import pytest
 from trilby.backend import registry
 from trilby.backend.base import Backend, DeviceInfo
 from trilby.backend.null import NullBackend, NullFamily
-from trilby.backend.registry import Entry, PassedOver, open_backend, open_family, survey
+from trilby.backend.preference import Preference
+from trilby.backend.registry import (
+    Entry,
+    PassedOver,
+    any_fits,
+    as_preferences,
+    open_backend,
+    open_family,
+    open_preferred,
+    survey,
+)
 from trilby.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
 
 HERE = "made_up_backends"
@@ -55,6 +66,7 @@ class Flaky:
 NOWHERE = Entry("nowhere", HERE, "Nowhere")
 FLAKY = Entry("flaky", HERE, "Flaky")
 IDLE = Entry("idle", HERE, "NullFamily", computes=False)
+NULL = Entry("null", HERE, "NullFamily", computes=False)
 MISSING = Entry("cuda", "trilby_needs_cupid", "Family", package="trilby_needs_cupid")
 
 
@@ -210,6 +222,89 @@ def test_a_survey_opens_nothing_and_hides_nothing(offer: Offer) -> None:
     assert flaky.absent == (PassedOver("flaky", "the third is asleep", "wake it"),)
     assert idle.devices == tuple(NullFamily().devices())
     assert idle.absent == ()
+
+
+# ------------------------------------------------------------------------------- preferences
+
+
+def wanted(*entries: str) -> tuple[Preference, ...]:
+    return as_preferences(list(entries), "prefer")
+
+
+def test_what_fits_is_tried_in_order_until_one_opens(offer: Offer) -> None:
+    offer(MISSING, NOWHERE, FLAKY, IDLE)
+    choice = open_preferred(wanted("gpu", "flaky", "cpu"))
+    assert choice.backend.device == info("flaky", 1)
+    gpu, unopened = choice.passed_over
+    assert gpu == PassedOver(
+        "gpu",
+        "none fits: flaky:0 (flaky device 0): its kind is cpu, not gpu; flaky:1 (flaky device 1): "
+        "its kind is cpu, not gpu; cuda: trilby_needs_cupid is not installed (pip install "
+        '"trilby[cuda]"); nowhere: there is no such hardware (buy some); flaky: the third is '
+        "asleep (wake it)",
+        "`trilby devices` lists what there is",
+    )
+    assert unopened == PassedOver("flaky:0", "device 0 is in use", "wait")
+
+
+def test_what_does_not_compute_has_to_be_named(offer: Offer) -> None:
+    offer(NULL, FLAKY)
+    assert open_preferred(wanted("software", "any")).backend.device == info("flaky", 1)
+    assert isinstance(open_preferred(wanted("null software")).backend, NullBackend)
+
+
+def test_if_nothing_fits_it_says_what_there_was(offer: Offer) -> None:
+    offer(MISSING, FLAKY, NULL)
+    with pytest.raises(DeviceUnavailableError) as caught:
+        open_preferred(wanted("gpu f64", "flaky:0", "flaky:7"))
+    assert str(caught.value) == (
+        "no device fits `gpu f64` or `flaky:0` or `flaky:7`\n"
+        "  flaky:0 (flaky device 0): its kind is cpu, not gpu, device 0 is in use, it is flaky:0, "
+        "not flaky:7\n"
+        "  flaky:1 (flaky device 1): its kind is cpu, not gpu, it is flaky:1, not flaky:0, it is "
+        "flaky:1, not flaky:7\n"
+        '  cuda: trilby_needs_cupid is not installed (pip install "trilby[cuda]")\n'
+        "  flaky: the third is asleep (wake it)\n"
+        '  help: `trilby devices` shows what can be asked for; "any" takes what there is'
+    )
+
+
+def test_devices_that_failed_are_left_out(offer: Offer) -> None:
+    offer(FLAKY)
+    assert any_fits(wanted("cpu"), {"flaky:0"})
+    assert not any_fits(wanted("cpu"), {"flaky:0", "flaky:1"})
+    with pytest.raises(DeviceUnavailableError, match=r"flaky:1 .*: it has failed before"):
+        open_preferred(wanted("cpu"), {"flaky:1"})
+
+
+def test_only_backends_that_are_named_are_looked_at(offer: Offer) -> None:
+    offer(Entry("broken", "trilby_has_no_such_module", "Family"), FLAKY)
+    assert open_preferred(wanted("flaky:1")).backend.device == info("flaky", 1)
+    with pytest.raises(ModuleNotFoundError):
+        open_preferred(wanted("cpu"))
+
+
+TWO_DEVICES = """
+from trilby import Accelerator
+
+for wish in (["opencl:1"], ["gpu", "opencl:1 cpu"], ["cpu"]):
+    with Accelerator(prefer=wish) as accelerator:
+        print(accelerator.device.spec)
+with Accelerator("opencl:0", fallback=["opencl"]) as accelerator:
+    print(accelerator.device.spec, accelerator.fallbacks)
+"""
+
+
+def test_two_real_devices_of_one_driver() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_DEVICES],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "POCL_DEVICES": "pthread pthread", "TRILBY_LOG": "warning"},
+    )
+    assert done.stdout == "opencl:1\nopencl:1\nopencl:0\nopencl:0 ()\n"
+    assert "nothing to fall back on" not in done.stderr
 
 
 @pytest.mark.parametrize("spec", ["opencl", "opencl:0", "interpreter", "interpreter:0", "null"])

@@ -55,6 +55,46 @@ def test_arrays_and_barriers() -> None:
     assert not any("is_beyond_range" in line for line in lines)
 
 
+@tb.func
+def halved(n: i32) -> i32:
+    while n > 9:
+        n >>= 1
+    return n
+
+
+@tb.kernel
+def uneven(kc: KernelContext, a: NDArray[i32]) -> None:
+    for i in range(a[kc.x]):
+        a[kc.x] += halved(i)
+    while a[kc.x] > 3:
+        a[kc.x] = halved(a[kc.x]) - 1
+    for i in range(4):
+        a[kc.x] += halved(i)
+
+
+@tb.kernel
+def uneven_and_waiting(kc: KernelContext, a: NDArray[i32]) -> None:
+    kc.barrier()
+    for i in range(a[kc.x]):
+        a[kc.x] += halved(i)
+    while a[kc.x] > 3:
+        a[kc.x] = halved(a[kc.x]) - 1
+    for i in range(4):
+        a[kc.x] += halved(i)
+
+
+def test_uneven_loops_around_others_are_guarded_in_kernels_that_wait() -> None:
+    """So that PoCL does not take all items out of them together."""
+    guard = "if (get_local_id(0) < get_local_size(0)) "
+
+    def loops(kernel: Kernel[...]) -> list[str]:
+        return [line for line in body_of(kernel) if re.search(r"\b(for|while) \(", line)]
+
+    bare, guarded = loops(uneven), loops(uneven_and_waiting)
+    assert not any("get_local_id" in line for line in bare)
+    assert guarded == [f"{guard}{bare[0]}", f"{guard}{bare[1]}", bare[2]]
+
+
 @tb.kernel
 def reads_before(kc: KernelContext, a: S32Array) -> None:
     tile = tb.local(i32, 4)

@@ -10,5 +10,5 @@ from trilby import Accelerator
 @pytest.fixture(params=["interpreter", "opencl"], scope="session")
 def accelerator(request: pytest.FixtureRequest) -> Iterator[Accelerator]:
     """Each device that computes, through the whole of Trilby."""
-    with Accelerator(request.param, poison=True) as opened:
+    with Accelerator(request.param, memory="discrete", poison=True) as opened:
         yield opened

@@ -260,8 +260,9 @@ def test_a_range_with_barriers_needs_whole_groups(accelerator: Accelerator) -> N
         "or local memory, which need whole groups"
     )
     assert caught.value.advice == (
-        "launch (12,) work items and leave out the surplus in the kernel: pass the true size and "
-        "test `if kc.x < n` around reads and writes, not around barriers"
+        "the next smaller size that fits is `local=2`. Or launch (12,) work items and leave out "
+        "the surplus in the kernel: pass the true size and test `if kc.x < n` around reads and "
+        "writes, not around barriers"
     )
     assert out.array.tolist() == [0.0, 0.0, 0.0]
 

@@ -84,7 +84,7 @@ def programs(part: str = "") -> st.SearchStrategy[Program]:
     One number makes a whole program, instead of a choice for each part of it: those would be
     mostly small and much alike. What fails is made smaller afterwards, as text.
     """
-    return st.integers(0, 2**64 - 1).map(lambda number: program(f"{part}{number}"))
+    return st.integers(0, 2**64 - 1).map(lambda number: program(f"{part} {number}"))
 
 
 def program(seed: str) -> Program:

@@ -101,3 +101,64 @@ def test_halves_in_private_arrays_are_kept_apart(accelerator: Accelerator) -> No
     out = accelerator.array(np.zeros(8, np.float16))
     accelerator.compute(round_trips, accelerator.array(given), out)
     assert out[:].tolist() == given.tolist()
+
+
+@tb.kernel
+def rounds(kc: KernelContext, limit: NDArray[i32], out: NDArray[i32]) -> None:
+    kc.barrier()
+    for turn in range(9):
+        for _ in range(3):
+            out[kc.x] = (out[kc.x] * 5 + 3) % 1009
+        if turn >= limit[kc.x]:
+            break
+
+
+@tb.func
+def after_rounds(limit: i32) -> i32:
+    number = i32(0)
+    turn = i32(0)
+    while True:
+        for _ in range(30):
+            number = (number * 5 + 3) % 1009
+        if turn >= limit:
+            return number
+        turn += 1
+
+
+@tb.kernel
+def rounds_in_helper(kc: KernelContext, limit: NDArray[i32], out: NDArray[i32]) -> None:
+    kc.barrier()
+    out[kc.x] = after_rounds(limit[kc.x])
+
+
+@tb.compute
+def all_rounds(cc: ComputeContext, limit: NDArray[i32], out: NDArray[i32]) -> None:
+    cc.dispatch(NDRange(limit.shape[0], 4), rounds, limit, out)
+
+
+@tb.compute
+def all_rounds_in_helper(cc: ComputeContext, limit: NDArray[i32], out: NDArray[i32]) -> None:
+    cc.dispatch(NDRange(limit.shape[0], 4), rounds_in_helper, limit, out)
+
+
+LIMITS = [5, 1, 2, 3, 4, 1, 3, 2]
+
+
+def number_after(turns: int) -> int:
+    number = 0
+    for _ in range(turns):
+        number = (number * 5 + 3) % 1009
+    return number
+
+
+def test_work_items_leave_a_loop_around_another_one_by_one(accelerator: Accelerator) -> None:
+    """Behind a barrier, a driver let all of a group leave it together."""
+    out = accelerator.array(np.zeros(8, np.int32))
+    accelerator.compute(all_rounds, accelerator.array(np.array(LIMITS, np.int32)), out)
+    assert out[:].tolist() == [number_after(3 * (limit + 1)) for limit in LIMITS]
+
+
+def test_work_items_leave_the_loop_of_a_helper_one_by_one(accelerator: Accelerator) -> None:
+    out = accelerator.array(np.zeros(8, np.int32))
+    accelerator.compute(all_rounds_in_helper, accelerator.array(np.array(LIMITS, np.int32)), out)
+    assert out[:].tolist() == [number_after(30 * (limit + 1)) for limit in LIMITS]

@@ -137,6 +137,17 @@ def test_a_kernel_waits_for_a_copy_of_what_it_overwrites(apart: Lazy) -> None:
     assert a.array.tolist() == [100, 101, 102, 103]
 
 
+@pytest.mark.parametrize("transfers", [tb.Transfers.AUTO, tb.Transfers.BY_ACCESS])
+def test_nothing_uses_memory_that_a_raw_view_shows(lazy: Lazy, transfers: tb.Transfers) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    raw = a.array.raw()
+    with lazy.accelerator.strategy(transfers):
+        for turn in range(3):
+            lazy.accelerator.compute(dispatch, 4, copy, a, b)
+            raw[:] = turn
+            assert b.array.tolist() == ([turn - 1] * 4 if turn else [0, 1, 2, 3])
+
+
 def test_many_buffers_in_a_chain(lazy: Lazy) -> None:
     buffers = [S32Array.of([k] * 4) for k in range(5)]
     for _ in range(3):

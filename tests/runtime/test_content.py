@@ -67,6 +67,20 @@ def test_the_last_writer_is_remembered() -> None:
     assert content.writer_of(RIGHT) == "me"
 
 
+def test_the_writer_is_the_launch_whose_event_is_the_last() -> None:
+    """A launch that is repeated tells nobody else."""
+    content = on_host()
+    copy, other = replica(content), replica(content)
+    content.written_by_device(copy, LEFT, "the first time")
+    copy.writers, other.writers = (event := Pending(),), (Pending(),)
+    assert content.writer_of(LEFT) == "the first time"
+    event.origin, other.writers[0].origin = "again", "another"
+    assert content.writer_of(LEFT) == "again"
+    assert content.writer_of(RIGHT) == "the host wrote it"
+    content.host |= LEFT  # once it is home, who knows
+    assert content.writer_of(LEFT) == "the first time"
+
+
 # ----------------------------------------------------------------------- writes of a device
 
 
@@ -335,6 +349,27 @@ def test_what_was_known_of_the_parts_is_known_of_the_whole() -> None:
     assert joined.replicas == [copy]
     assert (joined.arriving, joined.leaving) == ([coming], [going])
     assert joined.version not in {left.version, right.version}
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ((0, 100), False),
+        ((0, 101), True),
+        ((120, 130), True),
+        ((199, 300), True),
+        ((200, 300), False),
+        ((200, 301), True),
+        ((0, 1000), True),
+        ((400, 1000), False),
+    ],
+)
+def test_whether_anything_is_known_of_some_memory(place: tuple[int, int], *, expected: bool) -> None:
+    contents = Contents()
+    contents.around(100, 200, ignored)
+    contents.around(300, 400, ignored)
+    assert contents.knows(*place) is expected
+    assert not Contents().knows(*place)
 
 
 def test_memory_that_nobody_has_any_more_is_forgotten() -> None:

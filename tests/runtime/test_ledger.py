@@ -18,13 +18,16 @@ from tests.runtime.programs import (
     square_all,
     square_kernel,
 )
+from tests.typing.transfer_usage import double_often
 
 from trilby import Accelerator, NDArray, S32Array
 from trilby.backend.done import DoneEvent
 from trilby.errors import RangeError
 from trilby.runtime.callers import Caller
 from trilby.runtime.ledger import Direction, Ledger
+from trilby.runtime.parts import Part, part_of
 from trilby.runtime.pieces import Piece
+from trilby.runtime.put_get import prefetch
 from trilby.runtime.recording import Recording
 from trilby.runtime.replicas import Moved, Reason, Replicas
 
@@ -259,7 +262,7 @@ def test_the_oracle_knows_what_a_run_could_have_saved(discrete: Accelerator) -> 
     discrete.compute(dispatch, 8, add, a, 1)
     with discrete.record() as ledger:
         a.array[:] = 0  # never needed on the device
-        discrete.residency.prefetch(a.segment, (range(4),), (("array", 4, 36),), Caller.now())
+        prefetch(discrete.residency, cast("Part", part_of(a)), Caller.now())
         assert a.array.tolist() == [0] * 8
     assert moved(ledger) == [("up", "a", EIGHT)]
     assert ledger.optimal.buffer.nbytes == 0
@@ -272,8 +275,9 @@ def test_the_oracle_knows_what_a_run_could_have_saved(discrete: Accelerator) -> 
 
 
 def entry(direction: Direction, label: str, piece: Piece, reason: Reason) -> Moved:
-    copied = replica(on_host(2_000_000), owner=None)
-    return Moved(direction, copied, label, piece, reason, DoneEvent())
+    copied = replica(on_host(2_000_000))
+    copied.label = label
+    return Moved(direction, copied, piece, reason, DoneEvent())
 
 
 class NoReplicas:
@@ -296,3 +300,13 @@ def test_a_ledger_as_a_table() -> None:
         "→ total                2  2,000,000",
         "← total                1         16",
     ]
+
+
+def test_a_copy_that_was_placed_before_a_loop_names_the_line_of_the_loop(
+    discrete: Accelerator,
+) -> None:
+    with discrete.record() as ledger:
+        discrete.compute(double_often, S32Array.of([1, 2]), 2)
+    (up,) = ledger.uploads
+    assert up.location is not None
+    assert up.location.line == double_often.location.line + 2  # behind decorator and head

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from trilby.backend.base import Argument, Event, Executable
+from trilby.backend.base import Event, Memory, Prepared
 from trilby.backend.interpreter import InterpreterFamily
 from trilby.backend.interpreter.device import DoneEvent, InterpreterBackend
 from trilby.backend.null import NullBackend
 from trilby.backend.registry import open_backend
-from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError
 from trilby.runtime.selftest import check_device
 
@@ -34,16 +33,10 @@ class Failing(InterpreterBackend):
         super().__init__(InterpreterFamily().devices()[0])
         self.freed = 0
 
-    def free(self, memory: object) -> None:
+    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
         self.freed += 1
 
-    def launch(
-        self,
-        executable: Executable,
-        size: NDRange,
-        arguments: Sequence[Argument],
-        after: Sequence[Event] = (),
-    ) -> DoneEvent:
+    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
         raise DeviceError("the device is lost")
 
 

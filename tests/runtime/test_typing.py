@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.typing import compute_usage, memory_usage
+from tests.typing import compute_usage, memory_usage, transfer_usage
 
-from trilby import Accelerator, S32Array
+from trilby import Accelerator, S32Array, Transfers
 
 MISTAKES = """\
 import trilby as tb
@@ -74,6 +74,14 @@ def use(accelerator: Accelerator, a: F32Array, s: S32Array) -> None:
     print(text)
     Accelerator(3)  # wrong: no name
     Accelerator("opencl", posion=True)  # wrong: no such option
+    Accelerator("opencl", memory="discreet")  # wrong: no such memory
+    Accelerator("opencl", transfers="auto")  # wrong: no member of Transfers
+    with accelerator.strategy(tb.Transfers.PLANED):  # wrong: no such strategy
+        accelerator.compute(run, a, s)
+    with accelerator.record() as ledger:
+        accelerator.compute(run, a, s)
+    ledger.bytes_up.buffer  # wrong: it is an int
+    ledger.ratio = 1.0  # wrong: it cannot be set
 """
 
 WRONG = {number for number, text in enumerate(MISTAKES.splitlines(), 1) if "# wrong" in text}
@@ -100,6 +108,27 @@ def test_the_program_does_what_it_says(accelerator: Accelerator) -> None:
 def test_the_program_with_constant_memory_and_raw_code(accelerator: Accelerator) -> None:
     weights = accelerator.array(np.array([0.5, 1.5], np.float32))
     assert memory_usage.use(accelerator, weights) == pytest.approx([0.5, math.e / 2], rel=1e-5)
+
+
+def test_the_program_that_looks_at_transfers(accelerator: Accelerator) -> None:
+    a = S32Array.of([1, 2])
+    assert len(transfer_usage.use_every_strategy(accelerator, a)) == len(Transfers)
+    assert a.array.tolist() == [32, 64]
+    mine = np.ones(3, np.float32)
+    transfer_usage.use_lent_memory(accelerator, mine)
+    assert mine.tolist() == [-1, -1, -1]
+    assert transfer_usage.least_of_a_trace() == 4
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "opencl"])
+def test_the_program_that_looks_at_transfers_between_two_memories(backend: str) -> None:
+    assert transfer_usage.copies_under(Transfers.ALWAYS, backend) == (3, 3)
+    assert transfer_usage.copies_under(Transfers.AUTO, backend) == (1, 1)
+    assert not transfer_usage.is_quiet(
+        Accelerator(backend, memory="discrete"), S32Array.of([1, 2, 3])
+    )
+    assert not transfer_usage.fits(backend, 4000)
+    assert transfer_usage.fits(backend, "4004 B")
 
 
 def tool(name: str) -> Path:

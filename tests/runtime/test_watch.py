@@ -17,7 +17,7 @@ from trilby.data.ranges import Ranges
 from trilby.errors import DeviceError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import CONTENTS
-from trilby.runtime.watch import Watch, wait_for, watched
+from trilby.runtime.watch import KernelWrite, Watch, wait_for, watched
 
 
 def downloads(ledger: Ledger) -> list[tuple[int, int]]:
@@ -346,7 +346,8 @@ def test_arrays_that_share_memory_share_what_is_known() -> None:
 
 def test_waiting_raises_what_failed_and_says_where_it_was_dispatched() -> None:
     event = failure()
-    event.origin = caller = Caller.now()
+    caller = Caller.now()
+    event.origin = KernelWrite("k", caller)
     with pytest.raises(DeviceError, match="lost") as caught:
         wait_for([Pending(), event])
     assert caught.value.location is not None
@@ -356,7 +357,8 @@ def test_waiting_raises_what_failed_and_says_where_it_was_dispatched() -> None:
 def test_a_copy_that_failed_raises_why_the_kernel_before_it_failed() -> None:
     kernel, copied = failure(), failure()
     kernel.failure = DeviceError("the kernel is lost")
-    kernel.origin = caller = Caller.now()
+    caller = Caller.now()
+    kernel.origin = KernelWrite("k", caller)
     copied.origin = (kernel,)
     with pytest.raises(DeviceError, match="the kernel is lost") as caught:
         wait_for([copied])
@@ -369,7 +371,7 @@ def test_a_copy_that_failed_raises_why_the_kernel_before_it_failed() -> None:
 
 def test_a_place_that_an_error_has_is_kept() -> None:
     event = failure()
-    event.origin = Caller.now()
+    event.origin = KernelWrite("k", Caller.now())
     here = Caller.now().location
     event.failure = DeviceError("lost", location=here)
     with pytest.raises(DeviceError) as caught:

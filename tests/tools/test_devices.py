@@ -6,11 +6,12 @@ import pytest
 from rich.console import Console
 
 from trilby.backend.base import Backend, DeviceInfo
-from trilby.backend.registry import PassedOver, Survey
+from trilby.backend.registry import PassedOver, Survey, as_preferences
 from trilby.errors import DeviceError
 from trilby.tools.devices import (
     CheckedDevice,
     DevicesReport,
+    Wish,
     as_json,
     devices_report,
     print_report,
@@ -30,7 +31,7 @@ CPU = DeviceInfo(
 )
 ABSENT = PassedOver("cuda", "cuda-python is not installed", 'pip install "trilby[cuda]"')
 REPORT = DevicesReport(
-    default="opencl:0",
+    chosen="opencl:0",
     devices=(CheckedDevice("opencl:0", CPU, "fails", "3 of 8 numbers are wrong"),),
     absent=(ABSENT,),
 )
@@ -59,7 +60,7 @@ def test_every_backend_is_there_and_what_computes_is_checked() -> None:
     assert outcomes["opencl:0"] == "passes"
     assert outcomes["interpreter:0"] == "passes"
     assert outcomes["null:0"] == "not run"
-    assert report.default == "opencl:0"
+    assert report.chosen == "opencl:0"
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_a_device_that_fails_is_listed_with_the_reason(
     info = DeviceInfo("interpreter", 0, "Python interpreter", "software", "", "", 0, 1, 1)
     report = devices_report(check, [Survey("interpreter", True, (info,), ())])  # noqa: FBT003 -- it computes
     assert report.devices == (CheckedDevice("interpreter:0", info, "fails", problem),)
-    assert report.default == "interpreter:0"
+    assert report.chosen == "interpreter:0"
 
 
 def test_a_device_that_does_not_open_is_not_the_default() -> None:
@@ -85,7 +86,7 @@ def test_a_device_that_does_not_open_is_not_the_default() -> None:
         ("null:0", "passes"),
     ]
     assert report.devices[0].problem == "there is no `null:3`: null has one device here"
-    assert report.default == "null:0"
+    assert report.chosen == "null:0"
     assert report.absent == (ABSENT,)
 
 
@@ -104,6 +105,7 @@ def test_the_report_in_a_pipe() -> None:
         "device    opencl:0 *\n"
         "name      Some [bold] CPU\n"
         "kind      cpu\n"
+        "vendor    Maker\n"
         "driver    PoCL 3.0\n"
         "memory    3.0 GiB\n"
         "units     2\n"
@@ -124,6 +126,7 @@ def test_the_report_on_a_terminal() -> None:
         "opencl:0 *",
         "Some [bold] CPU",
         "cpu",
+        "Maker",
         "PoCL 3.0",
         "3.0 GiB",
         "2",
@@ -136,7 +139,7 @@ def test_the_report_on_a_terminal() -> None:
 
 def test_the_report_for_programs() -> None:
     assert json.loads(as_json(REPORT)) == {
-        "default": "opencl:0",
+        "chosen": "opencl:0",
         "devices": [
             {
                 "spec": "opencl:0",
@@ -165,4 +168,61 @@ def test_the_report_for_programs() -> None:
                 "advice": 'pip install "trilby[cuda]"',
             }
         ],
+        "wishes": [],
     }
+
+
+GONE = DeviceInfo("null", 3, "Gone", "gpu", "Maker", "", 0, 1, 1, frozenset({"f64"}))
+HERE = DeviceInfo("null", 0, "Here", "gpu", "Maker", "", 0, 1, 1)
+IDLE = DeviceInfo("interpreter", 0, "Idle", "software", "Maker", "", 0, 1, 1)
+
+
+def preferring(*entries: str) -> DevicesReport:
+    found = [
+        Survey(name="null", computes=True, devices=(GONE, HERE), absent=()),
+        Survey(name="interpreter", computes=False, devices=(IDLE,), absent=()),
+    ]
+    return devices_report(lambda _: None, found, as_preferences(list(entries), "prefer"))
+
+
+def test_what_a_preference_comes_to() -> None:
+    report = preferring("gpu f64", "software", "gpu", "interpreter")
+    assert report.chosen == "null:0"
+    gpu_f64, software, gpu, interpreter = report.wishes
+    gone = "it does not open: there is no `null:3`: null has one device here"
+    assert gpu_f64 == Wish(
+        "gpu f64",
+        (),
+        (
+            ("null:3", gone),
+            ("null:0", "it has no f64"),
+            ("interpreter:0", "its kind is software, not gpu"),
+        ),
+    )
+    assert software.fits == ()
+    assert software.passed_over[-1] == (
+        "interpreter:0",
+        "it computes nothing, and is taken only by its name",
+    )
+    assert gpu.fits == ("null:0",)
+    assert gpu.passed_over[0] == ("null:3", gone)
+    assert interpreter.fits == ("interpreter:0",)
+
+
+def test_a_preference_that_comes_to_nothing() -> None:
+    report = preferring("accelerator")
+    assert report.chosen is None
+    assert printed(report, terminal=False).endswith(
+        "\n"
+        'Accelerator(prefer=["accelerator"]) opens nothing\n'
+        "  accelerator: no device fits\n"
+        "    not null:3: its kind is gpu, not accelerator\n"
+        "    not null:0: its kind is gpu, not accelerator\n"
+        "    not interpreter:0: its kind is software, not accelerator\n"
+    )
+
+
+def test_what_is_preferred_has_the_star() -> None:
+    text = printed(preferring("gpu"), terminal=True)
+    assert "null:0 *" in text
+    assert "* is what Accelerator(prefer=[…]) opens" in text

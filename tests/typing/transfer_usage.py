@@ -10,7 +10,6 @@ import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, Ledger, NDArray, S32Array, Transfers
 from trilby.errors import GuardError, OutOfDeviceMemoryError
 from trilby.oracle import Access, Excess, Minimum, Trace, minimum
-from trilby.runtime.ledger import Copy
 
 
 @tb.kernel
@@ -46,15 +45,14 @@ def copies_under(transfers: Transfers, backend: str) -> tuple[int, int]:
 
 
 def use_a_ledger(ledger: Ledger) -> str:
-    assert_type(ledger.uploads, Sequence[Copy])
-    assert_type(ledger.downloads, Sequence[Copy])
     assert_type(ledger.bytes_up + ledger.bytes_down, int)
     assert_type(ledger.optimal.buffer, Minimum)
     assert_type(ledger.optimal.range.bytes_down, int)
     assert_type(ledger.ratio, float)
     assert_type(ledger.excess, Sequence[Excess])
-    for copy in ledger.uploads:
+    for copy in (*ledger.uploads, *ledger.downloads):
         assert_type(copy.nbytes, int)
+        assert_type(copy.cause, str)
         assert_type(copy.seconds, float)
         where = copy.location.line if copy.location else 0
         assert_type(where, int)
@@ -92,7 +90,6 @@ def fits(backend: str, limit: int | str) -> bool:
 
 def use_lent_memory(accelerator: Accelerator, mine: npt.NDArray[np.float32]) -> None:
     with accelerator.array(mine) as lent:
-        assert_type(lent.raw(), npt.NDArray[np.generic])
         accelerator.compute(negate_all, lent)
 
 

@@ -17,7 +17,6 @@ from trilby.data.dtypes import Number, ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import StructType
 
-
 Kind: TypeAlias = Literal["cpu", "gpu", "accelerator", "software"]
 
 

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from trilby.data.ndrange import NDRange
+from trilby.data.ndrange import NDRange, dividing, spelled
 from trilby.errors import RangeError
 
 WIDE = ((128,), (128, 1), (128, 1, 1))
@@ -41,7 +41,7 @@ def group_size(size: NDRange, limits: GroupLimits) -> tuple[int, ...]:
     if size.local is None:
         is_wide = size.size[0] >= WIDE[0][0]
         return preferred(len(size.size), limits, is_wide=is_wide)
-    _check(size.local, limits)
+    _check(size, size.local, limits)
     return size.local
 
 
@@ -49,7 +49,23 @@ def group_size(size: NDRange, limits: GroupLimits) -> tuple[int, ...]:
 def preferred(dimensions: int, limits: GroupLimits, *, is_wide: bool) -> tuple[int, ...]:
     """The usual group, halved along its longest axis until the device takes it."""
     usual = (WIDE if is_wide else NARROW)[dimensions - 1]
-    local = [min(n, limit) for n, limit in zip(usual, limits.axes, strict=False)]
+    return _shrunk(usual, limits)
+
+
+def fitting(size: NDRange, asked: tuple[int, ...], limits: GroupLimits) -> tuple[int, ...]:
+    """A group that the device takes, like one that is too large for it.
+
+    Where that one fills the range exactly, so does this: the kernel may depend on it.
+    """
+    local = _shrunk(asked, limits)
+    if any(n % group for n, group in zip(size.size, asked, strict=True)):
+        return local
+    return dividing(size.size, local, limits.items)
+
+
+def _shrunk(group: tuple[int, ...], limits: GroupLimits) -> tuple[int, ...]:
+    """Cut to the limits of the axes, then halved along the longest until it is small enough."""
+    local = [min(n, limit) for n, limit in zip(group, limits.axes, strict=False)]
     while math.prod(local) > limits.items:
         longest = local.index(max(local))
         local[longest] = -(-local[longest] // 2)
@@ -72,23 +88,31 @@ def rounded_up(size: NDRange, local: tuple[int, ...]) -> tuple[int, ...]:
     return whole
 
 
-def _check(local: tuple[int, ...], limits: GroupLimits) -> None:
-    items = math.prod(local)
-    if items > limits.items:
-        raise RangeError(
-            f"a group of {_times(local)} = {items} work items is too large: the device takes "
+def _check(size: NDRange, local: tuple[int, ...], limits: GroupLimits) -> None:
+    if math.prod(local) > limits.items:
+        raise _too_large(
+            f"a group of {_counted(local)} work items is too large: the device takes "
             f"{limits.items} for this kernel",
-            advice="give a smaller local size, or none: then a size that suits the device is "
-            "chosen",
+            fitting(size, local, limits),
         )
     for axis, (asked, limit) in enumerate(zip(local, limits.axes, strict=False)):
         if asked > limit:
-            raise RangeError(
+            raise _too_large(
                 f"a group of {_times(local)} is too long: the device takes {limit} work items "
                 f"along {'xyz'[axis]}",
-                advice="give a smaller local size, or none: then a size that suits the device "
-                "is chosen",
+                fitting(size, local, limits),
             )
+
+
+def _too_large(problem: str, fits: tuple[int, ...]) -> RangeError:
+    return RangeError(
+        problem,
+        advice=f"`{spelled(fits)}` fits; without a local size one that suits the device is chosen",
+    )
+
+
+def _counted(local: tuple[int, ...]) -> str:
+    return _times(local) if len(local) == 1 else f"{_times(local)} = {math.prod(local)}"
 
 
 def _times(local: tuple[int, ...]) -> str:

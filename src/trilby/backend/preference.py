@@ -7,7 +7,7 @@ or else a part of the name or the vendor. This module opens nothing.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import get_args
+from typing import cast, get_args
 
 from trilby.backend.base import DeviceInfo, Kind
 from trilby.errors import ArgumentTypeError, ArgumentValueError
@@ -55,14 +55,11 @@ class Preference:
 def preferences(given: object, argument: str, backends: Iterable[str]) -> tuple[Preference, ...]:
     """Read what a user gave: a list of texts, or one text alone."""
     entries = [given] if isinstance(given, str) else given
-    if not isinstance(entries, Sequence):
+    if not isinstance(entries, list | tuple):
         raise _no_list(given, argument)
     known = tuple(backends)
-    return tuple(_preference(entry, argument, known) for entry in _objects(entries))
-
-
-def _objects(entries: Sequence[object]) -> Sequence[object]:
-    return entries
+    listed = cast("Sequence[object]", entries)
+    return tuple(_preference(entry, argument, known) for entry in listed)
 
 
 def _preference(entry: object, argument: str, backends: tuple[str, ...]) -> Preference:

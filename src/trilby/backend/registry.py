@@ -6,12 +6,13 @@ over is handed back with the reason.
 """
 
 import importlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Protocol, runtime_checkable
 
 from trilby.backend.base import Backend, DeviceInfo, Family
+from trilby.backend.preference import Preference, preferences
 from trilby.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
 
 
@@ -88,6 +89,97 @@ def open_backend(spec: str | None = None) -> Choice:
             errors.append(attempt)
             passed_over.append(PassedOver(name, attempt.problem, attempt.advice))
     raise errors[0] if len(errors) == 1 else _none_works(passed_over)
+
+
+def as_preferences(given: object, argument: str) -> tuple[Preference, ...]:
+    """The preferences that a user gave as an argument: a list of texts, or one text."""
+    return preferences(given, argument, (entry.name for entry in ENTRIES))
+
+
+def open_preferred(wanted: Sequence[Preference], without: Collection[str] = ()) -> Choice:
+    """Open the first device that works of those that fit the first preference, or the second …
+
+    `without` are the specs of devices that have failed before and are not tried again.
+    """
+    search = _Search(without)
+    for preference in wanted:
+        for family, device in search.fitting(preference):
+            try:
+                return Choice(family.open(device.index), tuple(search.passed_over))
+            except DeviceUnavailableError as error:
+                search.could_not_open(device, error)
+    raise search.nothing_found(wanted)
+
+
+def any_fits(wanted: Sequence[Preference], without: Collection[str]) -> bool:
+    """Whether some device fits a preference, apart from those in `without`; none is opened."""
+    search = _Search(without)
+    return any(True for preference in wanted for _ in search.fitting(preference))
+
+
+def fitting(preference: Preference, surveys: Iterable[Survey]) -> Iterator[DeviceInfo]:
+    """The devices that fit; what computes nothing has to be asked for by its name."""
+    for each in surveys:
+        if each.computes or preference.names(each.name):
+            yield from (device for device in each.devices if not preference.misfit(device))
+
+
+@dataclass(slots=True)
+class _Search:
+    """The way to a device that fits, and what was passed over on it."""
+
+    without: Collection[str]
+    passed_over: list[PassedOver] = field(default_factory=list[PassedOver])
+    _unopened: dict[str, str] = field(default_factory=dict[str, str])
+    _surveys: dict[str, Survey] = field(default_factory=dict[str, Survey])
+
+    def fitting(self, preference: Preference) -> Iterator[tuple[Family, DeviceInfo]]:
+        """What fits and was not tried yet, as it is asked for."""
+        named = [entry for entry in ENTRIES if preference.names(entry.name)]
+        found = 0
+        for entry in named or ENTRIES:
+            for device in fitting(preference, [self._survey(entry)]):
+                found += device.spec not in self.without
+                if device.spec not in self.without and device.spec not in self._unopened:
+                    yield open_family(entry), device
+        if not found:
+            reasons = "; ".join(self._lines([preference], named or ENTRIES))
+            advice = "`trilby devices` lists what there is"
+            self.passed_over.append(PassedOver(preference.text, f"none fits: {reasons}", advice))
+
+    def could_not_open(self, device: DeviceInfo, error: DeviceUnavailableError) -> None:
+        """A device fits, and does not work."""
+        self._unopened[device.spec] = error.problem
+        self.passed_over.append(PassedOver(device.spec, error.problem, error.advice))
+
+    def nothing_found(self, wanted: Sequence[Preference]) -> DeviceUnavailableError:
+        """Says what there is, and why none of it was taken."""
+        texts = " or ".join(f"`{preference.text}`" for preference in wanted)
+        lines = "".join(f"\n  {line}" for line in self._lines(wanted, ENTRIES))
+        return DeviceUnavailableError(
+            f"no device fits {texts}{lines}",
+            advice='`trilby devices` shows what can be asked for; "any" takes what there is',
+        )
+
+    def _survey(self, entry: Entry) -> Survey:
+        if entry.name not in self._surveys:
+            self._surveys[entry.name] = _survey(entry)
+        return self._surveys[entry.name]
+
+    def _lines(self, wanted: Sequence[Preference], entries: Sequence[Entry]) -> Iterator[str]:
+        """Every device that might have been meant, with why not; then what is absent."""
+        surveys = [self._survey(entry) for entry in entries]
+        for each in surveys:
+            asked = [one for one in wanted if each.computes or one.names(each.name)]
+            for device in each.devices if asked else ():
+                why = dict.fromkeys(self._why_not(device, preference) for preference in asked)
+                yield f"{device.spec} ({device.name}): {', '.join(why)}"
+        yield from (f"{gap.name}: {gap.reason} ({gap.advice})" for e in surveys for gap in e.absent)
+
+    def _why_not(self, device: DeviceInfo, preference: Preference) -> str:
+        if device.spec in self.without:
+            return "it has failed before"
+        return preference.misfit(device) or self._unopened.get(device.spec, "")
 
 
 def open_family(entry: Entry) -> Family:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trilby.analysis.reach import KernelGraph, as_on_device, reaching
+from trilby.analysis.uneven_loops import uneven_loops_around_others
 from trilby.codegen.cfunction import FunctionWriter, Module
 from trilby.codegen.cgroups import FAILED, FAILURE_TEXT
 from trilby.codegen.craw import write_raw
@@ -78,6 +79,7 @@ def _module(graph: KernelGraph, meant: KernelGraph, dialect: Dialect) -> Module:
     for function in graph.functions:
         for value in _values(function):
             structs.add(value.type)
+    waits = graph.entry.name in reaching(meant, Barrier)
     return Module(
         dialect,
         structs,
@@ -86,7 +88,8 @@ def _module(graph: KernelGraph, meant: KernelGraph, dialect: Dialect) -> Module:
         tuple(_grid_fields(graph)),
         asserting=reaching(graph, Assert),
         acting=reaching(meant, Assert, Print, Barrier),
-        waits=graph.entry.name in reaching(meant, Barrier),
+        waits=waits,
+        guarded_loops=uneven_loops_around_others(graph) if waits else frozenset(),
     )
 
 

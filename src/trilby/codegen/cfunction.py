@@ -34,6 +34,7 @@ class Module:
     asserting: frozenset[str] = frozenset()
     acting: frozenset[str] = frozenset()
     waits: bool = False
+    guarded_loops: frozenset[Op] = frozenset()
     asserts: list[tuple[str, Location]] = field(default_factory=list[tuple[str, Location]])
     needed: list[tuple[str, ScalarType]] = field(default_factory=list[tuple[str, ScalarType]])
     called: list[str] = field(default_factory=list[str])
@@ -49,6 +50,10 @@ class Module:
         if name in self.dialect.functions and name not in self.called:
             self.called.append(name)
         return name
+
+    def guard(self, loop: Op) -> str:
+        """What has to stand before a loop, if anything."""
+        return self.dialect.loop_guard if loop in self.guarded_loops else ""
 
     def value_type(self, type_: Type) -> str:
         """The spelling of a type of values, ready to stand before a name."""

@@ -193,9 +193,9 @@ def _while(writer: FunctionWriter, op: While) -> None:
     with writer.captured() as lines, writer.indented():
         condition = _yielded(writer, op.test)[0]
     if not lines:
-        writer.line(f"while ({condition}) {{", op.location)
+        writer.line(f"{writer.module.guard(op)}while ({condition}) {{", op.location)
     else:
-        writer.line("while (true) {", op.location)
+        writer.line(f"{writer.module.guard(op)}while (true) {{", op.location)
         writer.lines(lines)
         with writer.indented():
             writer.line(f"if (!{condition.within(UNARY)}) break;", op.location)
@@ -232,7 +232,7 @@ def _for(writer: FunctionWriter, op: For) -> None:
         turns = f"{spelling}{name} = {start}; {name} > {stop.within(UNARY)}; --{name}"
     else:
         turns = _counted(writer, op, type_, name, (start, stop, step))
-    writer.line(f"for ({turns}) {{", op.location)
+    writer.line(f"{writer.module.guard(op)}for ({turns}) {{", op.location)
     _braces(writer, op.body)
     writer.line("}")
 

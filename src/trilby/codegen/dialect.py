@@ -20,11 +20,13 @@ class Dialect:
     functions whose name is not the intrinsic's own; `{}` stands for the type's suffix.
     `atomics` names the function that makes a change of a place (its address is the first
     argument) for a type and a memory space, and `functions` has what the text needs before it
-    can call a function of that name. `barriers` has a statement for each scope. `saturating`
-    spells a cast from a float to an integer type of that C name. `half_load` and `half_store`
-    spell access to a half at an address ({0}) in a memory space (the last one). `bits_of_float`
-    and `float_of_bits` name the functions between a float and its bits. `is_keyword`, `is_used` and
-    `is_library` say which names members, local variables, and functions and types may not have.
+    can call a function of that name. `barriers` has a statement for each scope; in a kernel with
+    barriers, `loop_guard` stands before a loop that work items may leave at different times, if
+    other loops run in it. `saturating` spells a cast from a float to an integer type of that C
+    name. `half_load` and `half_store` spell access to a half at an address ({0}) in a memory space
+    (the last one). `bits_of_float` and `float_of_bits` name the functions between a float and its
+    bits. `is_keyword`, `is_used` and `is_library` say which names members, local variables, and
+    functions and types may not have.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Dialect:
     is_used: Callable[[str], bool]
     is_library: Callable[[str], bool]
     preamble: str = ""
+    loop_guard: str = ""
 
     @property
     def global_space(self) -> str:

@@ -80,6 +80,14 @@ _OWN_FUNCTIONS = {
         for change in changes
     },
 }
+_LOOP_GUARD = "if (get_local_id(0) < get_local_size(0)) "
+"""Always true, and PoCL does not know it.
+
+Where every item of a group comes by an inner loop at least once, PoCL takes its turns for all
+of them together, and with them those of the loop around it: all items then leave that when
+one of them does.
+"""
+
 _CHANGES = {"exchange": "xchg", "compare_exchange": "cmpxchg"}
 
 
@@ -140,6 +148,7 @@ OPENCL = Dialect(
     is_library=is_library,
     functions=_OWN_FUNCTIONS,
     preamble="#pragma OPENCL FP_CONTRACT OFF\n",
+    loop_guard=_LOOP_GUARD,
 )
 
 

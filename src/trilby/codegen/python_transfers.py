@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from trilby.codegen.python_places import place_tree
 from trilby.codegen.python_text import placed
@@ -18,7 +19,9 @@ def transfer_statement(
     """The call that an op is; `trees` are the context, the buffer and the indices."""
     context, *rest = trees
     name = op.mnemonic.rpartition(".")[2]
-    method = placed(ast.Attribute(context, name, ast.Load()), op.location)
+    # A method that stands on several lines, as a loop does, would be called on the last of them.
+    first_line = replace(op.location, end_line=op.location.line)
+    method = placed(ast.Attribute(context, name, ast.Load()), first_line)
     args = _part(op, rest, known) if isinstance(op, ToHost) else rest
     return placed(ast.Expr(placed(ast.Call(method, args, []), op.location)), op.location)
 

@@ -28,7 +28,8 @@ class NDArray(Array[T]):
         a[1, 2], a.shape, a + 1, np.sin(a), a.sum()
 
     A NumPy array is shared, not copied; what you do to it behind this object's back is not
-    tracked. Lists and numbers are copied, with the dtype that NumPy gives them.
+    tracked, and it has its content again when this object is released, or gone. Lists and numbers
+    are copied, with the dtype that NumPy gives them.
     """
 
     __slots__ = ()
@@ -52,7 +53,10 @@ class NDArray(Array[T]):
         return self.__window__.live.nbytes
 
     def release(self) -> None:
-        """Give the memory up; every later use is a `ReleasedError`."""
+        """Give the memory up, and its content back to whoever lent it.
+
+        Every later use is a `ReleasedError`.
+        """
         self.segment.release()
 
     def __enter__(self) -> Self:

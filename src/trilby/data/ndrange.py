@@ -1,5 +1,6 @@
 """How many work items a launch has, and in what groups."""
 
+import math
 from dataclasses import dataclass
 from typing import cast
 
@@ -48,6 +49,28 @@ class NDRange:
 def as_range(size: object) -> NDRange:
     """Read what a user gave for a range: an int, a tuple of ints, or an `NDRange`."""
     return size if isinstance(size, NDRange) else NDRange(size)  # pyright: ignore[reportArgumentType] -- checked by NDRange itself
+
+
+def dividing(size: tuple[int, ...], longest: tuple[int, ...], items: int) -> tuple[int, ...]:
+    """The largest group up to `longest` along each axis that fills a range exactly.
+
+    It has no more than `items` work items: `dividing((1000,), (256,), 4096)` is `(250,)`.
+    """
+    local = [_divisor(n, most) for n, most in zip(size, longest, strict=True)]
+    while math.prod(local) > items:
+        axis = local.index(max(local))
+        local[axis] = _divisor(size[axis], local[axis] - 1)
+    return tuple(local)
+
+
+def spelled(local: tuple[int, ...]) -> str:
+    """A local size as it is written in a program: `local=64`, `local=(16, 16)`."""
+    return f"local={local[0] if len(local) == 1 else local}"
+
+
+def _divisor(n: int, most: int) -> int:
+    """The largest number up to `most` that divides `n`."""
+    return next(size for size in range(min(n, most), 0, -1) if n % size == 0)
 
 
 def _entries(size: object, what: str, *, lowest: int) -> tuple[int, ...]:

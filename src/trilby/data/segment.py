@@ -7,9 +7,9 @@ are current before they are read.
 
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, TypeGuard, cast
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
@@ -65,6 +65,10 @@ class Escape:
         return self.memory.__array_interface__
 
 
+def _nobody(_segment: object) -> None:
+    """While nothing computes, nobody watches."""
+
+
 class Segment:
     """A stretch of host memory, zeroed, page-aligned and a whole number of pages long.
 
@@ -83,6 +87,9 @@ class Segment:
         "touched",
         "watcher",
     )
+
+    watcher_of: "ClassVar[Callable[[Segment], Watcher | None]]" = staticmethod(_nobody)
+    """Finds the watcher of memory that others have too, and that is watched for them."""
 
     def __init__(self, memory: Live, label: str, *, borrowed: bool) -> None:
         self.label = label
@@ -138,6 +145,8 @@ class Segment:
         """Announce a read."""
         if self._memory is None:
             _ = self.memory
+        if self.watcher is None and (self.borrowed or self._escapes):
+            self.watcher = Segment.watcher_of(self)
         if self.watcher is not None and ranges.parts:
             self.watcher.before_read(ranges)
 
@@ -145,6 +154,8 @@ class Segment:
         """Announce a write that will set all of the bytes."""
         if self._memory is None:
             _ = self.memory
+        if self.watcher is None and (self.borrowed or self._escapes):
+            self.watcher = Segment.watcher_of(self)
         if self.watcher is not None and ranges.parts:
             self.watcher.before_write(ranges)
 

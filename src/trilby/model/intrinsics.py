@@ -184,7 +184,12 @@ _ROWS = (
     _float("erf", math.erf, 16, "error function"),
     _float("erfc", math.erfc, 16, "1 minus the error function"),
     _float("gamma", math.gamma, 16, "gamma function"),
-    _float("lgamma", math.lgamma, 128, "logarithm of the magnitude of the gamma function"),
+    _float(
+        "lgamma",
+        math.lgamma,
+        128,
+        "logarithm of the magnitude of the gamma function; below 1, ulps of 1",
+    ),
     _test("isnan", math.isnan, "whether x is not a number"),
     _test("isinf", math.isinf, "whether x is infinite"),
     _test("isfinite", math.isfinite, "whether x is neither infinite nor NaN"),

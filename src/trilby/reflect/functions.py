@@ -6,7 +6,7 @@ Only `@tb.func` can be called as plain Python.
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from types import FunctionType
 from typing import (
     Any,
@@ -16,6 +16,7 @@ from typing import (
     Protocol,
     TypeGuard,
     TypeVar,
+    overload,
     runtime_checkable,
 )
 
@@ -121,6 +122,16 @@ class Compute(Reflectable, Generic[P, R]):
 
     kind = "compute"
 
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        scope: Mapping[str, object],
+        *,
+        explicit: bool = False,
+    ) -> None:
+        super().__init__(function, scope)
+        self.explicit = explicit
+
     def __call__(self, cc: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run inside another compute function; anywhere else this raises."""
         if isinstance(cc, RunsCompute):
@@ -132,6 +143,14 @@ class Compute(Reflectable, Generic[P, R]):
             f"`accelerator.compute(lambda cc: {self.name}(cc, …))`",
             location=_line_of_caller(),
         )
+
+
+class ComputeDecorator(Protocol):
+    """What `@tb.compute(…)` is with something in its parentheses."""
+
+    def __call__(self, function: Callable[Concatenate[Any, P], R], /) -> Compute[P, R]:
+        """Make the compute function."""
+        ...
 
 
 def is_helper(thing: object) -> TypeGuard[Helper[..., object]]:
@@ -169,14 +188,22 @@ def func(function: Callable[P, R]) -> Helper[P, R]:
     return Helper(function, scope_of_caller())
 
 
-def compute(function: Callable[Concatenate[Any, P], R]) -> Compute[P, R]:
+@overload
+def compute(function: Callable[Concatenate[Any, P], R], /) -> Compute[P, R]: ...
+@overload
+def compute(*, explicit: bool = False) -> ComputeDecorator: ...
+def compute(*given: Any, explicit: bool = False) -> Any:
     """Make a compute function of a function whose first parameter is the compute context.
 
     >>> @tb.compute
     ... def double_all(cc: ComputeContext, a: S32Array) -> None:
     ...     cc.dispatch(a.length, double, a)
+
+    With `@tb.compute(explicit=True)` nothing moves in it but by `cc.put` and `cc.get`.
     """
-    return Compute(function, scope_of_caller())
+    scope = scope_of_caller()
+    decorator = partial(Compute[..., Any], scope=scope, explicit=explicit)
+    return decorator(*given) if given else decorator
 
 
 def scope_of_caller() -> Mapping[str, object]:

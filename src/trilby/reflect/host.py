@@ -23,6 +23,7 @@ from trilby.reflect.host_launch import (
     check_dispatches,
     targets,
 )
+from trilby.reflect.host_moves import says_what_moves
 from trilby.reflect.host_names import locals_of, reads_its_frame
 from trilby.reflect.host_statements import Statements
 from trilby.reflect.host_text import Pages
@@ -45,6 +46,8 @@ class ReflectedCompute:
     typing: Typing
     targets: tuple[tuple[ast.expr, AnyKernel | AnyCompute], ...]
     """Where kernels and compute functions are named, and which they were."""
+    says_what_moves: bool
+    """True where it puts and gets itself, so that nobody should plan copies for it."""
 
     def is_current(self) -> bool:
         """False once a name stands for another kernel or compute function than it did."""
@@ -86,6 +89,7 @@ def reflect_compute(compute: AnyCompute, symbols: Symbols = symbol_of) -> Reflec
         original,
         typing,
         found,
+        compute.explicit or says_what_moves(typing, node),
     )
 
 

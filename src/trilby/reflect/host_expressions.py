@@ -10,10 +10,11 @@ from trilby.model.ops.core import Constant, VarLoad
 from trilby.model.ops.host import Dispatch, HostCall, HostValue, HostView
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.ops.memory import Place as PlaceOp
-from trilby.model.value import OBJECT, RefType, Value
-from trilby.reflect.capture import Captured
+from trilby.model.value import COMPUTE_CONTEXT, OBJECT, RefType, Value
+from trilby.reflect.capture import MISSING, Captured
 from trilby.reflect.functions import Kernel
 from trilby.reflect.host_launch import Launch, Symbols, launch_of
+from trilby.reflect.host_moves import link, move_of, place_given
 from trilby.reflect.host_names import names_in
 from trilby.reflect.host_order import Order
 from trilby.reflect.host_text import Pages
@@ -43,7 +44,7 @@ class Host:
     def is_modelled(self, node: ast.expr) -> bool:
         """Whether an expression as a whole is an op that the model understands."""
         if isinstance(node, ast.Call):
-            return self.launch(node) is not None
+            return self.launch(node) is not None or move_of(self.typing, node) is not None
         if not isinstance(node, ast.Attribute | ast.Subscript):
             return False
         if self.typing.extent(node) or self.typing.metadata(node):
@@ -81,7 +82,9 @@ class Expressions:
             case ast.Name(id=name) if name in self.host.variables:
                 return self._load_variable(node)
             case ast.Call() if launch := self.host.launch(node):
-                return self._launch(launch, node, Value(OBJECT))
+                return self._launch(launch, node, Value(self._result_of(launch)))
+            case ast.Call(func=ast.Attribute()) if context := move_of(self.host.typing, node):
+                return self._move(node, context)
             case ast.Attribute() | ast.Subscript() if self.host.is_modelled(node):
                 return self._access(node, only_read=only_read)
             case _:
@@ -91,7 +94,7 @@ class Expressions:
         """An expression whose value nobody uses."""
         if isinstance(node, ast.Call) and (launch := self.host.launch(node)):
             self._launch(launch, node, None)
-        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or self._is_move(node):
             self.value(node)
         else:
             inputs, code, uses = self.cut(node)
@@ -152,7 +155,7 @@ class Expressions:
         )
         context = values[launch.context]
         symbol = self.host.symbol_of(launch.target)
-        where = self.host.location(node)
+        where = self._place_of(node)
         if isinstance(launch.target, Kernel):
             size = values[launch.given[1]]
             op = Dispatch(context, size, args, symbol, result=result, location=where)
@@ -160,6 +163,49 @@ class Expressions:
             op = HostCall((context, *args), symbol, result=result, location=where)
         self.out.emit(op)
         return result or context
+
+    def _result_of(self, launch: Launch) -> Type:
+        """A dispatch gives its context back."""
+        return COMPUTE_CONTEXT if isinstance(launch.target, Kernel) else OBJECT
+
+    # -------------------------------------------------------------------------- put and get
+
+    def _is_move(self, node: ast.expr) -> bool:
+        return move_of(self.host.typing, node) is not None
+
+    def _move(self, node: ast.Call, context: ast.Name) -> Value:
+        """`cc.put(…)` or `cc.get(…)`, with places in the stead of numbers."""
+        function = node.func
+        if not isinstance(function, ast.Attribute):
+            raise TypeError(function)
+        inputs = [self.value(function.value)]
+        inputs += [self._place(given, context) for given in node.args]
+        holes = ", ".join(f"{{{number}}}" for number in range(1, len(inputs)))
+        code = f"{{0}}.{function.attr}({holes})"
+        fields = (tuple(inputs), code, ())
+        where = self._place_of(node)
+        return self.out.value(HostValue, *fields, type=COMPUTE_CONTEXT, hint="", location=where)
+
+    def _place(self, node: ast.expr, context: ast.Name) -> Value:
+        """What a move is given: `cc.field(table, "count")` for `table.count`."""
+        found = place_given(node)
+        if found is None or self.host.typing.resolve(node) is not MISSING:
+            return self.value(node)
+        owner, key = found
+        inputs = [self.value(context), self.value(owner)]
+        if isinstance(key, str):
+            code = f"{{0}}.field({{1}}, {self.host.captured.mangled(key)!r})"
+        else:
+            inputs.append(self.value(key, only_read=True))
+            code = "{0}.field({1}, {2})"
+        return self._made(HostValue, tuple(inputs), code, (), type=OBJECT, node=node)
+
+    def _place_of(self, node: ast.Call) -> Location:
+        """The place of a call; that of its own method where it is one of a chain."""
+        whole, function = self.host.location(node), node.func
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call):
+            return link(whole, self.host.location(function), function.attr)
+        return whole
 
     def _made(
         self,

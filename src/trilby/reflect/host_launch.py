@@ -9,9 +9,9 @@ from types import FunctionType
 from typing import Any, TypeAlias, cast
 
 from trilby.errors import ArgumentTypeError
-from trilby.model.value import COMPUTE_CONTEXT
 from trilby.reflect.functions import Compute, Helper, Kernel, Reflectable
 from trilby.reflect.host_direct import DISPATCH
+from trilby.reflect.host_moves import is_context
 from trilby.reflect.host_types import Typing
 from trilby.reflect.signature import kernel_signature
 
@@ -47,20 +47,16 @@ def launch_of(typing: Typing, node: ast.expr) -> Launch | None:
             func=ast.Attribute(value=context, attr="dispatch"), args=[size, kernel, *args]
         ):
             target = typing.resolve(kernel)
-            if not isinstance(target, Kernel) or not _is_context(typing, context):
+            if not isinstance(target, Kernel) or not is_context(typing, context):
                 return None
             return _launch(typing, node, target, (context, size), args)
         case ast.Call(func=function, args=[context, *args]):
             callee = typing.resolve(function)
-            if not isinstance(callee, Compute) or not _is_context(typing, context):
+            if not isinstance(callee, Compute) or not is_context(typing, context):
                 return None
             return _launch(typing, node, cast("AnyCompute", callee), (context,), args)
         case _:
             return None
-
-
-def _is_context(typing: Typing, node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and typing.of(node) == COMPUTE_CONTEXT
 
 
 def _launch(

@@ -1,24 +1,29 @@
 """The accelerator: a device, and the way to run compute functions on it."""
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import FunctionType, TracebackType
 from typing import Any, Literal, ParamSpec, Self, TypeVar, overload
 
-from trilby.backend.base import DeviceInfo
-from trilby.backend.registry import PassedOver, open_backend
+from trilby.backend.base import Backend, DeviceInfo
+from trilby.backend.registry import PassedOver
 from trilby.data.ndarray import NDArray
-from trilby.errors import ArgumentTypeError, ArgumentValueError, MissingFeatureError
+from trilby.errors import ArgumentTypeError
 from trilby.options import Options, Transfers, as_bytes
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.reflect.quote import quote
 from trilby.reflect.signature import ranks_from_use
 from trilby.runtime.callers import Caller, errors_in_user_code
+from trilby.runtime.choice import choose, shares_memory, wanted_fallbacks
 from trilby.runtime.compile import Compiler, ContextOf, analyse_compute
 from trilby.runtime.content import LOCK
 from trilby.runtime.context import ComputeContext, run_compute
+from trilby.runtime.fallback import Fallback, Fallbacks
+from trilby.runtime.explicit import Stale, explicit_block
 from trilby.runtime.launches import Launches
 from trilby.runtime.ledger import Ledger
+from trilby.runtime.parts import Place
+from trilby.runtime.put_get import Redundant, get, put
 from trilby.runtime.recording import RECORDINGS, Recording
 from trilby.runtime.replicas import Moved
 from trilby.runtime.residency import Residency
@@ -34,7 +39,10 @@ class Accelerator:
 
     `Accelerator()` opens the first backend that works and says which (in the log, and as
     `accelerator.device`); `Accelerator("opencl")`, `Accelerator("opencl:1")` and
-    `Accelerator("interpreter")` open one by name.
+    `Accelerator("interpreter")` open one by name. `prefer=["gpu f64", "cpu"]` opens the first
+    device that fits the first entry, or else the second …; the words of an entry are kinds,
+    vendors, parts of names, backends or capabilities. With `fallback=["cpu"]` a compute call
+    that fails for a reason of the device starts again on the next; `fallbacks` tells of it.
 
     `transfers` says when data moves; the default, `Transfers.AUTO`, moves the least. `memory`
     is `"shared"` where kernels work on the host's own memory, which is the default wherever
@@ -44,11 +52,13 @@ class Accelerator:
     so that a missing transfer cannot hide.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- each is a setting by name
         self,
         backend: str | None = None,
         /,
         *,
+        prefer: Sequence[str] | str = (),
+        fallback: Sequence[str] | str = (),
         transfers: Transfers = Transfers.AUTO,
         memory: Literal["shared", "discrete"] | None = None,
         memory_limit: int | str | None = None,
@@ -56,26 +66,44 @@ class Accelerator:
     ) -> None:
         options = Options.from_environment()
         set_up(options.log)
-        choice = open_backend(backend if backend is not None else options.backend)
-        self._backend = choice.backend
+        fallbacks = Fallbacks(wanted_fallbacks(fallback))
+        choice = choose(backend, prefer, options)
         self.passed_over: tuple[PassedOver, ...] = choice.passed_over
-        self.compiler = Compiler(choice.backend)
         self.transfers = transfers
         self._ledgers: list[Ledger] = []
-        self.residency = Residency(
-            choice.backend,
-            self._record,
-            share=_shares(memory, choice.backend.device),
-            poison=poison,
-            limit=as_bytes(memory_limit),
-        )
-        self.launches = Launches(self)
+        self._memory = memory
+        self._poison = poison
+        self._limit = as_bytes(memory_limit)
+        self._retired: list[Residency] = []
+        self._fallbacks = fallbacks
+        self._begin_on(choice.backend)
         if backend is None or self.passed_over:
             _announce(self.device, self.passed_over)
+        fallbacks.begin(self.device)
+
+    def _begin_on(self, backend: Backend) -> None:
+        shares = shares_memory(self._memory, backend.device)
+        self._backend = backend
+        self.compiler = Compiler(backend)
+        self.residency = Residency(
+            backend, self._record, share=shares, poison=self._poison, limit=self._limit
+        )
+        self.launches = Launches(self)
+
+    def change_device(self, backend: Backend) -> None:
+        """Work on another device from now on; the one before keeps what only it has."""
+        before = self.residency
+        self._begin_on(backend)
+        self._retired.append(before)
+
+    @property
+    def fallbacks(self) -> tuple[Fallback, ...]:
+        """Every change of device so far: which one failed, at what, and why."""
+        return tuple(self._fallbacks.records)
 
     @property
     def device(self) -> DeviceInfo:
-        """The device that was opened."""
+        """The device in use."""
         return self._backend.device
 
     @overload
@@ -89,13 +117,24 @@ class Accelerator:
         executed: `accelerator.compute(lambda cc: square_all(cc, numbers))`.
         """
         function, args, kwargs = _entry_point(entry, args, kwargs)
+        if self._fallbacks.is_open:
+            return self._fallbacks.run(self, function, args, kwargs)
+        return self.run_once(function, args, kwargs)
+
+    def run_once(
+        self, function: Compute[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Run a compute function on the device in use, whatever becomes of it."""
         transfers = self.transfers
         ready = self.compiler.compute(function, transfers)
         with errors_in_user_code():
             return run_compute(self, ready, args, kwargs, transfers)
 
     def array(self, values: object) -> NDArray[Any]:
-        """An n-d array for kernels. A NumPy array is shared, anything else is copied."""
+        """An n-d array for kernels. A NumPy array is shared, anything else is copied.
+
+        What you lend has its content again when the result is released, or gone.
+        """
         return NDArray(values)
 
     def context_of(self, entry: Compute[..., Any]) -> ContextOf:
@@ -138,6 +177,38 @@ class Accelerator:
             with LOCK:
                 replicas.guards -= 1
 
+    def explicit(self, *, stale: Stale = "raise") -> AbstractContextManager[None]:
+        """A `with` block in which nothing moves but by `put` and `get`.
+
+        Whoever reads there what is stale gets a `StaleReadError`, or with `stale="warn"` a
+        warning and the data.
+        """
+        return explicit_block(self.residency.replicas, stale, "accelerator")
+
+    def put(self, *places: Place) -> Self:
+        """Bring buffers, views or fields to the device, as far as it does not have them.
+
+        `accelerator.put(a, b.array[:100])`; a field that is a number goes by its name:
+        `accelerator.put(table, "count")`.
+        """
+        self._note(put(self.residency, places))
+        return self
+
+    def get(self, *places: Place) -> Self:
+        """Bring buffers, views or fields to the host, as far as it does not have them.
+
+        `accelerator.get(a, b.array[:100])`; a field that is a number goes by its name:
+        `accelerator.get(table, "count")`.
+        """
+        self._note(get(self.residency, places))
+        return self
+
+    def _note(self, redundant: Iterable[Redundant]) -> None:
+        for one in redundant:
+            for ledger in self._ledgers:
+                ledger.note(one)
+            tell("info", "%s", one)
+
     @contextmanager
     def strategy(self, transfers: Transfers) -> Generator[None]:
         """Move data in another way inside a `with` block."""
@@ -153,10 +224,11 @@ class Accelerator:
 
     def close(self) -> None:
         """Wait for all work, bring home what only the device has, and give the device back."""
-        try:
-            self.residency.close()
-        finally:
-            self._backend.close()
+        self._fallbacks.is_open = False
+        with ExitStack() as closing:
+            for residency in (self.residency, *self._retired):
+                closing.callback(residency.backend.close)
+                closing.callback(residency.close)
 
     def __enter__(self) -> Self:
         return self
@@ -180,24 +252,7 @@ class Accelerator:
             caller = moved.reason.caller
             where = f" ({caller.line.short})" if caller else ""
             text = f"moved {moved.piece.nbytes:,} bytes {moved.direction}, because"
-            tell("debug", "%s: %s %s%s", moved.label, text, moved.reason.text, where)
-
-
-def _shares(memory: str | None, device: DeviceInfo) -> bool:
-    can = "shared_memory" in device.features
-    if memory not in {None, "shared", "discrete"}:
-        raise ArgumentValueError(
-            f"`memory` is {memory!r}, and there is no such kind",
-            advice='use "shared", "discrete" or nothing',
-            location=Caller.now().location,
-        )
-    if memory == "shared" and not can:
-        raise MissingFeatureError(
-            f"{device.name} cannot work on the host's memory",
-            advice='leave `memory` out, or write `memory="discrete"`',
-            location=Caller.now().location,
-        )
-    return can and memory != "discrete"
+            tell("debug", "%s: %s %s%s", moved.replica.label, text, moved.reason.text, where)
 
 
 def _announce(device: DeviceInfo, passed_over: tuple[PassedOver, ...]) -> None:

@@ -4,12 +4,12 @@ import contextlib
 import linecache
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Self
 
 from trilby.errors import TrilbyError
@@ -30,9 +30,7 @@ class Caller:
     @classmethod
     def now(cls) -> Self:
         """The innermost call on the stack that is not part of this package."""
-        frame = sys._getframe(1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- the cheap way to look at the stack
-        while frame.f_back is not None and _is_ours(frame.f_code):
-            frame = frame.f_back
+        frame = _user_frame()
         return cls(frame.f_code, frame.f_lasti, frame.f_lineno)
 
     @property
@@ -50,6 +48,24 @@ class Caller:
         file = self.code.co_filename
         first, last = _characters(file, line, start), _characters(file, end_line, end)
         return Location(file, line, first, end_line, last)
+
+
+def _user_frame() -> FrameType:
+    """The innermost frame on the stack that is not part of this package."""
+    frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- the cheap way to look at the stack
+    while frame.f_back is not None and _is_ours(frame.f_code):
+        frame = frame.f_back
+    return frame
+
+
+def name_in_program(is_meant: Callable[[object], bool]) -> str | None:
+    """What the user's program calls something where it is running now, if it has a name there."""
+    frame = _user_frame()
+    for names in (frame.f_locals, frame.f_globals):
+        for name, value in list(names.items()):
+            if not name.startswith("_") and is_meant(value):
+                return name
+    return None
 
 
 @contextmanager

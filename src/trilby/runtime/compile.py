@@ -30,7 +30,7 @@ from trilby.reflect.host import ReflectedCompute, reflect_compute
 from trilby.reflect.kernels import Reflected, reflect_helper, reflect_kernel
 from trilby.reflect.lowering import Callee
 from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
-from trilby.transform.passes import Passed, run_passes
+from trilby.transform.passes import Pass, Passed, run_passes
 from trilby.transform.pipelines import compute_passes
 
 T = TypeVar("T")
@@ -67,11 +67,17 @@ class ContextOf:
     graph: ComputeGraph
     kernels: tuple[AnalysedKernel, ...]
     entry: ReflectedCompute
+    says_what_moves: bool
+    """True where the entry point, or a compute function that it calls, puts and gets itself."""
 
     @property
     def access(self) -> tuple[AccessTable, ...]:
         """The side table of every kernel."""
         return tuple(kernel.access for kernel in self.kernels)
+
+    def passes(self, transfers: Transfers) -> tuple[Pass, ...]:
+        """What its functions go through: no copies are planned where they say what moves."""
+        return () if self.says_what_moves else compute_passes(transfers, self.graph)
 
     @property
     def models(self) -> dict[str, str]:
@@ -192,6 +198,8 @@ class ReadyCompute:
     function: FunctionType
     varying: frozenset[tuple[str, int]]
     """The lines of dispatches that need other parts of their buffers in every turn of a loop."""
+    is_explicit: bool
+    """True where nothing moves by itself while it runs."""
 
 
 @dataclass(slots=True)
@@ -238,10 +246,10 @@ class Compiler:
         entry = context.entry
         objects: dict[str, object] = {**entry.kernels, **entry.callees}
         original = compute.function
-        passed = run_passes(entry.func, compute_passes(transfers, context.graph))
+        passed = run_passes(entry.func, context.passes(transfers))
         function = compile_compute(passed.func, original, objects, entry.captured.class_name)
         varying = {(op.location.file, op.location.line) for op in varying_dispatches(context.graph)}
-        return ReadyCompute(context, passed, function, frozenset(varying))
+        return ReadyCompute(context, passed, function, frozenset(varying), compute.explicit)
 
     def _hand_over(self, analysed: AnalysedKernel) -> None:
         """Compile before the first dispatch; n-d arrays must wait for their ranks."""
@@ -273,4 +281,5 @@ def analyse_compute(compute: Compute[..., Any]) -> ContextOf:
 
     entry = symbols.of(compute)
     graph = compute_graph(reflect(entry), reflect, kernel)
-    return ContextOf(graph, tuple(kernels.values()), reflected[entry])
+    moving = any(function.says_what_moves for function in reflected.values())
+    return ContextOf(graph, tuple(kernels.values()), reflected[entry], moving)

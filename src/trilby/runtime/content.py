@@ -51,6 +51,7 @@ class Replica:
     readers: tuple[Event, ...] = ()
     last_use: int = 0
     use_before: int = 0
+    is_named: bool = False
     asked: Ranges = Ranges.EMPTY
 
     @property
@@ -68,6 +69,24 @@ class Replica:
         """The bytes of its fields: all that can be stale."""
         parts = Ranges.of(*((start, stop) for _, start, stop in self.fields))
         return parts.shifted(self.address)
+
+    def take_name(self, label: str) -> None:
+        """Call it as the first kernel does that gets it."""
+        if not self.is_named:
+            self.label, self.is_named = label, True
+
+    def snapshot(self, ranges: Ranges) -> list[tuple[int, bytes]]:
+        """A copy of bytes of memory that is the host's own, when nothing works on it."""
+        for event in (*self.writers, *self.readers):
+            event.wait()
+        base = self.address
+        return [(start, bytes(self.host[start - base : stop - base])) for start, stop in ranges]
+
+    def restore(self, content: list[tuple[int, bytes]]) -> None:
+        """Put a snapshot back."""
+        for start, old in content:
+            place = start - self.address
+            self.host[place : place + len(old)] = old
 
     def has_place_of(self, address: int, nbytes: int) -> bool:
         """True for the replica of just these bytes."""
@@ -137,8 +156,17 @@ class Content:
         return not any(r.shared and (r.writers or r.readers) for r in self.replicas)
 
     def writer_of(self, ranges: Ranges) -> object:
-        """Who wrote bytes last, or the last of several."""
-        return self.kernel_wrote if self.by_kernels.meets(ranges) else self.host_wrote
+        """Who wrote bytes last, or the last of several.
+
+        A launch that is repeated leaves its name only at its own event.
+        """
+        if not self.by_kernels.meets(ranges):
+            return self.host_wrote
+        for replica in self.replicas:
+            for event in replica.writers:
+                if event.origin is not None and replica.valid.meets(ranges - self.host):
+                    return event.origin
+        return self.kernel_wrote
 
     def written_by_host(self, ranges: Ranges, writer: object) -> None:
         """The host has set these bytes."""
@@ -283,6 +311,12 @@ class Contents:
         for old in found:
             merged(old, content)
         return content
+
+    def knows(self, start: int, stop: int) -> bool:
+        """Whether there is anything known of any of these bytes."""
+        place = bisect_right(self._starts, start)
+        before = place > 0 and self._all[place - 1].stop > start
+        return before or (place < len(self._all) and self._all[place].start < stop)
 
     def forget(self, content: Content) -> None:
         """Take out one that no segment has any more."""

@@ -1,23 +1,23 @@
 """The compute context: what a compute function uses to reach the device."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ParamSpec, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, cast, overload
 
-from trilby.data.buffer import Buffer
 from trilby.data.kernel_context import KernelContext
 from trilby.data.ndrange import NDRange, as_range
 from trilby.data.ranges import Ranges
-from trilby.data.record import Record
-from trilby.data.segment import Segment
-from trilby.data.window import window_of
 from trilby.errors import ArgumentTypeError, TrilbyError
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.reflect.quote import quote
-from trilby.runtime.binding import is_ndarray, places_of, positional
+from trilby.runtime.binding import positional
 from trilby.runtime.callers import Caller, errors_at_dispatch, point_to
 from trilby.runtime.compile import ReadyCompute
+from trilby.runtime.explicit import Stale, block_of, explicit_block
+from trilby.runtime.parts import Place, field_of, part_of
+from trilby.runtime.put_get import prefetch
 from trilby.runtime.watch import Watch
 
 if TYPE_CHECKING:
@@ -58,14 +58,14 @@ class ComputeContext:
         /,
         *args: P.args,
         **kwargs: P.kwargs,
-    ) -> None: ...
+    ) -> Self: ...
     @overload
     def dispatch(
         self,
         size: int | tuple[int, ...] | NDRange,
         kernel: Callable[[KernelContext], None],
         /,
-    ) -> None: ...
+    ) -> Self: ...
     def dispatch(
         self,
         size: int | tuple[int, ...] | NDRange,
@@ -73,16 +73,16 @@ class ComputeContext:
         /,
         *args: Any,
         **kwargs: Any,
-    ) -> None:
+    ) -> Self:
         """Run a kernel once for each work item of a range.
 
         `cc.dispatch(n, square_kernel, numbers)`, or with a lambda that is read and never
         executed: `cc.dispatch(n, lambda kc: square_kernel(kc, numbers))`. A range of zero
-        does nothing.
+        does nothing. The result is the context, for the next call.
         """
         try:
             if not kwargs and self._launches.again(size, kernel, args, self.transfers):
-                return
+                return self
         except TrilbyError as error:
             point_to(error, Caller.now())
             raise
@@ -92,70 +92,83 @@ class ComputeContext:
             target, args, kwargs = _target(kernel, args, kwargs)
             ordered = positional(target, args, kwargs)
             self._launches.launch(as_range(size), size, target, ordered, caller, self)
+        return self
+
+    def explicit(self, *, stale: Stale = "raise") -> AbstractContextManager[None]:
+        """A `with` block in which nothing moves but by `put` and `get`.
+
+        Whoever reads there what is stale gets a `StaleReadError`, or with `stale="warn"` a
+        warning and the data.
+        """
+        return explicit_block(self.accelerator.residency.replicas, stale, "cc")
+
+    def put(self, *places: Place | float) -> Self:
+        """Bring buffers, views or fields to the device, as far as it does not have them.
+
+        `cc.put(a, b.array[:100]).dispatch(n, kernel, a, b)`
+        """
+        self.accelerator.put(*cast("tuple[Place, ...]", places))
+        return self
+
+    def get(self, *places: Place | float) -> Self:
+        """Bring buffers, views or fields to the host, as far as it does not have them.
+
+        `cc.dispatch(n, kernel, table).get(table.count)`
+        """
+        self.accelerator.get(*cast("tuple[Place, ...]", places))
+        return self
 
     def run_compute(
         self, function: Compute[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Run another compute function as a part of this one."""
         ready = self.accelerator.compiler.compute(function, self.transfers)
-        return ready.function(self, *args, **kwargs)
+        return _run(self, ready, args, kwargs)
 
     # ------------------------------------------------- what is put into compute functions
 
     def pre_access(self, buffer: object) -> None:
         """The host is about to read a buffer."""
-        self._bring_home(buffer)
+        self._bring_home(buffer, "the host is about to read it")
 
     def post_access(self, buffer: object) -> None:
         """The host has read a buffer, which changes nothing."""
 
     def pre_mutate(self, buffer: object) -> None:
         """The host is about to write to a buffer, and perhaps to read it."""
-        self._bring_home(buffer)
+        self._bring_home(buffer, "the host is about to write to it")
 
     def post_mutate(self, buffer: object) -> None:
         """The host may have written to a buffer; what it wrote, its accessors have told."""
 
     def to_device(self, buffer: object) -> None:
         """Start to bring a buffer to the device, as the plan says."""
-        if isinstance(buffer, Buffer):
-            places = places_of(buffer.__schema__, buffer.__lengths__)
-            self.accelerator.residency.prefetch(buffer.segment, *places, Caller.now())
-        elif is_ndarray(buffer):
-            places = places_of(buffer.__schema__, buffer.shape)
-            self.accelerator.residency.prefetch(buffer.segment, *places, Caller.now())
+        part = part_of(buffer)
+        if part is not None and not self._is_explicit:
+            prefetch(self.accelerator.residency, part, Caller.now())
 
     def to_host(self, buffer: object, part: object = None) -> None:
         """Start to bring something to the host, as the plan says.
 
         `part` is a field of a buffer by its name, or an index or slice of a view.
         """
-        self._bring_home(buffer, part)
+        self._bring_home(buffer, "the plan says that the host will read it", part)
+
+    def field(self, owner: object, key: object) -> object:
+        """What `put` and `get` are given for `owner.key` or `owner[key]`: no number is read."""
+        return field_of(owner, key)
 
     def owed(self, buffer: object) -> None:
         """The device keeps what it has newer; it comes when the caller looks."""
 
-    def _bring_home(self, buffer: object, part: object = None) -> None:
-        segment = segment_of(buffer)
-        if segment is not None and isinstance(segment.watcher, Watch):
-            ranges = _ranges_of(buffer, segment, part)
-            segment.watcher.fetch(ranges, "the plan says that the host will read it")
+    def _bring_home(self, buffer: object, why: str, part: object = None) -> None:
+        found = None if self._is_explicit else part_of(buffer, part)
+        if found is not None and isinstance(found.segment.watcher, Watch):
+            found.segment.watcher.fetch(found.ranges, why)
 
-
-def _ranges_of(buffer: object, segment: Segment, part: object) -> Ranges:
-    """The bytes of a buffer, an array, a view or a struct, or of a part of it."""
-    window = window_of(buffer)
-    if window is not None:
-        if part is None:
-            return window.ranges
-        key = cast("tuple[object, ...]", part) if isinstance(part, tuple) else (part,)
-        return window.ranges_at(key)
-    if isinstance(buffer, Buffer) and isinstance(part, str):
-        slot = buffer.layout.slots[part]
-        return Ranges.span(slot.offset, slot.offset + slot.size)
-    if isinstance(buffer, Record):
-        return Ranges.span(buffer.__start__, buffer.__start__ + buffer.__layout__.size)
-    return Ranges.span(0, segment.nbytes)
+    @property
+    def _is_explicit(self) -> bool:
+        return block_of(self.accelerator.residency.replicas) is not None
 
 
 def run_compute(
@@ -168,17 +181,18 @@ def run_compute(
     """Run a compute function from the outside."""
     context = ComputeContext(accelerator, transfers, ready.varying)
     try:
-        return ready.function(context, *args, **kwargs)
+        return _run(context, ready, args, kwargs)
     finally:
         context.bring_home_written()
 
 
-def segment_of(buffer: object) -> Segment | None:
-    """The memory behind a buffer, an array, a view or a struct; None for anything else."""
-    if isinstance(buffer, Buffer | Record):
-        return buffer.__segment__
-    window = window_of(buffer)
-    return None if window is None else window.segment
+def _run(
+    context: ComputeContext, ready: ReadyCompute, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    if not ready.is_explicit:
+        return ready.function(context, *args, **kwargs)
+    with context.explicit():
+        return ready.function(context, *args, **kwargs)
 
 
 def _check_order(size: object) -> None:

@@ -6,9 +6,11 @@ to the device: as long as its buffers, its range and its constants are the same 
 nothing that would make data move has happened.
 """
 
+import sys
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import TYPE_CHECKING, Any, cast
 
 from trilby.analysis.footprint import LaunchNumbers
@@ -24,10 +26,11 @@ from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel, ReadyKernel
 from trilby.runtime.constant_memory import check_constant_memory
 from trilby.runtime.content import LOCK, Content, Replica
+from trilby.runtime.explicit import block_of
 from trilby.runtime.ranges import in_whole_groups
 from trilby.runtime.recording import RECORDINGS
 from trilby.runtime.residency import Standing, Use, Work
-from trilby.runtime.watch import watched
+from trilby.runtime.watch import KernelWrite, watched
 from trilby.trace import is_told
 
 if TYPE_CHECKING:
@@ -51,7 +54,9 @@ class Known:
     analysed: AnalysedKernel
     changing: tuple[Reflected, ...]
     transfers: Transfers
-    caller: Caller
+    writer: KernelWrite
+    code: CodeType
+    instruction: int
     count: int
     buffers: tuple[tuple[int, "weakref.ref[Any]"], ...]
     numbers: list[tuple[int, object]]
@@ -63,6 +68,11 @@ class Known:
     start: Starter
     follower: "Known | None" = None
 
+    def come_from(self, caller: Caller) -> None:
+        """It is dispatched from another line than the last time."""
+        self.code, self.instruction = caller.code, caller.instruction
+        self.writer = KernelWrite(self.writer.kernel, caller)
+
 
 class Launches:
     """The launches of one accelerator."""
@@ -73,7 +83,7 @@ class Launches:
         self._known: dict[tuple[object, ...], Known] = {}
         self._buffers: dict[object, tuple[int, ...]] = {}
 
-    def again(
+    def again(  # noqa: C901, PLR0912 -- calls would cost more than what they do
         self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers
     ) -> bool:
         """Launch what was launched before, if nothing stands against it.
@@ -83,14 +93,19 @@ class Launches:
         with LOCK:
             last = self._last
             known = None if last is None else last.follower
-            if known is None or known.kernel is not kernel or known.size is not size:
+            if (
+                known is None
+                or known.kernel is not kernel
+                or known.size is not size
+                or known.count != len(args)
+            ):
                 known = self._find(size, kernel, args)
             else:
                 for position, buffer in known.buffers:
                     if buffer() is not args[position]:
                         known = self._find(size, kernel, args)
                         break
-            if known is None or len(args) != known.count or known.transfers is not transfers:
+            if known is None or known.transfers is not transfers:
                 return False
             for content, version in known.versions:
                 if content.version != version:
@@ -109,7 +124,10 @@ class Launches:
                 if replica.readers:
                     after += replica.readers
             event = known.start(after)
-            event.origin = known.caller
+            frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- see `Caller`
+            if frame.f_lasti != known.instruction or frame.f_code is not known.code:
+                known.come_from(Caller.now())
+            event.origin = known.writer
             for replica in known.written:
                 replica.writers = (event,)
                 replica.readers = ()
@@ -143,7 +161,8 @@ class Launches:
         for position, buffer in known.buffers:
             if buffer() is not args[position]:
                 return None
-        return known if type(size) is int or _is_plain(size) else None
+        plain = type(size) is int or _is_plain(size)
+        return known if plain and known.count == len(args) else None
 
     def _replaced(self, known: Known, entry: int, position: int, given: object) -> bool:
         """Put another number into a launch; false where what it touches depends on that."""
@@ -179,8 +198,9 @@ class Launches:
         if not launch_range.items:
             return
         if analysed.works_in_groups:
-            launch_range = in_whole_groups(launch_range)
-        if context.transfers is Transfers.TRACKED:
+            launch_range = in_whole_groups(launch_range, accelerator.device.max_group_items)
+        explicit = block_of(accelerator.residency.replicas) is not None
+        if context.transfers is Transfers.TRACKED and not explicit:
             _remember_written(used, context)
         work = Work(
             kernel.name,
@@ -190,8 +210,9 @@ class Launches:
             bound.buffers,
             used,
             caller,
-            context.transfers,
+            Transfers.AUTO if explicit else context.transfers,
             (caller.code.co_filename, caller.number) in context.varying,
+            explicit,
         )
         standing = accelerator.residency.launch(work)
         if standing is not None:
@@ -226,7 +247,9 @@ class Launches:
             analysed,
             tuple(part for part in analysed.reflected if part.constants),
             work.transfers,
-            work.caller,
+            KernelWrite(work.kernel, work.caller),
+            work.caller.code,
+            work.caller.instruction,
             len(args),
             tuple((position, weakref.ref(args[position])) for position in buffers),
             [(position, args[position]) for position in scalars],
@@ -237,7 +260,6 @@ class Launches:
             standing.written,
             standing.start,
         )
-
 
     def _is_unsure(self, analysed: AnalysedKernel, scalars: Sequence[int]) -> bool:
         """Whether there is more to do about a launch than to look at its buffers."""

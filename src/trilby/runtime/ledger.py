@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from trilby.oracle.excess import Excess, excess
 from trilby.oracle.minimum import Minimum, minimum
+from trilby.runtime.put_get import Redundant
 from trilby.runtime.recording import Recording
 from trilby.runtime.replicas import Moved
 from trilby.source import Location
@@ -70,6 +71,7 @@ class Ledger:
 
     recording: Recording
     _moved: list[Moved] = field(default_factory=list[Moved])
+    _redundant: list[Redundant] = field(default_factory=list[Redundant])
 
     def add(self, moved: Moved) -> None:
         """Enter a copy that was started."""
@@ -100,6 +102,15 @@ class Ledger:
         """All bytes that came back."""
         return sum(moved.piece.nbytes for moved in self._moved if moved.direction == "down")
 
+    def note(self, redundant: Redundant) -> None:
+        """Enter a `put` or `get` that moved nothing."""
+        self._redundant.append(redundant)
+
+    @property
+    def redundant(self) -> Sequence[Redundant]:
+        """Every `put` and `get` that moved nothing, because the data was there already."""
+        return tuple(self._redundant)
+
     @property
     def optimal(self) -> Optimal:
         """The least that this run could have moved: `.buffer` and `.range`."""
@@ -121,7 +132,8 @@ class Ledger:
     def __str__(self) -> str:
         copies = self.copies
         rows = [*_rows(copies), *self._totals(copies)]
-        return _aligned([_COLUMNS, *rows]) if copies else "nothing was copied"
+        table = _aligned([_COLUMNS, *rows]) if copies else "nothing was copied"
+        return "\n".join((table, *map(str, self._redundant)))
 
     def _totals(self, copies: Sequence[Copy]) -> Iterator[tuple[str, ...]]:
         for arrow, direction in (("→", "up"), ("←", "down")):
@@ -138,7 +150,7 @@ def _copy(moved: Moved) -> Copy:
     caller = moved.reason.caller
     return Copy(
         moved.direction,
-        moved.label,
+        replica.label,
         next(inside, ""),
         start,
         piece.nbytes,

@@ -2,35 +2,33 @@
 
 import math
 
-from trilby.data.ndrange import NDRange
+from trilby.data.ndrange import NDRange, dividing, spelled
 from trilby.errors import RangeError
 
 LARGEST = ((256,), (16, 16), (16, 4, 4))
 """The largest group that is chosen for such a kernel, by the number of dimensions."""
 
 
-def in_whole_groups(size: NDRange) -> NDRange:
+def in_whole_groups(size: NDRange, items: int) -> NDRange:
     """A range that groups fill exactly: barriers need all items of a group.
 
     A local size that was asked for must divide the range. Where none was, the largest that
-    divides it is taken, up to a usual size.
+    divides it is taken, up to a usual size, and up to the `items` that the device takes.
     """
     if size.local is None:
-        largest = LARGEST[len(size.size) - 1]
-        chosen = tuple(_divisor(n, limit) for n, limit in zip(size.size, largest, strict=True))
-        return NDRange(size.size, chosen)
+        return NDRange(size.size, dividing(size.size, LARGEST[len(size.size) - 1], items))
     if any(n % local for n, local in zip(size.size, size.local, strict=True)):
-        pairs = zip(size.size, size.local, strict=True)
-        whole = tuple(math.ceil(n / local) * local for n, local in pairs)
-        raise RangeError(
-            f"the range {size.size} is not a multiple of the local size {size.local}, and the "
-            "kernel has barriers or local memory, which need whole groups",
-            advice=f"launch {whole} work items and leave out the surplus in the kernel: pass "
-            "the true size and test `if kc.x < n` around reads and writes, not around barriers",
-        )
+        raise _not_whole(size.size, size.local, items)
     return size
 
 
-def _divisor(n: int, limit: int) -> int:
-    """The largest number up to `limit` that divides `n`."""
-    return next(size for size in range(min(n, limit), 0, -1) if n % size == 0)
+def _not_whole(size: tuple[int, ...], local: tuple[int, ...], items: int) -> RangeError:
+    whole = tuple(math.ceil(n / group) * group for n, group in zip(size, local, strict=True))
+    fitting = dividing(size, local, items)
+    return RangeError(
+        f"the range {size} is not a multiple of the local size {local}, and the "
+        "kernel has barriers or local memory, which need whole groups",
+        advice=f"the next smaller size that fits is `{spelled(fitting)}`. Or launch {whole} work "
+        "items and leave out the surplus in the kernel: pass the true size and test "
+        "`if kc.x < n` around reads and writes, not around barriers",
+    )

@@ -1,6 +1,6 @@
 """Writes down what host and kernels touch while somebody records, for the oracle to judge."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from trilby.data.ranges import Ranges
@@ -73,15 +73,27 @@ class Recording:
     def _raw(self, held: "Held", ranges: Ranges, *, writes: bool) -> None:
         replica = held.replica
         number = self._numbers.get((replica.address, replica.nbytes))
-        if number is not None:
+        if number is not None and ranges:
             parts = ranges.shifted(-replica.address).parts
             access = Access(writes=parts, covers=parts) if writes else Access(reads=parts)
             self.trace.touch(HOST, {number: access}, "raw view", invisible=True)
 
+    def notice(self, content: "Content") -> None:
+        """Something is about to happen to what devices have."""
+        for replica in content.replicas:
+            self.begin(content, replica)
+
+    def ended(self, watch: "Watch") -> None:
+        """A segment is gone; another one at its place is another one."""
+        self._numbers.pop((watch.address, watch.nbytes), None)
+
     def begin(self, content: "Content", replica: "Replica") -> None:
         """A buffer is about to be used on the device: how it is now is how it was."""
         if replica.owner is self.owner:
-            self._number(content, replica.address, replica.nbytes, replica)
+            number = self._number(content, replica.address, replica.nbytes, replica)
+            buffers = self.trace.buffers
+            if buffers[number].name != replica.label:  # a plan brought it before a kernel named it
+                buffers[number] = replace(buffers[number], name=replica.label)
 
     def moved(self, moved: "Moved") -> None:
         """A copy is made."""

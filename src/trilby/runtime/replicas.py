@@ -5,8 +5,10 @@ somebody needs, and asks for room. Everything here is called with the lock held;
 work and waits for none, except where poison or a full device make it.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,7 +19,9 @@ from trilby.data.segment import Segment
 from trilby.errors import GuardError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import Content, Replica
+from trilby.runtime.explicit import check_eviction
 from trilby.runtime.pieces import Piece, cut
+from trilby.runtime.recording import RECORDINGS
 from trilby.runtime.room import Room
 
 if TYPE_CHECKING:
@@ -33,7 +37,6 @@ class Moved:
 
     direction: "Direction"
     replica: Replica
-    label: str
     piece: Piece
     reason: "Reason"
     event: Event
@@ -49,6 +52,10 @@ class Reason(NamedTuple):
 Hear: TypeAlias = Callable[[Moved], None]
 
 
+_OPENED: defaultdict[str, "count[int]"] = defaultdict(lambda: count(1))
+"""Counts the accelerators on every device."""
+
+
 class Replicas:
     """The device memory of one accelerator."""
 
@@ -61,11 +68,13 @@ class Replicas:
         self._poison = poison
         self.room = Room(backend, limit)
         self.guards = 0
+        number = next(_OPENED[backend.device.spec])
+        self._place = backend.device.spec + (f"#{number}" if number > 1 else "")
 
     @property
     def place(self) -> str:
-        """The name of the device, for traces."""
-        return f"{self.backend.device.spec}@{id(self):x}"
+        """The name of the device, for traces: the second accelerator on it is `opencl:0#2`."""
+        return self._place
 
     @property
     def all(self) -> list[tuple[Content, Replica]]:
@@ -92,18 +101,26 @@ class Replicas:
         else:
             memory = self.room.allocate(host.nbytes, pinned, self.send_home)
         replica = Replica(self, memory, host, segment.address, segment.label, shared)
+        try:
+            if not shared:
+                self._begin(replica, lengths)
+        except BaseException:
+            self.backend.free(memory, (*replica.writers, *replica.readers))
+            raise
         content.replicas.append(replica)
         content.version += 1
         self.room.add(content, replica)
-        if not shared:
-            self._begin(replica, lengths)
         return replica
 
     def _begin(self, replica: Replica, lengths: Iterable[range]) -> None:
         """New memory holds nothing but the lengths of its arrays, which are no data."""
         if self._poison:
             self._fill(replica, replica.whole, POISON)
-        for part in lengths:
+        self.add_lengths(replica, lengths)
+
+    def add_lengths(self, replica: Replica, lengths: Iterable[range]) -> None:
+        """Copy the lengths of arrays, which a device needs and nobody ever changes."""
+        for part in lengths if not replica.shared else ():
             replica.lengths |= Ranges.span(part.start, part.stop).shifted(replica.address)
             event = self.backend.upload(
                 replica.memory,
@@ -122,6 +139,7 @@ class Replicas:
 
     def send_home(self, content: Content, replica: Replica) -> None:
         """Give the memory back when the host has all that only it had current."""
+        check_eviction(replica)
         only = content.only_at(replica)
         if only:
             reason = Reason("the device is full, and it is needed last", None)
@@ -184,7 +202,7 @@ class Replicas:
         self, direction: "Direction", replica: Replica, piece: Piece, reason: Reason, event: Event
     ) -> None:
         """Let whoever records hear of a copy."""
-        self._hear(Moved(direction, replica, replica.label, piece, reason, event))
+        self._hear(Moved(direction, replica, piece, reason, event))
 
     # ------------------------------------------------------------------------- poison
 
@@ -217,6 +235,9 @@ class Replicas:
 
 def bring_home(content: Content, missing: Ranges, reason: Reason) -> None:
     """Start to copy bytes to the host that it lacks, from the devices that have them."""
+    if missing:
+        for recording in RECORDINGS:
+            recording.notice(content)
     for replica in content.replicas:
         found = missing & replica.valid
         if found:

@@ -16,9 +16,10 @@ from trilby.data.segment import Segment
 from trilby.options import Transfers
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK, Content, Replica
+from trilby.runtime.explicit import check_launch
 from trilby.runtime.recording import RECORDINGS
 from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
-from trilby.runtime.watch import wait_for, watched
+from trilby.runtime.watch import KernelWrite, wait_for, watched
 from trilby.trace import is_told, tell
 
 
@@ -51,17 +52,8 @@ class Work:
     transfers: Transfers
     varies: bool = False
     """True where the next launch from the same line may need other parts of its buffers."""
-
-
-@dataclass(frozen=True, slots=True)
-class KernelWrite:
-    """Who wrote, for the cause of a copy: the line is looked up when it is shown."""
-
-    kernel: str
-    caller: Caller
-
-    def __str__(self) -> str:
-        return f"{self.kernel} wrote it at {self.caller.line.short}"
+    explicit: bool = False
+    """True where nothing is to move by itself: what the kernel lacks is an error."""
 
 
 @dataclass(slots=True, eq=False)
@@ -114,6 +106,7 @@ class Residency:
     ) -> None:
         self.backend = backend
         self.replicas = Replicas(backend, hear, share=share, poison=poison, limit=limit)
+        self.before_launch: Callable[[Work], None] | None = None
 
     def close(self) -> None:
         """Bring home all that only the device has, and free everything on it."""
@@ -137,6 +130,8 @@ class Residency:
         The result, if any, may be run again instead of an equal launch while it is current.
         """
         waiting: list[Event] = []
+        if self.before_launch is not None:
+            self.before_launch(work)
         with LOCK:
             held = self._hold(work)
             self.replicas.room.used_by_launch(one.replica for one in held)
@@ -145,39 +140,18 @@ class Residency:
             places = {(h.replica.address, h.replica.nbytes): h.replica.memory for h in held}
             memories = [places[s.address, s.nbytes] for s in work.buffers]
             prepared = self.backend.prepare(work.executable, work.size, work.arguments(memories))
-            event = self._run(prepared, held)
-            event.origin = work.caller
             writer = KernelWrite(work.kernel, work.caller)
+            event = self._begin(prepared, held, work, writer)
             for buffer in held:
                 self._note(buffer, event, writer)
             self._record(work, held)
             for buffer in held:
                 waiting += self._return(buffer, work)
-            if work.executable.debugs:
-                waiting.append(event)
+                for recording in RECORDINGS if buffer.seen else ():
+                    recording.raw_reads(buffer)
             standing = self._standing(prepared, held, work)
         wait_for(waiting)
         return standing
-
-    def prefetch(
-        self,
-        segment: Segment,
-        lengths: tuple[range, ...],
-        fields: tuple[tuple[str, int, int], ...],
-        caller: Caller,
-    ) -> None:
-        """Start to bring a buffer to the device before a launch asks for it."""
-        with LOCK:
-            content = watched(segment).content
-            replica = self.replicas.of(content, segment)
-            if replica is None:
-                replica = self.replicas.make(content, segment, lengths, set())
-            replica.fields = fields
-            for recording in RECORDINGS:
-                recording.begin(content, replica)
-            who = content.writer_of(replica.data - replica.valid)
-            reason = Reason(f"the plan says that a kernel will read it; {who}", caller)
-            self.replicas.to_device(content, replica, replica.data, reason)
 
     def wait(self) -> None:
         """Return when all work is done; raise what failed."""
@@ -189,6 +163,29 @@ class Residency:
             ]
         wait_for(events)
 
+    def _begin(
+        self, prepared: Prepared, held: Sequence[Held], work: Work, writer: KernelWrite
+    ) -> Event:
+        """Run the kernel; one that asserts or prints is waited for at once.
+
+        Where it fails the host has what it had, as far as it had it.
+        """
+        shared = [one for one in held if one.replica.shared and work.executable.debugs]
+        before = [one.replica.snapshot(one.writes) for one in shared]
+        try:
+            event = self._run(prepared, held)
+            event.origin = writer
+            if work.executable.debugs:
+                wait_for([event])
+        except BaseException:
+            for buffer in held:
+                stale = buffer.content.distrust(buffer.replica, buffer.writes)
+                self.replicas.spoil_device(buffer.replica, stale)
+            for buffer, content in zip(shared, before, strict=True):
+                buffer.replica.restore(content)
+            raise
+        return event
+
     def _run(self, prepared: Prepared, held: Iterable[Held]) -> Event:
         after: list[Event] = []
         for buffer in held:
@@ -199,13 +196,7 @@ class Residency:
                 after += buffer.content.before_host_writes(buffer.reads | buffer.writes)
             elif buffer.replica.shared:
                 after += buffer.content.before_host_reads(buffer.reads)
-        try:
-            return self.backend.run(prepared, after)
-        except BaseException:
-            for buffer in held:
-                stale = buffer.content.distrust(buffer.replica, buffer.writes)
-                self.replicas.spoil_device(buffer.replica, stale)
-            raise
+        return self.backend.run(prepared, after)
 
     def _hold(self, work: Work) -> list[Held]:
         """Every buffer once, with memory on the device, and all that is done through any name."""
@@ -220,10 +211,13 @@ class Residency:
             if replica is None:
                 replica = self.replicas.make(content, use.segment, use.lengths, pinned)
                 pinned.add(id(replica))
+            elif use.lengths and not replica.lengths:
+                self.replicas.add_lengths(replica, use.lengths)
             held = _held(content, replica, use)
             known = found.get(id(replica))
             if known is None:
-                replica.label, replica.fields = use.label, use.fields
+                replica.take_name(use.label)
+            replica.fields = use.fields
             found[id(replica)] = held if known is None else _merged(known, held)
         for recording in RECORDINGS:
             for held in found.values():
@@ -237,10 +231,12 @@ class Residency:
         content, replica = held.content, held.replica
         if held.covers.covers(replica.valid):
             replica.settled()  # nobody will ask for what failed there
-        if held.escaped:
+        # What a raw view showed that ended may be newer; one that is alive is the user's to put.
+        escaped = (held.escaped - held.seen if work.explicit else held.escaped) & content.host
+        if escaped:
             for recording in RECORDINGS:
                 recording.raw_writes(held)
-            content.written_by_host(held.escaped, "a raw view of it is alive")
+            content.written_by_host(escaped, "a raw view of it is alive")
         needs = held.needs
         if work.transfers is Transfers.ALWAYS and not replica.shared:
             self.replicas.upload(content, replica, self._reason(work, held, "is given it"))
@@ -253,11 +249,13 @@ class Residency:
             return
         if work.transfers is Transfers.TRACKED:
             needs = replica.data
-        elif not replica.shared and not replica.valid.covers(needs):
+        elif not (work.explicit or replica.shared or replica.valid.covers(needs)):
             needs = self._widened(held, needs, work)
         if replica.valid.covers(needs) or replica.shared:
             self._say(work, held, "is present")
-        self.replicas.to_device(content, replica, needs, self._reason(work, held))
+        reason = self._reason(work, held)
+        check_launch(content, replica, needs, reason)
+        self.replicas.to_device(content, replica, needs, reason)
 
     def _widened(self, held: Held, needs: Ranges, work: Work) -> Ranges:
         """More than a launch needs, where the next one will need other parts.
@@ -289,23 +287,25 @@ class Residency:
             other.owner.spoil_device(other, valid - other.valid)
 
     def _return(self, held: Held, work: Work) -> list[Event]:
-        """Start to copy back what must not wait; gives what has to be waited for."""
+        """Start to copy back what must not wait; gives what has to be waited for.
+
+        Memory that a raw view shows may be written at any moment: nothing may use it then.
+        """
         content, replica = held.content, held.replica
         if replica.shared:
-            return list(replica.writers) if held.seen and held.writes else []
+            return [*replica.writers, *replica.readers] if held.seen else []
         reason = Reason(f"{work.kernel} wrote it", work.caller)
         if work.transfers is Transfers.ALWAYS:
             self.replicas.download(content, replica, replica.whole, reason)
             return content.before_host_reads(replica.whole)
         if work.transfers is Transfers.BY_ACCESS and held.writes:
             self.replicas.download(content, replica, held.writes, reason)
-            return content.before_host_reads(held.writes)
+            return content.before_host_writes(held.writes | held.seen)
         seen = held.writes & held.seen
-        if seen:
+        if seen and not work.explicit:
             reason = Reason("a raw view of it is alive", work.caller)
             bring_home(content, seen - content.host, reason)
-            return content.before_host_reads(seen)
-        return []
+        return content.before_host_writes(held.seen) if held.seen else []
 
     # -------------------------------------------------------------------------- the rest
 
@@ -329,9 +329,6 @@ class Residency:
         uses = {buffer.replica: buffer.below for buffer in held}
         for recording in RECORDINGS:
             recording.kernel(self.replicas.place, uses, work.kernel, work.caller.line)
-            for buffer in held:
-                if buffer.writes.meets(buffer.seen):
-                    recording.raw_reads(buffer)
 
     def _reason(self, work: Work, held: Held, verb: str = "") -> Reason:
         does = verb or _verb(held)

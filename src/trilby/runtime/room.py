@@ -73,9 +73,7 @@ class Room:
         self, nbytes: int, pinned: set[int], evict: Evict, cause: DeviceError | None
     ) -> None:
         # A list of all first: buffers end at any moment, also while this looks through them.
-        free = [
-            pair for pair in self.replicas if id(pair[1]) not in pinned and not pair[1].shared
-        ]
+        free = [pair for pair in self.replicas if id(pair[1]) not in pinned and not pair[1].shared]
         if not free:
             raise self._full(nbytes, pinned, cause) from cause
         evict(*max(free, key=self._next_use))

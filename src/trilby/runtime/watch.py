@@ -9,6 +9,7 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import cast
 
 from trilby.backend.base import Event
@@ -17,6 +18,7 @@ from trilby.data.segment import Live, Segment
 from trilby.errors import TrilbyError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import CONTENTS, LOCK, Content, Scan
+from trilby.runtime.explicit import check_host_read
 from trilby.runtime.recording import RECORDINGS
 from trilby.runtime.replicas import Reason, bring_home
 
@@ -43,14 +45,15 @@ class Watch:
             missing = wanted - content.host
             if missing:
                 reason = Reason(f"the host reads it; {content.writer_of(missing)}", Caller.now())
+                check_host_read(content, missing, reason)
                 bring_home(content, _grown(content, missing), reason)
             for recording in RECORDINGS:
                 recording.host_reads(self, ranges)
             events = content.before_host_reads(wanted)
         self._wait_for(events)
 
-    def fetch(self, ranges: Ranges, why: str, *, wait: bool = False) -> None:
-        """Start to bring bytes home before anybody asks for them."""
+    def fetch(self, ranges: Ranges, why: str, *, wait: bool = False) -> bool:
+        """Start to bring bytes home before anybody reads them; false where they are there."""
         with LOCK:
             content = self.content
             wanted = ranges.shifted(self.address)
@@ -60,6 +63,7 @@ class Watch:
                 bring_home(content, missing, reason)
             events = content.before_host_reads(wanted) if wait else []
         self._wait_for(events)
+        return bool(missing)
 
     def before_write(self, ranges: Ranges) -> None:
         """Wait for copies and kernels that use the memory."""
@@ -117,6 +121,8 @@ class Watch:
             others = [w for w in content.watches if (w.address, w.nbytes) == self._place]
             for replica in mine if not others else ():
                 replica.owner.drop(content, replica)
+            for recording in RECORDINGS if not others else ():
+                recording.ended(self)
             if not content.watches:
                 CONTENTS.forget(content)
         wait_for(events)
@@ -136,6 +142,17 @@ class HostWrite:
 
     def __str__(self) -> str:
         return f"the host wrote it at {self._caller.line.short}"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelWrite:
+    """Which launch wrote, for the cause of a copy and for what fails."""
+
+    kernel: str
+    caller: Caller
+
+    def __str__(self) -> str:
+        return f"{self.kernel} wrote it at {self.caller.line.short}"
 
 
 def watched(segment: Segment) -> Watch:
@@ -176,6 +193,17 @@ def _is_gone(watch: Watch) -> None:
         watch.leave()
 
 
+def _watched_elsewhere(segment: Segment) -> Watch | None:
+    """The watch of a segment whose memory is known under another name; None where it is not."""
+    with LOCK:
+        if not CONTENTS.knows(segment.address, segment.address + segment.nbytes):
+            return None
+        return watched(segment)
+
+
+Segment.watcher_of = staticmethod(_watched_elsewhere)
+
+
 def wait_for(events: Iterable[Event]) -> None:
     """Wait for work; one that failed says which dispatch it was.
 
@@ -188,8 +216,8 @@ def wait_for(events: Iterable[Event]) -> None:
             origin = event.origin
             if isinstance(origin, tuple):
                 wait_for(cast("tuple[Event, ...]", origin))
-            if error.location is None and isinstance(origin, Caller):
-                error.location = origin.location
+            if error.location is None and isinstance(origin, KernelWrite):
+                error.location = origin.caller.location
             raise
 
 

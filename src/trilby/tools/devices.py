@@ -14,13 +14,17 @@ from rich.table import Table
 from rich.text import Text
 
 from trilby.backend.base import Backend, DeviceInfo
-from trilby.backend.registry import PassedOver, Survey, open_backend, survey
+from trilby.backend.preference import Preference
+from trilby.backend.registry import PassedOver, Survey, fitting, open_backend, survey
 from trilby.errors import TrilbyError
 
 Check: TypeAlias = Callable[[Backend], str | None]
 """Runs a kernel whose result is known: None if it is right, or what is wrong."""
 
 Outcome: TypeAlias = Literal["passes", "fails", "does not open", "not run"]
+
+_OPENS = ("passes", "fails")
+"""A device that opens and computes wrongly is still one that would be taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +38,62 @@ class CheckedDevice:
 
 
 @dataclass(frozen=True, slots=True)
-class DevicesReport:
-    """What this machine has. `default` is what `Accelerator()` opens, if anything."""
+class Wish:
+    """One entry of a preference: the devices that fit and open, and why each other does not."""
 
-    default: str | None
+    text: str
+    fits: tuple[str, ...]
+    passed_over: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DevicesReport:
+    """What this machine has. `chosen` is what `Accelerator()` opens, if anything.
+
+    With a preference it is what `Accelerator(prefer=[…])` opens, and `wishes` says why.
+    """
+
+    chosen: str | None
     devices: tuple[CheckedDevice, ...]
     absent: tuple[PassedOver, ...]
+    wishes: tuple[Wish, ...] = ()
 
 
-def devices_report(check: Check, surveys: Sequence[Survey] | None = None) -> DevicesReport:
+def devices_report(
+    check: Check, surveys: Sequence[Survey] | None = None, prefer: Sequence[Preference] = ()
+) -> DevicesReport:
     """Look at every backend, and run the test kernel on each device that computes."""
     found = survey() if surveys is None else surveys
     checked = tuple(_checked(info, each, check) for each in found for info in each.devices)
-    # A device that opens and computes wrongly is still the one that would be taken.
-    openable = (device for device in checked if device.outcome in {"passes", "fails"})
-    default = next((device.spec for device in openable), None)
-    return DevicesReport(default, checked, tuple(gap for each in found for gap in each.absent))
+    wishes = tuple(_wish(preference, found, checked) for preference in prefer)
+    openable = (device.spec for device in checked if device.outcome in _OPENS)
+    fits = (spec for wish in wishes for spec in wish.fits)
+    absent = tuple(gap for each in found for gap in each.absent)
+    return DevicesReport(next(fits if prefer else openable, None), checked, absent, wishes)
+
+
+def _wish(
+    preference: Preference, found: Sequence[Survey], checked: Sequence[CheckedDevice]
+) -> Wish:
+    fit = {device.spec for device in fitting(preference, found)}
+    opens = {
+        device.spec
+        for device in checked
+        if device.outcome in _OPENS or (device.outcome == "not run" and device.spec in fit)
+    }
+    why = ((one.spec, preference.misfit(one.info) or _why_not(one)) for one in checked)
+    return Wish(
+        preference.text,
+        tuple(device.spec for device in checked if device.spec in fit & opens),
+        tuple((spec, reason) for spec, reason in why if spec not in fit & opens),
+    )
+
+
+def _why_not(device: CheckedDevice) -> str:
+    """Why a device is not taken although all that is asked for fits."""
+    if device.outcome == "not run":
+        return "it computes nothing, and is taken only by its name"
+    return f"it does not open: {device.problem}"
 
 
 def _checked(info: DeviceInfo, family: Survey, check: Check) -> CheckedDevice:
@@ -85,31 +129,55 @@ def print_report(report: DevicesReport, console: Console) -> None:
         console.print(Text("\n\n".join(_lines(report))), soft_wrap=True)
     for gap in report.absent:
         console.print(Text(f"\n{gap.name}: {gap.reason}\n  help: {gap.advice}"), soft_wrap=True)
+    if report.wishes:
+        console.print(Text("\n" + "\n".join(_choice(report))), soft_wrap=True)
 
 
-_COLUMNS = ("device", "name", "kind", "driver", "memory", "units", "group", "features", "test")
+def _choice(report: DevicesReport) -> Iterator[str]:
+    """What a preference comes to, and why nothing before it was taken."""
+    texts = ", ".join(f'"{wish.text}"' for wish in report.wishes)
+    yield f"Accelerator(prefer=[{texts}]) opens {report.chosen or 'nothing'}"
+    for wish in report.wishes:
+        yield f"  {wish.text}: {', '.join(wish.fits) or 'no device fits'}"
+        yield from (f"    not {spec}: {reason}" for spec, reason in wish.passed_over)
+
+
+_COLUMNS = (
+    "device",
+    "name",
+    "kind",
+    "vendor",
+    "driver",
+    "memory",
+    "units",
+    "group",
+    "features",
+    "test",
+)
 
 
 def _table(report: DevicesReport) -> Table:
-    table = Table(*_COLUMNS, caption="* is what Accelerator() opens")
+    wish = "prefer=[…]" if report.wishes else ""
+    table = Table(*_COLUMNS, caption=f"* is what Accelerator({wish}) opens")
     for device in report.devices:
-        table.add_row(*(Text(cell) for cell in _cells(device, report.default)))
+        table.add_row(*(Text(cell) for cell in _cells(device, report.chosen)))
     return table
 
 
 def _lines(report: DevicesReport) -> Iterator[str]:
     width = max(len(column) for column in _COLUMNS)
     for device in report.devices:
-        cells = zip(_COLUMNS, _cells(device, report.default), strict=True)
+        cells = zip(_COLUMNS, _cells(device, report.chosen), strict=True)
         yield "\n".join(f"{column:{width}}  {cell}" for column, cell in cells)
 
 
-def _cells(device: CheckedDevice, default: str | None) -> tuple[str, ...]:
+def _cells(device: CheckedDevice, chosen: str | None) -> tuple[str, ...]:
     info = device.info
     return (
-        f"{device.spec} *" if device.spec == default else device.spec,
+        f"{device.spec} *" if device.spec == chosen else device.spec,
         info.name,
         info.kind,
+        info.vendor,
         info.driver,
         _memory(info.memory_bytes),
         str(info.compute_units),

@@ -9,7 +9,6 @@ from trilby.reflect.functions import Reflectable, is_compute, is_kernel
 from trilby.runtime.compile import AnalysedKernel, ContextOf, analyse_compute, analyse_kernel
 from trilby.transform.listing import listing
 from trilby.transform.passes import Passed, run_passes
-from trilby.transform.pipelines import compute_passes
 
 
 def explain(function: Reflectable, transfers: Transfers, *, kernel: str | None = None) -> str:
@@ -32,7 +31,7 @@ def explain(function: Reflectable, transfers: Transfers, *, kernel: str | None =
 
 
 def _functions(context: ContextOf, transfers: Transfers) -> Iterator[str]:
-    passes = compute_passes(transfers, context.graph)
+    passes = context.passes(transfers)
     for func in reversed(context.graph.functions):  # the entry point first
         yield f'compute @"{func.name}" under {transfers}'
         yield compute_section(run_passes(func, passes))

@@ -1,0 +1,45 @@
+"""Which device an accelerator begins with, from what its constructor was given."""
+
+from trilby.backend.base import DeviceInfo
+from trilby.backend.preference import Preference
+from trilby.backend.registry import Choice, as_preferences, open_backend, open_preferred
+from trilby.errors import ArgumentValueError, MissingFeatureError
+from trilby.options import Options
+from trilby.runtime.callers import Caller
+
+
+def choose(backend: str | None, prefer: object, options: Options) -> Choice:
+    """Open the device that is named, or the one that is preferred, or the first that works."""
+    wanted = as_preferences(prefer, "prefer")
+    if not wanted:
+        return open_backend(backend if backend is not None else options.backend)
+    if backend is not None:
+        raise ArgumentValueError(
+            f"`{backend}` is asked for by its name, and `prefer` is given beside it",
+            advice=f'leave one of them out, or write `prefer=["{backend}", …]`',
+            location=Caller.now().location,
+        )
+    return open_preferred(wanted)
+
+
+def wanted_fallbacks(fallback: object) -> tuple[Preference, ...]:
+    """The devices that may take over."""
+    return as_preferences(fallback, "fallback")
+
+
+def shares_memory(memory: str | None, device: DeviceInfo) -> bool:
+    """Whether kernels work on the host's own memory, from what `memory` asks for."""
+    can = "shared_memory" in device.features
+    if memory not in {None, "shared", "discrete"}:
+        raise ArgumentValueError(
+            f"`memory` is {memory!r}, and there is no such kind",
+            advice='use "shared", "discrete" or nothing',
+            location=Caller.now().location,
+        )
+    if memory == "shared" and not can:
+        raise MissingFeatureError(
+            f"{device.name} cannot work on the host's memory",
+            advice='leave `memory` out, or write `memory="discrete"`',
+            location=Caller.now().location,
+        )
+    return can and memory != "discrete"

@@ -1,0 +1,99 @@
+"""Copies that are asked for before anybody needs them: by a plan, or by `put` and `get`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trilby.data.ranges import Ranges
+from trilby.runtime.callers import Caller
+from trilby.runtime.content import LOCK
+from trilby.runtime.explicit import name_of
+from trilby.runtime.parts import Part, parts_of
+from trilby.runtime.recording import RECORDINGS
+from trilby.runtime.replicas import Reason
+from trilby.runtime.residency import Residency
+from trilby.runtime.watch import Watch, watched
+from trilby.source import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Redundant:
+    """A `put` or `get` that moved nothing: the other side had all of it already."""
+
+    kind: Literal["put", "get"]
+    buffer: str
+    location: Location
+
+    def __str__(self) -> str:
+        return f"this {self.kind} of `{self.buffer}` moved nothing new ({self.location.short})"
+
+
+def prefetch(residency: Residency, part: Part, caller: Caller) -> None:
+    """Start to bring a buffer to the device before a launch asks for it, as a plan says.
+
+    What may change until then without anybody knowing is better brought by the launch.
+    """
+    if not part.segment.escapes:
+        _supply(residency, part, "the plan says that a kernel will read it", caller)
+
+
+def put(residency: Residency, given: Sequence[object]) -> Iterator[Redundant]:
+    """Start to bring what is given to the device; tells what was there."""
+    caller = Caller.now()
+    for part in list(parts_of(given, "put")):
+        _note_raw_views(part)
+        moved = _supply(residency, part, "you put it", caller)
+        if not moved and not residency.replicas.shares:
+            yield _redundant("put", part, caller)
+
+
+def get(residency: Residency, given: Sequence[object]) -> Iterator[Redundant]:
+    """Start to bring what is given to the host; tells what was there.
+
+    Whoever reads it waits for it. Memory that can be read without anybody knowing has its
+    content when this is done.
+    """
+    caller = Caller.now()
+    for part in list(parts_of(given, "get")):
+        segment = part.segment
+        hidden = segment.borrowed or bool(segment.escapes)
+        watch = segment.watcher
+        moved = isinstance(watch, Watch) and watch.fetch(part.ranges, "you get it", wait=hidden)
+        if not moved and not residency.replicas.shares:
+            yield _redundant("get", part, caller)
+
+
+def _supply(residency: Residency, part: Part, why: str, caller: Caller) -> bool:
+    """Make bytes current on the device; false where nothing had to be copied for it."""
+    replicas, segment = residency.replicas, part.segment
+    with LOCK:
+        content = watched(segment).content
+        replica = replicas.of(content, segment)
+        if replica is None:
+            replica = replicas.make(content, segment, part.lengths, set())
+        replica.fields = part.fields or replica.fields
+        for recording in RECORDINGS:
+            recording.begin(content, replica)
+        wanted = part.ranges.shifted(replica.address)
+        missing = wanted - replica.valid - content.fresh
+        reason = Reason(f"{why}; {content.writer_of(missing)}", caller)
+        replicas.to_device(content, replica, wanted, reason)
+        return bool(missing)
+
+
+def _note_raw_views(part: Part) -> None:
+    """What raw views show may have been written through them."""
+    segment = part.segment
+    seen = Ranges.of(*(one for escape in segment.escapes for one in escape.ranges))
+    seen |= segment.ended_escapes()
+    if seen:
+        with LOCK:
+            content = watched(segment).content
+            changed = seen.shifted(segment.address) & content.host
+            content.written_by_host(changed, "a raw view of it is alive")
+
+
+def _redundant(kind: Literal["put", "get"], part: Part, caller: Caller) -> Redundant:
+    segment = part.segment
+    name = name_of(segment.address, segment.nbytes, segment.label)
+    return Redundant(kind, name, caller.line)

@@ -1,0 +1,162 @@
+"""A machine with any devices: each an interpreter that says it is something, and fails at will."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from trilby.analysis.reach import KernelGraph
+from trilby.backend import registry
+from trilby.backend.base import Backend, DeviceInfo, Event, Memory, Prepared, Rows
+from trilby.backend.done import DoneEvent
+from trilby.backend.interpreter.device import InterpreterBackend
+from trilby.backend.interpreter.memory import InterpreterMemory
+from trilby.backend.interpreter.translate import Program
+from trilby.backend.registry import Entry
+from trilby.errors import BuildError, DeviceError, DeviceUnavailableError, OutOfDeviceMemoryError
+
+GPU = DeviceInfo(
+    backend="sim",
+    index=0,
+    name="Speedster 9000",
+    kind="gpu",
+    vendor="Nvidia Corp",
+    driver="1.0",
+    memory_bytes=1 << 30,
+    compute_units=64,
+    max_group_items=1024,
+    features=frozenset({"f16", "i64_atomics"}),
+)
+CPU = replace(
+    GPU,
+    index=1,
+    name="Steady CPU",
+    kind="cpu",
+    vendor="Maker",
+    features=frozenset({"f64", "i64_atomics", "shared_memory"}),
+)
+
+
+class Failed:
+    """Work that ended badly."""
+
+    seconds = 0.0
+    done = True
+
+    def __init__(self, error: DeviceError) -> None:
+        self.origin: object = None
+        self._error = error
+
+    def wait(self) -> None:
+        raise self._error
+
+
+class Simulated(InterpreterBackend):
+    """One device. `fails` says at what it fails: `compile`, `allocate`, `run`, `later`, `lost`.
+
+    A `run` that fails has done its work, which may be half of it elsewhere; it fails after
+    `good_runs` that go well. One that fails `later` says so when it is waited for. A `lost`
+    device fails at a run, and does nothing after it.
+    """
+
+    def __init__(self, info: DeviceInfo, fails: str = "", good_runs: int = 0) -> None:
+        super().__init__(info)
+        self.fails = fails
+        self.good_runs = good_runs
+        self.runs = 0
+        self.downloads = 0
+        self.is_lost = False
+        self.is_closed = False
+
+    def compile(self, graph: KernelGraph) -> Program:
+        if self.fails == "compile":
+            raise BuildError("the compiler crashed")
+        return super().compile(graph)
+
+    def allocate(self, nbytes: int) -> InterpreterMemory:
+        self._check_lost()
+        if self.fails == "allocate":
+            raise OutOfDeviceMemoryError(f"no room for {nbytes} bytes")
+        return super().allocate(nbytes)
+
+    def can_share(self, address: int, nbytes: int) -> bool:
+        return "shared_memory" in self.device.features and nbytes > 0
+
+    def share(self, source: memoryview) -> InterpreterMemory:
+        return InterpreterMemory(source.nbytes, self, cast("bytearray", source))
+
+    def upload(
+        self,
+        memory: Memory,
+        offset: int,
+        source: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
+    ) -> DoneEvent:
+        self._check_lost()
+        return super().upload(memory, offset, source, after, rows)
+
+    def download(
+        self,
+        memory: Memory,
+        offset: int,
+        target: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
+    ) -> DoneEvent:
+        self._check_lost()
+        self.downloads += 1
+        return super().download(memory, offset, target, after, rows)
+
+    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
+        self._check_lost()
+        event = super().run(prepared, after)
+        self.runs += 1
+        if self.runs <= self.good_runs:
+            return event
+        if self.fails == "later":
+            return cast("DoneEvent", Failed(DeviceError("the kernel trapped")))
+        if self.fails == "lost":
+            self.is_lost = True
+        if self.fails in {"run", "lost"}:
+            raise DeviceError(f"run {self.runs} failed")
+        return event
+
+    def close(self) -> None:
+        self.is_closed = True
+        super().close()
+
+    def _check_lost(self) -> None:
+        if self.is_lost:
+            raise DeviceError("the device is lost")
+
+
+@dataclass
+class Machine:
+    """The devices of one family, `sim`; those in `asleep` do not open."""
+
+    devices_: list[Simulated]
+    asleep: set[int] = field(default_factory=set[int])
+    name: str = "sim"
+
+    def devices(self) -> Sequence[DeviceInfo]:
+        return [one.device for one in self.devices_]
+
+    def open(self, index: int) -> Backend:
+        if index in self.asleep:
+            raise DeviceUnavailableError(f"device {index} is asleep", advice="wake it")
+        return self.devices_[index]
+
+
+def machine(monkeypatch: pytest.MonkeyPatch, *devices: Simulated) -> Machine:
+    """Let the machine have these devices, and the interpreter."""
+    made = Machine(list(devices))
+    monkeypatch.setitem(sys.modules, "simulated_family", SimpleNamespace(Family=lambda: made))  # pyright: ignore[reportArgumentType] -- as good as a module
+    interpreter = next(entry for entry in registry.ENTRIES if entry.name == "interpreter")
+    null = next(entry for entry in registry.ENTRIES if entry.name == "null")
+    sim = Entry("sim", "simulated_family", "Family")
+    monkeypatch.setattr(registry, "ENTRIES", (sim, interpreter, null))
+    return made

@@ -1,0 +1,204 @@
+"""What is written down for the oracle while somebody records."""
+
+import gc
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from tests.runtime.conftest import opened_as
+from tests.runtime.programs import add, add_to, copy, dispatch, number, take
+
+import trilby as tb
+from trilby import Accelerator, KernelContext, Ledger, NDArray, S32Array, f32
+from trilby.data.ranges import Ranges
+from trilby.oracle.excess import Kind
+from trilby.oracle.trace import HOST, Touch
+
+ARRAY = ((4, 36),)
+"""The bytes of the elements of an S32Array of eight."""
+
+
+def touches(ledger: Ledger) -> list[Touch]:
+    return ledger.recording.trace.touches
+
+
+def summary(touch: Touch) -> tuple[bool, str, list[tuple[object, object, object]]]:
+    """Whether it was on the host, its name, and what it did to each buffer."""
+    accesses = [(a.reads, a.writes, a.covers) for a in touch.accesses.values()]
+    return touch.place == HOST, touch.label, accesses
+
+
+def test_kernels_and_the_host_in_the_order_of_the_program(discrete: Accelerator) -> None:
+    a, b = S32Array.of(range(8)), S32Array.of(range(8))
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 8, copy, a, b)
+        b.array[0] = 1
+        b.array[2:4].tolist()
+    assert [summary(touch) for touch in touches(ledger)] == [
+        (False, "copy", [(ARRAY, (), ()), ((), ARRAY, ARRAY)]),
+        (True, "", [((), ((4, 8),), ((4, 8),))]),
+        (True, "", [(((12, 20),), (), ())]),
+    ]
+    launch, write, read = (touch.location.short for touch in touches(ledger))
+    assert launch == f"programs.py:{dispatch.location.line + 3}"
+    assert write.startswith("test_recording.py")
+    assert read.startswith("test_recording.py")
+
+
+def test_launches_that_are_known_are_written_down_too(discrete: Accelerator) -> None:
+    a = S32Array.of(range(8))
+    for _ in range(3):
+        discrete.compute(dispatch, 8, add, a, 1)
+    with discrete.record() as ledger:
+        for _ in range(3):
+            discrete.compute(dispatch, 8, add, a, 1)
+    assert [touch.label for touch in touches(ledger)] == ["add"] * 3
+
+
+def test_what_is_current_where_when_the_record_begins(discrete: Accelerator) -> None:
+    a, b = S32Array.create(length=8), S32Array.create(length=8)
+    a.array[:4] = 1
+    discrete.compute(dispatch, 2, number, a)
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 8, copy, a, b)
+    first, second = ledger.recording.trace.buffers
+    place = discrete.residency.replicas.place
+    assert (first.name, second.name) == ("a", "to")  # as the first kernel calls them
+    assert first.fields == (("array", 4, 36),)
+    assert dict(first.valid)[place] == ((4, 12),)
+    assert dict(first.valid)[HOST][-1] == (12, 20)
+    # the length is no data, whatever is said of it
+    assert Ranges.of(*first.fresh) & Ranges.span(4, 36) == Ranges.span(20, 36)
+    assert Ranges.of(*second.fresh) & Ranges.span(4, 36) == Ranges.span(4, 36)
+
+
+def test_buffers_that_the_device_never_sees_are_not_written_down(discrete: Accelerator) -> None:
+    a, b = S32Array.of(range(8)), S32Array.of(range(8))
+    with discrete.record() as ledger:
+        b.array[0] = a.array[1]
+    assert touches(ledger) == []
+
+
+def test_a_buffer_that_the_device_has_is_known_when_the_host_looks(discrete: Accelerator) -> None:
+    a = S32Array.of(range(8))
+    discrete.compute(dispatch, 8, add, a, 1)
+    with discrete.record() as ledger:
+        a.array.tolist()
+    assert ledger.optimal.buffer.nbytes == ledger.bytes_down == 32
+    assert ledger.ratio == 1.0
+
+
+def test_copies_stand_before_the_touch_that_needed_them(discrete: Accelerator) -> None:
+    a = S32Array.of(range(8))
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 8, add, a, 1)
+        discrete.compute(dispatch, 8, add, a, 1)
+        a.array[2:4].tolist()
+    place = discrete.residency.replicas.place
+    assert [tuple(one) for one in ledger.recording.copies] == [
+        (0, 0, HOST, place, 4, 32),
+        (2, 0, place, HOST, 12, 8),
+    ]
+
+
+def test_every_row_of_a_copy_is_written_down(discrete: Accelerator) -> None:
+    a = S32Array.of(range(64))
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 4, write_every_16th, a)
+        a.array.tolist()
+    assert [(one.start, one.nbytes) for one in ledger.recording.copies] == [
+        (4 + 64 * row, 4) for row in range(4)
+    ]
+    assert ledger.ratio <= 1.0
+    assert not ledger.excess
+
+
+def test_a_raw_view_is_an_access_that_nobody_saw(discrete: Accelerator) -> None:
+    a = S32Array.of(range(8))
+    discrete.compute(dispatch, 8, add, a, 1)
+    raw: npt.NDArray[Any] = a.array[:2].raw()
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 8, add, a, 1)
+    seen = ((4, 12),)
+    assert [(touch.invisible, *summary(touch)) for touch in touches(ledger)] == [
+        (True, True, "raw view", [((), seen, seen)]),
+        (False, False, "add", [(ARRAY, ARRAY, ARRAY)]),
+        (True, True, "raw view", [(seen, (), ())]),
+    ]
+    assert ledger.bytes_up == ledger.bytes_down == 8
+    assert ledger.ratio <= 1.0
+    assert {one.kind for one in ledger.excess} == {Kind.INVISIBLE_ACCESS}
+    assert raw.tolist() == [2, 3]
+
+
+def test_a_buffer_that_ends_is_not_the_next_one_at_its_place(discrete: Accelerator) -> None:
+    x = np.zeros(9, np.int32)
+    with discrete.record() as ledger:
+        for turn in range(4):
+            x[:] = [8, *range(turn, turn + 8)]
+            a = S32Array.bind(x)
+            discrete.compute(dispatch, 8, add, a, 1)
+            assert a.array[0] == turn + 1
+            del a
+            gc.collect()
+    assert x.tolist() == [8, *range(4, 12)]
+    assert len(ledger.recording.trace.buffers) == 4
+    assert ledger.bytes_up == 4 * 32
+    assert ledger.optimal.range.bytes_up == 4 * 32
+
+
+def test_two_devices_in_one_record() -> None:
+    a, b = S32Array.of(range(8)), S32Array.create(length=8)
+    with opened_as("interpreter") as one, opened_as("opencl") as other, one.record() as ledger:
+        one.compute(dispatch, 8, add, a, 1)
+        other.compute(dispatch, 8, add, a, 1)
+        one.compute(dispatch, 8, copy, a, b)
+        places = {touch.place for touch in touches(ledger)}
+        assert places == {one.residency.replicas.place, other.residency.replicas.place}
+        assert b.array[0] == 2
+    assert len(touches(ledger)) == 4
+
+
+def test_the_hosts_own_memory_moves_nothing_and_needs_nothing(shared: Accelerator) -> None:
+    a, b = S32Array.of(range(8)), S32Array.of(range(8))
+    with shared.record() as ledger:
+        for _ in range(3):
+            shared.compute(dispatch, 8, add_to, a, b)
+            assert a.array[0] == 0
+    assert len(touches(ledger)) == 6
+    assert ledger.optimal.buffer.nbytes == ledger.optimal.range.nbytes == 0
+
+
+@pytest.mark.parametrize("turns", [1, 5])
+def test_the_least_that_a_loop_could_have_moved(discrete: Accelerator, turns: int) -> None:
+    """By hand: `a` goes up once in whole buffers, and `out` comes back in every turn."""
+    a, out = S32Array.of(range(64)), S32Array.create(length=4)
+    with discrete.record() as ledger:
+        for turn in range(turns):
+            discrete.compute(dispatch, 4, take, a, 4 * turn, out)
+            assert out.array[0] == 4 * turn
+    least = ledger.optimal.buffer
+    assert (least.bytes_up, least.bytes_down) == (256, 16 * turns)
+    least = ledger.optimal.range
+    assert (least.bytes_up, least.bytes_down) == (16 * turns, 4 * turns)
+    assert ledger.ratio <= 1.0
+
+
+def test_an_array_of_numbers_is_one_field(discrete: Accelerator) -> None:
+    x, out = NDArray[float](np.ones(4, np.float32)), NDArray[float](np.ones(4, np.float32))
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 4, negative, x, out)
+        assert out.tolist() == [-1.0] * 4
+    assert [one.fields for one in ledger.recording.trace.buffers] == [(("", 0, 16),)] * 2
+    assert [one.field for one in ledger.copies] == ["", ""]
+
+
+@tb.kernel
+def write_every_16th(kc: KernelContext, a: S32Array) -> None:
+    a.array[16 * kc.x] = -1
+
+
+@tb.kernel
+def negative(kc: KernelContext, a: NDArray[f32], b: NDArray[f32]) -> None:
+    b[kc.x] = -a[kc.x]
