@@ -71,6 +71,34 @@ def count_loop(w: Writer) -> bool:
     return True
 
 
+def repeat(w: Writer) -> bool:
+    """The very same dispatch or call again and again, and the host comes between, or does not.
+
+    What was decided for the first must not be taken for the next where it is no longer true.
+    """
+    if w.loops > 1:
+        return False
+    name = w.draft.name("g")
+    w.line(f"for {name} in range({w.draft.number(3, 5)}):")
+    with w.block(loop=True):
+        w.reach.ints.append(name)
+        again = dispatch if w.in_compute else call
+        for _ in range(w.draft.number(1, 2)):
+            _ = any(again(w) for _ in range(10))
+        if w.draft.chance(2):
+            w.line(f"if {name} {w.draft.pick(['== 2', '> 1', '% 2 == 1'])}:")
+            with w.block():
+                _any_access(w)
+        else:
+            _any_access(w)
+    return True
+
+
+def _any_access(w: Writer) -> None:
+    if not any(w.draft.pick(ACCESSES)(w) for _ in range(10)):
+        w.line("look(1)")
+
+
 def leave(w: Writer) -> None:
     """At times a loop is left early, or goes on early and skips what follows."""
     if w.draft.chance(5):
@@ -307,6 +335,8 @@ NEUTRAL: tuple[Rule, ...] = tuple(
 FLOWS: tuple[Rule, ...] = (
     count_loop,
     count_loop,
+    repeat,
+    repeat,
     buffer_loop,
     while_loop,
     flag_loop,

@@ -481,6 +481,17 @@ def test_a_fallback_that_does_not_suit_is_passed_over(
     assert cpu.is_closed
 
 
+def test_a_ledger_goes_on_over_a_change_of_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    accelerator = of(monkeypatch, Simulated(GPU, "run", 1), Simulated(DISCRETE_CPU))
+    a = numbers()
+    with accelerator.record() as ledger:
+        accelerator.compute(add_two, a)
+        content(a)
+    assert ledger.bytes_up == 2 * START.nbytes
+    assert ledger.bytes_down == START.nbytes
+    assert str(ledger)
+
+
 # ------------------------------------------------------------------------------- what it costs
 
 

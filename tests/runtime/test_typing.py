@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.typing import compute_usage, memory_usage, transfer_usage
+from tests.typing import compute_usage, explicit_usage, memory_usage, transfer_usage
 
 from trilby import Accelerator, S32Array, Transfers
 
@@ -82,6 +82,21 @@ def use(accelerator: Accelerator, a: F32Array, s: S32Array) -> None:
         accelerator.compute(run, a, s)
     ledger.bytes_up.buffer  # wrong: it is an int
     ledger.ratio = 1.0  # wrong: it cannot be set
+    with accelerator.explicit(stale="ignore"):  # wrong: no such choice
+        accelerator.put(a, s).get(a.array[:2], s)
+        accelerator.put(a, 3)  # wrong: no place
+    accelerator.get([a])  # wrong: no place
+    accelerator.get(a).get(a).gte(a)  # wrong: no such method
+
+@tb.compute(explicit=True)
+def run_explicit(cc: ComputeContext, a: F32Array) -> None:
+    cc.put(a).dispatch(a.length, scale, a, 2.0).get(a.length, a.array[0])
+    cc.put(a).dispatch(a.length, scale, a, "2")  # wrong: no number
+    cc.get([a])  # wrong: no place
+
+@tb.compute(explict=True)  # wrong: no such option
+def mistaken(cc: ComputeContext, a: F32Array) -> None:
+    cc.put(a)
 """
 
 WRONG = {number for number, text in enumerate(MISTAKES.splitlines(), 1) if "# wrong" in text}
@@ -129,6 +144,13 @@ def test_the_program_that_looks_at_transfers_between_two_memories(backend: str) 
     )
     assert not transfer_usage.fits(backend, 4000)
     assert transfer_usage.fits(backend, "4004 B")
+
+
+def test_the_program_that_moves_its_data_itself(accelerator: Accelerator) -> None:
+    a = S32Array.of([3, 4, 5, 6])
+    assert explicit_usage.use(accelerator, a) == ([4, 6], 24)
+    evens = explicit_usage.Evens.create(length=1)
+    assert explicit_usage.use_outside(accelerator, a, evens) == ""
 
 
 def tool(name: str) -> Path:

@@ -18,8 +18,8 @@ from trilby.runtime.choice import choose, shares_memory, wanted_fallbacks
 from trilby.runtime.compile import Compiler, ContextOf, analyse_compute
 from trilby.runtime.content import LOCK
 from trilby.runtime.context import ComputeContext, run_compute
-from trilby.runtime.fallback import Fallback, Fallbacks
 from trilby.runtime.explicit import Stale, explicit_block
+from trilby.runtime.fallback import Fallback, Fallbacks
 from trilby.runtime.launches import Launches
 from trilby.runtime.ledger import Ledger
 from trilby.runtime.parts import Place

@@ -8,7 +8,7 @@ told so, and gets it only if the block says `stale="warn"`.
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from trilby.data.buffer import Buffer
 from trilby.data.ndarray import NDArray
@@ -108,8 +108,7 @@ def name_of(address: int, nbytes: int, label: str) -> str:
     def is_meant(value: object) -> bool:
         if not isinstance(value, Buffer | NDArray):
             return False
-        held: Buffer | NDArray[Any] = value
-        segment = held.segment
+        segment = cast("Buffer | NDArray[Any]", value).segment
         return not segment.released and (segment.address, segment.nbytes) == (address, nbytes)
 
     return name_in_program(is_meant) or label
