@@ -121,7 +121,8 @@ def compare(title: str, raw: Callable[[], object], ours: Callable[[], object]) -
     middle = [statistics.median(column) for column in zip(*pairs, strict=True)]
     print(
         f"{title:24} pyopencl {middle[0]:6.1f} µs   trilby {middle[1]:6.1f} µs   "
-        f"{ratio:5.2f}x   (shortest: {least[0]:.1f} and {least[1]:.1f} µs, {least[1] / least[0]:.2f}x)"
+        f"{ratio:5.2f}x   (shortest: {least[0]:.1f} and {least[1]:.1f} µs, "
+        f"{least[1] / least[0]:.2f}x)"
     )
 
 

@@ -36,7 +36,12 @@ class Gate:
     @classmethod
     def on(cls, backend: OpenCLBackend) -> "Gate":
         user = cl.UserEvent(backend.context)
-        return cls(user, OpenCLEvent(user, Task(backend.device, backend.context, "a gate")))
+        return cls(
+            user,
+            OpenCLEvent(
+                user, Task(backend.device, backend.context, "a gate", backend.burst.submit)
+            ),
+        )
 
     def open(self) -> None:
         self.user.set_status(cl.command_execution_status.COMPLETE)

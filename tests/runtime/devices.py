@@ -5,13 +5,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import cast
 
+from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Argument, Event, Executable, Memory, Prepared, Rows
 from trilby.backend.done import DoneEvent
 from trilby.backend.interpreter import InterpreterFamily
 from trilby.backend.interpreter.device import InterpreterBackend, InterpreterPrepared
 from trilby.backend.interpreter.memory import InterpreterMemory
+from trilby.backend.interpreter.translate import Program
 from trilby.data.ndrange import NDRange
-from trilby.errors import DeviceError, OutOfDeviceMemoryError
+from trilby.errors import DeviceError, OutOfDeviceMemoryError, TrilbyError
 
 
 class Watched(InterpreterBackend):
@@ -105,7 +107,7 @@ class Later:
         self.done = False
         self.after = tuple(after)
         self._command = command
-        self._failure: DeviceError | None = None
+        self._failure: TrilbyError | None = None
 
     def fail(self) -> None:
         """Let it have failed by now."""
@@ -119,12 +121,19 @@ class Later:
             try:
                 for event in self.after:
                     event.wait()
-                self._command()
-            except DeviceError:
+            except TrilbyError:
                 self._failure = DeviceError(f"{self.what} failed, as what it waited for did")
+            else:
+                self._do()
             self.done = True
         if self._failure is not None:
             raise self._failure
+
+    def _do(self) -> None:
+        try:
+            self._command()
+        except TrilbyError as error:
+            self._failure = error
 
 
 class Deferred(InterpreterBackend):
@@ -141,6 +150,10 @@ class Deferred(InterpreterBackend):
         self.shares = shares
         self.events: list[Later] = []
         self._leaving: list[tuple[Memory, tuple[Event, ...]]] = []
+
+    def compile(self, graph: KernelGraph) -> Program:
+        program = super().compile(graph)
+        return replace(program, debugs="AssertionFailedError" in program.source)
 
     def can_share(self, address: int, nbytes: int) -> bool:
         return self.shares and nbytes > 0
@@ -190,7 +203,7 @@ class Deferred(InterpreterBackend):
 
     def close(self) -> None:
         for event in self.events:
-            with suppress(DeviceError):
+            with suppress(TrilbyError):
                 event.wait()
         super().close()
 

@@ -11,13 +11,19 @@ from tests.runtime.devices import Deferred, Later
 from tests.runtime.programs import add, add_to, copy, dispatch, number, plus_one
 
 import trilby as tb
-from trilby import ComputeContext, KernelContext, NDArray, S32Array, f32
-from trilby.errors import DeviceError
+from trilby import ComputeContext, KernelContext, NDArray, S32Array, f32, i32
+from trilby.errors import DeviceError, KernelAssertionError
 
 
 @tb.kernel
 def add_both(kc: KernelContext, a: NDArray[f32], b: NDArray[f32], out: NDArray[f32]) -> None:
     out[kc.x] = a[kc.x] + b[kc.x]
+
+
+@tb.kernel
+def double_below(kc: KernelContext, a: S32Array, limit: i32) -> None:
+    assert a.array[kc.x] < limit, "too large"
+    a.array[kc.x] *= 2
 
 
 @tb.compute
@@ -345,6 +351,20 @@ def test_closing_tells_what_failed_and_closes(apart: Lazy) -> None:
         apart.accelerator.close()
     with pytest.raises(DeviceError, match="closed"):
         apart.accelerator.compute(dispatch, 4, add, S32Array.of([1]), 1)
+
+
+def test_a_kernel_that_asserts_is_waited_for_and_undone(lazy: Lazy) -> None:
+    a = S32Array.of(range(8))
+    lazy.accelerator.compute(dispatch, 8, add, a, 1)
+    lazy.accelerator.compute(dispatch, 8, double_below, a, 100)
+    assert lazy.under_way("run") == 0
+    assert a.array.tolist() == list(range(2, 18, 2))
+    with pytest.raises(KernelAssertionError, match="too large") as caught:
+        lazy.accelerator.compute(dispatch, 8, double_below, a, 10)
+    assert caught.value.location is not None
+    assert a.array.tolist() == list(range(2, 18, 2))  # the host has what it had
+    lazy.accelerator.compute(dispatch, 8, add, a, 1)
+    assert a.array.tolist() == list(range(3, 19, 2))
 
 
 def test_waiting_tells_what_failed(lazy: Lazy) -> None:

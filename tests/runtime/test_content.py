@@ -4,17 +4,12 @@ import pytest
 from tests.runtime.contents import Pending, changed, failure, fresh, on_host, replica, span
 
 from trilby.data.ranges import Ranges
-from trilby.runtime.content import Content, Contents
 
 WHOLE = span(0, 16)
 LEFT, RIGHT = span(0, 8), span(8, 16)
 
 
-def ignored(_old: Content, _new: Content) -> None:
-    """Whoever does not care that contents are joined."""
-
-
-# ------------------------------------------------------------------------- writes of the host
+# ------------------------------------------------------------------------ writes of the host
 
 
 def test_what_the_host_writes_is_stale_on_every_device() -> None:
@@ -81,7 +76,7 @@ def test_the_writer_is_the_launch_whose_event_is_the_last() -> None:
     assert content.writer_of(LEFT) == "the first time"
 
 
-# ----------------------------------------------------------------------- writes of a device
+# ------------------------------------------------------------------------ writes of a device
 
 
 def test_what_a_device_writes_is_current_there_and_nowhere_else() -> None:
@@ -137,7 +132,7 @@ def test_the_host_begins_to_walk_anew_in_what_a_device_wrote() -> None:
     assert (content.scan.stop, content.scan.size) == (-1, 0)
 
 
-# --------------------------------------------------------------------------------- copies
+# ------------------------------------------------------------------------------------ copies
 
 
 def test_what_arrives_is_current_on_both_sides() -> None:
@@ -222,7 +217,7 @@ def test_a_kernel_that_failed_on_the_hosts_memory_is_told() -> None:
     assert content.before_host_reads(LEFT) == [failed]
 
 
-# ------------------------------------------------------------------------------ quietness
+# --------------------------------------------------------------------------------- quietness
 
 
 def test_nothing_need_be_asked_while_the_host_has_everything() -> None:
@@ -248,7 +243,7 @@ def test_kernels_on_the_hosts_memory_are_no_quiet(what: str) -> None:
     assert not content.is_quiet
 
 
-# ----------------------------------------------------------------------------- replicas
+# ---------------------------------------------------------------------------------- replicas
 
 
 def test_a_replica_knows_its_place() -> None:
@@ -289,94 +284,3 @@ def test_readers_that_are_not_done_are_all_kept() -> None:
     for event in events:
         copy.read_by(event)
     assert list(copy.readers) == events
-
-
-# ------------------------------------------------------------------- contents by address
-
-
-def test_the_same_memory_has_one_content() -> None:
-    contents = Contents()
-    content = contents.around(100, 200, ignored)
-    assert content.host == content.whole == Ranges.span(100, 200)
-    assert content.fresh == Ranges.EMPTY
-    assert contents.around(100, 200, ignored) is content
-    assert contents.around(120, 130, ignored) is content
-
-
-def test_memory_side_by_side_is_not_the_same() -> None:
-    contents = Contents()
-    middle = contents.around(100, 200, ignored)
-    left, right = contents.around(50, 100, ignored), contents.around(200, 250, ignored)
-    assert len({id(one) for one in (left, middle, right)}) == 3
-    found = [contents.around(start, start + 1, ignored) for start in (50, 99, 100, 199, 200, 249)]
-    assert found == [left, left, middle, middle, right, right]
-
-
-@pytest.mark.parametrize("place", [(150, 250), (50, 150), (50, 250), (199, 201)])
-def test_memory_that_overlaps_becomes_one(place: tuple[int, int]) -> None:
-    contents = Contents()
-    old = contents.around(100, 200, ignored)
-    told: list[tuple[Content, Content]] = []
-    new = contents.around(*place, lambda *pair: told.append(pair))
-    assert new.whole == Ranges.span(min(100, place[0]), max(200, place[1]))
-    assert told == [(old, new)]
-    assert contents.around(100, 200, ignored) is new
-
-
-def test_one_that_overlaps_several_joins_them() -> None:
-    contents = Contents()
-    first, second = contents.around(100, 200, ignored), contents.around(300, 400, ignored)
-    third = contents.around(500, 600, ignored)
-    told: list[tuple[Content, Content]] = []
-    joined = contents.around(150, 350, lambda *pair: told.append(pair))
-    assert told == [(first, joined), (second, joined)]
-    assert contents.around(100, 400, ignored) is joined
-    assert contents.around(500, 600, ignored) is third
-
-
-def test_what_was_known_of_the_parts_is_known_of_the_whole() -> None:
-    contents = Contents()
-    left, right = contents.around(1000, 1008, ignored), contents.around(1012, 1016, ignored)
-    copy = replica(left)
-    left.written_by_device(copy, span(0, 4), "k")
-    right.fresh = span(12, 16)
-    coming, going = (span(0, 2), Pending()), (span(2, 4), Pending())
-    left.arriving.append(coming)
-    right.leaving.append(going)
-    joined = contents.around(1004, 1014, ignored)
-    assert joined.host == span(4, 16)  # also what lay between, and nobody knew
-    assert joined.fresh == span(12, 16)
-    assert joined.replicas == [copy]
-    assert (joined.arriving, joined.leaving) == ([coming], [going])
-    assert joined.version not in {left.version, right.version}
-
-
-@pytest.mark.parametrize(
-    ("place", "expected"),
-    [
-        ((0, 100), False),
-        ((0, 101), True),
-        ((120, 130), True),
-        ((199, 300), True),
-        ((200, 300), False),
-        ((200, 301), True),
-        ((0, 1000), True),
-        ((400, 1000), False),
-    ],
-)
-def test_whether_anything_is_known_of_some_memory(place: tuple[int, int], *, expected: bool) -> None:
-    contents = Contents()
-    contents.around(100, 200, ignored)
-    contents.around(300, 400, ignored)
-    assert contents.knows(*place) is expected
-    assert not Contents().knows(*place)
-
-
-def test_memory_that_nobody_has_any_more_is_forgotten() -> None:
-    contents = Contents()
-    old = contents.around(100, 200, ignored)
-    beside = contents.around(200, 300, ignored)
-    contents.forget(old)
-    contents.forget(old)  # once more is nothing
-    assert contents.around(100, 200, ignored) is not old
-    assert contents.around(200, 300, ignored) is beside

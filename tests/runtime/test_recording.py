@@ -1,6 +1,7 @@
 """What is written down for the oracle while somebody records."""
 
 import gc
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ def touches(ledger: Ledger) -> list[Touch]:
     return ledger.recording.trace.touches
 
 
-def summary(touch: Touch) -> tuple[bool, str, list[tuple[object, object, object]]]:
+def summary(touch: Touch) -> tuple[bool, str, Sequence[tuple[object, object, object]]]:
     """Whether it was on the host, its name, and what it did to each buffer."""
     accesses = [(a.reads, a.writes, a.covers) for a in touch.accesses.values()]
     return touch.place == HOST, touch.label, accesses

@@ -14,8 +14,6 @@ from tests.runtime.programs import (
     Table,
     add,
     add_to,
-    add_to_all,
-    collect,
     copy,
     dispatch,
     number,
@@ -30,7 +28,6 @@ import trilby as tb
 from trilby import Accelerator, Ledger, NDArray, S32Array
 from trilby.data.ndrange import NDRange
 
-POISON = b"\xa5"
 EIGHT = 8 * 4
 
 
@@ -38,7 +35,7 @@ def moved(ledger: Ledger) -> list[tuple[str, int]]:
     return [(one.direction, one.nbytes) for one in ledger.copies]
 
 
-# ------------------------------------------------------------------------------ results
+# ----------------------------------------------------------------------------------- results
 
 
 def test_what_a_kernel_does_not_write_keeps_what_the_host_wrote(accelerator: Accelerator) -> None:
@@ -83,7 +80,7 @@ def add_one(kc: tb.KernelContext, a: NDArray[tb.f32], b: NDArray[tb.f32]) -> Non
     b[kc.x] = a[kc.x] + 1.0
 
 
-# -------------------------------------------------------------------- the rules, in copies
+# ---------------------------------------------------------------------- the rules, in copies
 
 
 def test_a_read_makes_nothing_stale(discrete: Accelerator) -> None:
@@ -155,7 +152,7 @@ def test_rows_at_equal_distances_are_one_copy(discrete: Accelerator) -> None:
     assert moved(ledger) == [("down", 128)]
 
 
-# ------------------------------------------------------------------ parts that are needed
+# --------------------------------------------------------------------- parts that are needed
 
 
 def test_a_part_that_is_read_moves_alone_and_the_next_takes_the_rest(
@@ -212,62 +209,7 @@ def count_odd(kc: tb.KernelContext, a: S32Array, table: Table) -> None:
         tb.atomic_add(table.count, 1)
 
 
-# --------------------------------------------------------------------------------- poison
-
-
-def test_a_stale_copy_is_poisoned_but_for_its_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = Watched()
-    accelerator = with_backend(monkeypatch, backend, poison=True)
-    a = S32Array.of([1, 2])
-    accelerator.compute(dispatch, 2, add, a, 1)
-    assert backend.content(0) == b"\2\0\0\0" + b"\2\0\0\0" + b"\3\0\0\0"
-    assert bytes(a.segment.memory) == b"\2\0\0\0" + POISON * 8
-    assert a.array.tolist() == [2, 3]
-    a.array[1] = 9
-    assert backend.content(0) == b"\2\0\0\0" + b"\2\0\0\0" + POISON * 4
-    assert a.array.tolist() == [2, 9]
-
-
-def test_what_stands_beside_a_length_is_poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = Watched()
-    accelerator = with_backend(monkeypatch, backend, poison=True)
-    table = Table.create(length=1)
-    accelerator.compute(dispatch, 1, collect, S32Array.of([2]), table)
-    assert (table.count, table.row[0].key) == (1, 2)
-    table.count, table.row[0].key, table.row[0].value = 5, 6, 7.0
-    assert backend.content(1) == POISON * 4 + b"\1\0\0\0" + POISON * 8
-
-
-def test_what_one_device_writes_is_poisoned_on_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    backends = Watched(), Watched()
-    one, other = (with_backend(monkeypatch, backend, poison=True) for backend in backends)
-    a = S32Array.of([1, 2])
-    one.compute(dispatch, 2, add, a, 1)
-    other.compute(dispatch, 2, add, a, 1)
-    assert backends[0].content(0) == b"\2\0\0\0" + POISON * 8
-    assert bytes(a.segment.memory) == b"\2\0\0\0" + POISON * 8
-    assert a.array.tolist() == [3, 4]
-
-
-def test_new_memory_on_a_device_is_poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = Watched()
-    accelerator = with_backend(monkeypatch, backend, poison=True)
-    accelerator.compute(dispatch, 1, number, a := S32Array.of([1, 2]))
-    assert backend.content(0) == b"\2\0\0\0" + b"d\0\0\0" + POISON * 4
-    assert a.array.tolist() == [100, 2]
-
-
-def test_without_poison_a_copy_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = Watched()
-    accelerator = with_backend(monkeypatch, backend)
-    a = S32Array.of([1, 2])
-    accelerator.compute(dispatch, 2, square_kernel, a)
-    assert bytes(a.segment.memory) == b"\2\0\0\0" + b"\1\0\0\0" + b"\2\0\0\0"
-    a.array[:] = 9
-    assert backend.content(0) == b"\2\0\0\0" + b"\1\0\0\0" + b"\4\0\0\0"
-
-
-# --------------------------------------------------------------------------------- memory
+# ------------------------------------------------------------------------------------ memory
 
 
 def test_memory_is_allocated_once(null: Nulls) -> None:
@@ -359,59 +301,7 @@ def test_a_range_of_zero_does_nothing(null: Nulls) -> None:
     assert ledger.copies == ()
 
 
-# ------------------------------------------------------------------------------ strategies
-
-
-@pytest.mark.parametrize(
-    ("transfers", "expected"),
-    [
-        # two launches of add_to(a, b), then the host reads a
-        (tb.Transfers.ALWAYS, [("up", 36), ("up", 36), ("down", 36), ("down", 36)] * 2),
-        (tb.Transfers.BY_ACCESS, [("up", 36), ("up", 36), ("down", EIGHT)] * 2),
-        (tb.Transfers.TRACKED, [("up", EIGHT), ("up", EIGHT), ("down", EIGHT)] * 1),
-        (tb.Transfers.PLANNED, [("up", EIGHT), ("up", EIGHT), ("down", EIGHT)]),
-        (tb.Transfers.AUTO, [("up", EIGHT), ("up", EIGHT), ("down", EIGHT)]),
-    ],
-    ids=lambda value: value.name if isinstance(value, tb.Transfers) else "",
-)
-def test_each_strategy_copies_as_it_says(
-    discrete: Accelerator, transfers: tb.Transfers, expected: list[tuple[str, int]]
-) -> None:
-    a, b = S32Array.of(range(8)), S32Array.of(range(8))
-    with discrete.strategy(transfers), discrete.record() as ledger:
-        discrete.compute(add_twice, a, b)
-        assert a.array.tolist() == [3 * i for i in range(8)]
-    assert moved(ledger) == expected
-    assert discrete.transfers is tb.Transfers.AUTO
-
-
-@tb.compute
-def add_twice(cc: tb.ComputeContext, a: S32Array, b: S32Array) -> None:
-    for _ in range(2):
-        cc.dispatch(a.length, add_to, a, b)
-
-
-def test_a_tracked_call_brings_home_what_it_wrote_at_its_end(discrete: Accelerator) -> None:
-    a = S32Array.of(range(8))
-    with discrete.strategy(tb.Transfers.TRACKED), discrete.record() as ledger:
-        discrete.compute(add_to_all, a, 1)
-        assert moved(ledger) == [("up", EIGHT), ("down", EIGHT)]
-        assert a.array.tolist() == list(range(1, 9))
-    assert len(ledger.copies) == 2
-
-
-@pytest.mark.parametrize("transfers", tb.Transfers)
-def test_no_strategy_moves_anything_where_the_memory_is_the_hosts(
-    shared: Accelerator, transfers: tb.Transfers
-) -> None:
-    a, b = S32Array.of(range(8)), S32Array.of(range(8))
-    with shared.strategy(transfers), shared.record() as ledger:
-        shared.compute(add_twice, a, b)
-        assert a.array.tolist() == [3 * i for i in range(8)]
-    assert ledger.copies == ()
-
-
-# ----------------------------------------------------------------------- random programs
+# --------------------------------------------------------------------------- random programs
 
 
 Step: TypeAlias = tuple[str, int, int, int]

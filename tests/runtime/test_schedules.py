@@ -1,8 +1,7 @@
 """Random programs on several devices that put everything off: all see what NumPy sees."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,9 @@ from tests.runtime.programs import dispatch
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, i32
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LENGTH = 6
 
@@ -105,7 +107,7 @@ class World:
         a, x = self.arrays[one], self.expected[one]
         b, y = self.arrays[other], self.expected[other]
         apart = {one, other} != {0, 1}
-        launch: Callable[..., object] = self.devices[device].compute
+        launch = cast("Callable[..., object]", self.devices[device].compute)
         match what:
             case "add":
                 launch(dispatch, n, add, a, n)

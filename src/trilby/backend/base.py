@@ -8,7 +8,8 @@ buffer is its `Memory`; an n-d array is its `Memory` and then one `i32` scalar f
 axis of its shape; a number is a `Scalar`, a struct a `StructArgument`.
 """
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
@@ -129,8 +130,39 @@ class StructArgument:
     content: bytes
 
 
-Starter: TypeAlias = Callable[[Sequence[Event]], Event]
-"""Runs one prepared launch after some work of the same backend."""
+class Repeated(ABC):
+    """A prepared launch that is run again and again, in as few steps as can be.
+
+    Its events have `origin` as theirs.
+    """
+
+    __slots__ = ("origin",)
+
+    def __init__(self) -> None:
+        self.origin: object = None
+
+    @property
+    @abstractmethod
+    def latest(self) -> Event:
+        """The last run; there must have been one."""
+
+    @abstractmethod
+    def run(self, after: "Sequence[Event | Repeated]") -> None:
+        """Run it once more, after some work and the last runs of others that are repeated.
+
+        It may be held back for a moment, until somebody asks for its event, something else is
+        begun or waited for, or `Backend.flush` is called.
+        """
+
+    @abstractmethod
+    def replace(self, position: int, argument: "Argument") -> None:
+        """Set another argument for the runs to come."""
+
+
+def events_of(work: Sequence[Event | Repeated]) -> tuple[Event, ...]:
+    """Events as they are; of launches that are repeated, those of their last runs."""
+    return tuple(one.latest if isinstance(one, Repeated) else one for one in work)
+
 
 Argument: TypeAlias = Memory | Scalar | StructArgument
 
@@ -216,8 +248,12 @@ class Backend(Protocol):
         """Run a kernel once for each work item of the range it was prepared for."""
         ...
 
-    def starter(self, prepared: Prepared) -> "Starter":
+    def repeated(self, prepared: Prepared) -> Repeated:
         """The same in fewer steps, for a launch that is run again and again."""
+        ...
+
+    def flush(self) -> None:
+        """See to it that all that was begun gets done, without waiting for it."""
         ...
 
     def close(self) -> None:

@@ -6,7 +6,6 @@ around a device. `open(0).counts` says what was asked for.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import (
@@ -17,10 +16,10 @@ from trilby.backend.base import (
     Memory,
     Prepared,
     Rows,
-    Starter,
 )
 from trilby.backend.done import DoneEvent
 from trilby.backend.failures import foreign
+from trilby.backend.run_again import RunAgain
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceUnavailableError
 
@@ -174,9 +173,12 @@ class NullBackend:
         self.counts.work_items += prepared.size.items
         return DoneEvent()
 
-    def starter(self, prepared: Prepared) -> Starter:
+    def repeated(self, prepared: Prepared) -> RunAgain:
         """Count the same launch."""
-        return partial(self.run, prepared)
+        return RunAgain(self.run, prepared)
+
+    def flush(self) -> None:
+        """Nothing was begun."""
 
     def close(self) -> None:
         """Nothing is open."""

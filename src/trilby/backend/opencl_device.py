@@ -8,7 +8,6 @@ and no failure of a device takes the process with it.
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -26,8 +25,8 @@ from trilby.backend.base import (
     Executable,
     Memory,
     Prepared,
+    Repeated,
     Rows,
-    Starter,
 )
 from trilby.backend.done import DoneEvent
 from trilby.backend.failures import (
@@ -41,7 +40,7 @@ from trilby.backend.failures import (
     refused_code,
 )
 from trilby.backend.group_size import GroupLimits
-from trilby.backend.opencl_bursts import Burst
+from trilby.backend.opencl_bursts import Burst, OpenCLRepeated
 from trilby.backend.opencl_events import (
     AssertingEvent,
     CopyEvent,
@@ -52,6 +51,7 @@ from trilby.backend.opencl_events import (
 )
 from trilby.backend.opencl_kernels import OpenCLKernel, OpenCLPrepared
 from trilby.backend.opencl_memory import MemoryPool, OpenCLMemory
+from trilby.backend.run_again import RunAgain
 from trilby.codegen.opencl import generate
 from trilby.data.ndrange import NDRange
 from trilby.data.segment import address_of
@@ -75,16 +75,19 @@ class OpenCLBackend:
         self.device = device
         self.context = cl.Context([cl_device])
         self.queue = _make_queue(self.context, cl_device)
-        self.burst = Burst(self.queue)
+        self.burst = Burst(self.queue, self._wait_list)
         self._cl_device = cl_device
         self._is_open = True
         self.pool = MemoryPool(self.context, device, cl_device.max_mem_alloc_size)
         self._orphans: deque[cl.Event] = deque()
-        self._uploading = Task(device, self.context, "copying to the device")
-        self._downloading = Task(device, self.context, "copying to the host")
-        self._filling = Task(device, self.context, "filling memory")
-        self._moment = 0
+        self._uploading = self._task("copying to the device")
+        self._downloading = self._task("copying to the host")
+        self._filling = self._task("filling memory")
+        self.moment = 0
         """Counts what invalidates memory: launches that were prepared before are checked again."""
+
+    def _task(self, what: str) -> Task:
+        return Task(self.device, self.context, what, self.burst.submit)
 
     def check_open(self) -> None:
         """Raise after `close`."""
@@ -116,7 +119,7 @@ class OpenCLBackend:
         except cl.Error as error:
             raise failed(self.device, f"preparing `{entry}`", error) from error
         limits = GroupLimits(items, tuple(self._cl_device.max_work_item_sizes))
-        task = Task(self.device, self.context, f"running `{entry}`")
+        task = self._task(f"running `{entry}`")
         return OpenCLKernel(
             program,
             entry,
@@ -167,7 +170,7 @@ class OpenCLBackend:
         if not isinstance(memory, OpenCLMemory):
             raise foreign(self.device, memory)
         buffer, memory.buffer = memory.buffer, None
-        self._moment += 1
+        self.moment += 1
         if buffer is None:
             raise freed(self.device, memory.nbytes)
         try:
@@ -251,8 +254,8 @@ class OpenCLBackend:
         """Run a kernel in whole groups; it leaves out the work items beyond the range."""
         if not isinstance(prepared, OpenCLPrepared) or prepared.owner is not self:
             raise foreign(self.device, prepared)
-        if prepared.checked != self._moment:
-            prepared.check(self._moment)
+        self.burst.submit()
+        prepared.check()
         wait_list = self._wait_list(after) if after else None
         try:
             if prepared.debugs:
@@ -263,11 +266,11 @@ class OpenCLBackend:
             raise prepared.task.failed(error) from error
         return OpenCLEvent(event, prepared.task)
 
-    def starter(self, prepared: Prepared) -> Starter:
+    def repeated(self, prepared: Prepared) -> Repeated:
         """Run the same launch with nothing left to decide."""
         if not isinstance(prepared, OpenCLPrepared) or prepared.debugs:
-            return partial(self.run, prepared)
-        return self.burst.starter(prepared)
+            return RunAgain(self.run, prepared)
+        return OpenCLRepeated(prepared, self.burst)
 
     def flush(self) -> None:
         """Give the driver what is held back."""
@@ -303,8 +306,9 @@ class OpenCLBackend:
         """Wait for everything and give the device back; closing twice is no error."""
         if not self._is_open:
             return
+        self.burst.submit()
         self._is_open = False
-        self._moment += 1
+        self.moment += 1
         try:
             wait_for(cl.enqueue_marker(self.queue))
             self.queue.finish()
@@ -315,6 +319,7 @@ class OpenCLBackend:
 
     def _start(self, command: _Command, task: Task, nbytes: int, after: Sequence[Event]) -> Event:
         """Give a command to the queue; nothing where it is about no bytes."""
+        self.burst.submit()
         drop_finished(self._orphans)
         try:
             wait_list = self._wait_list(after) if after else None

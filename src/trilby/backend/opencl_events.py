@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -36,6 +36,8 @@ class Task:
     device: DeviceInfo
     context: cl.Context
     what: str
+    submit: Callable[[], None]
+    """Gives the driver all that is held back; nobody waits before that."""
 
     def failed(self, error: cl.Error) -> DeviceError:
         """What is raised in place of an error of OpenCL."""
@@ -45,17 +47,12 @@ class Task:
 class OpenCLEvent:
     """A command that was given to a queue."""
 
-    __slots__ = ("_event", "origin", "task")
+    __slots__ = ("event", "origin", "task")
 
     def __init__(self, event: cl.Event, task: Task) -> None:
-        self._event = event
+        self.event = event
         self.task = task
         self.origin: object = None
-
-    @property
-    def event(self) -> cl.Event:
-        """The event of OpenCL."""
-        return self._event
 
     @property
     def done(self) -> bool:
@@ -73,10 +70,27 @@ class OpenCLEvent:
 
     def wait(self) -> None:
         """Return when it is done; raise a `DeviceError` if it failed."""
+        self.task.submit()
         try:
             wait_for(self.event)
         except cl.Error as error:
             raise self.task.failed(error) from error
+
+
+class RefusedEvent:
+    """A launch that the driver did not take, which is found out after it was begun."""
+
+    __slots__ = ("failure", "origin")
+    done = True
+    seconds = 0.0
+
+    def __init__(self, failure: DeviceError) -> None:
+        self.failure = failure
+        self.origin: object = None
+
+    def wait(self) -> None:
+        """Raise why."""
+        raise self.failure
 
 
 class CopyEvent(OpenCLEvent):

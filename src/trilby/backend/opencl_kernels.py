@@ -32,7 +32,9 @@ _RANGE_NUMBER = Struct("=i")
 
 
 class MemoryOwner(Protocol):
-    """Knows the memory that its launches may use."""
+    """Knows the memory that its launches may use; `moment` changes when some of it is freed."""
+
+    moment: int
 
     def check_open(self) -> None:
         """Raise where it was closed."""
@@ -97,7 +99,6 @@ class OpenCLPrepared:
         "kernel",
         "memories",
         "owner",
-        "submit",
         "task",
     )
 
@@ -114,7 +115,6 @@ class OpenCLPrepared:
         self.executable = executable
         self.task = executable.task
         self.debugs = executable.debugs
-        self.submit: Callable[[], None] = _nothing
         self.memories: dict[int, Memory] = {}
         self.checked = -1
         local = group_size(size, executable.limits)
@@ -130,7 +130,6 @@ class OpenCLPrepared:
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come; OpenCL has read those of the others."""
-        self.submit()
         try:
             if isinstance(argument, Scalar):
                 _set_bytes(self.kernel, position, _packed(argument))
@@ -146,8 +145,11 @@ class OpenCLPrepared:
         """Set where assertions leave what failed: behind all other arguments."""
         self.kernel.set_arg(self.executable.parameters - 1, report)
 
-    def check(self, moment: int) -> None:
+    def check(self) -> None:
         """Raise if memory was freed: OpenCL does not keep it for a kernel object."""
+        moment = self.owner.moment
+        if self.checked == moment:
+            return
         self.owner.check_open()
         for memory in self.memories.values():
             self.owner.buffer_of(memory)
@@ -156,10 +158,6 @@ class OpenCLPrepared:
     def __del__(self) -> None:
         if hasattr(self, "kernel"):
             self.executable.spare.append(self.kernel)
-
-
-def _nothing() -> None:
-    """No launch is held back."""
 
 
 def _packed(scalar: Scalar) -> bytes:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from trilby.backend.base import Event, Memory
+from trilby.backend.base import Event, Memory, Repeated, events_of
 from trilby.data.ranges import Ranges
 from trilby.errors import TrilbyError
 
@@ -33,9 +33,10 @@ class Replica:
     """The memory of a segment on one device, and which bytes of it are current.
 
     `shared` memory is the host's own: nothing is ever stale there, but work on it must be
-    waited for. `writers` and `readers` are the work that has to be done before the memory may
-    be read, or overwritten. `asked` are the bytes that kernels needed so far. `lengths` are the
-    bytes of the lengths of arrays, which are no data: they never change and are always there.
+    waited for. `writing` and `reading` are the work that has to be done before the memory may
+    be read, or overwritten; of launches that are repeated, their last runs. `asked` are the
+    bytes that kernels needed so far. `lengths` are the bytes of the lengths of arrays, which are
+    no data: they never change and are always there.
     """
 
     owner: "Replicas"
@@ -47,8 +48,8 @@ class Replica:
     fields: tuple[tuple[str, int, int], ...] = ()
     lengths: Ranges = Ranges.EMPTY
     valid: Ranges = Ranges.EMPTY
-    writers: tuple[Event, ...] = ()
-    readers: tuple[Event, ...] = ()
+    writing: tuple[Event | Repeated, ...] = ()
+    reading: tuple[Event | Repeated, ...] = ()
     last_use: int = 0
     use_before: int = 0
     is_named: bool = False
@@ -92,22 +93,40 @@ class Replica:
         """True for the replica of just these bytes."""
         return self.address == address and self.host.nbytes == nbytes
 
-    def read_by(self, event: Event) -> None:
-        """Remember work that reads the memory."""
-        readers = self.readers
-        if len(readers) >= _MOST_READERS:
-            readers = tuple(reader for reader in readers if not reader.done)
-        self.readers = (*readers, event)
+    @property
+    def writers(self) -> tuple[Event, ...]:
+        """The work under way that writes the memory."""
+        return events_of(self.writing)
 
-    def written_by(self, event: Event) -> None:
+    @writers.setter
+    def writers(self, events: tuple[Event, ...]) -> None:
+        self.writing = events
+
+    @property
+    def readers(self) -> tuple[Event, ...]:
+        """The work under way that reads the memory."""
+        return events_of(self.reading)
+
+    @readers.setter
+    def readers(self, events: tuple[Event, ...]) -> None:
+        self.reading = events
+
+    def read_by(self, work: Event | Repeated) -> None:
+        """Remember work that reads the memory."""
+        reading = self.reading
+        if len(reading) >= _MOST_READERS:
+            reading = tuple(event for event in self.readers if not event.done)
+        self.reading = (*reading, work)
+
+    def written_by(self, work: Event | Repeated) -> None:
         """Remember work that writes the memory, and that waited for all before it."""
-        self.writers = (event,)
-        self.readers = ()
+        self.writing = (work,)
+        self.reading = ()
 
     def settled(self) -> None:
         """Forget work that is done."""
-        self.writers = tuple(event for event in self.writers if not event.done)
-        self.readers = tuple(event for event in self.readers if not event.done)
+        self.writing = tuple(event for event in self.writers if not event.done)
+        self.reading = tuple(event for event in self.readers if not event.done)
 
 
 @dataclass(slots=True, eq=False)
@@ -153,7 +172,7 @@ class Content:
         """True where the host has everything, and nothing that is under way uses its memory."""
         if self.arriving or self.leaving or not self.host.covers(self.whole):
             return False
-        return not any(r.shared and (r.writers or r.readers) for r in self.replicas)
+        return not any(r.shared and (r.writing or r.reading) for r in self.replicas)
 
     def writer_of(self, ranges: Ranges) -> object:
         """Who wrote bytes last, or the last of several.

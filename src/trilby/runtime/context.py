@@ -183,6 +183,7 @@ def run_compute(
     try:
         return _run(context, ready, args, kwargs)
     finally:
+        accelerator.residency.backend.flush()
         context.bring_home_written()
 
 

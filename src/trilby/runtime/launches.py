@@ -14,7 +14,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, cast
 
 from trilby.analysis.footprint import LaunchNumbers
-from trilby.backend.base import Event, Scalar, Starter
+from trilby.backend.base import Scalar
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.options import Transfers
@@ -25,8 +25,9 @@ from trilby.runtime.binding import Bound, as_number, bind, ranks_of, uses
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel, ReadyKernel
 from trilby.runtime.constant_memory import check_constant_memory
-from trilby.runtime.content import LOCK, Content, Replica
+from trilby.runtime.content import LOCK, Content
 from trilby.runtime.explicit import block_of
+from trilby.runtime.order import Order
 from trilby.runtime.ranges import in_whole_groups
 from trilby.runtime.recording import RECORDINGS
 from trilby.runtime.residency import Standing, Use, Work
@@ -50,7 +51,6 @@ class Known:
 
     kernel: Kernel[...]
     size: object
-    standing: Standing
     analysed: AnalysedKernel
     changing: tuple[Reflected, ...]
     transfers: Transfers
@@ -63,15 +63,14 @@ class Known:
     slots: dict[int, int]
     unsure: bool
     versions: tuple[tuple[Content, int], ...]
-    read: tuple[Replica, ...]
-    written: tuple[Replica, ...]
-    start: Starter
+    order: Order
     follower: "Known | None" = None
 
     def come_from(self, caller: Caller) -> None:
         """It is dispatched from another line than the last time."""
         self.code, self.instruction = caller.code, caller.instruction
         self.writer = KernelWrite(self.writer.kernel, caller)
+        self.order.launch.origin = self.writer
 
 
 class Launches:
@@ -112,27 +111,26 @@ class Launches:
                     return False
             if (known.unsure or RECORDINGS) and not self._fits(known, args):
                 return False
-            if last is not known:
-                if last is not None:
-                    last.follower = known
-                self._last = known
-            after: tuple[Event, ...] = ()
-            for replica in known.read:
-                after += replica.writers
-            for replica in known.written:
-                after += replica.writers
-                if replica.readers:
-                    after += replica.readers
-            event = known.start(after)
             frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- see `Caller`
             if frame.f_lasti != known.instruction or frame.f_code is not known.code:
                 known.come_from(Caller.now())
-            event.origin = known.writer
-            for replica in known.written:
-                replica.writers = (event,)
-                replica.readers = ()
-            for replica in known.read:
-                replica.read_by(event)
+            order = known.order
+            if last is None:
+                order.run_anew(None)
+            elif order.before is not last.order:
+                order.run_anew(last.order)
+            else:
+                for replica, writing, reading in order.found:
+                    if replica.writing is not writing or replica.reading is not reading:
+                        order.run_anew(last.order)
+                        break
+                else:
+                    order.launch.run(order.after)
+                    for replica, writing, reading in order.left:
+                        replica.writing, replica.reading = writing, reading
+            if last is not None:
+                last.follower = known
+            self._last = known
         return True
 
     def _fits(self, known: Known, args: Sequence[Any]) -> bool:
@@ -148,7 +146,7 @@ class Launches:
             return False
         room = self._accelerator.residency.replicas.room
         if room.is_tight:
-            room.used_by_launch(known.read + known.written)
+            room.used_by_launch(known.order.replicas)
         return True
 
     def _find(self, size: object, kernel: object, args: Sequence[Any]) -> Known | None:
@@ -172,7 +170,7 @@ class Launches:
         if position in analysed.footprint.relevant or not isinstance(kind, ScalarType):
             return False
         value = as_number(analysed.kernel, parameter, kind, given)
-        known.standing.prepared.replace(known.slots[position], Scalar(kind, value))
+        known.order.launch.replace(known.slots[position], Scalar(kind, value))
         known.numbers[entry] = position, given
         return True
 
@@ -186,6 +184,7 @@ class Launches:
         context: "ComputeContext",
     ) -> None:
         """Check a dispatch, and launch it."""
+        self._last = None
         accelerator = self._accelerator
         ready = accelerator.compiler.kernel(kernel, ranks_of(args))
         analysed = ready.analysed
@@ -238,16 +237,14 @@ class Launches:
             self._known.clear()
         self._buffers[analysed.kernel] = tuple(buffers)
         key = (analysed.kernel, size, *[id(args[position]) for position in buffers])
-        if self._last is not None:
-            self._last.follower = None
+        writer = standing.launch.origin = KernelWrite(work.kernel, work.caller)
         self._last = self._known[key] = Known(
             analysed.kernel,
             size,
-            standing,
             analysed,
             tuple(part for part in analysed.reflected if part.constants),
             work.transfers,
-            KernelWrite(work.kernel, work.caller),
+            writer,
             work.caller.code,
             work.caller.instruction,
             len(args),
@@ -256,9 +253,7 @@ class Launches:
             _slots(params, bound),
             self._is_unsure(analysed, scalars),
             standing.versions,
-            standing.read,
-            standing.written,
-            standing.start,
+            Order(standing.launch, standing.read, standing.written),
         )
 
     def _is_unsure(self, analysed: AnalysedKernel, scalars: Sequence[int]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from trilby.analysis.footprint import ParameterFootprint
-from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Prepared, Starter
+from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Prepared, Repeated
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
@@ -88,11 +88,10 @@ class Held:
 class Standing:
     """A launch that found everything in place, and will again while no version changes.
 
-    `start` runs `prepared`. `read` are the replicas that are only read.
+    `read` are the replicas that are only read.
     """
 
-    prepared: Prepared
-    start: Starter
+    launch: Repeated
     versions: tuple[tuple[Content, int], ...]
     read: tuple[Replica, ...]
     written: tuple[Replica, ...]
@@ -313,11 +312,12 @@ class Residency:
         lasting = work.transfers in {Transfers.AUTO, Transfers.PLANNED}
         if not lasting or work.executable.debugs or any(h.seen for h in held):
             return None
+        if not any(h.writes for h in held):
+            return None  # its runs would not wait for each other, and only the last be known
         if any(h.replica.shared and _has_another_user(h.content) for h in held):
             return None
         return Standing(
-            prepared,
-            self.backend.starter(prepared),
+            self.backend.repeated(prepared),
             tuple((h.content, h.content.version) for h in held),
             tuple(h.replica for h in held if not h.writes),
             tuple(h.replica for h in held if h.writes),

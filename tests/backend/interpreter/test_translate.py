@@ -15,8 +15,8 @@ from trilby.model.ops.control import If
 from trilby.model.ops.core import Call, Return
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.host import HOST_OPS
-from trilby.model.ops.transfer import TRANSFER_OPS
 from trilby.model.ops.memory import Load, Store
+from trilby.model.ops.transfer import TRANSFER_OPS
 from trilby.model.value import Value
 
 

@@ -4,7 +4,6 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import (
@@ -16,7 +15,6 @@ from trilby.backend.base import (
     Prepared,
     Rows,
     Scalar,
-    Starter,
     StructArgument,
 )
 from trilby.backend.done import DoneEvent
@@ -26,6 +24,7 @@ from trilby.backend.interpreter.arguments import bind
 from trilby.backend.interpreter.execute import execute
 from trilby.backend.interpreter.memory import POISON, InterpreterMemory
 from trilby.backend.interpreter.translate import Program, translate
+from trilby.backend.run_again import RunAgain
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
 from trilby.errors import DeviceError, DeviceUnavailableError
 
@@ -142,9 +141,12 @@ class InterpreterBackend:
         execute(prepared.program, prepared.size, prepared.local, bound)
         return DoneEvent()
 
-    def starter(self, prepared: Prepared) -> Starter:
+    def repeated(self, prepared: Prepared) -> RunAgain:
         """Run the same launch."""
-        return partial(self.run, prepared)
+        return RunAgain(self.run, prepared)
+
+    def flush(self) -> None:
+        """All is done already."""
 
     def _checked(self, argument: Argument) -> InterpreterMemory | Scalar | StructArgument:
         if isinstance(argument, Scalar | StructArgument):

@@ -1,0 +1,36 @@
+"""A launch that is run again and again, on backends that have no shorter way to do so."""
+
+from collections.abc import Callable, Sequence
+
+from trilby.backend.base import Argument, Event, Prepared, Repeated, events_of
+
+
+class RunAgain(Repeated):
+    """Runs a prepared launch with the method `run` of its backend."""
+
+    __slots__ = ("_latest", "_prepared", "_run")
+
+    def __init__(
+        self, run: Callable[[Prepared, Sequence[Event]], Event], prepared: Prepared
+    ) -> None:
+        super().__init__()
+        self._run = run
+        self._prepared = prepared
+        self._latest: Event | None = None
+
+    @property
+    def latest(self) -> Event:
+        """The last run."""
+        if self._latest is None:
+            raise AssertionError("it was never run")
+        return self._latest
+
+    def run(self, after: Sequence[Event | Repeated]) -> None:
+        """Run it now."""
+        event = self._run(self._prepared, events_of(after))
+        event.origin = self.origin
+        self._latest = event
+
+    def replace(self, position: int, argument: Argument) -> None:
+        """Set another argument for the runs to come."""
+        self._prepared.replace(position, argument)

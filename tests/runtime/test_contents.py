@@ -1,0 +1,130 @@
+"""What is known of memory, by its address."""
+
+import pytest
+from tests.runtime.contents import Pending, on_host, replica, span
+
+from trilby.data.ranges import Ranges
+from trilby.runtime.content import Content, Contents
+
+
+def ignored(_old: Content, _new: Content) -> None:
+    """Whoever does not care that contents are joined."""
+
+
+def test_the_same_memory_has_one_content() -> None:
+    contents = Contents()
+    content = contents.around(100, 200, ignored)
+    assert content.host == content.whole == Ranges.span(100, 200)
+    assert content.fresh == Ranges.EMPTY
+    assert contents.around(100, 200, ignored) is content
+    assert contents.around(120, 130, ignored) is content
+
+
+def test_memory_side_by_side_is_not_the_same() -> None:
+    contents = Contents()
+    middle = contents.around(100, 200, ignored)
+    left, right = contents.around(50, 100, ignored), contents.around(200, 250, ignored)
+    assert len({id(one) for one in (left, middle, right)}) == 3
+    found = [contents.around(start, start + 1, ignored) for start in (50, 99, 100, 199, 200, 249)]
+    assert found == [left, left, middle, middle, right, right]
+
+
+@pytest.mark.parametrize("place", [(150, 250), (50, 150), (50, 250), (199, 201)])
+def test_memory_that_overlaps_becomes_one(place: tuple[int, int]) -> None:
+    contents = Contents()
+    old = contents.around(100, 200, ignored)
+    told: list[tuple[Content, Content]] = []
+    new = contents.around(*place, lambda old, new: told.append((old, new)))
+    assert new.whole == Ranges.span(min(100, place[0]), max(200, place[1]))
+    assert told == [(old, new)]
+    assert contents.around(100, 200, ignored) is new
+
+
+def test_one_that_overlaps_several_joins_them() -> None:
+    contents = Contents()
+    first, second = contents.around(100, 200, ignored), contents.around(300, 400, ignored)
+    third = contents.around(500, 600, ignored)
+    told: list[tuple[Content, Content]] = []
+    joined = contents.around(150, 350, lambda old, new: told.append((old, new)))
+    assert told == [(first, joined), (second, joined)]
+    assert contents.around(100, 400, ignored) is joined
+    assert contents.around(500, 600, ignored) is third
+
+
+def test_what_was_known_of_the_parts_is_known_of_the_whole() -> None:
+    contents = Contents()
+    left, right = contents.around(1000, 1008, ignored), contents.around(1012, 1016, ignored)
+    copy = replica(left)
+    left.written_by_device(copy, span(0, 4), "k")
+    right.fresh = span(12, 16)
+    coming, going = (span(0, 2), Pending()), (span(2, 4), Pending())
+    left.arriving.append(coming)
+    right.leaving.append(going)
+    joined = contents.around(1004, 1014, ignored)
+    assert joined.host == span(4, 16)  # also what lay between, and nobody knew
+    assert joined.fresh == span(12, 16)
+    assert joined.replicas == [copy]
+    assert (joined.arriving, joined.leaving) == ([coming], [going])
+    assert joined.version not in {left.version, right.version}
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ((0, 100), False),
+        ((0, 101), True),
+        ((120, 130), True),
+        ((199, 300), True),
+        ((200, 300), False),
+        ((200, 301), True),
+        ((0, 1000), True),
+        ((400, 1000), False),
+    ],
+)
+def test_whether_anything_is_known_of_some_memory(
+    place: tuple[int, int], *, expected: bool
+) -> None:
+    contents = Contents()
+    contents.around(100, 200, ignored)
+    contents.around(300, 400, ignored)
+    assert contents.knows(*place) is expected
+    assert not Contents().knows(*place)
+
+
+def test_who_wrote_the_parts_is_known_of_the_whole() -> None:
+    contents = Contents()
+    left, right = contents.around(1000, 1008, ignored), contents.around(1012, 1016, ignored)
+    left.written_by_device(replica(left), span(0, 4), "a kernel")
+    right.written_by_host(span(12, 16), "me")
+    joined = contents.around(1004, 1014, ignored)
+    assert joined.writer_of(span(0, 4)) == "a kernel"
+    assert joined.writer_of(span(12, 16)) == "me"
+    larger = contents.around(990, 1010, ignored)
+    assert larger.writer_of(span(0, 4)) == "a kernel"
+
+
+def test_a_snapshot_of_the_hosts_own_memory_is_taken_when_work_is_done() -> None:
+    own = replica(on_host(), shared=True, place=(4, 12))
+    own.host[:] = bytes(range(8))
+
+    class Writing(Pending):
+        def wait(self) -> None:
+            own.host[2] += 50
+            super().wait()
+
+    own.writers, own.readers = (Writing(),), (Writing(),)
+    taken = own.snapshot(span(5, 7) | span(10, 12))
+    assert taken == [(1005, bytes([1, 102])), (1010, bytes([6, 7]))]
+    own.host[:] = bytes(8)
+    own.restore(taken)
+    assert bytes(own.host) == bytes([0, 1, 102, 0, 0, 0, 6, 7])
+
+
+def test_memory_that_nobody_has_any_more_is_forgotten() -> None:
+    contents = Contents()
+    old = contents.around(100, 200, ignored)
+    beside = contents.around(200, 300, ignored)
+    contents.forget(old)
+    contents.forget(old)  # once more is nothing
+    assert contents.around(100, 200, ignored) is not old
+    assert contents.around(200, 300, ignored) is beside

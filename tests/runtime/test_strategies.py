@@ -1,0 +1,65 @@
+"""What each strategy copies; the results are the same."""
+
+import pytest
+from tests.runtime.programs import (
+    add_to,
+    add_to_all,
+)
+
+import trilby as tb
+from trilby import Accelerator, Ledger, S32Array
+
+EIGHT = 8 * 4
+
+
+def moved(ledger: Ledger) -> list[tuple[str, int]]:
+    return [(one.direction, one.nbytes) for one in ledger.copies]
+
+
+@pytest.mark.parametrize(
+    ("transfers", "expected"),
+    [
+        # two launches of add_to(a, b), then the host reads a
+        (tb.Transfers.ALWAYS, [("up", 36), ("up", 36), ("down", 36), ("down", 36)] * 2),
+        (tb.Transfers.BY_ACCESS, [("up", 36), ("up", 36), ("down", EIGHT)] * 2),
+        (tb.Transfers.TRACKED, [("up", EIGHT), ("up", EIGHT), ("down", EIGHT)] * 1),
+        (tb.Transfers.PLANNED, [("up", EIGHT), ("up", EIGHT), ("down", EIGHT)]),
+        (tb.Transfers.AUTO, [("up", EIGHT), ("up", EIGHT), ("down", EIGHT)]),
+    ],
+    ids=lambda value: value.name if isinstance(value, tb.Transfers) else "",
+)
+def test_each_strategy_copies_as_it_says(
+    discrete: Accelerator, transfers: tb.Transfers, expected: list[tuple[str, int]]
+) -> None:
+    a, b = S32Array.of(range(8)), S32Array.of(range(8))
+    with discrete.strategy(transfers), discrete.record() as ledger:
+        discrete.compute(add_twice, a, b)
+        assert a.array.tolist() == [3 * i for i in range(8)]
+    assert moved(ledger) == expected
+    assert discrete.transfers is tb.Transfers.AUTO
+
+
+@tb.compute
+def add_twice(cc: tb.ComputeContext, a: S32Array, b: S32Array) -> None:
+    for _ in range(2):
+        cc.dispatch(a.length, add_to, a, b)
+
+
+def test_a_tracked_call_brings_home_what_it_wrote_at_its_end(discrete: Accelerator) -> None:
+    a = S32Array.of(range(8))
+    with discrete.strategy(tb.Transfers.TRACKED), discrete.record() as ledger:
+        discrete.compute(add_to_all, a, 1)
+        assert moved(ledger) == [("up", EIGHT), ("down", EIGHT)]
+        assert a.array.tolist() == list(range(1, 9))
+    assert len(ledger.copies) == 2
+
+
+@pytest.mark.parametrize("transfers", tb.Transfers)
+def test_no_strategy_moves_anything_where_the_memory_is_the_hosts(
+    shared: Accelerator, transfers: tb.Transfers
+) -> None:
+    a, b = S32Array.of(range(8)), S32Array.of(range(8))
+    with shared.strategy(transfers), shared.record() as ledger:
+        shared.compute(add_twice, a, b)
+        assert a.array.tolist() == [3 * i for i in range(8)]
+    assert ledger.copies == ()
