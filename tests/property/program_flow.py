@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tests.property.program_accesses import ACCESSES
+from tests.property.program_accesses import ACCESSES, take_raw, use_raw
 from tests.property.program_expressions import condition, integer
 from tests.property.program_names import NAMINGS, some_buffer
 from tests.property.program_palette import PALETTE, Palette
@@ -78,6 +78,8 @@ def repeat(w: Writer) -> bool:
     """
     if w.loops > 1:
         return False
+    if w.draft.chance(3):
+        _ = any(take_raw(w) for _ in range(9))
     name = w.draft.name("g")
     w.line(f"for {name} in range({w.draft.number(3, 5)}):")
     with w.block(loop=True):
@@ -95,7 +97,9 @@ def repeat(w: Writer) -> bool:
 
 
 def _any_access(w: Writer) -> None:
-    if not any(w.draft.pick(ACCESSES)(w) for _ in range(10)):
+    if w.reach.raws and w.draft.chance(2):
+        _ = use_raw(w)
+    elif not any(w.draft.pick(ACCESSES)(w) for _ in range(10)):
         w.line("look(1)")
 
 

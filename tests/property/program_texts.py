@@ -165,7 +165,7 @@ def _receive(w: Writer, text: str, kind: str) -> None:
 
 def _driver(draft: Draft) -> str:
     w = Writer(draft, in_compute=False, left=draft.number(6, 16))
-    w.accelerators = ("accelerator", "other") if draft.chance(8) else ("accelerator",)
+    w.accelerators = ("accelerator", "other") if draft.chance(5) else ("accelerator",)
     for kind in draft.kinds:
         for _ in range({"line": 3, "flag": 1}.get(kind, 2)):
             name = draft.name(kind)

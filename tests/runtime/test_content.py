@@ -125,6 +125,26 @@ def test_a_write_of_a_device_is_a_change_where_it_makes_something_stale() -> Non
     assert changed(content, lambda: content.written_by_device(writing, LEFT, "k"))
 
 
+def test_a_write_beside_what_others_have_is_no_change() -> None:
+    content = on_host()
+    writing, other = replica(content), replica(content, RIGHT)
+    content.written_by_device(writing, LEFT, "k")
+    assert not changed(content, lambda: content.written_by_device(writing, LEFT, "k"))
+    assert other.valid == RIGHT
+
+
+def test_what_a_broken_launch_may_have_written_is_not_believed_where_others_have_it() -> None:
+    content = on_host()
+    broken, other = replica(content, WHOLE), replica(content, span(4, 6))
+    content.host = span(0, 2) | span(12, 16)
+    version = content.version
+    assert content.distrust(broken, LEFT) == span(0, 2) | span(4, 6)
+    assert broken.valid == span(2, 4) | span(6, 16)  # of the rest there is no other copy
+    assert other.valid == span(4, 6)
+    assert content.version != version
+    assert content.distrust(other, RIGHT) == Ranges.EMPTY
+
+
 def test_the_host_begins_to_walk_anew_in_what_a_device_wrote() -> None:
     content = on_host()
     content.scan.stop, content.scan.size = 5, 7
@@ -239,7 +259,9 @@ def test_copies_under_way_are_no_quiet(what: str) -> None:
 @pytest.mark.parametrize("what", ["readers", "writers"])
 def test_kernels_on_the_hosts_memory_are_no_quiet(what: str) -> None:
     content = on_host()
-    setattr(replica(content, shared=True), what, (Pending(),))
+    shared = replica(content, shared=True)
+    assert content.is_quiet
+    setattr(shared, what, (Pending(),))
     assert not content.is_quiet
 
 

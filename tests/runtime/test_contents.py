@@ -128,3 +128,12 @@ def test_memory_that_nobody_has_any_more_is_forgotten() -> None:
     contents.forget(old)  # once more is nothing
     assert contents.around(100, 200, ignored) is not old
     assert contents.around(200, 300, ignored) is beside
+
+
+def test_forgetting_what_is_not_known_is_nothing() -> None:
+    contents = Contents()
+    old = contents.around(100, 200, ignored)
+    joined = contents.around(150, 250, ignored)
+    contents.forget(old)  # it is a part of the other
+    assert contents.around(100, 200, ignored) is joined
+    Contents().forget(old)

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import TypeAlias, cast
+from weakref import WeakSet
 
 import pyopencl as cl
 
@@ -21,53 +22,52 @@ from trilby.backend.opencl_events import OpenCLEvent, RefusedEvent, is_over
 from trilby.backend.opencl_kernels import OpenCLPrepared
 from trilby.errors import DeviceError
 
-MOST_HELD = 16
+MOST_HELD = 32
 """The launches of a burst. From so many on, waking the device hardly counts."""
 
-BRIEF_SECONDS = 20e-6
+BRIEF_SECONDS = 10e-6
 """What a launch may take on the device to be held back."""
 
 Changes: TypeAlias = tuple[tuple[int, Argument], ...]
+Run: TypeAlias = "tuple[OpenCLRepeated, Sequence[Event | Repeated], Changes]"
 WaitList: TypeAlias = Callable[[Sequence[Event]], "list[cl.Event] | None"]
 
 
 class OpenCLRepeated(Repeated):
     """A launch that may be held back.
 
-    `event` is that of the last run that the driver has, None where it refused it. `number` is
-    that of the last run, among all of the burst. The chain is what a run came after, if that was
-    only runs of launches like this one.
+    `event` is that of the last run that the driver has, None where it refused it. `chain` is
+    what a run came after, if that was only runs of launches like this one.
     """
 
     __slots__ = (
+        "__weakref__",
         "_burst",
-        "_chain",
         "_changes",
-        "_failure",
         "_is_brief",
-        "_took",
+        "chain",
+        "enqueue",
         "event",
-        "number",
+        "failure",
         "prepared",
     )
 
     def __init__(self, prepared: OpenCLPrepared, burst: "Burst") -> None:
         super().__init__()
         self.prepared = prepared
+        self.enqueue = prepared.enqueue
         self.event: cl.Event | None = None
-        self.number = 0
-        self._failure: DeviceError | None = None
+        self.chain: Sequence[OpenCLRepeated] | None = None
+        self.failure: DeviceError | None = None
         self._burst = burst
-        self._chain: Sequence[OpenCLRepeated] = ()
         self._changes: Changes = ()
-        self._is_brief = False
-        self._took = float("inf")
+        self._is_brief = prepared.seconds < BRIEF_SECONDS
+        burst.launches.add(self)
 
     @property
     def latest(self) -> Event:
         """The last run, which the driver has now, or has refused."""
-        if self.number > self._burst.given:
-            self._burst.submit_all()
+        self._burst.submit()
         event: Event
         if self.event is not None:
             event = OpenCLEvent(self.event, self.prepared.task)
@@ -80,11 +80,11 @@ class OpenCLRepeated(Repeated):
         """Run it, now or a moment later. A hot loop does little else than this."""
         burst = self._burst
         burst.held.append((self, after, self._changes))
-        self._changes = ()
-        burst.begun = self.number = burst.begun + 1
-        if not self._is_brief or self.number - burst.given >= MOST_HELD:
+        if self._changes:
+            self._changes = ()
+        if not self._is_brief or len(burst.held) >= MOST_HELD:
             self._look()
-            burst.submit_all()
+            burst.submit()
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come; those that are held back keep theirs."""
@@ -95,84 +95,85 @@ class OpenCLRepeated(Repeated):
         event = self.event
         if event is not None and is_over(event):
             took = OpenCLEvent(event, self.prepared.task).seconds or float("inf")
-            self._took = min(took, 4 * self._took)  # one that was interrupted says little
-            self._is_brief = self._took < BRIEF_SECONDS
+            # one that was interrupted says little
+            self.prepared.seconds = min(took, 4 * self.prepared.seconds)
+            self._is_brief = self.prepared.seconds < BRIEF_SECONDS
 
     def give(self, after: Sequence[Event | Repeated], changes: Changes) -> None:
-        """Give a run to the driver; what it refuses fails like a launch that went wrong."""
-        prepared = self.prepared
-        try:
-            for position, argument in changes:
-                prepared.replace(position, argument)
-            if prepared.checked != prepared.owner.moment:
-                prepared.check()
-            if after is not self._chain or self._burst.has_failed:
-                self.event = prepared.enqueue(self._wait_list(after))
-            elif len(after) == 1:
-                self.event = prepared.enqueue([self._chain[0].event])  # pyright: ignore[reportArgumentType] -- none was refused
-            else:
-                self.event = prepared.enqueue([one.event for one in self._chain])  # pyright: ignore[reportArgumentType] -- as above
-        except cl.Error as error:
-            self._refuse(prepared.task.failed(error))
-        except DeviceError as error:
-            self._refuse(error)
-
-    def _wait_list(self, after: Sequence[Event | Repeated]) -> "list[cl.Event] | None":
+        """Give a run to the driver, which may refuse it."""
+        for position, argument in changes:
+            self.prepared.replace(position, argument)
+        self.prepared.check()
+        self.event = self.enqueue(self._burst.wait_list(after))
         if all(type(one) is OpenCLRepeated for one in after):
-            self._chain = cast("Sequence[OpenCLRepeated]", after)
-        return self._burst.wait_list(after)
+            self.chain = cast("Sequence[OpenCLRepeated]", after)
 
     @property
     def refusal(self) -> DeviceError:
         """Why the driver did not take the last run."""
-        if self._failure is None:
+        if self.failure is None:
             raise AssertionError("it was never run")
-        return self._failure
-
-    def _refuse(self, failure: DeviceError) -> None:
-        self.event, self._failure = None, failure
-        self._burst.has_failed = True
+        return self.failure
 
 
 class Burst:
-    """The launches of one queue that are held back, in order.
-
-    `begun` runs were asked for, by one thread at a time; the driver has `given` of them.
-    """
+    """The launches of one queue that are held back, in order."""
 
     def __init__(self, queue: cl.CommandQueue, wait_list: WaitList) -> None:
         self._queue = queue
         self._wait_list = wait_list
         self._lock = RLock()
-        self.held: deque[tuple[OpenCLRepeated, Sequence[Event | Repeated], Changes]] = deque()
-        self.begun = 0
-        self.given = 0
-        self.has_failed = False
+        self.held: deque[Run] = deque()
+        self._is_giving = False
+        self.launches: WeakSet[OpenCLRepeated] = WeakSet()
 
     def submit(self) -> None:
-        """Give everything to the driver that is held back."""
-        if self.held:
-            self.submit_all()
+        """Give everything to the driver that is held back; wait where another thread does."""
+        if self.held or self._is_giving:
+            self._submit()
 
-    def submit_all(self) -> None:
-        """The same; what another thread is giving to the driver is waited for."""
-        held = self.held
+    def _submit(self) -> None:
         with self._lock:
+            self._is_giving = True
             collects = gc.isenabled()
             gc.disable()  # buffers that end here would begin copies before their turn
             try:
-                while held:
-                    launch, after, changes = held.popleft()
-                    launch.give(after, changes)
-                    self.given += 1
+                while self.held:
+                    self._give(self.held)
                 self._queue.flush()
             except BaseException:
-                held.clear()  # what came later must not be run without what came before
-                self.given = self.begun
+                self.held.clear()  # what came later must not be run without what came before
                 raise
             finally:
+                self._is_giving = False
                 if collects:
                     gc.enable()
+
+    def _give(self, held: "deque[Run]") -> None:
+        """Give runs to the driver as long as it takes them. A hot loop does this, and `run`."""
+        launch, after, changes = held.popleft()
+        moment = launch.prepared.owner.moment
+        try:
+            while True:
+                if changes or after is not launch.chain or launch.prepared.checked != moment:
+                    launch.give(after, changes)
+                elif len(after) == 1:
+                    launch.event = launch.enqueue([launch.chain[0].event])  # pyright: ignore[reportArgumentType, reportOptionalSubscript, reportUnknownMemberType] -- `after`, and none was refused
+                else:
+                    launch.event = launch.enqueue([one.event for one in launch.chain])  # pyright: ignore[reportArgumentType, reportOptionalIterable] -- as above
+                if not held:
+                    return
+                launch, after, changes = held.popleft()
+        except cl.Error as error:
+            self._refused(launch, launch.prepared.task.failed(error))
+        except DeviceError as error:
+            self._refused(launch, error)
+
+    def _refused(self, launch: OpenCLRepeated, failure: DeviceError) -> None:
+        """The driver did not take a run: it fails like one that goes wrong."""
+        launch.event, launch.failure = None, failure
+        for one in self.launches:
+            one.chain = None  # it may have the event that is missing now
 
     def wait_list(self, after: Sequence[Event | Repeated]) -> "list[cl.Event] | None":
         """What the driver can wait for. Runs that came before are not held back any more."""

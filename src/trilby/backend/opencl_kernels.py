@@ -49,6 +49,8 @@ class MemoryOwner(Protocol):
 class OpenCLKernel:
     """A built kernel; `spare` are kernel objects that no prepared launch uses.
 
+    `seconds` is what launches were seen to take, by their range.
+
     A kernel with `asserts` takes a report of what failed as its last argument.
     """
 
@@ -61,6 +63,7 @@ class OpenCLKernel:
     asserts: tuple[tuple[str, Location], ...] = ()
     prints: bool = False
     spare: list[cl.Kernel] = field(default_factory=list[cl.Kernel])
+    seconds: dict[tuple[int, ...], float] = field(default_factory=dict[tuple[int, ...], float])
 
     @property
     def debugs(self) -> bool:
@@ -100,6 +103,7 @@ class OpenCLPrepared:
         "memories",
         "owner",
         "task",
+        "whole",
     )
 
     def __init__(
@@ -118,15 +122,24 @@ class OpenCLPrepared:
         self.memories: dict[int, Memory] = {}
         self.checked = -1
         local = group_size(size, executable.limits)
-        whole = rounded_up(size, local)
+        self.whole = rounded_up(size, local)
         self.kernel = executable.take_object()
         self.enqueue: _Enqueue = partial(
-            cl.enqueue_nd_range_kernel, queue, self.kernel, whole, local, None
+            cl.enqueue_nd_range_kernel, queue, self.kernel, self.whole, local, None
         )
         for position, argument in enumerate(arguments):
             self.replace(position, argument)
         for position, extent in enumerate(size.padded, len(arguments)):
             _set_bytes(self.kernel, position, _RANGE_NUMBER.pack(extent))
+
+    @property
+    def seconds(self) -> float:
+        """What launches of this kernel over this range were seen to take."""
+        return self.executable.seconds.get(self.whole, float("inf"))
+
+    @seconds.setter
+    def seconds(self, took: float) -> None:
+        self.executable.seconds[self.whole] = took
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come; OpenCL has read those of the others."""

@@ -102,7 +102,8 @@ class LengthMember:
     def __get__(self, holder: Lengthy | None, owner: type) -> Any:
         if holder is None:
             return self
-        _ = holder.__segment__.memory
+        if holder.__segment__.released:
+            _ = holder.__segment__.memory  # which raises
         return holder.__lengths__[self.name]
 
     def __set__(self, holder: Lengthy, value: object) -> None:

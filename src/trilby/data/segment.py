@@ -84,6 +84,7 @@ class Segment:
         "address",
         "borrowed",
         "label",
+        "released",
         "touched",
         "watcher",
     )
@@ -94,6 +95,7 @@ class Segment:
     def __init__(self, memory: Live, label: str, *, borrowed: bool) -> None:
         self.label = label
         self.borrowed = borrowed
+        self.released = False
         self.watcher: Watcher | None = None
         self.address = address_of(memory)
         self._memory: Live | None = memory
@@ -130,16 +132,12 @@ class Segment:
         """The number of bytes."""
         return self.memory.nbytes
 
-    @property
-    def released(self) -> bool:
-        """True after `release()`."""
-        return self._memory is None
-
     def release(self) -> None:
         """Give the memory up. Every later use is a `ReleasedError`; a second call is nothing."""
         if self.watcher is not None and self._memory is not None:
             self.watcher.released()
         self._memory = None
+        self.released = True
 
     def reading(self, ranges: Ranges) -> None:
         """Announce a read."""

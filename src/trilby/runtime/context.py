@@ -39,7 +39,7 @@ class ComputeContext:
         varying: frozenset[tuple[str, int]] = frozenset(),
     ) -> None:
         self.accelerator = accelerator
-        self._launches = accelerator.launches
+        self._again = accelerator.launches.again
         self.transfers = transfers
         self.varying = varying
         self.written: dict[int, Watch] = {}
@@ -81,7 +81,7 @@ class ComputeContext:
         does nothing. The result is the context, for the next call.
         """
         try:
-            if not kwargs and self._launches.again(size, kernel, args, self.transfers):
+            if not kwargs and self._again(size, kernel, args, self.transfers):
                 return self
         except TrilbyError as error:
             point_to(error, Caller.now())
@@ -91,7 +91,7 @@ class ComputeContext:
             _check_order(size)
             target, args, kwargs = _target(kernel, args, kwargs)
             ordered = positional(target, args, kwargs)
-            self._launches.launch(as_range(size), size, target, ordered, caller, self)
+            self.accelerator.launches.launch(as_range(size), size, target, ordered, caller, self)
         return self
 
     def explicit(self, *, stale: Stale = "raise") -> AbstractContextManager[None]:

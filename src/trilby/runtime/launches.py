@@ -8,12 +8,12 @@ nothing that would make data move has happened.
 
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import TYPE_CHECKING, Any, cast
 
-from trilby.analysis.footprint import LaunchNumbers
+from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
 from trilby.backend.base import Scalar
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
@@ -21,7 +21,7 @@ from trilby.options import Transfers
 from trilby.reflect.functions import Kernel
 from trilby.reflect.kernels import Reflected
 from trilby.reflect.signature import Parameter
-from trilby.runtime.binding import Bound, as_number, bind, ranks_of, uses
+from trilby.runtime.binding import Bound, Numbers, as_number, bind, ranks_of, uses
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel, ReadyKernel
 from trilby.runtime.constant_memory import check_constant_memory
@@ -81,6 +81,7 @@ class Launches:
         self._last: Known | None = None
         self._known: dict[tuple[object, ...], Known] = {}
         self._buffers: dict[object, tuple[int, ...]] = {}
+        self._footprints: dict[tuple[object, ...], tuple[ParameterFootprint, ...]] = {}
 
     def again(  # noqa: C901, PLR0912 -- calls would cost more than what they do
         self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers
@@ -189,10 +190,8 @@ class Launches:
         ready = accelerator.compiler.kernel(kernel, ranks_of(args))
         analysed = ready.analysed
         bound = bind(kernel, analysed.signature, args)
-        footprints = analysed.footprint.at(
-            LaunchNumbers(launch_range.padded, _padded(launch_range.local), bound.numbers)
-        )
-        used = uses(bound, analysed.access, footprints)
+        numbers = LaunchNumbers(launch_range.padded, _padded(launch_range.local), bound.numbers)
+        used = uses(bound, analysed.access, self._footprints_at(analysed, numbers))
         check_constant_memory(bound.buffers, analysed.access, accelerator.device)
         if not launch_range.items:
             return
@@ -216,6 +215,23 @@ class Launches:
         standing = accelerator.residency.launch(work)
         if standing is not None:
             self._keep(standing, ready, size, args, bound, work)
+
+    def _footprints_at(
+        self, analysed: AnalysedKernel, launch: LaunchNumbers
+    ) -> tuple[ParameterFootprint, ...]:
+        """What a launch touches, worked out once for the same numbers."""
+        key = (
+            analysed.footprint,
+            launch.size,
+            launch.local,
+            *_deciding(analysed, launch.arguments),
+        )
+        found = self._footprints.get(key)
+        if found is None:
+            if len(self._footprints) >= _MOST_KEPT:
+                self._footprints.clear()
+            found = self._footprints[key] = analysed.footprint.at(launch)
+        return found
 
     def _keep(
         self,
@@ -271,6 +287,18 @@ def _slots(params: Sequence[Parameter], bound: Bound) -> dict[int, int]:
         found[number] = place
         place += 1 + (len(numbers) if isinstance(numbers, tuple) else 0)
     return found
+
+
+def _deciding(analysed: AnalysedKernel, numbers: Sequence[Numbers]) -> Iterator[object]:
+    """What of the numbers of a launch decides what it touches, as something to look up."""
+    relevant = analysed.footprint.relevant
+    for place, number in enumerate(numbers):
+        if isinstance(number, Mapping):
+            yield tuple(number.values())
+        elif isinstance(number, tuple):
+            yield number
+        elif place in relevant:
+            yield repr(number)  # 0.0 and -0.0 are not the same
 
 
 def _remember_written(used: Sequence[Use], context: "ComputeContext") -> None:

@@ -180,7 +180,7 @@ class Replicas:
 
     def _upload(self, content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
         self.check(replica, reason)
-        movable = content.host - content.fresh
+        movable = content.host - content.fresh - replica.valid
         for piece in cut(ranges, movable):
             after = [*replica.writers, *replica.readers]
             after += content.before_host_reads(Ranges.span(piece.start, piece_stop(piece)))
@@ -249,7 +249,7 @@ def bring_home(content: Content, missing: Ranges, reason: Reason) -> None:
 
 def _download(content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
     replica.owner.check(replica, reason)
-    for piece in cut(ranges, replica.valid):
+    for piece in cut(ranges, replica.valid - content.host):
         span = Ranges.span(piece.start, piece_stop(piece))
         after = [*replica.writers, *content.before_host_writes(span)]
         event = _copy_down(replica, piece, after)

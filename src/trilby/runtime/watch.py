@@ -56,6 +56,8 @@ class Watch:
         """Start to bring bytes home before anybody reads them; false where they are there."""
         with LOCK:
             content = self.content
+            if self not in content.watches:  # its segment is gone, and nobody can look
+                return False
             wanted = ranges.shifted(self.address)
             missing = wanted - content.host
             if missing:

@@ -138,7 +138,9 @@ class _Placer:
                 case Copy():
                     self._copy(action, builder)
                 case Owe(what):
-                    builder.run(Owed, self.context, self._value(what, builder))
+                    value = self._value(what, builder)
+                    if value.type != COMPUTE_CONTEXT:  # it may share a variable's history
+                        builder.run(Owed, self.context, value)
                 case SetFlag(flag, value):
                     stored = builder.value(Constant, value, type=BOOL)
                     builder.run(VarStore, self.flags[flag], stored)
