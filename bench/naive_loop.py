@@ -25,10 +25,10 @@ from trilby import Accelerator, ComputeContext, KernelContext, NDArray, i32
 
 Loop: TypeAlias = Callable[[], int]
 
-LENGTH = 16_000_000
+LENGTH = 1 << 24
 LAUNCHES = 100
-TURNS = 3
-GROUP = 1000
+TURNS = 5
+GROUP = 1024
 
 CODE = """
 __kernel void add_one(__global int *a) {
@@ -125,7 +125,11 @@ def with_numba() -> Loop:
 def with_jax() -> Loop:
     """A new array for every launch."""
     jax: Any = importlib.import_module("jax")
-    one_more = jax.jit(lambda numbers: numbers + 1)
+
+    def add(numbers: Any) -> Any:
+        return numbers + 1
+
+    one_more = jax.jit(add)
 
     def loop() -> int:
         numbers = jax.numpy.asarray(zeros())
