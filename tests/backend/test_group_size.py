@@ -33,7 +33,16 @@ def test_the_usual_group_shrinks_to_what_the_device_takes(
 
 @pytest.mark.parametrize(
     ("size", "expected"),
-    [(1, (128,)), (1000, (128,)), ((1000, 2), (128, 1)), ((127, 500), (16, 8))],
+    [
+        (1, (128,)),
+        (1000, (128,)),
+        ((1000, 2), (128, 1)),
+        ((127, 500), (16, 8)),
+        (2**16 - 1, (128,)),
+        (2**16, (512,)),
+        ((2**16, 3), (512, 1)),
+        ((500, 2**16), (128, 1)),
+    ],
 )
 def test_wide_ranges_have_wide_groups(
     size: int | tuple[int, ...], expected: tuple[int, ...]

@@ -203,7 +203,8 @@ def use_raw(w: Writer) -> bool:
     name = w.draft.pick([*w.reach.raws])
     view = w.reach.raws[name]
     place = ", ".join(index(w, extent) for extent in view.shape)
-    ways = [f"{name}[{place}] = {w.draft.number(0, 90)}", f"look({name}[{place}])"]
+    one = f"{name}[{place}] = {w.draft.number(0, 90)}"
+    ways = [one, one, one, f"look({name}[{place}])"]
     ways += [f"look({name})", f"{name}[...] = 12", f"look(int({name}.sum()))"]
     w.line(w.draft.pick(ways))
     return True

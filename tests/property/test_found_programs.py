@@ -87,6 +87,35 @@ def drive(accelerator, other):
     accelerator.compute(part, flag, line)
     return [flag, line]
 """,
+    "a raw view that is written between launches": """
+@tb.compute
+def part(cc, to, line):
+    cc.dispatch(N, copy, to, line)
+
+def drive(accelerator, other):
+    line, to = S32Array.of(range(N)), S32Array.create(length=N)
+    raw = line.array.raw()
+    for g in range(3):
+        accelerator.compute(part, to, line)
+        raw[2] = 50 + g
+        look(to)
+    return [line, to]
+""",
+    "an attribute that is set to a buffer, which reads nothing": """
+@tb.compute
+def part(cc, to, line, world):
+    cc.dispatch(N, where_odd, to, line)
+    world.main = to
+
+@tb.compute
+def whole(cc, line):
+    part(cc, S32Array.create(length=N), line, SimpleNamespace())
+
+def drive(accelerator, other):
+    line = S32Array.create(length=N)
+    accelerator.compute(whole, line)
+    return [line]
+""",
     "a parameter that gets another buffer at the end of a try": """
 @tb.compute
 def part(cc, one, other):

@@ -90,6 +90,16 @@ def test_a_buffer_that_the_device_has_is_known_when_the_host_looks(discrete: Acc
     assert ledger.ratio == 1.0
 
 
+def test_what_is_read_without_a_copy_is_written_down_too(discrete: Accelerator) -> None:
+    a = S32Array.of(range(8))
+    discrete.compute(dispatch, 8, add, a, 1)
+    a.array.tolist()
+    a.array.tolist()  # by now nothing is under way
+    with discrete.record() as ledger:
+        a.array[:2].tolist()
+    assert [summary(touch) for touch in touches(ledger)] == [(True, "", [(((4, 12),), (), ())])]
+
+
 def test_copies_stand_before_the_touch_that_needed_them(discrete: Accelerator) -> None:
     a = S32Array.of(range(8))
     with discrete.record() as ledger:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from tests.runtime.conftest import with_backend
+from tests.runtime.conftest import Nulls, with_backend
 from tests.runtime.contents import Pending, failure
 from tests.runtime.devices import Watched
 from tests.runtime.programs import add, dispatch, number, plus_one, write_some
@@ -16,7 +16,7 @@ from trilby import Accelerator, Ledger, NDArray, S32Array
 from trilby.data.ranges import Ranges
 from trilby.errors import DeviceError
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import CONTENTS
+from trilby.runtime.content import CONTENTS, LOCK
 from trilby.runtime.watch import KernelWrite, Watch, wait_for, watched
 
 
@@ -81,6 +81,14 @@ def test_a_walk_that_meets_what_is_there_stops_before_it(discrete: Accelerator) 
         assert [a.array[i] for i in range(5)] == [100, 101, 102, -1, 104]
     assert downloads(ledger)[:2] == [(4, 4), (8, 8)]
     assert a.array.tolist() == [100, 101, 102, -1, *range(104, 116)]
+
+
+def test_pieces_are_no_walk(discrete: Accelerator) -> None:
+    a = on_device(discrete, 64)
+    with discrete.record() as ledger:
+        assert a.array[0] == 100
+        assert a.array[1:64:8].tolist() == list(range(101, 164, 8))
+    assert ledger.bytes_down == 4 + 8 * 4
 
 
 def test_jumps_are_no_walk(discrete: Accelerator) -> None:
@@ -339,6 +347,43 @@ def test_arrays_that_share_memory_share_what_is_known() -> None:
     assert one.content is not before
     assert before.version != version  # whoever believes in the old one sees that it is over
     assert watched(other.segment).content is not one.content
+
+
+def test_memory_that_no_device_knows_is_not_watched() -> None:
+    a = NDArray[float](np.zeros(8, np.float32))
+    a[2] = 1
+    assert a.sum() == 1
+    assert a.segment.watcher is None
+
+
+def test_a_segment_that_is_collected_in_the_middle_of_things_goes_when_they_are_done(
+    null: Nulls,
+) -> None:
+    a, b = S32Array.of(range(8)), S32Array.of(range(8))
+    null.accelerator.compute(dispatch, 8, add, a, 1)
+    content = watched(a.segment).content
+    with LOCK:
+        del a
+        gc.collect()
+        assert len(content.replicas) == 1
+    null.accelerator.compute(dispatch, 8, add, b, 1)
+    assert content.replicas == []
+    assert null.backend.counts.frees == 1
+
+
+def test_an_array_whose_content_became_another_takes_leave_of_it(null: Nulls) -> None:
+    x = np.zeros(8, np.float32)
+    left, right = NDArray[float](x[:6]), NDArray[float](x[2:])
+    null.accelerator.compute(dispatch, 6, plus_one, left, left)
+    null.accelerator.compute(dispatch, 6, plus_one, right, right)
+    content = watched(right.segment).content
+    del left
+    gc.collect()
+    assert null.backend.counts.frees == 1
+    del right
+    gc.collect()
+    assert null.backend.counts.frees == 2
+    assert content.watches == []
 
 
 # ------------------------------------------------------------------------------- waiting

@@ -91,7 +91,7 @@ class Room:
     ) -> OutOfDeviceMemoryError:
         if cause is not None and not self._replicas:
             raise cause
-        has = sum(self._replicas[key][1].nbytes for key in pinned if key in self._replicas)
+        has = sum(self._replicas[key][1].nbytes for key in pinned)
         limit = self.limit if self.limit is not None else self._backend.device.memory_bytes
         what = "the memory limit" if self.limit is not None else self._backend.device.name
         return OutOfDeviceMemoryError(
