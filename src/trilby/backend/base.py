@@ -11,7 +11,7 @@ axis of its shape; a number is a `Scalar`, a struct a `StructArgument`.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from trilby.analysis.reach import KernelGraph
 from trilby.data.dtypes import Number, ScalarType
@@ -133,13 +133,19 @@ class StructArgument:
 class Repeated(ABC):
     """A prepared launch that is run again and again, in as few steps as can be.
 
-    Its events have `origin` as theirs.
+    Its events have `origin` as theirs. To run it once more like the last time, with the same
+    numbers and after the last runs of the same others, append `same` to `held`, and call `submit`
+    when there are `most` in it: that is what a hot loop has the time for. `same` is None where it
+    must be `run`.
     """
 
-    __slots__ = ("origin",)
+    __slots__ = ("held", "most", "origin", "same")
 
-    def __init__(self) -> None:
+    def __init__(self, held: list[Any], most: int) -> None:
         self.origin: object = None
+        self.held = held
+        self.most = most
+        self.same: object = None
 
     @property
     @abstractmethod
@@ -153,6 +159,10 @@ class Repeated(ABC):
         It may be held back for a moment, until somebody asks for its event, something else is
         begun or waited for, or `Backend.flush` is called.
         """
+
+    @abstractmethod
+    def submit(self) -> None:
+        """Give all that is held back to the device."""
 
     @abstractmethod
     def replace(self, position: int, argument: "Argument") -> None:

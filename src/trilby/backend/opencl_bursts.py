@@ -9,7 +9,6 @@ else gives all to the driver first; so does the end of a compute function.
 """
 
 import gc
-from collections import deque
 from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import TypeAlias, cast
@@ -37,31 +36,35 @@ class OpenCLRepeated(Repeated):
     """A launch that may be held back.
 
     `event` is that of the last run that the driver has, None where it refused it. `chain` is
-    what a run came after, if that was only runs of launches like this one.
+    what a run came after, if that was only runs of launches like this one, and `follows` the only
+    one of these. `checked` is that of the prepared launch.
     """
 
     __slots__ = (
         "__weakref__",
         "_burst",
         "_changes",
-        "_is_brief",
         "chain",
+        "checked",
         "enqueue",
         "event",
         "failure",
+        "follows",
         "prepared",
     )
 
     def __init__(self, prepared: OpenCLPrepared, burst: "Burst") -> None:
-        super().__init__()
+        brief = prepared.seconds < BRIEF_SECONDS
+        super().__init__(burst.held, MOST_HELD if brief else 1)
         self.prepared = prepared
         self.enqueue = prepared.enqueue
         self.event: cl.Event | None = None
         self.chain: Sequence[OpenCLRepeated] | None = None
+        self.follows: OpenCLRepeated | None = None
+        self.checked = -1
         self.failure: DeviceError | None = None
         self._burst = burst
         self._changes: Changes = ()
-        self._is_brief = prepared.seconds < BRIEF_SECONDS
         burst.launches.add(self)
 
     @property
@@ -77,18 +80,22 @@ class OpenCLRepeated(Repeated):
         return event
 
     def run(self, after: Sequence[Event | Repeated]) -> None:
-        """Run it, now or a moment later. A hot loop does little else than this."""
-        burst = self._burst
-        burst.held.append((self, after, self._changes))
-        if self._changes:
-            self._changes = ()
-        if not self._is_brief or len(burst.held) >= MOST_HELD:
-            self._look()
-            burst.submit()
+        """Run it, now or a moment later."""
+        self.same = (self, after, ())
+        self.held.append((self, after, self._changes) if self._changes else self.same)
+        self._changes = ()
+        if len(self.held) >= self.most:
+            self.submit()
+
+    def submit(self) -> None:
+        """Give the driver what is held back, and see how long the last run took."""
+        self._look()
+        self._burst.submit()
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come; those that are held back keep theirs."""
         self._changes += ((position, argument),)
+        self.same = None
 
     def _look(self) -> None:
         """See how long the last run took, if it is over."""
@@ -97,16 +104,18 @@ class OpenCLRepeated(Repeated):
             took = OpenCLEvent(event, self.prepared.task).seconds or float("inf")
             # one that was interrupted says little
             self.prepared.seconds = min(took, 4 * self.prepared.seconds)
-            self._is_brief = self.prepared.seconds < BRIEF_SECONDS
+            self.most = MOST_HELD if self.prepared.seconds < BRIEF_SECONDS else 1
 
     def give(self, after: Sequence[Event | Repeated], changes: Changes) -> None:
         """Give a run to the driver, which may refuse it."""
         for position, argument in changes:
             self.prepared.replace(position, argument)
         self.prepared.check()
+        self.checked = self.prepared.checked
         self.event = self.enqueue(self._burst.wait_list(after))
         if all(type(one) is OpenCLRepeated for one in after):
             self.chain = cast("Sequence[OpenCLRepeated]", after)
+            self.follows = self.chain[0] if len(after) == 1 else None
 
     @property
     def refusal(self) -> DeviceError:
@@ -123,7 +132,7 @@ class Burst:
         self._queue = queue
         self._wait_list = wait_list
         self._lock = RLock()
-        self.held: deque[Run] = deque()
+        self.held: list[Run] = []
         self._is_giving = False
         self.launches: WeakSet[OpenCLRepeated] = WeakSet()
 
@@ -139,7 +148,7 @@ class Burst:
             gc.disable()  # buffers that end here would begin copies before their turn
             try:
                 while self.held:
-                    self._give(self.held)
+                    self._give_all()
                 self._queue.flush()
             except BaseException:
                 self.held.clear()  # what came later must not be run without what came before
@@ -149,25 +158,28 @@ class Burst:
                 if collects:
                     gc.enable()
 
-    def _give(self, held: "deque[Run]") -> None:
-        """Give runs to the driver as long as it takes them. A hot loop does this, and `run`."""
-        launch, after, changes = held.popleft()
+    def _give_all(self) -> None:
+        """Give the driver what is held back now. A hot loop spends its time here."""
+        runs = self.held[:]
+        del self.held[: len(runs)]  # another thread may have added some
+        launch = runs[0][0]
         moment = launch.prepared.owner.moment
-        try:
-            while True:
-                if changes or after is not launch.chain or launch.prepared.checked != moment:
-                    launch.give(after, changes)
-                elif len(after) == 1:
-                    launch.event = launch.enqueue([launch.chain[0].event])  # pyright: ignore[reportArgumentType, reportOptionalSubscript, reportUnknownMemberType] -- `after`, and none was refused
-                else:
-                    launch.event = launch.enqueue([one.event for one in launch.chain])  # pyright: ignore[reportArgumentType, reportOptionalIterable] -- as above
-                if not held:
-                    return
-                launch, after, changes = held.popleft()
-        except cl.Error as error:
-            self._refused(launch, launch.prepared.task.failed(error))
-        except DeviceError as error:
-            self._refused(launch, error)
+        rest = iter(runs)
+        while True:
+            try:
+                for launch, after, changes in rest:
+                    if after is not launch.chain or changes or launch.checked != moment:
+                        launch.give(after, changes)
+                    elif launch.follows is not None:
+                        launch.event = launch.enqueue([launch.follows.event])  # pyright: ignore[reportArgumentType] -- none was refused
+                    else:
+                        launch.event = launch.enqueue([one.event for one in launch.chain])  # pyright: ignore[reportArgumentType, reportOptionalIterable] -- as above
+            except cl.Error as error:
+                self._refused(launch, launch.prepared.task.failed(error))
+            except DeviceError as error:
+                self._refused(launch, error)
+            else:
+                return
 
     def _refused(self, launch: OpenCLRepeated, failure: DeviceError) -> None:
         """The driver did not take a run: it fails like one that goes wrong."""

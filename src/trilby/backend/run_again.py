@@ -6,14 +6,14 @@ from trilby.backend.base import Argument, Event, Prepared, Repeated, events_of
 
 
 class RunAgain(Repeated):
-    """Runs a prepared launch with the method `run` of its backend."""
+    """Runs a prepared launch with the method `run` of its backend, at once."""
 
     __slots__ = ("_latest", "_prepared", "_run")
 
     def __init__(
         self, run: Callable[[Prepared, Sequence[Event]], Event], prepared: Prepared
     ) -> None:
-        super().__init__()
+        super().__init__([], 1)
         self._run = run
         self._prepared = prepared
         self._latest: Event | None = None
@@ -27,9 +27,16 @@ class RunAgain(Repeated):
 
     def run(self, after: Sequence[Event | Repeated]) -> None:
         """Run it now."""
-        event = self._run(self._prepared, events_of(after))
-        event.origin = self.origin
-        self._latest = event
+        self.same = after
+        self.held.append(after)
+        self.submit()
+
+    def submit(self) -> None:
+        """Run it as often as was asked for."""
+        while self.held:
+            event = self._run(self._prepared, events_of(self.held.pop()))
+            event.origin = self.origin
+            self._latest = event
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come."""

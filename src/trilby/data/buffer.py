@@ -8,6 +8,7 @@ the segment.
 import inspect
 import math
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
@@ -199,6 +200,7 @@ def _made(
     cls: type[BufferT], segment: Segment, places: Layout, lengths: Mapping[str, int]
 ) -> BufferT:
     buffer = object.__new__(cls)
+    segment.lengths = SimpleNamespace(**lengths)
     object.__setattr__(buffer, "__segment__", segment)
     object.__setattr__(buffer, "__layout__", places)
     object.__setattr__(buffer, "__lengths__", lengths)

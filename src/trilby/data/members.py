@@ -4,7 +4,7 @@ Each is a few lines between a place in a segment and the window module; it knows
 of its field and asks the object that holds it where that lies.
 """
 
-from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, Protocol
 
 from trilby.data.layout import Layout
@@ -24,13 +24,6 @@ class Holder(Protocol):
     def __start__(self) -> int: ...
     @property
     def __layout__(self) -> Layout: ...
-
-
-class Lengthy(Holder, Protocol):
-    """A buffer, which knows its lengths without looking into its memory."""
-
-    @property
-    def __lengths__(self) -> Mapping[str, int]: ...
 
 
 class SingleMember:
@@ -91,22 +84,17 @@ class KeptArrayMember(ArrayMember):
         return kept[self.name]
 
 
-class LengthMember:
-    """A length: fixed when the buffer is made, so that reading it is no access to data."""
+class LengthMember(property):
+    """A length: fixed when the buffer is made, so that reading it is no access to data.
 
-    __slots__ = ("name",)
+    Loops read it in every turn, so it is read without a line of Python.
+    """
 
     def __init__(self, name: str) -> None:
+        super().__init__(attrgetter(f"__segment__.lengths.{name}"))
         self.name = name
 
-    def __get__(self, holder: Lengthy | None, owner: type) -> Any:
-        if holder is None:
-            return self
-        if holder.__segment__.released:
-            _ = holder.__segment__.memory  # which raises
-        return holder.__lengths__[self.name]
-
-    def __set__(self, holder: Lengthy, value: object) -> None:
+    def __set__(self, holder: Holder, value: object) -> None:
         cls = type(holder).__name__
         raise FieldError(
             f"`{self.name}` is a length of `{cls}` and is fixed at creation",

@@ -65,6 +65,16 @@ class Escape:
         return self.memory.__array_interface__
 
 
+class _NoLengths:
+    """What a segment has in the place of lengths when its memory is released."""
+
+    def __init__(self, segment: "Segment") -> None:
+        self._segment = segment
+
+    def __getattr__(self, name: str) -> object:
+        return self._segment.memory  # which raises
+
+
 def _nobody(_segment: object) -> None:
     """While nothing computes, nobody watches."""
 
@@ -74,7 +84,8 @@ class Segment:
 
     `borrowed` is true where the memory is the user's own, which may have any place and
     size. `label` names the segment in messages. `touched` are the bytes that may differ from
-    zero, as far as no watcher heard of it.
+    zero, as far as no watcher heard of it. `lengths` has those of the arrays in it as attributes,
+    until the memory is released.
     """
 
     __slots__ = (
@@ -84,6 +95,7 @@ class Segment:
         "address",
         "borrowed",
         "label",
+        "lengths",
         "released",
         "touched",
         "watcher",
@@ -96,6 +108,7 @@ class Segment:
         self.label = label
         self.borrowed = borrowed
         self.released = False
+        self.lengths: object = None
         self.watcher: Watcher | None = None
         self.address = address_of(memory)
         self._memory: Live | None = memory
@@ -138,6 +151,7 @@ class Segment:
             self.watcher.released()
         self._memory = None
         self.released = True
+        self.lengths = _NoLengths(self)
 
     def reading(self, ranges: Ranges) -> None:
         """Announce a read."""

@@ -130,6 +130,16 @@ class Replica:
 
 
 @dataclass(slots=True, eq=False)
+class Clock:
+    """Counts the changes of all contents: as long as it stands still, nothing has changed."""
+
+    now: int = 0
+
+
+CLOCK = Clock()
+
+
+@dataclass(slots=True, eq=False)
 class Scan:
     """How the host walks through memory that it fetches: where it came to, in which steps."""
 
@@ -167,6 +177,11 @@ class Content:
         """All bytes."""
         return Ranges.span(self.start, self.stop)
 
+    def changed(self) -> None:
+        """What is known of it is not what it was."""
+        self.version += 1
+        CLOCK.now += 1
+
     @property
     def is_quiet(self) -> bool:
         """True where the host has everything, and nothing that is under way uses its memory."""
@@ -203,7 +218,7 @@ class Content:
                 replica.valid -= ranges
                 stale = True
         if stale:
-            self.version += 1
+            self.changed()
 
     def written_by_device(self, writing: Replica, ranges: Ranges, writer: object) -> None:
         """A device has set these bytes, or may have, and had the others before."""
@@ -221,7 +236,7 @@ class Content:
         self.host -= ranges
         self.fresh -= ranges
         if changed:
-            self.version += 1
+            self.changed()
             self.scan = Scan()
 
     def only_at(self, replica: Replica) -> Ranges:
@@ -239,19 +254,19 @@ class Content:
         """
         stale = (replica.valid & ranges) - self.only_at(replica)
         replica.valid -= stale
-        self.version += 1
+        self.changed()
         return stale
 
     def arrived(self, ranges: Ranges, event: Event) -> None:
         """These bytes are current on the host as soon as some work is done."""
         self.host |= ranges
         self.arriving.append((ranges, event))
-        self.version += 1
+        self.changed()
 
     def arrived_at(self, replica: Replica, ranges: Ranges) -> None:
         """These bytes are current on a device, for work that waits for its writers."""
         replica.valid |= ranges
-        self.version += 1
+        self.changed()
 
     def before_host_reads(self, ranges: Ranges) -> list[Event]:
         """The work under way that gives the host these bytes, and what failed to give them."""
@@ -275,7 +290,7 @@ class Content:
         for coming, event in self.arriving:
             if event.done and _failed(event):
                 self.host -= coming
-                self.version += 1
+                self.changed()
         if self.arriving:
             self.arriving = [entry for entry in self.arriving if not entry[1].done]
         if self.leaving:
@@ -357,10 +372,11 @@ def _joined(start: int, stop: int, parts: Iterable[Content]) -> Content:
         joined.replicas += part.replicas
         joined.arriving += part.arriving
         joined.leaving += part.leaving
-        joined.version += part.version + 1
+        joined.version += part.version
         joined.by_kernels |= part.by_kernels
         joined.host_wrote = part.host_wrote
         joined.kernel_wrote = part.kernel_wrote or joined.kernel_wrote
+    joined.changed()
     return joined
 
 

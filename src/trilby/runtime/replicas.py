@@ -108,7 +108,7 @@ class Replicas:
             self.backend.free(memory, (*replica.writers, *replica.readers))
             raise
         content.replicas.append(replica)
-        content.version += 1
+        content.changed()
         self.room.add(content, replica)
         return replica
 
@@ -133,7 +133,7 @@ class Replicas:
     def drop(self, content: Content, replica: Replica) -> None:
         """Give the memory back; what only it had current is lost."""
         content.replicas.remove(replica)
-        content.version += 1
+        content.changed()
         self.backend.free(replica.memory, (*replica.writers, *replica.readers))
         self.room.remove(replica)
 

@@ -104,7 +104,7 @@ class Watch:
     def escaped(self) -> None:
         """A raw view was given out: launches that are known must look again."""
         with LOCK:
-            self.content.version += 1
+            self.content.changed()
 
     def leave(self) -> None:
         """The segment is gone, and with it, unless others have it too, its copies on devices."""
@@ -225,7 +225,7 @@ def wait_for(events: Iterable[Event]) -> None:
 
 def _moved(old: Content, new: Content) -> None:
     """A content became a part of another."""
-    old.version += 1
+    old.changed()
     for watch in old.watches:
         watch.content = new
         new.watches.append(watch)
