@@ -145,17 +145,7 @@ def all_ways() -> Iterator[list[Way]]:
         bench.close()
 
 
-NOT_YET = pytest.mark.xfail(
-    strict=True,
-    reason="the plan takes a read behind a number for certain, and brings the buffer in vain",
-)
-GUARDED_BY_A_NUMBER = "an argument that the kernel reads only if a number says so"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=NOT_YET) if name == GUARDED_BY_A_NUMBER else name for name in FOUND],
-)
+@pytest.mark.parametrize("name", FOUND)
 def test_what_was_found_stays_right(all_ways: list[Way], name: str) -> None:
     with loaded(f"N, H, W = 8, 3, 4\n{CALLBACKS}{FOUND[name]}") as program:
         problems = {way.name: way.problem(program) for way in all_ways}

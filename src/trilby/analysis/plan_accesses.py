@@ -6,7 +6,6 @@ flows between the ops is left to the walk.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
 from trilby.analysis.access import Access
 from trilby.analysis.alias import NOTHING, Literally, Points, Reference, Seen, Text, Thing
@@ -20,10 +19,18 @@ from trilby.data.dtypes import Type
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.op import Op
 from trilby.model.ops.host import Dispatch, HostCall
-from trilby.model.value import Value
 
-Parameter: TypeAlias = tuple[Type, Access]
-"""What a kernel wants for a buffer parameter, and does with it."""
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A buffer that a kernel takes: its type, and what is done with it.
+
+    It is `surely_read` where every launch reads it, whatever numbers it is given.
+    """
+
+    type: Type
+    access: Access
+    surely_read: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,19 +159,18 @@ class Accesses:
     def dispatch(self, op: Dispatch, state: State) -> None:
         """A kernel reads and writes its arguments."""
         wanted = self.around.kernels.get(op.kernel, ())
-        arguments: list[tuple[int, Value, Points, Access]] = []
+        arguments: list[tuple[int, Points, Parameter]] = []
         for number, (argument, parameter) in enumerate(zip(op.args, wanted, strict=False)):
             if parameter is None:
                 continue
-            type_, access = parameter
             things = self.ops.seen(argument).things
-            self.is_given_as(type_, things)
-            arguments.append((number, argument, things, access))
-        for number, argument, things, access in arguments:
-            if Access.READS in access:
-                self.device_reads(op, number, argument, things, state)
-        for _, _, things, access in arguments:
-            if Access.WRITES in access:
+            self.is_given_as(parameter.type, things)
+            arguments.append((number, things, parameter))
+        for number, things, parameter in arguments:
+            if Access.READS in parameter.access:
+                self.device_reads(op, number, things, state, certain=parameter.surely_read)
+        for _, things, parameter in arguments:
+            if Access.WRITES in parameter.access:
                 self.written(op, "host", things, state, surely=True)
 
     def is_given_as(self, type_: Type, things: Points) -> None:
@@ -173,13 +179,14 @@ class Accesses:
             self.ops.things.is_buffer(next(iter(things)), type_)
 
     def device_reads(
-        self, op: Dispatch, number: int, argument: Value, things: Points, state: State
+        self, op: Dispatch, number: int, things: Points, state: State, *, certain: bool
     ) -> None:
         """A kernel needs what it reads."""
         self.note(op, "device reads", things)
+        argument = op.args[number]
         seen = self.ops.seen(argument)
         where = argument if seen.is_part or seen.where is None else seen.where
-        need = Need(things, state.bits("device", things), where)
+        need = Need(things, state.bits("device", things), where, certain=certain)
         if self.need(op, "device", number, need):
             state.bring("device", things)
 

@@ -20,6 +20,7 @@ from trilby.analysis.plan_state import CURRENT, WRITTEN, Key, State, single
 from trilby.analysis.plan_walk import Walk
 from trilby.analysis.plan_wanted import Wanted
 from trilby.analysis.reach import ComputeGraph, KernelGraph
+from trilby.analysis.sure_reads import sure_reads
 from trilby.analysis.touching.following import touches_of
 from trilby.analysis.touching.touches import Does
 from trilby.analysis.transfer_plan import (
@@ -61,13 +62,15 @@ def kernel_parameters(kernel: KernelGraph) -> tuple[Parameter | None, ...]:
     To read what the same work item has written is no need of what was there before.
     """
     done: dict[int, Access] = {}
-    for touch in touches_of(kernel):
+    touches = touches_of(kernel)
+    sure = sure_reads(kernel.entry.params, touches)
+    for touch in touches:
         reads = Access.READS if Does.READS in touch.does else Access.UNTOUCHED
         writes = Access.WRITES if Does.WRITES in touch.does else Access.UNTOUCHED
         known = done.get(touch.parameter, Access.UNTOUCHED)
         done[touch.parameter] = known | reads | writes
     return tuple(
-        (param.type, done.get(number, Access.UNTOUCHED))
+        Parameter(param.type, done.get(number, Access.UNTOUCHED), number in sure)
         if isinstance(param.type, BufferType | NDArrayType)
         else None
         for number, param in enumerate(kernel.entry.params[1:], 1)
