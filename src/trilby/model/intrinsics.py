@@ -93,7 +93,8 @@ def _integral(function: Callable[[float], int]) -> Callable[[float], float]:
     return integral
 
 
-def _power(base: float, exponent: float) -> float:
+def power(base: float, exponent: float) -> float:
+    """`base ** exponent` as C's `pow`: NaN instead of a complex number, infinities."""
     try:
         return math.pow(base, exponent)
     except ValueError:
@@ -171,7 +172,7 @@ _ROWS = (
     _float("acosh", math.acosh, 4, "inverse hyperbolic cosine"),
     _float("atanh", math.atanh, 5, "inverse hyperbolic tangent"),
     _floats("hypot", math.hypot, 4, "length of the vector (x, y)"),
-    _floats("pow", _power, 16, "x to the power of y; `**` is the same for floats"),
+    _floats("pow", power, 16, "x to the power of y; `**` is the same for floats"),
     _floats("fmod", math.fmod, 0, "remainder with the sign of x"),
     _floats("remainder", math.remainder, 0, "what the multiple of y nearest to x leaves"),
     _floats("copysign", math.copysign, 0, "x with the sign of y"),

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from trilby.data.dtypes import BF16, F16, F32, SCALARS, ScalarType, convert, round_to, saturate
+from trilby.model.intrinsics import power
 
 FORMATS = {
     "bool": "?",
@@ -89,22 +90,6 @@ def floor_divide_f32(left: float, right: float) -> float:
 def modulo(left: float, right: float) -> float:
     """`left % right` with the sign of `right`; NaN by zero, as NumPy has it."""
     return left % right if right else math.nan
-
-
-def power(base: float, exponent: float) -> float:
-    """`base ** exponent` as C's `pow`: NaN instead of a complex number, infinities."""
-    try:
-        return math.pow(base, exponent)
-    except ValueError:
-        return math.nan if base else _signed_infinity(base, exponent)
-    except OverflowError:
-        return _signed_infinity(base, exponent)
-
-
-def _signed_infinity(base: float, exponent: float) -> float:
-    """An odd power keeps the sign of its base, also that of a zero."""
-    odd = abs(math.fmod(exponent, 2.0)) == 1.0
-    return math.copysign(math.inf, base) if odd else math.inf
 
 
 def integer_power(base: int, exponent: int, bits: int) -> int:
