@@ -24,6 +24,9 @@ from trilby.errors import DeviceError
 MOST_HELD = 32
 """The launches of a burst. From so many on, waking the device hardly counts."""
 
+UNSEEN_BURSTS = 8
+"""Of so many bursts one is looked at: asking how long a launch took is not free either."""
+
 BRIEF_SECONDS = 10e-6
 """What a launch may take on the device to be held back."""
 
@@ -44,6 +47,7 @@ class OpenCLRepeated(Repeated):
         "__weakref__",
         "_burst",
         "_changes",
+        "_unseen",
         "chain",
         "checked",
         "enqueue",
@@ -65,6 +69,7 @@ class OpenCLRepeated(Repeated):
         self.failure: DeviceError | None = None
         self._burst = burst
         self._changes: Changes = ()
+        self._unseen = 0
         burst.launches.add(self)
 
     @property
@@ -88,8 +93,10 @@ class OpenCLRepeated(Repeated):
             self.submit()
 
     def submit(self) -> None:
-        """Give the driver what is held back, and see how long the last run took."""
-        self._look()
+        """Give the driver what is held back, and see now and then how long a run took."""
+        self._unseen += 1
+        if self.most == 1 or self._unseen >= UNSEEN_BURSTS:
+            self._look()
         self._burst.submit()
 
     def replace(self, position: int, argument: Argument) -> None:
@@ -101,6 +108,7 @@ class OpenCLRepeated(Repeated):
         """See how long the last run took, if it is over."""
         event = self.event
         if event is not None and is_over(event):
+            self._unseen = 0
             took = OpenCLEvent(event, self.prepared.task).seconds or float("inf")
             # one that was interrupted says little
             self.prepared.seconds = min(took, 4 * self.prepared.seconds)
