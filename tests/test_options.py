@@ -1,7 +1,7 @@
 import pytest
 
 from trilby.errors import ArgumentValueError
-from trilby.options import Options, program_path
+from trilby.options import Options, program_path, thread_limit
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,16 @@ def test_the_path_is_empty_where_it_is_not_set(monkeypatch: pytest.MonkeyPatch) 
     assert program_path({"PATH": "/bin:/usr/bin"}) == "/bin:/usr/bin"
     monkeypatch.delenv("PATH")
     assert program_path() == ""
+
+
+def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert thread_limit({}) is None
+    assert thread_limit({"TRILBY_THREADS": " 3 "}) == 3
+    monkeypatch.setenv("TRILBY_THREADS", "5")
+    assert thread_limit() == 5
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", "1.5", "5000"])
+def test_a_number_of_threads_that_cannot_be(text: str) -> None:
+    with pytest.raises(ArgumentValueError, match=f"TRILBY_THREADS is `{text}`"):
+        thread_limit({"TRILBY_THREADS": text})

@@ -12,6 +12,8 @@ from typing import Literal, Self, TypeAlias, get_args
 
 from trilby.errors import ArgumentValueError
 
+MOST_THREADS = 4096
+
 LogLevel: TypeAlias = Literal["error", "warning", "info", "debug"]
 
 
@@ -63,6 +65,19 @@ def program_path(environment: Mapping[str, str] | None = None) -> str:
     A driver that starts a program sees it so too; `shutil.which` would use a default.
     """
     return (os.environ if environment is None else environment).get("PATH", "")
+
+
+def thread_limit(environment: Mapping[str, str] | None = None) -> int | None:
+    """`TRILBY_THREADS`: how many threads the native device may use; None is one for each core."""
+    text = (os.environ if environment is None else environment).get("TRILBY_THREADS", "").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_THREADS):
+        raise ArgumentValueError(
+            f"TRILBY_THREADS is `{text}`, which is no number of threads",
+            advice=f"use a number from 1 to {MOST_THREADS}, or leave it out for one per core",
+        )
+    return int(text)
 
 
 def as_bytes(size: int | str | None) -> int | None:

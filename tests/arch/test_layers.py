@@ -20,6 +20,7 @@ OWNERS = {
         "trilby.analysis.host_code",
         "trilby.transform.host_effects",
     ),
+    "llvmlite": ("trilby.backend.native.llvm",),
     "ml_dtypes": ("trilby.data.dtypes",),
     "pyopencl": ("trilby.backend.opencl",),
     "rich": ("trilby.tools", "trilby.cli"),
@@ -154,7 +155,8 @@ def test_only_options_reads_the_environment() -> None:
 
 
 def test_importing_trilby_loads_no_optional_package() -> None:
-    program = "import sys, trilby; print(*sorted({'pyopencl', 'rich'} & set(sys.modules)))"
+    optional = "{'llvmlite', 'pyopencl', 'rich'}"
+    program = f"import sys, trilby; print(*sorted({optional} & set(sys.modules)))"
     result = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )

@@ -6,13 +6,13 @@ and Python's floats are doubles only; both are put right here. Nothing here know
 
 import math
 import struct
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from trilby.backend.say import say
 from trilby.data.dtypes import BF16, F16, F32, SCALARS, ScalarType, convert, round_to, saturate
 from trilby.model.intrinsics import power
 
@@ -59,12 +59,6 @@ class UndefinedError(Exception):
 
 class AssertionFailedError(Exception):
     """An `assert` of the kernel did not hold; translated before the user sees it."""
-
-
-def say(form: str, *numbers: float) -> None:
-    """`print` of a kernel: floats with six digits, as devices show them."""
-    shown = (f"{n:g}" if isinstance(n, float) else str(int(n)) for n in numbers)
-    sys.stdout.write(form.format(*shown) + "\n")
 
 
 def divide(left: float, right: float) -> float:

@@ -1,0 +1,265 @@
+"""The processor as a device: kernels through LLVM, copies by its threads, the host's memory."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from trilby.analysis.reach import KernelGraph
+from trilby.backend.base import (
+    Argument,
+    DeviceInfo,
+    Event,
+    Executable,
+    Memory,
+    Prepared,
+    Repeated,
+    Rows,
+)
+from trilby.backend.done import DoneEvent
+from trilby.backend.failures import beyond, closed, foreign, freed, not_shared, refused_code
+from trilby.backend.native.engine import Engine
+from trilby.backend.native.events import AssertingEvent, NativeEvent
+from trilby.backend.native.kernels import NativeKernel, NativePrepared
+from trilby.backend.native.llvm import RefusedTextError, load
+from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of
+from trilby.backend.native.objects import Objects
+from trilby.backend.native.printing import Callback
+from trilby.backend.native.record import REPORT, copied, make_record
+from trilby.backend.native.repeated import NativeRepeated
+from trilby.backend.run_again import RunAgain
+from trilby.codegen.llvm import LlvmModule, LlvmTarget, generate
+from trilby.data.ndrange import NDRange
+from trilby.data.schema import NDArrayType
+from trilby.data.segment import address_of
+from trilby.model.op import Func
+
+_WIDEST_NUMBER = 8
+"""Memory of the host begins where any number may; wider things see to their own places."""
+
+_PIECE = 2**16
+_BIG_PIECE = 2**20
+_BYTES_PER_NS = 8
+"""Copies are cut into pieces for the threads, and expected to take so long."""
+
+
+class NativeBackend:
+    """The processor, with its threads and the host's memory."""
+
+    def __init__(self, device: DeviceInfo, engine: Engine, objects: Objects) -> None:
+        self.device = device
+        self.engine = engine
+        self.arena = Arena(engine, device)
+        self._objects = objects
+        self._is_open = True
+        self.moment = 0
+        """Counts what invalidates memory: launches that were prepared before are checked again."""
+
+    @property
+    def target(self) -> LlvmTarget:
+        """What code is generated for."""
+        host = self.engine.host
+        return LlvmTarget(host.width_bits, host.processor.triple, host.features)
+
+    def check_open(self) -> None:
+        """Raise after `close`."""
+        if not self._is_open:
+            raise closed(self.device)
+
+    def compile(self, graph: KernelGraph) -> NativeKernel:
+        """Generate LLVM IR and compile it, or take what was compiled before."""
+        return self.build(generate(graph, self.target), slots_of(graph.entry))
+
+    def build(self, module: LlvmModule, parameters: int) -> NativeKernel:
+        """Compile a module whose entry takes so many arguments."""
+        self.check_open()
+        processor = self.engine.host.processor
+        try:
+            code = self._objects.code(module.text, processor)
+        except RefusedTextError as error:
+            raise refused_code(self.device, module.entry, module.text, str(error)) from error
+        loaded = load(code, processor, [module.entry])
+        return NativeKernel(
+            module.entry,
+            module.text,
+            loaded,
+            loaded[module.entry],
+            parameters,
+            module.asserts,
+            Callback(module.prints) if module.prints else None,
+        )
+
+    def allocate(self, nbytes: int) -> NativeMemory:
+        """Memory beside the host's, with undefined content."""
+        self.check_open()
+        return NativeMemory(nbytes, self, self.arena.take(nbytes))
+
+    def can_share(self, address: int, nbytes: int) -> bool:
+        """All memory of the host, where numbers lie at whole multiples of their size."""
+        return nbytes > 0 and address % _WIDEST_NUMBER == 0
+
+    def share(self, source: memoryview) -> NativeMemory:
+        """The host's bytes, where they are."""
+        self.check_open()
+        block = block_of(source) if source.nbytes and not source.readonly else None
+        if block is None or not self.can_share(block.address, source.nbytes):
+            raise not_shared(self.device, source.nbytes)
+        return NativeMemory(source.nbytes, self, block)
+
+    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
+        """Keep memory for later; also after `close`, when it is released."""
+        if not isinstance(memory, NativeMemory) or memory.owner is not self:
+            raise foreign(self.device, memory)
+        block, memory.block = memory.block, None
+        self.moment += 1
+        if block is None:
+            raise freed(self.device, memory.nbytes)
+        self.arena.give(block, after)
+        if not self._is_open:
+            self.arena.trim()
+
+    def trim(self) -> None:
+        """Release the memory that is kept."""
+        self.arena.trim()
+
+    def upload(
+        self,
+        memory: Memory,
+        offset: int,
+        source: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
+    ) -> Event:
+        """Copy host bytes to `offset` in memory of the device."""
+        target = self._span(memory, offset, source.nbytes)
+        self._come_after(after)
+        if not source.nbytes:
+            return self._nothing()
+        content = bytes_of(source)
+        return self._copy(target, address_of(content), source.nbytes, rows, (memory, content))
+
+    def download(
+        self,
+        memory: Memory,
+        offset: int,
+        target: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
+    ) -> Event:
+        """Copy bytes of the device from `offset` to the host."""
+        source = self._span(memory, offset, target.nbytes)
+        self._come_after(after)
+        if not target.nbytes:
+            return self._nothing()
+        content = bytes_of(target)
+        return self._copy(address_of(content), source, target.nbytes, rows, (memory, content))
+
+    def fill(
+        self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Event] = ()
+    ) -> Event:
+        """Set every byte of a range."""
+        target = self._span(memory, offset, nbytes)
+        self._come_after(after)
+        if not nbytes:
+            return self._nothing()
+        return self._move(self.engine.fill, (target, byte), nbytes, memory)
+
+    def _copy(
+        self, target: int, source: int, nbytes: int, rows: Rows | None, keep: object
+    ) -> NativeEvent:
+        if rows is None:
+            return self._move(self.engine.copy, (target, source), nbytes, keep)
+        count = len(rows.starts(nbytes))
+        arguments = (target, source, rows.size, rows.pitch)
+        return self._submit(self.engine.copy_rows, count, rows.size * count, arguments, keep)
+
+    def _move(self, entry: int, places: tuple[int, int], nbytes: int, keep: object) -> NativeEvent:
+        """Copy or fill bytes in pieces."""
+        piece = _PIECE if nbytes < 8 * _BIG_PIECE else _BIG_PIECE
+        return self._submit(entry, -(-nbytes // piece), nbytes, (*places, nbytes, piece), keep)
+
+    def _submit(
+        self, entry: int, units: int, nbytes: int, arguments: tuple[int, ...], keep: object
+    ) -> NativeEvent:
+        engine = self.engine
+        expected = nbytes // _BYTES_PER_NS + 1
+        record = make_record(engine.address, entry, units, arguments, nanoseconds=expected)
+        return NativeEvent(engine, engine.submit(record, keep))
+
+    def _nothing(self) -> Event:
+        """A copy of no bytes is done when all that came before it is."""
+        submitted = self.engine.state.submitted
+        return NativeEvent(self.engine, submitted) if submitted else DoneEvent()
+
+    def prepare(
+        self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
+    ) -> NativePrepared:
+        """Decide on groups, and write the record."""
+        self.check_open()
+        if not isinstance(executable, NativeKernel):
+            raise foreign(self.device, executable)
+        return NativePrepared(self, executable, size, arguments)
+
+    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> NativeEvent:
+        """Run a kernel."""
+        if not isinstance(prepared, NativePrepared) or prepared.owner is not self:
+            raise foreign(self.device, prepared)
+        prepared.check()
+        self._come_after(after)
+        if prepared.executable.asserts:
+            return self._run_asserting(prepared)
+        address = prepared.address
+        sequence = self.engine.try_submit(address) or self.engine.submit_patiently(address)
+        return NativeEvent(self.engine, sequence)
+
+    def _run_asserting(self, prepared: NativePrepared) -> AssertingEvent:
+        """Run a kernel that leaves what failed in four numbers."""
+        report = np.zeros(4, np.int32)
+        record = copied(prepared.record)
+        record[REPORT] = address_of(report)
+        sequence = self.engine.submit(record, prepared.things, report)
+        return AssertingEvent(self.engine, sequence, report, prepared.executable.asserts)
+
+    def repeated(self, prepared: Prepared) -> Repeated:
+        """Run the same launch with nothing left to decide."""
+        if not isinstance(prepared, NativePrepared) or prepared.executable.debugs:
+            return RunAgain(self.run, prepared)
+        return NativeRepeated(prepared)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        """Wait for everything; closing twice is no error."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self.moment += 1
+        self.engine.wait(self.engine.state.submitted)
+        self.arena.trim()
+
+    def _come_after(self, after: Sequence[Event]) -> None:
+        """Wait for the work of other devices: what this one began comes before by itself."""
+        for event in after:
+            if not isinstance(event, NativeEvent):
+                event.wait()
+
+    def address_of(self, memory: Memory) -> int:
+        """Where memory begins that was made here and not freed."""
+        self.check_open()
+        if not isinstance(memory, NativeMemory) or memory.owner is not self:
+            raise foreign(self.device, memory)
+        if memory.block is None:
+            raise freed(self.device, memory.nbytes)
+        return memory.block.address
+
+    def _span(self, memory: Memory, offset: int, nbytes: int) -> int:
+        address = self.address_of(memory)
+        if offset < 0 or nbytes < 0 or offset + nbytes > memory.nbytes:
+            raise beyond(self.device, offset, nbytes, memory.nbytes)
+        return address + offset
+
+
+def slots_of(kernel: Func) -> int:
+    """How many arguments a launch of a kernel has: n-d arrays bring their shapes."""
+    given = (param.type for param in kernel.params[1:])
+    return sum(1 + (t.rank if isinstance(t, NDArrayType) else 0) for t in given)

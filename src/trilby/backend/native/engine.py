@@ -1,0 +1,260 @@
+"""The queue and the threads of the native device, seen from Python.
+
+There is one engine in a process, however many accelerators use it: all of them share the cores.
+What is submitted is run in order, so an event is a number: it is done when the queue has
+completed that many. Python only submits and waits; the threads know nothing of it.
+"""
+
+import atexit
+import ctypes
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from trilby.backend.native.host import Host, this_host
+from trilby.backend.native.llvm import load
+from trilby.backend.native.objects import Objects, default_objects
+from trilby.backend.native.record import Record, address_of_record
+from trilby.errors import DeviceError
+
+SLICE_NS = 20_000_000
+"""How long a wait lasts before Python looks for Ctrl-C."""
+
+SPIN_NS = 30_000
+"""How long a thread without work looks for some before it sleeps."""
+
+RING = 4096
+"""The records that the queue holds; see `queue.ll`."""
+
+_PATIENCE_SECONDS = 5.0
+_LOCK_BYTES = 128
+
+_PAUSES = {
+    "x86_64": (
+        "declare void @llvm.x86.sse2.pause()",
+        "call void @llvm.x86.sse2.pause()",
+    ),
+    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
+}
+_OTHER_PAUSE = ("declare i32 @sched_yield()", "%ignored = call i32 @sched_yield()")
+
+_FATAL = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP"}
+
+
+class Slot(ctypes.Structure):
+    """`%Slot` of `queue.ll`."""
+
+    _fields_ = (
+        ("record", ctypes.c_uint64),
+        ("sequence", ctypes.c_uint64),
+        ("begun", ctypes.c_uint64),
+        ("ended", ctypes.c_uint64),
+    )
+
+
+class State(ctypes.Structure):
+    """`%Queue` of `queue.ll`."""
+
+    _fields_ = (
+        ("mutex", ctypes.c_char * _LOCK_BYTES),
+        ("work", ctypes.c_char * _LOCK_BYTES),
+        ("done", ctypes.c_char * _LOCK_BYTES),
+        ("submitted", ctypes.c_uint64),
+        ("completed", ctypes.c_uint64),
+        ("changes", ctypes.c_uint64),
+        ("next_unit", ctypes.c_uint64),
+        ("under_way", ctypes.c_uint64),
+        ("units_done", ctypes.c_uint64),
+        ("spent", ctypes.c_uint64),
+        ("begun", ctypes.c_uint64),
+        ("workers", ctypes.c_uint64),
+        ("sleeping", ctypes.c_uint64),
+        ("called", ctypes.c_uint64),
+        ("waiting", ctypes.c_uint64),
+        ("helping", ctypes.c_uint64),
+        ("leaving", ctypes.c_uint64),
+        ("threads", ctypes.c_uint64),
+        ("patience", ctypes.c_uint64),
+        ("clock", ctypes.c_uint64),
+        ("slots", Slot * RING),
+    )
+
+
+_KEPT_OVER_FORKS = ("submitted", "threads", "patience", "clock", "slots")
+
+
+class Engine:
+    """One queue with its threads, which start when they are first needed."""
+
+    def __init__(self, host: Host, objects: Objects) -> None:
+        code = objects.code(queue_text(host.processor.triple), host.processor)
+        self._code = load(code, host.processor, _SYMBOLS)
+        self.host = host
+        # Threads that cannot be stopped at the end must find their queue: it is never freed.
+        self.address = _zeroed(ctypes.sizeof(State))
+        self.state = State.from_address(self.address)
+        self.state.threads = host.threads
+        self.state.patience = SPIN_NS if host.threads > 1 else 0
+        self.state.clock = time.CLOCK_MONOTONIC
+        self._kept: deque[tuple[int, object]] = deque()
+        self._lost = range(0)
+        self._open = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self._code["trilby_open_queue"])
+        self._start = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(
+            self._code["trilby_start_workers"]
+        )
+        self._stop = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self._code["trilby_stop_workers"])
+        # Submitting takes less time than to let other threads of Python run meanwhile.
+        self.try_submit = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(
+            self._code["trilby_submit"]
+        )
+        self._wait = ctypes.CFUNCTYPE(
+            ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64
+        )(self._code["trilby_wait"])
+        self.copy = self._code["trilby_copy"]
+        self.copy_rows = self._code["trilby_copy_rows"]
+        self.fill = self._code["trilby_fill"]
+        self._open(self.address)
+
+    def submit(self, record: Record, *keep: object) -> int:
+        """Begin a record after all that were submitted before, and give it its number.
+
+        The record and `keep` live until it is done.
+        """
+        address = address_of_record(record)
+        sequence = self.try_submit(address) or self.submit_patiently(address)
+        self.keep(sequence, (record, keep))
+        return sequence
+
+    def submit_patiently(self, address: int) -> int:
+        """Submit a record where there are no threads yet, or the queue is full."""
+        while True:
+            if not self.state.workers:
+                self._start_workers()
+            elif self.state.submitted - self.state.completed >= RING:
+                self.wait(self.state.submitted - RING // 2)
+            sequence = self.try_submit(address)
+            if sequence:
+                return sequence
+
+    def keep(self, sequence: int, thing: object) -> None:
+        """Keep something alive until a record is done."""
+        if sequence > self.state.completed:
+            self._kept.append((sequence, thing))
+        self._forget_done()
+
+    def _forget_done(self) -> None:
+        completed = self.state.completed
+        kept = self._kept
+        while kept and kept[0][0] <= completed:
+            try:
+                kept.popleft()
+            except IndexError:  # another thread was faster
+                return
+
+    def wait(self, sequence: int) -> None:
+        """Return when a record is done. `KeyboardInterrupt` gets through."""
+        if sequence in self._lost:
+            raise DeviceError(
+                "this work was under way when the process forked, and its threads stayed behind",
+                advice="wait for all work before forking: `accelerator.wait()`",
+            )
+        if self.state.completed < sequence:
+            while not self._wait(self.address, sequence, SLICE_NS):
+                pass  # between two slices Python sees to signals
+        if self._kept:
+            self._forget_done()
+
+    def seconds(self, sequence: int) -> float:
+        """How long a record took from its first unit to its last; 0.0 where it is forgotten."""
+        slot: Slot = self.state.slots[(sequence - 1) % RING]
+        if self.state.completed < sequence or slot.sequence != sequence:
+            return 0.0
+        return (slot.ended - slot.begun) * 1e-9
+
+    def _start_workers(self) -> None:
+        self.state.leaving = 0
+        with _signals_blocked():
+            started = self._start(self.address, self.host.threads)
+        if not started:
+            raise DeviceError(
+                "no thread can be started for the native device",
+                advice="the system limits the threads of a user or a container: `ulimit -u`",
+            )
+
+    def stop(self) -> None:
+        """Finish all work and let the threads go; they come back when they are needed."""
+        self.wait(self.state.submitted)
+        self._stop(self.address)
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while self.state.workers and time.monotonic() < until:
+            time.sleep(1e-4)
+
+    def before_fork(self) -> None:
+        """Finish all work: a child has a copy of the memory, and none of the threads."""
+        self.wait(self.state.submitted)
+
+    def after_fork(self) -> None:
+        """Begin anew in a child: all that is there of the threads is what they left in memory."""
+        completed = self.state.completed
+        fresh = State()
+        for name in _KEPT_OVER_FORKS:
+            setattr(fresh, name, getattr(self.state, name))
+        fresh.completed = fresh.submitted
+        self._lost = range(completed + 1, fresh.submitted + 1)
+        ctypes.memmove(self.address, ctypes.addressof(fresh), ctypes.sizeof(State))
+        self._open(self.address)
+
+
+_SYMBOLS = (
+    "trilby_open_queue",
+    "trilby_start_workers",
+    "trilby_stop_workers",
+    "trilby_submit",
+    "trilby_wait",
+    "trilby_copy",
+    "trilby_copy_rows",
+    "trilby_fill",
+)
+
+
+@cache
+def shared_engine() -> Engine:
+    """The engine of this process."""
+    engine = Engine(this_host(), default_objects())
+    atexit.register(engine.stop)
+    os.register_at_fork(before=engine.before_fork, after_in_child=engine.after_fork)
+    return engine
+
+
+def queue_text(triple: str) -> str:
+    """The LLVM IR of the queue for a kind of processor."""
+    declared, called = _PAUSES.get(triple.partition("-")[0], _OTHER_PAUSE)
+    body = files("trilby.backend.native").joinpath("queue.ll").read_text("utf-8")
+    return (
+        f'target triple = "{triple}"\n{body}\n{declared}\n'
+        f"define internal void @pause() alwaysinline {{\n  {called}\n  ret void\n}}\n"
+    )
+
+
+@contextmanager
+def _signals_blocked() -> Generator[None]:
+    """Threads that start here leave signals to those of Python, but for faults of their own."""
+    fatal = {getattr(signal, name) for name in _FATAL if hasattr(signal, name)}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - fatal)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _zeroed(nbytes: int) -> int:
+    process: Any = ctypes.CDLL(None)
+    process.calloc.restype = ctypes.c_void_p
+    process.calloc.argtypes = (ctypes.c_size_t, ctypes.c_size_t)
+    return int(process.calloc(1, nbytes))

@@ -1,0 +1,129 @@
+"""The processor of this machine: what code is made for, how wide its vectors are, how many threads.
+
+What was detected is handed in, so that other machines can be tried; only `this_host` looks.
+"""
+
+import os
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from trilby.backend.native.llvm import Processor, detected
+from trilby.errors import DeviceUnavailableError
+from trilby.options import thread_limit
+
+_WIDE_512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
+_NARROWEST = 128
+"""LLVM makes several instructions of a vector that a processor has not: it never fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A processor: LLVM's description, the features it has, the bits of a vector, its names."""
+
+    processor: Processor
+    features: frozenset[str]
+    width_bits: int
+    threads: int
+    name: str
+    vendor: str
+    memory_bytes: int
+
+
+@cache
+def this_host() -> Host:
+    """The machine that this runs on; raises where its system has not what the device needs."""
+    check_system(sys.platform, sys.byteorder, 64 if sys.maxsize > 2**32 else 32)
+    return host_from(*detected(), threads=usable_threads(thread_limit()), told=_told_by_system())
+
+
+def host_from(
+    triple: str,
+    cpu: str,
+    features: Mapping[str, bool],
+    *,
+    threads: int,
+    told: Mapping[str, str],
+) -> Host:
+    """A host from what LLVM and the system say of it; either may know nothing."""
+    has = frozenset(name for name, present in features.items() if present)
+    flat = ",".join(f"{'+' if features[name] else '-'}{name}" for name in sorted(features))
+    machine = triple.partition("-")[0]
+    known = cpu or "generic"
+    return Host(
+        Processor(triple, known, flat),
+        has,
+        width_bits(machine, has),
+        threads,
+        told.get("model name") or (f"{machine} processor" if known == "generic" else known),
+        told.get("vendor_id") or "unknown vendor",
+        _memory_bytes(),
+    )
+
+
+def width_bits(machine: str, features: frozenset[str]) -> int:
+    """The bits of the vectors to use: those on which all number types can be worked with."""
+    if machine in {"x86_64", "amd64"}:
+        if features >= _WIDE_512:
+            return 512
+        return 256 if "avx2" in features else _NARROWEST
+    return _NARROWEST
+
+
+def check_system(system: str, byte_order: str, bits: int) -> None:
+    """Raise where the device's threads or its layout of numbers do not exist."""
+    if system == "win32":
+        missing = "it needs POSIX threads, which Windows has not"
+    elif byte_order != "little":
+        missing = "it needs a processor that stores the lowest byte first"
+    elif bits != 64:
+        missing = "it needs a 64-bit Python"
+    else:
+        return
+    raise DeviceUnavailableError(
+        f"the native device cannot be used here: {missing}",
+        advice='use Accelerator("opencl") or Accelerator("interpreter")',
+    )
+
+
+def usable_threads(limit: int | None) -> int:
+    """How many threads may run at once: what the system gives this process, or `limit`."""
+    if limit is not None:
+        return limit
+    if hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    return max(min(cores, quota(Path("/sys/fs/cgroup/cpu.max"), cores)), 1)
+
+
+def quota(file: Path, otherwise: int) -> int:
+    """The cores that a container may use, from what its control group says: `200000 100000`."""
+    try:
+        most, period = file.read_text("ascii").split()
+        return -(-int(most) // int(period))
+    except (OSError, ValueError):  # no such file, or `max`
+        return otherwise
+
+
+def _told_by_system() -> dict[str, str]:
+    """The first words of each kind in `/proc/cpuinfo`, where there is one."""
+    found: dict[str, str] = {}
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines()
+    except OSError:
+        return {"model name": platform.processor()}
+    for line in lines:
+        name, _, value = line.partition(":")
+        found.setdefault(name.strip(), value.strip())
+    return found
+
+
+def _memory_bytes() -> int:
+    """What the machine has, or 0 where the system does not tell."""
+    if not hasattr(os, "sysconf"):
+        return 0
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

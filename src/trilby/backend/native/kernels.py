@@ -1,0 +1,158 @@
+"""Kernels that LLVM compiled, and launches that are prepared: records with everything in them."""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from struct import Struct
+from typing import Protocol
+
+from trilby.backend.base import Argument, Memory, Scalar, StructArgument
+from trilby.backend.by_value import type_by_value, value_by_value
+from trilby.backend.group_size import rounded_up
+from trilby.backend.native.engine import Engine
+from trilby.backend.native.groups import native_group
+from trilby.backend.native.llvm import Code
+from trilby.backend.native.printing import Callback
+from trilby.backend.native.record import (
+    ARGUMENTS,
+    SEQUENCE,
+    WORD,
+    Record,
+    address_of_record,
+    copied,
+    make_record,
+)
+from trilby.data.dtypes import ScalarType
+from trilby.data.ndrange import NDRange
+from trilby.errors import DeviceError
+from trilby.source import Location
+
+
+class MemoryOwner(Protocol):
+    """Knows the memory that its launches may use; `moment` changes when some of it is freed."""
+
+    moment: int
+    engine: Engine
+
+    def check_open(self) -> None:
+        """Raise where it was closed."""
+        ...
+
+    def address_of(self, memory: Memory) -> int:
+        """Where memory begins; raises where it is freed or another's."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NativeKernel:
+    """A compiled kernel; `address` is that of its entry as long as `code` lives.
+
+    `parameters` is the number of its arguments. `callback` prints, and is None where nothing is
+    printed.
+    """
+
+    entry: str
+    source: str
+    code: Code
+    address: int
+    parameters: int
+    asserts: tuple[tuple[str, Location], ...] = ()
+    callback: Callback | None = None
+
+    @property
+    def debugs(self) -> bool:
+        """Whether somebody is to see at once what it reports."""
+        return bool(self.asserts) or self.callback is not None
+
+    def check_count(self, given: int) -> None:
+        """Raise where arguments are missing: the kernel would read what is behind them."""
+        if given != self.parameters:
+            raise DeviceError(
+                f"`{self.entry}` takes {self.parameters} arguments, and {given} are given",
+                advice="this is a fault of Trilby: please report it with the program",
+            )
+
+
+class NativePrepared:
+    """A launch as a record. `checked` is the last moment at which none of its memory was freed."""
+
+    __slots__ = ("_structs", "address", "checked", "executable", "memories", "owner", "record")
+
+    def __init__(
+        self,
+        owner: MemoryOwner,
+        executable: NativeKernel,
+        size: NDRange,
+        arguments: Sequence[Argument],
+    ) -> None:
+        executable.check_count(len(arguments))
+        self.owner = owner
+        self.executable = executable
+        self.memories: dict[int, Memory] = {}
+        self._structs: dict[int, Record] = {}
+        self.checked = -1
+        engine = owner.engine
+        local = native_group(size, engine.host.threads)
+        whole = rounded_up(size, local[: len(size.size)])
+        groups = [n // group for n, group in zip((*whole, 1, 1)[:3], local, strict=True)]
+        units = groups[0] * groups[1] * groups[2]
+        prints = executable.callback.address if executable.callback else 0
+        launch = (*size.padded, *local, *groups, 0, 0, prints)
+        words = (0,) * len(arguments)
+        self.record = make_record(engine.address, executable.address, units, words, launch=launch)
+        self.address = address_of_record(self.record)
+        for position, argument in enumerate(arguments):
+            self._set(position, argument)
+
+    def replace(self, position: int, argument: Argument) -> None:
+        """Set another argument for the runs to come; those under way keep their record."""
+        sequence = self.record[SEQUENCE]
+        if sequence > self.owner.engine.state.completed:
+            self.owner.engine.keep(sequence, (self.record, dict(self._structs)))
+            self.record = copied(self.record)
+            self.address = address_of_record(self.record)
+        self._set(position, argument)
+
+    def _set(self, position: int, argument: Argument) -> None:
+        if isinstance(argument, Scalar):
+            word = _packed(argument)
+        elif isinstance(argument, StructArgument):
+            content = argument.content.ljust(-(-len(argument.content) // WORD) * WORD, b"\0")
+            self._structs[position] = array("Q", content)
+            word = address_of_record(self._structs[position])
+        else:
+            word = self.owner.address_of(argument)
+            self.memories[position] = argument
+            self.checked = -1
+        self.record[ARGUMENTS + position] = word
+
+    @property
+    def things(self) -> object:
+        """What has to live as long as it is run."""
+        return self.executable, self.memories, dict(self._structs)
+
+    def check(self) -> None:
+        """Raise if memory was freed."""
+        moment = self.owner.moment
+        if self.checked == moment:
+            return
+        self.owner.check_open()
+        for memory in self.memories.values():
+            self.owner.address_of(memory)
+        self.checked = moment
+
+    def __del__(self) -> None:
+        record = getattr(self, "record", None)
+        if record is not None and record[SEQUENCE]:
+            self.owner.engine.keep(record[SEQUENCE], (record, self.things))
+
+
+def _packed(scalar: Scalar) -> int:
+    content = _packer(scalar.type).pack(value_by_value(scalar))
+    return int.from_bytes(content, "little")
+
+
+@cache
+def _packer(kind: ScalarType) -> Struct:
+    return Struct(type_by_value(kind).char)

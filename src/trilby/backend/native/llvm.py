@@ -1,0 +1,120 @@
+"""LLVM, as llvmlite brings it: text to object code, and object code to addresses.
+
+The one module that knows llvmlite, which has no types and lets one thread in at a time. Nothing
+is kept on disk here.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from typing import Any, Protocol, cast
+
+import llvmlite.binding  # pyright: ignore[reportMissingTypeStubs] -- it has none
+
+from trilby.errors import DeviceError
+
+_llvm = cast("Any", llvmlite.binding)
+
+LLVM_VERSION: str = ".".join(map(str, _llvm.llvm_version_info))
+
+_NUMBERS = count()
+
+
+class RefusedTextError(Exception):
+    """LLVM does not take a text; the message is its own."""
+
+
+class Code(Protocol):
+    """Code that is loaded; it can be called as long as this lives."""
+
+    def __getitem__(self, symbol: str, /) -> int:
+        """The address of a function."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """What code is made for, in LLVM's words: `Processor("x86_64-…", "znver3", "+avx2,…")`."""
+
+    triple: str
+    cpu: str
+    features: str
+
+
+def detected() -> tuple[str, str, Mapping[str, bool]]:
+    """The triple, the name and the features of this machine's processor, as far as LLVM knows."""
+    _begin()
+    try:
+        features = dict(_llvm.get_host_cpu_features())
+    except RuntimeError:  # LLVM cannot tell on every kind of processor
+        features = {}
+    return str(_llvm.get_process_triple()), str(_llvm.get_host_cpu_name()), features
+
+
+def optimised(text: str, processor: Processor) -> str:
+    """The text of a module after LLVM's passes, for people."""
+    return str(_optimise(text, _machine(processor)))
+
+
+def assembly(text: str, processor: Processor) -> str:
+    """The instructions that a module becomes, for people."""
+    machine = _machine(processor)
+    return str(machine.emit_assembly(_optimise(text, machine)))
+
+
+def object_code(text: str, processor: Processor) -> bytes:
+    """The object code of a module."""
+    machine = _machine(processor)
+    return bytes(machine.emit_object(_optimise(text, machine)))
+
+
+def load(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code:
+    """Put object code into memory, linked with the process."""
+    builder = _llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for symbol in symbols:
+        builder.export_symbol(symbol)
+    try:
+        return cast("Code", builder.link(_linker(processor), f"trilby{next(_NUMBERS)}"))
+    except RuntimeError as error:
+        raise DeviceError(
+            f"code for {processor.cpu} cannot be loaded: {error}",
+            advice="this is a fault of Trilby: please report it with the program",
+        ) from error
+
+
+def _optimise(text: str, machine: Any) -> Any:
+    try:
+        module = _llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise RefusedTextError(str(error)) from error
+    options = _llvm.create_pipeline_tuning_options(speed_level=2)
+    builder = _llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+@cache
+def _begin() -> None:
+    _llvm.initialize_native_target()
+    _llvm.initialize_native_asmprinter()
+
+
+@cache
+def _machine(processor: Processor) -> Any:
+    _begin()
+    target = _llvm.Target.from_triple(processor.triple)
+    return target.create_target_machine(
+        cpu=processor.cpu,
+        features=processor.features,
+        opt=2,
+        reloc="pic",
+        codemodel="small",
+        jit=True,
+    )
+
+
+@cache
+def _linker(processor: Processor) -> Any:
+    return _llvm.create_lljit_compiler(_machine(processor))

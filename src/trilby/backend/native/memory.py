@@ -1,0 +1,147 @@
+"""Memory of the native device: the host's own, or an arena beside it.
+
+Memory that is freed is kept and handed out again by its size, since most of the time of
+allocating goes into the first touch of its pages. Work on it may still be under way then: the
+queue runs everything in order, so what the next owner begins comes after it.
+"""
+
+import threading
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trilby.backend.base import DeviceInfo, Event
+from trilby.backend.failures import no_room
+from trilby.backend.native.engine import Engine
+from trilby.backend.native.events import NativeEvent
+from trilby.data.segment import Live, address_of
+
+KEPT_SHARE = 8
+"""Of the memory of a machine, one part in so many may be kept for later."""
+
+ALIGNMENT = 64
+"""Memory begins at a cache line, and its size is rounded up to whole ones."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Bytes and where they begin; `size` is 0 for those of the host, which are not kept."""
+
+    content: object
+    address: int
+    size: int
+
+
+@dataclass(slots=True, eq=False)
+class NativeMemory:
+    """Bytes for kernels; `block` is None once they are freed."""
+
+    nbytes: int
+    owner: object
+    block: Block | None
+
+
+class Arena:
+    """The memory of one backend, in use and kept."""
+
+    def __init__(self, engine: Engine, device: DeviceInfo) -> None:
+        self._engine = engine
+        self._device = device
+        self._lock = threading.Lock()
+        # Memory is freed at any moment, also by the garbage collector in the middle of a method
+        # of this class: it arrives here, without a lock, and is put in order later.
+        self._arrived: deque[Block] = deque()
+        self._foreign: deque[tuple[Block, tuple[Event, ...]]] = deque()
+        self._kept: defaultdict[int, list[Block]] = defaultdict(list)
+        self._oldest: deque[int] = deque()
+        self.held = 0
+        """The bytes that were taken from the system: in use and kept."""
+        self.kept = 0
+        """The bytes that nobody owns."""
+
+    def take(self, nbytes: int) -> Block:
+        """Memory of the device; raises where there is no room."""
+        size = max(-(-nbytes // ALIGNMENT), 1) * ALIGNMENT
+        with self._lock:
+            self._put_in_order()
+            blocks = self._kept.get(size)
+            if blocks:
+                self.kept -= size
+                return blocks.pop()
+            block = self._create(size)
+            if block is None:
+                raise no_room(self._device, nbytes, self._device.memory_bytes, self.held)
+            return block
+
+    def give(self, block: Block, work: Sequence[Event]) -> None:
+        """Take memory back; `work` is what may still use it. Never waits."""
+        others = tuple(e for e in work if not isinstance(e, NativeEvent) and not e.done)
+        if others:
+            self._foreign.append((block, others))
+        else:
+            self._arrived.append(block)
+        if self._lock.acquire(blocking=False):
+            try:
+                self._put_in_order()
+            finally:
+                self._lock.release()
+
+    def trim(self) -> None:
+        """Let go of all that is kept, as soon as the queue is past the work on it."""
+        with self._lock:
+            self._put_in_order()
+            self._release(0)
+
+    def _put_in_order(self) -> None:
+        for _ in range(len(self._foreign)):
+            block, work = self._foreign.popleft()
+            if all(event.done for event in work):
+                self._arrived.append(block)
+            else:
+                self._foreign.append((block, work))
+        while self._arrived:
+            block = self._arrived.popleft()
+            if block.size:
+                self._kept[block.size].append(block)
+                self._oldest.append(block.size)
+                self.kept += block.size
+            else:
+                self._engine.keep(self._engine.state.submitted, block)
+        self._release(self._device.memory_bytes // KEPT_SHARE)
+
+    def _release(self, limit: int) -> None:
+        """Give the oldest memory back to the system until no more than `limit` is kept."""
+        while self.kept > limit:
+            blocks = self._kept[self._oldest.popleft()]
+            if blocks:
+                block = blocks.pop(0)
+                self.kept -= block.size
+                self.held -= block.size
+                self._engine.keep(self._engine.state.submitted, block)
+
+    def _create(self, size: int) -> Block | None:
+        # The system gives more than there is, and ends the process later.
+        if self.held + size > self._device.memory_bytes:
+            self._release(0)
+        if self.held + size > self._device.memory_bytes:
+            return None
+        try:
+            content = np.empty(size + ALIGNMENT, np.uint8)
+        except MemoryError:
+            return None
+        self.held += size
+        address = address_of(content)
+        return Block(content, -(-address // ALIGNMENT) * ALIGNMENT, size)
+
+
+def block_of(source: memoryview) -> Block:
+    """The host's bytes, which it keeps alive."""
+    content = bytes_of(source)
+    return Block(content, address_of(content), 0)
+
+
+def bytes_of(view: memoryview) -> Live:
+    """A memory of the host as an array of bytes."""
+    return np.frombuffer(view, np.uint8)

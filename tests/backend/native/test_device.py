@@ -1,0 +1,593 @@
+"""The processor as a device: hand-written LLVM IR, real launches."""
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.backend.native.running import (
+    REFUSE,
+    SCALE,
+    SPEND,
+    Gate,
+    download,
+    row_kernel,
+    scale,
+    scaling,
+    talk,
+    upload,
+)
+
+from trilby.backend.base import Argument, Rows, Scalar, StructArgument
+from trilby.backend.native import NativeBackend, NativeFamily
+from trilby.backend.null import NullExecutable, NullFamily, NullMemory
+from trilby.codegen.llvm import LlvmModule
+from trilby.data.dtypes import (
+    BF16,
+    BOOL,
+    F16,
+    F32,
+    F64,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+    Number,
+    ScalarType,
+)
+from trilby.data.ndrange import NDRange
+from trilby.data.schema import StructType
+from trilby.errors import (
+    ArgumentTypeError,
+    BuildError,
+    DeviceError,
+    DeviceUnavailableError,
+    KernelAssertionError,
+    OutOfDeviceMemoryError,
+    RangeError,
+)
+
+GRID = LlvmModule(
+    """
+define void @grid(ptr %args, ptr %launch, i64 %first, i64 %count) {
+entry:
+  %a = load ptr, ptr %args
+  %stop = add i64 %first, %count
+  br label %group
+group:
+  %g = phi i64 [ %first, %entry ], [ %next, %group ]
+  %place = getelementptr [12 x i64], ptr %a, i64 %g
+  call void @llvm.memcpy.p0.p0.i64(ptr %place, ptr %launch, i64 96, i1 false)
+  %next = add i64 %g, 1
+  %more = icmp ult i64 %next, %stop
+  br i1 %more, label %group, label %out
+out:
+  ret void
+}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+""",
+    "grid",
+    1,
+)
+"""Every group leaves what it is told about the launch."""
+
+KEEP = LlvmModule(
+    """
+define void @keep(ptr %args, ptr %launch, i64 %first, i64 %count) {
+  %a = load ptr, ptr %args
+  %value_at = getelementptr i64, ptr %args, i64 1
+  call void @llvm.memcpy.p0.p0.i64(ptr %a, ptr %value_at, i64 8, i1 false)
+  ret void
+}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+""",
+    "keep",
+    1,
+)
+"""Leaves the slot of its second argument."""
+
+
+# ------------------------------------------------------------------------------- launches
+
+
+@pytest.mark.parametrize("items", [1, 31, 128, 129, 1000, 100_000, 3_000_000])
+def test_every_work_item_of_a_range_runs_once(native: NativeBackend, items: int) -> None:
+    numbers = np.arange(items + 5, dtype=np.int32)
+    memory = upload(native, numbers)
+    prepared = native.prepare(native.build(SCALE, 2), NDRange(items), [memory, Scalar(I32, 3)])
+    expected = numbers
+    for _ in range(4):  # the first is spread blindly, the others by what it took
+        native.run(prepared).wait()
+        expected = np.where(numbers < items, expected * np.int32(3), expected)
+        assert np.array_equal(download(native, memory, numbers), expected)
+
+
+@pytest.mark.parametrize(
+    ("size", "local", "groups"),
+    [
+        ((40, 30), (4, 5), (10, 6, 1)),
+        ((33, 9), (8, 8), (5, 2, 1)),
+        ((17, 9, 4), (4, 2, 2), (5, 5, 2)),
+        ((100,), (64,), (2, 1, 1)),
+    ],
+)
+def test_a_launch_is_told_its_range_and_its_groups(
+    native: NativeBackend,
+    size: tuple[int, ...],
+    local: tuple[int, ...],
+    groups: tuple[int, int, int],
+) -> None:
+    told = np.zeros((int(np.prod(groups)), 12), np.int64)
+    memory = upload(native, told)
+    native.run(native.prepare(native.build(GRID, 1), NDRange(size, local), [memory])).wait()
+    expected = [*(*size, 1, 1)[:3], *(*local, 1, 1)[:3], *groups, 0, 0, 0]
+    assert download(native, memory, told).tolist() == [expected] * len(told)
+
+
+def test_uneven_work_is_done_by_all_and_done_once(native: NativeBackend) -> None:
+    turns = np.where(np.arange(4000) % 100, 3, 20_000).astype(np.int32)
+    expected = [_spent(int(n)) for n in (3, 20_000)]
+    sums = np.zeros(4000, np.int32)
+    arguments: list[Argument] = [upload(native, turns), upload(native, sums)]
+    prepared = native.prepare(native.build(SPEND, 2), NDRange(4000, 16), arguments)
+    for _ in range(3):
+        native.run(prepared).wait()
+    got = download(native, prepared.memories[1], sums)
+    assert np.array_equal(got, np.where(turns == 3, expected[0], expected[1]))
+
+
+def _spent(turns: int) -> int:
+    total = 0
+    for _ in range(turns):
+        total = (total * 1103515245 + 12345) % 2**32
+    return total - 2**32 if total >= 2**31 else total
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "dtype"),
+    [
+        (I8, -7, np.int8),
+        (U8, 250, np.uint8),
+        (I16, -30_000, np.int16),
+        (U16, 65_000, np.uint16),
+        (I32, -(2**31), np.int32),
+        (U32, 2**32 - 1, np.uint32),
+        (I64, -(2**63), np.int64),
+        (U64, 2**64 - 1, np.uint64),
+        (F32, 0.1, np.float32),
+        (F64, 0.1, np.float64),
+        (F16, 1.5, np.float16),
+        (BF16, 1.5, BF16.numpy),
+        (BOOL, True, np.bool_),
+    ],
+)
+def test_a_number_arrives_as_it_was_given(
+    native: NativeBackend, kind: ScalarType, value: Number, dtype: Any
+) -> None:
+    memory = native.allocate(8)
+    arguments: list[Argument] = [memory, Scalar(kind, value)]
+    native.run(native.prepare(native.build(KEEP, 2), NDRange(1), arguments)).wait()
+    slot = download(native, memory, np.zeros(8, np.uint8)).tobytes()
+    expected = np.array(value, dtype).tobytes()
+    assert slot == expected.ljust(8, b"\0")
+
+
+def test_a_struct_arrives_as_the_address_of_its_bytes(native: NativeBackend) -> None:
+    content = bytes(range(13))
+    follow = LlvmModule(KEEP.text.replace("ptr %value_at,", "ptr %struct,").replace(
+        "  call void", "  %struct = load ptr, ptr %value_at\n  call void"
+    ), "keep", 1)  # fmt: skip
+    memory = native.allocate(8)
+    struct = StructArgument(StructType("S", ()), content)
+    prepared = native.prepare(native.build(follow, 2), NDRange(1), [memory, struct])
+    native.run(prepared).wait()
+    assert download(native, memory, np.zeros(8, np.uint8)).tobytes() == content[:8]
+    prepared.replace(1, StructArgument(StructType("S", ()), content[::-1]))
+    native.run(prepared).wait()
+    assert download(native, memory, np.zeros(8, np.uint8)).tobytes() == content[::-1][:8]
+
+
+def test_runs_under_way_keep_their_arguments(native: NativeBackend, gate: Gate) -> None:
+    memory = upload_later(native, np.ones(1000, np.int32))
+    prepared = scaling(native, memory, 2)
+    native.run(prepared)
+    prepared.replace(1, Scalar(I32, 5))
+    native.run(prepared)
+    prepared.replace(1, Scalar(I32, 7))
+    native.run(prepared)
+    assert not gate.event.done
+    gate.open()
+    assert set(download(native, memory, np.zeros(1000, np.int32)).tolist()) == {70}
+
+
+def upload_later(backend: NativeBackend, values: Any) -> Any:
+    """Begin to upload, behind what waits for a gate."""
+    memory = backend.allocate(values.nbytes)
+    backend.upload(memory, 0, values.data.cast("B"))
+    return memory
+
+
+def test_arguments_that_are_missing_are_refused(native: NativeBackend) -> None:
+    with pytest.raises(DeviceError, match="`scale` takes 2 arguments, and 1 are given"):
+        native.prepare(native.build(SCALE, 2), NDRange(1), [native.allocate(4)])
+
+
+def test_many_threads_may_launch(native: NativeBackend) -> None:
+    kernel = native.build(SCALE, 2)
+    memories = [upload(native, np.full(5000, n, np.int32)) for n in range(8)]
+
+    def work(number: int) -> None:
+        for _ in range(20):
+            native.run(scaling(native, memories[number], -1, kernel)).wait()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, memory in enumerate(memories):
+        assert np.all(download(native, memory, np.zeros(5000, np.int32)) == number)
+
+
+def test_launches_go_on_while_the_host_does_something_else(
+    native: NativeBackend, gate: Gate
+) -> None:
+    memory = upload_later(native, np.full(4, 3, np.int32))
+    first = scale(native, memory, 5)
+    result = np.zeros(4, np.int32)
+    last = native.download(memory, 0, result.data.cast("B"), [first])
+    assert (first.done, last.done, first.seconds) == (False, False, 0.0)
+    gate.open()
+    last.wait()
+    assert (first.done, last.done) == (True, True)
+    assert result.tolist() == [15] * 4
+    assert first.seconds > 0
+
+
+def test_what_waits_for_another_device_waits_on_the_host(native: NativeBackend) -> None:
+    class Foreign:
+        origin: object = None
+        done = False
+        seconds = 0.0
+        waits = 0
+
+        def wait(self) -> None:
+            self.waits += 1
+
+    event = Foreign()
+    memory = upload(native, np.ones(4, np.int32))
+    scale(native, memory, 2, [event])
+    native.upload(memory, 0, np.ones(4, np.int32).data, [event])
+    native.download(memory, 0, np.ones(4, np.int32).data, [event])
+    native.fill(memory, 0, 4, 0, [event])
+    native.repeated(scaling(native, memory, 2)).run([event])
+    assert event.waits == 5
+
+
+def test_more_launches_than_the_queue_holds(native: NativeBackend) -> None:
+    memory = upload(native, np.ones(3, np.int32))
+    kernel = native.build(SCALE, 2)
+    gate = Gate.on(native)
+    prepared = scaling(native, memory, -1, kernel)
+    opening = threading.Timer(0.2, gate.open)
+    opening.start()
+    for _ in range(10_001):
+        native.run(prepared)
+    assert download(native, memory, np.zeros(3, np.int32)).tolist() == [-1] * 3
+    opening.join()
+
+
+@pytest.mark.parametrize(
+    ("size", "problem"),
+    [
+        (NDRange(8192, local=8192), "a group of 8192 work items is too large"),
+        (NDRange(2**31), "an index counts to 2147483647"),
+    ],
+)
+def test_impossible_ranges_are_refused(native: NativeBackend, size: NDRange, problem: str) -> None:
+    with pytest.raises(RangeError, match=problem):
+        native.prepare(native.build(SCALE, 2), size, [native.allocate(4), Scalar(I32, 1)])
+
+
+def test_code_that_llvm_does_not_take_is_a_build_error(native: NativeBackend) -> None:
+    with pytest.raises(BuildError, match="refused `broken`"):
+        native.build(LlvmModule("define void @broken() { ret i32 1 }", "broken", 1), 0)
+    unknown = row_kernel(
+        "far", "", "call void @no_such_function()", "declare void @no_such_function()"
+    )
+    with pytest.raises(DeviceError, match="cannot be loaded"):
+        native.build(unknown, 0)
+
+
+# ------------------------------------------------------------------------------- repeated
+
+
+def test_a_repeated_launch_runs_each_time(native: NativeBackend) -> None:
+    memory = upload(native, np.ones(100, np.int32))
+    other = upload(native, np.ones(100, np.int32))
+    repeated = native.repeated(scaling(native, memory, 3))
+    repeated.origin = "here"
+    for _ in range(5):
+        repeated.run(())
+    assert repeated.latest.origin == "here"
+    repeated.latest.wait()
+    repeated.replace(0, other)
+    repeated.run([repeated])
+    repeated.latest.wait()
+    assert set(download(native, memory, np.zeros(100, np.int32)).tolist()) == {3**5}
+    assert set(download(native, other, np.zeros(100, np.int32)).tolist()) == {3}
+
+
+def test_a_repeated_launch_notices_that_its_memory_was_freed(native: NativeBackend) -> None:
+    memory = upload(native, np.ones(4, np.int32))
+    repeated = native.repeated(scaling(native, memory, 3))
+    repeated.run(())
+    native.free(memory)
+    with pytest.raises(DeviceError, match="were freed"):
+        repeated.run(())
+
+
+def test_a_prepared_launch_may_end_while_it_runs(native: NativeBackend, gate: Gate) -> None:
+    memory = upload_later(native, np.ones(1000, np.int32))
+    native.repeated(scaling(native, memory, 4)).run(())
+    scale(native, memory, 3)
+    gc.collect()
+    gate.open()
+    assert set(download(native, memory, np.zeros(1000, np.int32)).tolist()) == {12}
+
+
+# --------------------------------------------------------------------------------- memory
+
+
+def test_copies_and_fills_take_parts(native: NativeBackend) -> None:
+    numbers = np.arange(64, dtype=np.uint8)
+    memory = upload(native, numbers)
+    native.upload(memory, 10, np.full(5, 200, np.uint8).data)
+    native.fill(memory, 60, 4, 7)
+    part = np.zeros(10, np.uint8)
+    native.download(memory, 8, part.data).wait()
+    assert part.tolist() == [8, 9, 200, 200, 200, 200, 200, 15, 16, 17]
+    assert download(native, memory, numbers)[58:].tolist() == [58, 59, 7, 7, 7, 7]
+
+
+@pytest.mark.parametrize("megabytes", [1, 3, 20])
+def test_large_copies_and_fills_are_whole(native: NativeBackend, megabytes: int) -> None:
+    count = megabytes * 2**20 // 4 + 3
+    numbers = np.random.default_rng(1).integers(-(2**31), 2**31 - 1, count, np.int32)
+    memory = upload(native, numbers)
+    assert np.array_equal(download(native, memory, numbers), numbers)
+    native.fill(memory, 4, memory.nbytes - 8, 0xAB)
+    got = download(native, memory, numbers).view(np.uint8)
+    assert np.all(got[4:-4] == 0xAB)
+    assert np.array_equal(got[:4], numbers.view(np.uint8)[:4])
+    assert np.array_equal(got[-4:], numbers.view(np.uint8)[-4:])
+
+
+def test_rows_are_copied_and_what_is_between_them_is_not(native: NativeBackend) -> None:
+    numbers = np.arange(1000, dtype=np.uint8)
+    memory = upload(native, np.zeros(1000, np.uint8))
+    native.upload(memory, 0, numbers[:990].data, rows=Rows(3, 10))
+    inside = np.arange(1000) % 10 < 3
+    inside[990:] = False
+    assert np.array_equal(download(native, memory, numbers), np.where(inside, numbers, 0))
+    target = np.full(990, 99, np.uint8)
+    native.download(memory, 0, target.data, rows=Rows(2, 10)).wait()
+    assert np.array_equal(target, np.where(np.arange(990) % 10 < 2, numbers[:990], 99))
+
+
+def test_no_bytes_are_no_error(native: NativeBackend) -> None:
+    memory = native.allocate(0)
+    empty = np.zeros(0, np.uint8)
+    native.upload(memory, 0, empty.data).wait()
+    native.download(memory, 0, empty.data).wait()
+    native.fill(memory, 0, 0, 0).wait()
+    native.free(memory)
+
+
+def test_an_upload_keeps_the_bytes_alive_until_it_is_done(
+    native: NativeBackend, gate: Gate
+) -> None:
+    memory = native.allocate(4_000_000)
+    native.upload(memory, 0, np.full(1_000_000, 7, np.int32).data.cast("B"))
+    gc.collect()
+    others = [np.full(1_000_000, 9, np.int32) for _ in range(3)]
+    gate.open()
+    assert np.all(download(native, memory, others[0]) == 7)
+
+
+@pytest.mark.parametrize("offset", [-1, 5])
+def test_a_copy_beyond_the_end_is_an_error(native: NativeBackend, offset: int) -> None:
+    memory = native.allocate(8)
+    four = np.zeros(4, np.uint8)
+    for call in (native.upload, native.download):
+        with pytest.raises(DeviceError, match="in 8 bytes of native:0"):
+            call(memory, offset, four.data)
+    with pytest.raises(DeviceError, match="in 8 bytes of native:0"):
+        native.fill(memory, offset, 4, 0)
+
+
+def test_the_hosts_memory_is_used_in_place(native: NativeBackend) -> None:
+    numbers = np.arange(1000, dtype=np.int32)
+    memory = native.share(numbers.data)
+    scale(native, memory, 3).wait()
+    assert np.array_equal(numbers, np.arange(1000) * 3)
+    numbers[:] = 1
+    scale(native, memory, 3).wait()
+    assert np.all(numbers == 3)
+
+
+def test_shared_memory_lives_until_the_work_on_it_is_done(
+    native: NativeBackend, gate: Gate
+) -> None:
+    def begin() -> "weakref.ref[Any]":
+        numbers = np.ones(1_000_000, np.int32)
+        memory = native.share(numbers.data)
+        event = scale(native, memory, 3)
+        native.free(memory, [event])
+        return weakref.ref(numbers)
+
+    numbers = begin()
+    gc.collect()
+    assert numbers() is not None
+    gate.open()
+    native.engine.wait(native.engine.state.submitted)
+    gc.collect()
+    assert numbers() is None
+
+
+def test_what_cannot_be_shared_is_refused(native: NativeBackend) -> None:
+    numbers = np.zeros(65, np.uint8)
+    start = -numbers.ctypes.data % 8
+    assert native.can_share(64, 8)
+    assert not native.can_share(64, 0)
+    assert not native.can_share(65, 8)
+    for source in (numbers[start + 1 :].data, memoryview(b"read-only"), memoryview(bytearray())):
+        with pytest.raises(DeviceError, match="cannot use these"):
+            native.share(source)
+
+
+def test_freed_memory_cannot_be_used(native: NativeBackend) -> None:
+    memory = native.allocate(8)
+    native.free(memory)
+    for use in (
+        lambda: native.free(memory),
+        lambda: native.fill(memory, 0, 1, 0),
+        lambda: scale(native, memory, 1),
+    ):
+        with pytest.raises(DeviceError, match="8 bytes of native:0 were freed"):
+            use()
+
+
+def test_freed_memory_is_handed_out_again(native: NativeBackend, gate: Gate) -> None:
+    memory = upload_later(native, np.ones(1000, np.int32))
+    assert memory.block is not None
+    address = memory.block.address
+    result = np.zeros(1000, np.int32)
+    native.download(memory, 0, result.data.cast("B"))
+    native.free(memory)
+    again = native.allocate(3999)
+    assert again.block is not None
+    assert (again.block.address, address % 64) == (address, 0)
+    native.fill(again, 0, 3999, 0xFF)
+    gate.open()
+    native.engine.wait(native.engine.state.submitted)
+    assert np.all(result == 1)
+    native.free(again)
+    held = native.arena.held
+    native.trim()
+    assert (held, native.arena.held, native.arena.kept) == (4032, 0, 0)
+
+
+def test_too_much_memory_is_refused_with_figures(native: NativeBackend) -> None:
+    total = native.device.memory_bytes
+    kept = native.allocate(1000)
+    with pytest.raises(OutOfDeviceMemoryError, match=f"no room for {2 * total:,} bytes"):
+        native.allocate(2 * total)
+    with pytest.raises(OutOfDeviceMemoryError, match=f"memory is {total:,} bytes in all, 1,024 of"):
+        native.allocate(total)
+    native.free(kept)
+
+
+def test_what_other_backends_made_is_refused(native: NativeBackend) -> None:
+    null = NullFamily().open(0)
+    memory = NullMemory(4)
+    other = NativeFamily().open(0)
+    elsewhere = other.allocate(4)
+    prepared = null.prepare(NullExecutable(""), NDRange(1), [])
+    for use in (
+        lambda: native.free(memory),
+        lambda: native.fill(memory, 0, 1, 0),
+        lambda: native.fill(elsewhere, 0, 1, 0),
+        lambda: native.free(elsewhere),
+        lambda: native.prepare(NullExecutable(""), NDRange(1), []),
+        lambda: native.run(prepared),
+        lambda: native.run(scaling(other, elsewhere, 2)),
+    ):
+        with pytest.raises(ArgumentTypeError, match="which another accelerator made"):
+            use()
+    other.close()
+
+
+def test_a_closed_device_says_so() -> None:
+    native = NativeFamily().open(0)
+    memory = upload(native, np.ones(4, np.int32))
+    prepared = scaling(native, memory, 2)
+    native.close()
+    native.close()
+    for use in (
+        lambda: native.allocate(1),
+        lambda: native.build(SCALE, 2),
+        lambda: native.fill(memory, 0, 1, 0),
+        lambda: native.share(memoryview(bytearray(8))),
+        lambda: native.run(prepared),
+        lambda: native.prepare(prepared.executable, NDRange(1), []),
+    ):
+        with pytest.raises(DeviceError, match="was closed"):
+            use()
+    native.free(memory)
+    assert native.arena.held == 0
+
+
+def test_there_is_one_device() -> None:
+    family = NativeFamily()
+    (device,) = family.devices()
+    assert (device.spec, device.kind) == ("native:0", "cpu")
+    assert "shared_memory" in device.features
+    with pytest.raises(DeviceUnavailableError, match="no `native:1`"):
+        family.open(1)
+
+
+# ------------------------------------------------------------------------------ debugging
+
+
+def test_an_assertion_that_fails_is_raised_where_it_is_waited_for(native: NativeBackend) -> None:
+    numbers = np.ones(1000, np.int32)
+    numbers[437] = -1
+    memory = upload(native, numbers)
+    kernel = native.build(REFUSE, 1)
+    assert kernel.debugs
+    prepared = native.prepare(kernel, NDRange(1000), [memory])
+    event = native.run(prepared)
+    with pytest.raises(KernelAssertionError):
+        event.wait()
+    with pytest.raises(KernelAssertionError) as caught:
+        event.wait()
+    assert caught.value.problem == "`assert v >= 0` does not hold, in work item (437, 0, 0)"
+    assert caught.value.location is not None
+    assert caught.value.location.line == 7
+    native.fill(memory, 0, 4000, 0)
+    native.run(prepared).wait()
+    again = native.repeated(prepared)
+    again.run(())
+    again.latest.wait()
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "shown"),
+    [
+        (I32, -3, "-3"),
+        (F32, 0.1, "0.1"),
+        (BOOL, True, "1"),
+        (U64, 2**63, str(2**63)),
+        (F16, 2, "2"),
+    ],
+)
+def test_a_kernel_prints(
+    native: NativeBackend,
+    capsys: pytest.CaptureFixture[str],
+    kind: ScalarType,
+    value: Number,
+    shown: str,
+) -> None:
+    kernel = native.build(talk(kind), 1)
+    assert kernel.debugs
+    prepared = native.prepare(kernel, NDRange(40, 1), [Scalar(kind, value)])
+    for _ in range(2):
+        native.run(prepared).wait()
+    assert capsys.readouterr().out == f"says {shown}\n" * 80
