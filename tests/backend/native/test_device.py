@@ -20,7 +20,7 @@ from tests.backend.native.running import (
     upload,
 )
 
-from trilby.backend.base import Argument, Rows, Scalar, StructArgument
+from trilby.backend.base import Argument, Repeated, Rows, Scalar, StructArgument
 from trilby.backend.native import NativeBackend, NativeFamily
 from trilby.backend.null import NullExecutable, NullFamily, NullMemory
 from trilby.codegen.llvm import LlvmModule
@@ -324,6 +324,50 @@ def test_a_repeated_launch_runs_each_time(native: NativeBackend) -> None:
     assert set(download(native, other, np.zeros(100, np.int32)).tolist()) == {3}
 
 
+def test_brief_launches_are_held_back_until_somebody_asks(native: NativeBackend) -> None:
+    memory = upload(native, np.ones(100, np.int32))
+    repeated = native.repeated(scaling(native, memory, -1))
+    runs = until_it_is_brief(repeated)
+    for look in (
+        native.flush,
+        lambda: repeated.latest,
+        lambda: native.upload(native.allocate(4), 0, np.ones(1, np.int32).data),
+        lambda: native.free(native.allocate(4)),
+        lambda: repeated.replace(1, Scalar(I32, -1)),
+    ):
+        repeated.run(())
+        assert len(native.engine.held) == 1
+        look()
+        assert native.engine.held == []
+    for _ in range(repeated.most):
+        repeated.run(())
+    assert native.engine.held == []
+    for _ in range(3):  # as a hot loop does it
+        repeated.held.append(repeated.same)
+    runs += 5 + repeated.most + 3
+    assert set(download(native, memory, np.zeros(100, np.int32)).tolist()) == {(-1) ** runs}
+
+
+def until_it_is_brief(repeated: Repeated) -> int:
+    """Run a launch until one run was not interrupted; the number of runs."""
+    runs = 0
+    while repeated.most == 1:
+        repeated.run(())
+        repeated.latest.wait()
+        runs += 1
+    return runs
+
+
+def test_a_launch_that_is_held_back_may_end(native: NativeBackend) -> None:
+    memory = upload(native, np.ones(100, np.int32))
+    repeated = native.repeated(scaling(native, memory, -1))
+    runs = until_it_is_brief(repeated) + 1
+    repeated.run(())
+    del repeated
+    gc.collect()
+    assert set(download(native, memory, np.zeros(100, np.int32)).tolist()) == {(-1) ** runs}
+
+
 def test_a_repeated_launch_notices_that_its_memory_was_freed(native: NativeBackend) -> None:
     memory = upload(native, np.ones(4, np.int32))
     repeated = native.repeated(scaling(native, memory, 3))
@@ -436,7 +480,7 @@ def test_shared_memory_lives_until_the_work_on_it_is_done(
     gc.collect()
     assert numbers() is not None
     gate.open()
-    native.engine.wait(native.engine.state.submitted)
+    native.engine.wait(native.engine.submitted)
     gc.collect()
     assert numbers() is None
 
@@ -476,7 +520,7 @@ def test_freed_memory_is_handed_out_again(native: NativeBackend, gate: Gate) -> 
     assert (again.block.address, address % 64) == (address, 0)
     native.fill(again, 0, 3999, 0xFF)
     gate.open()
-    native.engine.wait(native.engine.state.submitted)
+    native.engine.wait(native.engine.submitted)
     assert np.all(result == 1)
     native.free(again)
     held = native.arena.held

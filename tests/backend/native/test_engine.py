@@ -86,15 +86,13 @@ def test_a_brief_launch_is_run_by_the_thread_that_submits_it() -> None:
 def test_a_brief_launch_waits_for_its_turn(native: NativeBackend) -> None:
     memory = upload(native, np.ones(8, np.int32))
     prepared = scaling(native, memory, 3)
-    for _ in range(3):
-        native.run(prepared).wait()
-    assert 0 < prepared.record[COST] < 4000
+    prepared.record[COST] = 100
     gate = Gate.on(native)
     event = native.run(prepared)
     assert not event.done
     gate.open()
     event.wait()
-    assert download(native, memory, np.zeros(8, np.int32)).tolist() == [81] * 8
+    assert download(native, memory, np.zeros(8, np.int32)).tolist() == [3] * 8
 
 
 def test_an_interrupt_ends_the_wait_and_not_the_work(native: NativeBackend) -> None:

@@ -1,6 +1,7 @@
 """The processor as a device: kernels through LLVM, copies by its threads, the host's memory."""
 
 from collections.abc import Sequence
+from weakref import WeakSet
 
 import numpy as np
 
@@ -53,6 +54,8 @@ class NativeBackend:
         self._is_open = True
         self.moment = 0
         """Counts what invalidates memory: launches that were prepared before are checked again."""
+        self.unchecked: WeakSet[NativeRepeated] = WeakSet()
+        """Launches that are run without a check until memory is freed."""
 
     @property
     def target(self) -> LlvmTarget:
@@ -109,13 +112,21 @@ class NativeBackend:
         """Keep memory for later; also after `close`, when it is released."""
         if not isinstance(memory, NativeMemory) or memory.owner is not self:
             raise foreign(self.device, memory)
+        self._invalidate()
         block, memory.block = memory.block, None
-        self.moment += 1
         if block is None:
             raise freed(self.device, memory.nbytes)
         self.arena.give(block, after)
         if not self._is_open:
             self.arena.trim()
+
+    def _invalidate(self) -> None:
+        """Memory is about to go: what is held back begins, and what comes later is checked."""
+        self.engine.flush()
+        self.moment += 1
+        for launch in self.unchecked:
+            launch.same = None
+        self.unchecked.clear()
 
     def trim(self) -> None:
         """Release the memory that is kept."""
@@ -187,7 +198,7 @@ class NativeBackend:
 
     def _nothing(self) -> Event:
         """A copy of no bytes is done when all that came before it is."""
-        submitted = self.engine.state.submitted
+        submitted = self.engine.submitted
         return NativeEvent(self.engine, submitted) if submitted else DoneEvent()
 
     def prepare(
@@ -207,9 +218,7 @@ class NativeBackend:
         self._come_after(after)
         if prepared.executable.asserts:
             return self._run_asserting(prepared)
-        address = prepared.address
-        sequence = self.engine.try_submit(address) or self.engine.submit_patiently(address)
-        return NativeEvent(self.engine, sequence)
+        return NativeEvent(self.engine, self.engine.submit_kept(prepared.record))
 
     def _run_asserting(self, prepared: NativePrepared) -> AssertingEvent:
         """Run a kernel that leaves what failed in four numbers."""
@@ -223,18 +232,19 @@ class NativeBackend:
         """Run the same launch with nothing left to decide."""
         if not isinstance(prepared, NativePrepared) or prepared.executable.debugs:
             return RunAgain(self.run, prepared)
-        return NativeRepeated(prepared)
+        return NativeRepeated(prepared, self.unchecked)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Submit what is held back."""
+        self.engine.flush()
 
     def close(self) -> None:
         """Wait for everything; closing twice is no error."""
         if not self._is_open:
             return
+        self._invalidate()
         self._is_open = False
-        self.moment += 1
-        self.engine.wait(self.engine.state.submitted)
+        self.engine.wait(self.engine.submitted)
         self.arena.trim()
 
     def _come_after(self, after: Sequence[Event]) -> None:

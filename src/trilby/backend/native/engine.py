@@ -7,9 +7,12 @@ completed that many. Python only submits and waits; the threads know nothing of 
 
 import atexit
 import ctypes
+import gc
 import os
 import signal
+import threading
 import time
+from array import array
 from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -20,7 +23,7 @@ from typing import Any
 from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.llvm import load
 from trilby.backend.native.objects import Objects, default_objects
-from trilby.backend.native.record import Record, address_of_record
+from trilby.backend.native.record import WORD, Record, address_of_record
 from trilby.errors import DeviceError
 
 SLICE_NS = 20_000_000
@@ -102,7 +105,10 @@ class Engine:
         self.state.threads = host.threads
         self.state.patience = SPIN_NS if host.threads > 1 else 0
         self.state.clock = time.CLOCK_MONOTONIC
+        self._lock = threading.RLock()
         self._kept: deque[tuple[int, object]] = deque()
+        self.held: list[int] = []
+        """The addresses of records that will be submitted before anything else happens."""
         self._lost = range(0)
         self._open = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self._code["trilby_open_queue"])
         self._start = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(
@@ -113,6 +119,9 @@ class Engine:
         self.try_submit = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(
             self._code["trilby_submit"]
         )
+        self._submit_all = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(
+            self._code["trilby_submit_all"]
+        )
         self._wait = ctypes.CFUNCTYPE(
             ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64
         )(self._code["trilby_wait"])
@@ -121,26 +130,59 @@ class Engine:
         self.fill = self._code["trilby_fill"]
         self._open(self.address)
 
+    @property
+    def submitted(self) -> int:
+        """The number of the last record that was begun."""
+        self.flush()
+        return int(self.state.submitted)
+
+    def flush(self) -> None:
+        """Submit what is held back."""
+        if self.held:
+            self._submit_held()
+
     def submit(self, record: Record, *keep: object) -> int:
-        """Begin a record after all that were submitted before, and give it its number.
+        """Begin a record after all that were begun before, and give it its number.
 
         The record and `keep` live until it is done.
         """
-        address = address_of_record(record)
-        sequence = self.try_submit(address) or self.submit_patiently(address)
+        sequence = self.submit_kept(record)
         self.keep(sequence, (record, keep))
         return sequence
 
-    def submit_patiently(self, address: int) -> int:
-        """Submit a record where there are no threads yet, or the queue is full."""
+    def submit_kept(self, record: Record) -> int:
+        """The same for a record that somebody keeps."""
+        self.flush()
+        address = address_of_record(record)
         while True:
-            if not self.state.workers:
-                self._start_workers()
-            elif self.state.submitted - self.state.completed >= RING:
-                self.wait(self.state.submitted - RING // 2)
             sequence = self.try_submit(address)
             if sequence:
                 return sequence
+            self._make_way()
+
+    def _submit_held(self) -> None:
+        with self._lock:
+            collects = gc.isenabled()
+            gc.disable()  # buffers that end here would begin copies before their turn
+            waiting = array("Q", self.held)
+            del self.held[: len(waiting)]  # another thread may have added some
+            first, count, done = address_of_record(waiting), len(waiting), 0
+            try:
+                while count and done < count:
+                    done += self._submit_all(first + WORD * done, count - done)
+                    if done < count:
+                        self._make_way()
+            finally:
+                self.held[:0] = waiting[done:].tolist()
+                if collects:
+                    gc.enable()
+
+    def _make_way(self) -> None:
+        """See to it that the queue takes one more record: it has threads, and is not full."""
+        if not self.state.workers:
+            self._start_workers()
+        elif self.state.submitted - self.state.completed >= RING:
+            self._await(self.state.submitted - RING // 2)
 
     def keep(self, sequence: int, thing: object) -> None:
         """Keep something alive until a record is done."""
@@ -164,11 +206,15 @@ class Engine:
                 "this work was under way when the process forked, and its threads stayed behind",
                 advice="wait for all work before forking: `accelerator.wait()`",
             )
+        self.flush()
         if self.state.completed < sequence:
-            while not self._wait(self.address, sequence, SLICE_NS):
-                pass  # between two slices Python sees to signals
+            self._await(sequence)
         if self._kept:
             self._forget_done()
+
+    def _await(self, sequence: int) -> None:
+        while not self._wait(self.address, sequence, SLICE_NS):
+            pass  # between two slices Python sees to signals
 
     def seconds(self, sequence: int) -> float:
         """How long a record took from its first unit to its last; 0.0 where it is forgotten."""
@@ -189,7 +235,7 @@ class Engine:
 
     def stop(self) -> None:
         """Finish all work and let the threads go; they come back when they are needed."""
-        self.wait(self.state.submitted)
+        self.wait(self.submitted)
         self._stop(self.address)
         until = time.monotonic() + _PATIENCE_SECONDS
         while self.state.workers and time.monotonic() < until:
@@ -197,7 +243,7 @@ class Engine:
 
     def before_fork(self) -> None:
         """Finish all work: a child has a copy of the memory, and none of the threads."""
-        self.wait(self.state.submitted)
+        self.wait(self.submitted)
 
     def after_fork(self) -> None:
         """Begin anew in a child: all that is there of the threads is what they left in memory."""
@@ -207,6 +253,7 @@ class Engine:
             setattr(fresh, name, getattr(self.state, name))
         fresh.completed = fresh.submitted
         self._lost = range(completed + 1, fresh.submitted + 1)
+        self._lock = threading.RLock()
         ctypes.memmove(self.address, ctypes.addressof(fresh), ctypes.sizeof(State))
         self._open(self.address)
 
@@ -216,6 +263,7 @@ _SYMBOLS = (
     "trilby_start_workers",
     "trilby_stop_workers",
     "trilby_submit",
+    "trilby_submit_all",
     "trilby_wait",
     "trilby_copy",
     "trilby_copy_rows",

@@ -77,7 +77,7 @@ class NativeKernel:
 class NativePrepared:
     """A launch as a record. `checked` is the last moment at which none of its memory was freed."""
 
-    __slots__ = ("_structs", "address", "checked", "executable", "memories", "owner", "record")
+    __slots__ = ("_structs", "checked", "executable", "memories", "owner", "record")
 
     def __init__(
         self,
@@ -101,17 +101,17 @@ class NativePrepared:
         launch = (*size.padded, *local, *groups, 0, 0, prints)
         words = (0,) * len(arguments)
         self.record = make_record(engine.address, executable.address, units, words, launch=launch)
-        self.address = address_of_record(self.record)
         for position, argument in enumerate(arguments):
             self._set(position, argument)
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come; those under way keep their record."""
+        engine = self.owner.engine
+        engine.flush()
         sequence = self.record[SEQUENCE]
-        if sequence > self.owner.engine.state.completed:
-            self.owner.engine.keep(sequence, (self.record, dict(self._structs)))
+        if sequence > engine.state.completed:
+            engine.keep(sequence, (self.record, dict(self._structs)))
             self.record = copied(self.record)
-            self.address = address_of_record(self.record)
         self._set(position, argument)
 
     def _set(self, position: int, argument: Argument) -> None:
@@ -144,7 +144,8 @@ class NativePrepared:
 
     def __del__(self) -> None:
         record = getattr(self, "record", None)
-        if record is not None and record[SEQUENCE]:
+        if record is not None:
+            self.owner.engine.flush()
             self.owner.engine.keep(record[SEQUENCE], (record, self.things))
 
 

@@ -108,7 +108,7 @@ class Arena:
                 self._oldest.append(block.size)
                 self.kept += block.size
             else:
-                self._engine.keep(self._engine.state.submitted, block)
+                self._engine.keep(self._engine.submitted, block)
         self._release(self._device.memory_bytes // KEPT_SHARE)
 
     def _release(self, limit: int) -> None:
@@ -119,7 +119,7 @@ class Arena:
                 block = blocks.pop(0)
                 self.kept -= block.size
                 self.held -= block.size
-                self._engine.keep(self._engine.state.submitted, block)
+                self._engine.keep(self._engine.submitted, block)
 
     def _create(self, size: int) -> Block | None:
         # The system gives more than there is, and ends the process later.

@@ -517,6 +517,47 @@ define void @trilby_stop_workers(ptr %queue) {
 ; Submit a record; the result is its sequence number, or 0 where the queue is full or there are
 ; no workers. One that was seen to be brief is run here and now if nothing comes before it.
 define i64 @trilby_submit(ptr %record) {
+  %sequence = call i64 @submit(ptr %record, i1 true)
+  ret i64 %sequence
+}
+
+; Submit several records, one right after the other; the result is how many of them. If they take
+; long together, none of them is run here.
+define i64 @trilby_submit_all(ptr %records, i64 %count) {
+entry:
+  br label %add
+add:
+  %at = phi i64 [ 0, %entry ], [ %at_next, %add ]
+  %sum = phi i64 [ 0, %entry ], [ %sum_next, %add ]
+  %record_at = getelementptr ptr, ptr %records, i64 %at
+  %record = load ptr, ptr %record_at
+  %cost_at = getelementptr %Record, ptr %record, i64 0, i32 3
+  %cost = load i64, ptr %cost_at
+  %sum_next = add i64 %sum, %cost
+  %at_next = add i64 %at, 1
+  %more = icmp ult i64 %at_next, %count
+  br i1 %more, label %add, label %decide
+decide:
+  %is_brief = icmp ult i64 %sum_next, 10000
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %decide ], [ %next, %submitted ]
+  %place = getelementptr ptr, ptr %records, i64 %i
+  %one = load ptr, ptr %place
+  %sequence = call i64 @submit(ptr %one, i1 %is_brief)
+  %refused = icmp eq i64 %sequence, 0
+  br i1 %refused, label %out, label %submitted
+submitted:
+  %next = add i64 %i, 1
+  %again = icmp ult i64 %next, %count
+  br i1 %again, label %loop, label %all
+all:
+  ret i64 %count
+out:
+  ret i64 %i
+}
+
+define internal i64 @submit(ptr %record, i1 %may_run) {
 entry:
   %queue = load ptr, ptr %record
   call void @lock(ptr %queue)
@@ -533,7 +574,8 @@ decide:
   %cost = load i64, ptr %cost_at
   %cost_but_one = sub i64 %cost, 1
   %is_brief = icmp ult i64 %cost_but_one, 4000
-  %at_once = and i1 %idle, %is_brief
+  %is_free = and i1 %idle, %is_brief
+  %at_once = and i1 %is_free, %may_run
   %workers_at = getelementptr %Queue, ptr %queue, i64 0, i32 11
   %workers = load i64, ptr %workers_at
   %has_workers = icmp ne i64 %workers, 0

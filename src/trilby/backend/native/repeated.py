@@ -1,50 +1,68 @@
-"""A launch of the native device that is run again and again: one call from Python each time."""
+"""A launch of the native device that is run again and again.
 
-from collections.abc import Sequence
+Brief ones are held back until there are some: one call from Python then submits them all.
+"""
+
+from collections.abc import MutableSet, Sequence
 
 from trilby.backend.base import Argument, Event, Repeated, events_of
 from trilby.backend.native.events import NativeEvent
 from trilby.backend.native.kernels import NativePrepared
-from trilby.backend.native.record import SEQUENCE
+from trilby.backend.native.record import COST, SEQUENCE, address_of_record
+
+MOST_HELD = 32
+"""The launches that are submitted together."""
+
+BRIEF_NS = 4_000
+"""What a launch may take to be held back: as long as `queue.ll` would run it at once."""
 
 
 class NativeRepeated(Repeated):
     """Submits its record. What comes before it in the queue is done before it."""
 
-    __slots__ = ("_address", "_after", "_engine", "_owner", "_prepared", "_submit")
+    __slots__ = ("__weakref__", "_after", "_prepared", "_unchecked")
 
-    def __init__(self, prepared: NativePrepared) -> None:
-        super().__init__()
+    def __init__(self, prepared: NativePrepared, unchecked: "MutableSet[NativeRepeated]") -> None:
+        super().__init__(prepared.owner.engine.held, 1)
         self._prepared = prepared
-        self._owner = prepared.owner
-        self._engine = prepared.owner.engine
-        self._submit = self._engine.try_submit
-        self._address = prepared.address
+        self._unchecked = unchecked
         self._after: Sequence[Event | Repeated] | None = None
 
     @property
     def latest(self) -> NativeEvent:
         """The last run."""
-        event = NativeEvent(self._engine, self._prepared.record[SEQUENCE])
+        engine = self._prepared.owner.engine
+        engine.flush()
+        event = NativeEvent(engine, self._prepared.record[SEQUENCE])
         event.origin = self.origin
         return event
 
     def run(self, after: Sequence[Event | Repeated]) -> None:
-        """Submit it. A hot loop does little else than this."""
-        if after is not self._after or self._prepared.checked != self._owner.moment:
-            self._look(after)
-        if not self._submit(self._address):
-            self._engine.submit_patiently(self._address)
+        """Run it, now or a moment later."""
+        if self.same is None or after is not self._after:
+            self._prepare(after)
+        self.held.append(address_of_record(self._prepared.record))
+        if len(self.held) >= self.most:
+            self.submit()
 
-    def _look(self, after: Sequence[Event | Repeated]) -> None:
+    def _prepare(self, after: Sequence[Event | Repeated]) -> None:
         """Check its memory, and wait for work of other devices."""
         self._prepared.check()
         others = [one for one in after if not isinstance(one, NativeRepeated | NativeEvent)]
         for event in events_of(others):
             event.wait()
-        self._after = None if others else after
+        if not others:
+            self._after = after
+            self.same = address_of_record(self._prepared.record)
+            self._unchecked.add(self)
+
+    def submit(self) -> None:
+        """Submit what is held back, and see how long the last run took."""
+        self._prepared.owner.engine.flush()
+        brief = 0 < self._prepared.record[COST] < BRIEF_NS
+        self.most = MOST_HELD if brief else 1
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come."""
         self._prepared.replace(position, argument)
-        self._address = self._prepared.address
+        self.same = None
