@@ -1,7 +1,9 @@
+from pathlib import Path
+
 import pytest
 
 from trilby.errors import ArgumentValueError
-from trilby.options import Options, program_path, thread_limit
+from trilby.options import Options, cache_folder, program_path, thread_limit
 
 
 @pytest.mark.parametrize(
@@ -48,3 +50,23 @@ def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_number_of_threads_that_cannot_be(text: str) -> None:
     with pytest.raises(ArgumentValueError, match=f"TRILBY_THREADS is `{text}`"):
         thread_limit({"TRILBY_THREADS": text})
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"HOME": "/home/me"}, "/home/me/.cache/trilby"),
+        ({"HOME": "/home/me", "XDG_CACHE_HOME": "/var/me"}, "/var/me/trilby"),
+        ({"HOME": "/home/me", "XDG_CACHE_HOME": "no/place"}, "/home/me/.cache/trilby"),
+        ({"HOME": "/home/me", "TRILBY_CACHE": "/var/kernels"}, "/var/kernels"),
+        ({"HOME": "/home/me", "TRILBY_CACHE": "Off"}, None),
+    ],
+)
+def test_where_compiled_kernels_are_kept(environment: dict[str, str], expected: str | None) -> None:
+    assert cache_folder(environment) == (None if expected is None else Path(expected))
+
+
+def test_a_folder_is_named_from_here_or_from_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRILBY_CACHE", "kernels")
+    assert cache_folder() == Path.cwd() / "kernels"
+    assert cache_folder({"TRILBY_CACHE": "~/kernels"}) == Path.home() / "kernels"

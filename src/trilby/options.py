@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Literal, Self, TypeAlias, get_args
 
 from trilby.errors import ArgumentValueError
@@ -78,6 +79,22 @@ def thread_limit(environment: Mapping[str, str] | None = None) -> int | None:
             advice=f"use a number from 1 to {MOST_THREADS}, or leave it out for one per core",
         )
     return int(text)
+
+
+def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
+    """`TRILBY_CACHE`: where compiled kernels are kept; None where it is `off`.
+
+    Without it, `trilby` in the user's folder for such things: `XDG_CACHE_HOME`, or `~/.cache`.
+    """
+    given = os.environ if environment is None else environment
+    text = given.get("TRILBY_CACHE", "").strip()
+    if text:
+        return None if text.lower() == "off" else Path(text).expanduser().absolute()
+    base = given.get("XDG_CACHE_HOME", "")
+    if Path(base).is_absolute():
+        return Path(base) / "trilby"
+    home = Path(given.get("HOME", "") or "~").expanduser()
+    return home / ".cache" / "trilby" if home.is_absolute() else None
 
 
 def as_bytes(size: int | str | None) -> int | None:

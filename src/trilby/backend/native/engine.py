@@ -22,7 +22,7 @@ from typing import Any
 
 from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.llvm import load
-from trilby.backend.native.objects import Objects, default_objects
+from trilby.backend.native.objects import Objects, objects_for
 from trilby.backend.native.record import WORD, Record, address_of_record
 from trilby.errors import DeviceError
 
@@ -274,7 +274,8 @@ _SYMBOLS = (
 @cache
 def shared_engine() -> Engine:
     """The engine of this process."""
-    engine = Engine(this_host(), default_objects())
+    host = this_host()
+    engine = Engine(host, objects_for(host.processor))
     atexit.register(engine.stop)
     os.register_at_fork(before=engine.before_fork, after_in_child=engine.after_fork)
     return engine

@@ -8,7 +8,7 @@ from trilby.backend.native.engine import shared_engine
 from trilby.backend.native.groups import MAX_GROUP_ITEMS
 from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.llvm import LLVM_VERSION
-from trilby.backend.native.objects import default_objects
+from trilby.backend.native.objects import objects_for
 from trilby.errors import DeviceUnavailableError
 
 
@@ -28,7 +28,8 @@ class NativeFamily:
             raise DeviceUnavailableError(
                 f"there is one native device, and no `native:{index}`", advice="use `native`"
             )
-        return NativeBackend(describe(this_host()), shared_engine(), default_objects())
+        host = this_host()
+        return NativeBackend(describe(host), shared_engine(), objects_for(host.processor))
 
 
 def describe(host: Host) -> DeviceInfo:

@@ -18,6 +18,9 @@ _llvm = cast("Any", llvmlite.binding)
 
 LLVM_VERSION: str = ".".join(map(str, _llvm.llvm_version_info))
 
+PASSES = "O2"
+"""What is done to a text before code is made of it."""
+
 _NUMBERS = count()
 
 

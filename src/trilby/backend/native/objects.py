@@ -1,19 +1,36 @@
-"""Object code from LLVM IR, kept on disk from one process to the next."""
+"""Object code from LLVM IR: made once for a text, a processor and the versions of the tools."""
 
 from functools import cache
+from importlib.metadata import version
 
-from trilby.backend.native.llvm import Processor, object_code
+from trilby.backend.native.cache import Cache
+from trilby.backend.native.llvm import LLVM_VERSION, PASSES, Processor, object_code
+from trilby.options import cache_folder
 
 
 class Objects:
-    """Makes object code."""
+    """Makes object code, or takes it from a cache."""
+
+    def __init__(self, kept: Cache | None = None) -> None:
+        self._kept = kept
 
     def code(self, text: str, processor: Processor) -> bytes:
         """The object code of a module."""
-        return object_code(text, processor)
+        found = self._kept.get(text) if self._kept else None
+        if found is None:
+            found = object_code(text, processor)
+            if self._kept:
+                self._kept.put(text, found)
+        return found
 
 
 @cache
-def default_objects() -> Objects:
-    """The one that all accelerators share."""
-    return Objects()
+def objects_for(processor: Processor) -> Objects:
+    """With the cache that the environment names."""
+    folder = cache_folder()
+    return Objects(Cache(folder, identity(processor)) if folder else None)
+
+
+def identity(processor: Processor) -> str:
+    """Everything apart from its text that object code depends on."""
+    return f"trilby {version('trilby')}, llvm {LLVM_VERSION}, {PASSES}, {processor}"

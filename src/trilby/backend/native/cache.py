@@ -1,0 +1,126 @@
+"""Object code on disk, from one process to the next.
+
+What is read here is executed. So an entry is taken only if it is whole, if it was made by the same
+versions for the same processor and for the same text, and if nobody but the user can write to the
+folder. Anything else is removed and made anew. Processes may share a folder: an entry appears
+under its name all at once, and may vanish at any time.
+"""
+
+import hashlib
+import os
+import stat
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from trilby.trace import tell
+
+LIMIT_BYTES = 64 * 2**20
+"""The most that all entries may have together. Those that were not used for longest go first."""
+
+MAGIC = b"trilby object 1\n"
+
+_DIGEST = hashlib.sha256().digest_size
+_ABANDONED_SECONDS = 600
+"""A file that is being written for longer was left by a process that ended."""
+
+
+class Cache:
+    """The entries of one folder; `identity` says which versions and processor they are for."""
+
+    def __init__(self, folder: Path, identity: str, limit: int = LIMIT_BYTES) -> None:
+        self._folder = folder
+        self._identity = identity.encode()
+        self._limit = limit
+        self._is_usable = prepare_folder(folder)
+
+    def path(self, text: str) -> Path:
+        """The file for a text."""
+        return self._folder / f"{self._key(text).hex()}.o"
+
+    def get(self, text: str) -> bytes | None:
+        """The object code of a text, or None where it has to be made."""
+        if not self._is_usable:
+            return None
+        path = self.path(text)
+        try:
+            content = path.read_bytes()
+            head = self._head(text, content[len(MAGIC) + _DIGEST :])
+            if content.startswith(head):
+                os.utime(path)
+                return content[len(head) :]
+            path.unlink()
+        except FileNotFoundError:  # never made, or removed by another process
+            return None
+        except OSError as error:
+            self._give_up(error)
+            return None
+        tell("info", "%s is damaged or another version's: it is made anew", path)
+        return None
+
+    def put(self, text: str, code: bytes) -> None:
+        """Keep the object code of a text, and make room for it."""
+        if not self._is_usable:
+            return
+        body = self._body(text) + code
+        try:
+            with tempfile.NamedTemporaryFile(dir=self._folder, suffix=".new", delete=False) as file:
+                file.write(MAGIC + hashlib.sha256(body).digest() + body)
+            Path(file.name).replace(self.path(text))
+            self._prune()
+        except OSError as error:
+            self._give_up(error)
+
+    def _key(self, text: str) -> bytes:
+        return hashlib.sha256(self._identity + b"\0" + text.encode()).digest()
+
+    def _body(self, text: str) -> bytes:
+        """What comes before the code and says what it is."""
+        return len(self._identity).to_bytes(4, "little") + self._identity + self._key(text)
+
+    def _head(self, text: str, body: bytes) -> bytes:
+        """How a file begins that has this body, if it is ours and whole."""
+        return MAGIC + hashlib.sha256(body).digest() + self._body(text)
+
+    def _give_up(self, error: OSError) -> None:
+        """Work without the folder from now on."""
+        self._is_usable = False
+        tell("warning", "compiled kernels are not kept: %s", error)
+
+    def _prune(self) -> None:
+        """Remove the oldest entries until the rest is small enough, and what was abandoned."""
+        found: list[tuple[float, int, Path]] = []
+        for path in self._folder.iterdir():
+            with suppress(FileNotFoundError):
+                about = path.stat()
+                if path.suffix == ".o":
+                    found.append((about.st_mtime, about.st_size, path))
+                elif path.suffix == ".new" and about.st_mtime < time.time() - _ABANDONED_SECONDS:
+                    path.unlink()
+        total = sum(size for _, size, _ in found)
+        for _, size, path in sorted(found):
+            if total <= self._limit:
+                return
+            path.unlink(missing_ok=True)
+            total -= size
+
+
+def prepare_folder(folder: Path) -> bool:
+    """Make a folder that is the user's alone; false where that cannot be, which is told."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        about = folder.stat()
+    except OSError as error:
+        tell("warning", "compiled kernels are not kept: %s", error)
+        return False
+    others = about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if others or (hasattr(os, "geteuid") and about.st_uid != os.geteuid()):
+        tell(
+            "warning",
+            "compiled kernels are not kept: others may write to %s (chmod 700, or set "
+            "TRILBY_CACHE to another folder)",
+            folder,
+        )
+        return False
+    return True
