@@ -80,7 +80,7 @@ def rewrite(func: Func, visit: Visit) -> Func:
 def _rewritten(block: Block, visit: Visit, changes: _Changes) -> Block:
     made: list[Op] = []
     for old in block.ops:
-        op = _mapped(old, changes.current, lambda b: _rewritten(b, visit, changes))
+        op = mapped(old, changes.current, lambda b: _rewritten(b, visit, changes))
         out = Rewriter(op.location, changes)
         visit(op, out)
         new = out.block().ops
@@ -107,13 +107,13 @@ def clone_block(block: Block, mapping: Mapping[Value, Value]) -> Block:
         return Block(tuple(map(clone_op, inner.ops)), params)
 
     def clone_op(op: Op) -> Op:
-        copy = _mapped(op, lambda value: known.get(value, value), clone)
+        copy = mapped(op, lambda value: known.get(value, value), clone)
         return replace(copy, result=fresh(op.result)) if op.result else copy
 
     return clone(block)
 
 
-def _mapped(op: Op, value: Callable[[Value], Value], block: Callable[[Block], Block]) -> Op:
+def mapped(op: Op, value: Callable[[Value], Value], block: Callable[[Block], Block]) -> Op:
     """The op with other operands and blocks; the same op where nothing changes."""
     changed: dict[str, Any] = {}
     for name, role in roles(type(op)):

@@ -1,9 +1,17 @@
 """A kernel graph as one module of LLVM IR."""
 
+import re
 from dataclasses import dataclass
 
-from trilby.analysis.reach import KernelGraph
+from trilby.analysis.reach import KernelGraph, short_name
+from trilby.analysis.spans import Spans
+from trilby.codegen.llvm.entry import read_arguments, read_launch, write_groups
+from trilby.codegen.llvm.forwarding import forward
+from trilby.codegen.llvm.inlining import inline
+from trilby.codegen.llvm.rules import OP_RULES
+from trilby.codegen.llvm.shapes import shapes_of
 from trilby.codegen.llvm.target import LlvmTarget
+from trilby.codegen.llvm.writer import Analysed, KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.source import Location
 
@@ -27,4 +35,46 @@ class LlvmModule:
 
 def generate(graph: KernelGraph, target: LlvmTarget) -> LlvmModule:
     """Write a kernel and all that it reaches."""
-    raise NotImplementedError((graph, target))
+    func = forward(inline(graph))
+    spans = Spans(func)
+    analysed = Analysed(func, shapes_of(func, spans), spans)
+    lanes = target.width_bits // 32
+    writer = KernelWriter(analysed, target, lanes, OP_RULES)
+    launch = read_launch(writer)
+    read_arguments(writer)
+    write_groups(writer, launch)
+    writer.line("ret void")
+    entry = re.sub(r"\W", "_", short_name(graph.entry.name), flags=re.ASCII)
+    return LlvmModule(
+        _text(writer, target, entry),
+        entry,
+        lanes,
+        asserts=tuple(writer.asserts),
+        prints=tuple(writer.prints),
+    )
+
+
+_ATTRIBUTES = """\
+attributes #0 = {{ nounwind "prefer-vector-width"="{0}" "min-legal-vector-width"="{0}" }}
+attributes #1 = {{ nounwind willreturn memory(none) }}
+attributes #2 = {{ nounwind noinline "prefer-vector-width"="{0}" "min-legal-vector-width"="{0}" }}
+!0 = !{{}}"""
+
+
+def _text(writer: KernelWriter, target: LlvmTarget, entry: str) -> str:
+    params = "ptr %args, ptr %launch, i64 %first, i64 %count"
+    function = [
+        f"define void @{entry}({params}) #0 {{",
+        "begin:",
+        *writer.head,
+        *writer.lines,
+        "}",
+    ]
+    parts = [
+        f'target triple = "{target.triple}"',
+        "\n".join(writer.declarations),
+        *writer.definitions.values(),
+        "\n".join(function),
+        _ATTRIBUTES.format(target.width_bits),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"

@@ -1,0 +1,164 @@
+"""Loads and stores: one number for all lanes, a vector of neighbours, or lane by lane.
+
+A store in idle lanes must not happen, and a load there must not fault, so both are masked where
+not all lanes run.
+"""
+
+from trilby.codegen.llvm.conversions import from_storage, scalar, to_storage
+from trilby.codegen.llvm.lanes import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
+from trilby.codegen.llvm.places import gathered, is_interleaved, pointer_of
+from trilby.codegen.llvm.writer import KernelWriter
+from trilby.data.schema import BufferType, NDArrayType, StructType, leaves
+from trilby.model.ops.memory import Extent, Load, LocalArray, Place, PrivateArray, Store
+from trilby.model.ops.structs import Pack, Unpack
+from trilby.model.value import space_of
+
+INVARIANT = ", !invariant.load !0"
+
+
+def load(writer: KernelWriter, op: Load) -> None:
+    """The number at a place."""
+    type_ = scalar(op.value.type)
+    kind = stored_kind(type_)
+    pointer = pointer_of(writer, op)
+    if is_interleaved(writer, op.base):
+        pointer = _in_lane(writer, pointer, kind)
+    found = loaded(writer, pointer, kind, INVARIANT if _is_constant(op) else "")
+    writer.give(op, from_storage(writer, found, type_))
+
+
+def _is_constant(op: Load) -> bool:
+    """Whether a number never changes while the kernel runs: lengths, and constant memory."""
+    base = op.base.type
+    is_length = isinstance(base, BufferType) and op.path in base.length_names
+    return is_length or space_of(base) == "constant"
+
+
+def _in_lane(writer: KernelWriter, pointer: Lanes, kind: str) -> Lanes:
+    """A pointer into interleaved memory, with each lane at its own bytes."""
+    size = size_of_kind(kind)
+    if pointer.stride is not None:
+        return Lanes(POINTER, pointer.text, pointer.stride + size)
+    steps = Lanes(LONG, writer.steps(LONG, size), None)
+    return writer.offset(pointer, steps)
+
+
+def loaded(writer: KernelWriter, pointer: Lanes, kind: str, invariant: str = "") -> Lanes:
+    """A number from memory, in every lane that runs."""
+    size = size_of_kind(kind)
+    if pointer.is_uniform:
+        text = f"load {kind}, ptr {pointer.text}, align {size}{invariant}"
+        return Lanes(kind, writer.let(text))
+    if pointer.stride == size:
+        return _vector_load(writer, pointer, kind, invariant)
+    return gathered(writer, pointer, kind)
+
+
+def _vector_load(writer: KernelWriter, pointer: Lanes, kind: str, invariant: str) -> Lanes:
+    vector, size = writer.vector(kind), size_of_kind(kind)
+    if writer.mask is None:
+        text = f"load {vector}, ptr {pointer.text}, align {size}{invariant}"
+        return Lanes(kind, writer.let(text), None)
+    symbol = f"@llvm.masked.load.{writer.suffix(kind)}.p0"
+    bits = writer.vector(BIT)
+    writer.declare(f"declare {vector} {symbol}(ptr, {bits}, {vector})")
+    given = f"ptr align {size} {pointer.text}, {bits} {writer.mask}, {vector} zeroinitializer"
+    return Lanes(kind, writer.let(f"call {vector} {symbol}({given})"), None)
+
+
+def store(writer: KernelWriter, op: Store) -> None:
+    """A new number for a place."""
+    type_ = scalar(op.stored.type)
+    number = to_storage(writer, writer.take(op.stored), type_)
+    pointer = pointer_of(writer, op)
+    is_private = is_interleaved(writer, op.base)
+    if is_private:
+        pointer = _in_lane(writer, pointer, number.kind)
+    stored(writer, pointer, number, is_private=is_private)
+
+
+def stored(
+    writer: KernelWriter, pointer: Lanes, number: Lanes, *, is_private: bool = False
+) -> None:
+    """Put a number in memory, in every lane that runs."""
+    size = size_of_kind(number.kind)
+    if pointer.is_uniform:
+        text = number.text if number.is_uniform else _of_last_lane(writer, number)
+        writer.line(f"store {number.kind} {text}, ptr {pointer.text}, align {size}")
+    elif pointer.stride == size:
+        _vector_store(writer, pointer, number, is_private=is_private)
+    else:
+        _scatter(writer, pointer, number)
+
+
+def _of_last_lane(writer: KernelWriter, number: Lanes) -> str:
+    """Lanes that write to one place do so in order, so the last one stays."""
+    vector = writer.spread(number)
+    last = f"i32 {writer.lanes - 1}"
+    if writer.mask is not None:
+        bits = f"i{writer.lanes}"
+        writer.declare(f"declare {bits} @llvm.ctlz.{bits}({bits}, i1)")
+        zeros = writer.let(f"call {bits} @llvm.ctlz.{bits}({bits} {writer.bits(writer.mask)}, i1 true)")
+        last = f"{bits} {writer.let(f'sub {bits} {writer.lanes - 1}, {zeros}')}"
+    return writer.let(f"extractelement {writer.vector(number.kind)} {vector}, {last}")
+
+
+def _vector_store(
+    writer: KernelWriter, pointer: Lanes, number: Lanes, *, is_private: bool
+) -> None:
+    vector, size = writer.vector(number.kind), size_of_kind(number.kind)
+    text = writer.spread(number)
+    place = f"ptr {pointer.text}, align {size}"
+    bits = writer.vector(BIT)
+    if writer.mask is None:
+        writer.line(f"store {vector} {text}, {place}")
+    elif is_private:
+        old = writer.let(f"load {vector}, {place}")
+        new = writer.let(f"select {bits} {writer.mask}, {vector} {text}, {vector} {old}")
+        writer.line(f"store {vector} {new}, {place}")
+    else:
+        symbol = f"@llvm.masked.store.{writer.suffix(number.kind)}.p0"
+        writer.declare(f"declare void {symbol}({vector}, ptr, {bits})")
+        given = f"{vector} {text}, ptr align {size} {pointer.text}, {bits} {writer.mask}"
+        writer.line(f"call void {symbol}({given})")
+
+
+def _scatter(writer: KernelWriter, pointer: Lanes, number: Lanes) -> None:
+    vector, pointers = writer.vector(number.kind), writer.vector(POINTER)
+    bits = writer.vector(BIT)
+    symbol = f"@llvm.masked.scatter.{writer.suffix(number.kind)}.v{writer.lanes}p0"
+    writer.declare(f"declare void {symbol}({vector}, {pointers}, {bits})")
+    size = size_of_kind(number.kind)
+    place = f"{pointers} align {size} {writer.spread(pointer)}"
+    given = f"{vector} {writer.spread(number)}, {place}, {bits} {writer.lanes_on}"
+    writer.line(f"call void {symbol}({given})")
+
+
+def place(writer: KernelWriter, op: Place) -> None:
+    """A reference to a struct."""
+    writer.give(op, pointer_of(writer, op))
+
+
+def extent(writer: KernelWriter, op: Extent) -> None:
+    """One axis of a shape."""
+    if not isinstance(op.base.type, NDArrayType):
+        raise TypeError(op.base.type)
+    writer.give(op, writer.values[op.base][1 + op.axis])
+
+
+def pack(writer: KernelWriter, op: Pack) -> None:
+    """A struct as a value is its numbers."""
+    writer.give(op, *(writer.take(part) for part in op.parts))
+
+
+def unpack(writer: KernelWriter, op: Unpack) -> None:
+    """One number of a struct."""
+    if not isinstance(op.whole.type, StructType):
+        raise TypeError(op.whole.type)
+    names = [leaf.name for leaf in leaves(op.whole.type)]
+    writer.give(op, writer.values[op.whole][names.index(op.leaf)])
+
+
+def array(writer: KernelWriter, op: LocalArray | PrivateArray) -> None:
+    """An array of a group or of a work item, made where the kernel begins."""
+    writer.give(op, writer.arrays[op])

@@ -1,0 +1,247 @@
+"""Variables, branches, choices and the bodies of helpers, run by the lanes that a mask names.
+
+Where all lanes agree on a condition, it is an ordinary branch. Where they may not, both sides are
+run, each by its own lanes, and jumped around if there are none.
+"""
+
+from collections.abc import Iterator
+
+from trilby.codegen.llvm.costs import is_short
+from trilby.codegen.llvm.inlining import Inlined
+from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
+from trilby.codegen.llvm.writer import KernelWriter, Scope, Slot
+from trilby.model.op import Block, blocks
+from trilby.model.ops.control import AndThen, Break, Continue, If, OrElse, Ternary
+from trilby.model.ops.core import Return, Var, VarLoad, VarStore, Yield
+from trilby.model.value import Value, VarType
+
+# -- variables ----------------------------------------------------------------------------
+
+
+def var(writer: KernelWriter, op: Var) -> None:
+    """Memory for a variable, and its first content."""
+    if not isinstance(op.value.type, VarType):
+        raise TypeError(op.value.type)
+    if op.value not in writer.variables:
+        strides = writer.shapes.of(op.value)
+        writer.variables[op.value] = writer.slots(op.value.type.of, strides)
+    for init in op.init:
+        writer.fill(writer.variables[op.value], writer.values[init])
+
+
+def var_load(writer: KernelWriter, op: VarLoad) -> None:
+    """The content of a variable."""
+    writer.give(op, *writer.read(writer.variables[op.var]))
+
+
+def var_store(writer: KernelWriter, op: VarStore) -> None:
+    """A new content, in the lanes that run."""
+    blend = op in writer.shapes.blended
+    writer.fill(writer.variables[op.var], writer.values[op.stored], blend=blend)
+
+
+# -- branches -----------------------------------------------------------------------------
+
+
+def if_(writer: KernelWriter, op: If) -> None:
+    """Run one block, or each by its own lanes."""
+    condition = writer.take(op.condition)
+    if op not in writer.shapes.divergent:
+        _branch(writer, condition, op.then, op.otherwise)
+        return
+    masks = _split(writer, condition)
+    for block, mask in zip((op.then, op.otherwise), masks, strict=True):
+        if block.ops:
+            _part(writer, block, mask)
+
+
+def _split(writer: KernelWriter, condition: Lanes) -> tuple[str, str]:
+    """The lanes for which a condition holds, and those for which it does not."""
+    chosen = writer.spread(condition)
+    others = writer.flipped(chosen)
+    if writer.mask is None:
+        return chosen, others
+    return writer.both(writer.mask, chosen), writer.both(writer.mask, others)
+
+
+def _branch(writer: KernelWriter, condition: Lanes, then: Block, otherwise: Block) -> None:
+    first, second, end = (writer.fresh(word) for word in ("then", "else", "end"))
+    writer.branch(condition.text, first, second if otherwise.ops else end)
+    for label, block in ((first, then), (second, otherwise)):
+        if label == first or block.ops:
+            writer.label(label)
+            with writer.masked(writer.mask):
+                writer.block(block, end)
+            writer.jump(end)
+    writer.label(end)
+
+
+def _part(writer: KernelWriter, block: Block, mask: str) -> None:
+    """Run a block by some of the lanes, and jump around it if there are none."""
+    end = writer.fresh("end")
+    if not is_short(block, writer.shapes, loads=True):
+        some = writer.fresh("some")
+        writer.branch(writer.any(mask), some, end)
+        writer.label(some)
+    with writer.masked(mask):
+        writer.block(block, end)
+    writer.label(end)
+
+
+# -- choices ------------------------------------------------------------------------------
+
+
+def ternary(writer: KernelWriter, op: Ternary) -> None:
+    """The value of one of two blocks."""
+    condition = writer.take(op.condition)
+    splits = op in writer.shapes.divergent
+    arms = (op.then, op.otherwise)
+    if all(is_short(arm, writer.shapes, loads=splits) for arm in arms):
+        masks = _split(writer, condition) if splits else (writer.mask, writer.mask)
+        found = [_yielded(writer, arm, mask) for arm, mask in zip(arms, masks, strict=True)]
+        pairs = zip(*found, strict=True)
+        writer.give(op, *(writer.select(condition, left, right) for left, right in pairs))
+        return
+    slots = writer.slots(op.value.type, writer.shapes.of(op.value))
+    _choose(writer, condition, arms, slots, splits=splits)
+    writer.give(op, *writer.read(slots))
+
+
+def _yielded(writer: KernelWriter, block: Block, mask: str | None) -> tuple[Lanes, ...]:
+    """What a block yields, written where it stands."""
+    with writer.masked(mask):
+        writer.block(block, "")
+    return writer.values[yielded(block)]
+
+
+def yielded(block: Block) -> Value:
+    """The value that a block gives to the op that holds it."""
+    last = block.ops[-1]
+    if not isinstance(last, Yield):
+        raise TypeError(last)
+    return last.yielded
+
+
+def _choose(
+    writer: KernelWriter,
+    condition: Lanes,
+    arms: tuple[Block, ...],
+    slots: list[Slot],
+    *,
+    splits: bool,
+) -> None:
+    """Run the arms where they are due, and keep what they yield in memory."""
+    if not splits:
+        labels = [writer.fresh(word) for word in ("then", "else")]
+        end = writer.fresh("end")
+        writer.branch(condition.text, labels[0], labels[1] if len(arms) > 1 else end)
+        for label, arm in zip(labels, arms, strict=False):
+            writer.label(label)
+            writer.fill(slots, _yielded(writer, arm, writer.mask))
+            writer.jump(end)
+        writer.label(end)
+        return
+    for arm, mask in zip(arms, _split(writer, condition), strict=False):
+        some, end = writer.fresh("some"), writer.fresh("end")
+        writer.branch(writer.any(mask), some, end)
+        writer.label(some)
+        found = _yielded(writer, arm, mask)
+        with writer.masked(mask):
+            writer.fill(slots, found, blend=True)
+        writer.label(end)
+
+
+def and_then(writer: KernelWriter, op: AndThen) -> None:
+    """`a and b`; `b` is computed where `a` is true."""
+    first = writer.take(op.first)
+    writer.give(op, _short_circuit(writer, op, first, first, of_kind(0, BIT)))
+
+
+def or_else(writer: KernelWriter, op: OrElse) -> None:
+    """`a or b`; `b` is computed where `a` is false."""
+    first = writer.take(op.first)
+    others = writer.apply("xor {t} {0}, {1}", [first, of_kind(1, BIT)])
+    writer.give(op, _short_circuit(writer, op, first, others, of_kind(1, BIT)))
+
+
+def _short_circuit(
+    writer: KernelWriter, op: AndThen | OrElse, first: Lanes, goes_on: Lanes, otherwise: Lanes
+) -> Lanes:
+    splits = op in writer.shapes.divergent
+    if is_short(op.rest, writer.shapes, loads=splits):
+        mask = _split(writer, goes_on)[0] if splits else writer.mask
+        (rest,) = _yielded(writer, op.rest, mask)
+        return writer.select(goes_on, rest, otherwise)
+    slots = writer.slots(op.value.type, writer.shapes.of(op.value))
+    writer.fill(slots, [first])
+    _choose(writer, goes_on, (op.rest,), slots, splits=splits)
+    return writer.read(slots)[0]
+
+
+# -- helpers and exits --------------------------------------------------------------------
+
+
+def inlined(writer: KernelWriter, op: Inlined) -> None:
+    """The body of a helper, and what it returns."""
+    last = op.body.ops[-1] if op.body.ops else None
+    returns = list(_returns(op.body))
+    scope = Scope(writer.fresh("returned"), "", is_loop=False)
+    is_plain = returns in ([], [last])
+    if op.result is not None and not is_plain:
+        scope.results = writer.slots(op.result.type, writer.shapes.of(op.result))
+    with writer.masked(writer.mask):
+        if any(inner in writer.shapes.leaving for inner in returns):
+            scope.alive = writer.mask_memory()
+        writer.scopes.append(scope)
+        writer.block(op.body, scope.end)
+        writer.scopes.pop()
+    writer.label(scope.end)
+    if not is_plain:
+        writer.give(op, *writer.read(scope.results))
+    elif isinstance(last, Return) and last.returned:
+        writer.give(op, *writer.values[last.returned[0]])
+
+
+def _returns(block: Block) -> Iterator[Return]:
+    """The exits of a function, without those of helpers in it."""
+    for op in block.ops:
+        if isinstance(op, Return):
+            yield op
+        elif not isinstance(op, Inlined):
+            for inner in blocks(op):
+                yield from _returns(inner)
+
+
+def return_(writer: KernelWriter, op: Return) -> None:
+    """Leave a helper or the kernel, with all lanes or with those that run."""
+    number = max(n for n, scope in enumerate(writer.scopes) if not scope.is_loop)
+    frame = writer.scopes[number]
+    is_leaving = op in writer.shapes.leaving
+    if frame.results and op.returned:
+        writer.fill(frame.results, writer.values[op.returned[0]], blend=is_leaving)
+    if not is_leaving:
+        writer.jump(frame.end)
+        return
+    writer.clear(frame.alive)
+    for loop in writer.scopes[number + 1 :]:
+        writer.clear(loop.alive)
+        writer.clear(loop.turn)
+
+
+def break_(writer: KernelWriter, op: Break) -> None:
+    """Leave the innermost loop."""
+    loop = writer.scopes[-1]
+    if op not in writer.shapes.leaving:
+        writer.jump(loop.exit)
+        return
+    writer.clear(loop.alive)
+    writer.clear(loop.turn)
+
+
+def continue_(writer: KernelWriter, op: Continue) -> None:
+    """Leave this turn of the innermost loop."""
+    loop = writer.scopes[-1]
+    if op not in writer.shapes.leaving:
+        writer.jump(loop.end)
+        return
+    writer.clear(loop.turn)

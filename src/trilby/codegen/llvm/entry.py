@@ -1,0 +1,210 @@
+"""The entry of a kernel: its arguments, and the loops over groups, rows and vectors.
+
+A row is cut into vectors. The body of the kernel is written twice: for whole vectors, in which all
+lanes run, and for what is left at the end of a row.
+"""
+
+from dataclasses import dataclass
+
+from trilby.codegen.llvm.conversions import from_storage
+from trilby.codegen.llvm.ir import ALL
+from trilby.codegen.llvm.lanes import BIT, POINTER, Lanes, stored_kind
+from trilby.codegen.llvm.writer import KernelWriter, Scope
+from trilby.data.dtypes import ScalarType
+from trilby.data.layout import leaf_offset
+from trilby.data.schema import BufferType, NDArrayType, StructType, leaves
+from trilby.model.op import Op, walk
+from trilby.model.ops.core import Return
+from trilby.model.value import KERNEL_CONTEXT, RefType, Value
+
+AXES = "xyz"
+LAUNCH = tuple(f"{word}{axis}" for word in ("size_", "local_", "groups_") for axis in AXES)
+PASS_ID, REPORT, PRINTER = 9, 10, 11
+"""Where these stand in the launch, behind the sizes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The sizes of a launch, by the names in `LAUNCH`."""
+
+    sizes: dict[str, str]
+
+    def __getitem__(self, name: str) -> str:
+        return self.sizes[name]
+
+
+def read_launch(writer: KernelWriter) -> Launch:
+    """Load the launch, and give the fields of the context that are the same for all groups."""
+    sizes = {name: _launch_number(writer, n) for n, name in enumerate(LAUNCH)}
+    for axis in AXES:
+        for field, size in (("max_", "size_"), ("local_max_", "local_"), ("group_max_", "groups_")):
+            writer.grid[f"{field}{axis}"] = narrowed(writer, sizes[f"{size}{axis}"])
+    writer.grid["pass_id"] = narrowed(writer, _launch_number(writer, PASS_ID))
+    for name, number in (("report", REPORT), ("printer", PRINTER)):
+        place = writer.let(f"getelementptr i64, ptr %launch, i64 {number}")
+        setattr(writer, name, writer.let(f"load ptr, ptr {place}"))
+    return Launch(sizes)
+
+
+def _launch_number(writer: KernelWriter, number: int) -> str:
+    place = writer.let(f"getelementptr i64, ptr %launch, i64 {number}")
+    return writer.let(f"load i64, ptr {place}")
+
+
+def narrowed(writer: KernelWriter, text: str, stride: int = 0) -> Lanes:
+    """A size or an id as the `i32` that kernels see."""
+    return Lanes("i32", writer.let(f"trunc i64 {text} to i32"), stride)
+
+
+# -- arguments ----------------------------------------------------------------------------
+
+
+def read_arguments(writer: KernelWriter) -> None:
+    """Load the arguments from their slots."""
+    slot = 0
+    for param in writer.func.params:
+        parts = _argument(writer, param, slot)
+        writer.values[param] = tuple(parts)
+        slot += _slots(param)
+
+
+def _slots(param: Value) -> int:
+    if param.type == KERNEL_CONTEXT:
+        return 0
+    return 1 + (param.type.rank if isinstance(param.type, NDArrayType) else 0)
+
+
+def _argument(writer: KernelWriter, param: Value, slot: int) -> list[Lanes]:
+    match param.type:
+        case NDArrayType(rank=rank):
+            shape = [_slot(writer, slot + 1 + axis, "i32") for axis in range(rank)]
+            return [_slot(writer, slot, POINTER), *shape]
+        case BufferType() | RefType():
+            return [_slot(writer, slot, POINTER)]
+        case ScalarType() as type_:
+            return [from_storage(writer, _slot(writer, slot, stored_kind(type_)), type_)]
+        case StructType() as struct:
+            return _numbers(writer, struct, _slot(writer, slot, POINTER))
+        case _:
+            return []
+
+
+def _slot(writer: KernelWriter, number: int, kind: str) -> Lanes:
+    place = writer.let(f"getelementptr i64, ptr %args, i64 {number}")
+    return Lanes(kind, writer.let(f"load {kind}, ptr {place}"))
+
+
+def _numbers(writer: KernelWriter, struct: StructType, pointer: Lanes) -> list[Lanes]:
+    found: list[Lanes] = []
+    for leaf in leaves(struct):
+        place = writer.let(f"getelementptr i8, ptr {pointer.text}, i64 {leaf_offset(struct, leaf)}")
+        kind = stored_kind(leaf.type)
+        number = Lanes(kind, writer.let(f"load {kind}, ptr {place}"))
+        found.append(from_storage(writer, number, leaf.type))
+    return found
+
+
+# -- loops --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A loop from 0 while less than a limit."""
+
+    head: str
+    exit: str
+    memory: str
+    now: str
+
+
+def begin_count(writer: KernelWriter, limit: str, start: str = "0") -> Counted:
+    """Begin a loop over numbers less than `limit`."""
+    memory = writer.alloca("i64")
+    writer.store("i64", start, memory)
+    head, body, leave = (writer.fresh(word) for word in ("each", "do", "done"))
+    writer.label(head)
+    now = writer.load("i64", memory)
+    writer.branch(writer.let(f"icmp slt i64 {now}, {limit}"), body, leave)
+    writer.label(body)
+    return Counted(head, leave, memory, now)
+
+
+def end_count(writer: KernelWriter, loop: Counted, step: int = 1) -> None:
+    """Go on with the next number."""
+    writer.store("i64", writer.let(f"add i64 {loop.now}, {step}"), loop.memory)
+    writer.jump(loop.head)
+    writer.label(loop.exit)
+
+
+def write_groups(writer: KernelWriter, launch: Launch) -> None:
+    """Run all groups of the call."""
+    last = writer.let("add i64 %first, %count")
+    groups = begin_count(writer, last, "%first")
+    starts, ends = _group(writer, launch, groups.now)
+    planes = begin_count(writer, ends[2])
+    _ids(writer, 2, starts[2], planes.now)
+    rows = begin_count(writer, ends[1])
+    _ids(writer, 1, starts[1], rows.now)
+    _row(writer, starts[0], ends[0])
+    end_count(writer, rows)
+    end_count(writer, planes)
+    end_count(writer, groups)
+
+
+def _group(writer: KernelWriter, launch: Launch, number: str) -> tuple[list[str], list[str]]:
+    """The first ids of a group, and how many work items it has along each axis."""
+    starts: list[str] = []
+    ends: list[str] = []
+    rest = number
+    for axis in AXES:
+        groups = launch[f"groups_{axis}"]
+        own = writer.let(f"urem i64 {rest}, {groups}")
+        rest = writer.let(f"udiv i64 {rest}, {groups}")
+        writer.grid[f"group_{axis}"] = narrowed(writer, own)
+        local = launch[f"local_{axis}"]
+        starts.append(writer.let(f"mul i64 {own}, {local}"))
+        left = writer.let(f"sub i64 {launch[f'size_{axis}']}, {starts[-1]}")
+        is_cut = writer.let(f"icmp slt i64 {left}, {local}")
+        ends.append(writer.let(f"select i1 {is_cut}, i64 {left}, i64 {local}"))
+    return starts, ends
+
+
+def _ids(writer: KernelWriter, axis: int, start: str, local: str, stride: int = 0) -> None:
+    name = AXES[axis]
+    writer.grid[f"local_{name}"] = narrowed(writer, local, stride)
+    whole = writer.let(f"add i64 {start}, {local}")
+    writer.grid[name] = narrowed(writer, whole, stride)
+
+
+def _row(writer: KernelWriter, start: str, end: str) -> None:
+    lanes = writer.lanes
+    last = writer.let(f"sub i64 {end}, {lanes - 1}")
+    whole = begin_count(writer, last)
+    _ids(writer, 0, start, whole.now, 1)
+    _body(writer, None)
+    end_count(writer, whole, lanes)
+    left = writer.let(f"sub i64 {end}, {whole.now}")
+    some, done = writer.fresh("rest"), writer.fresh("row_done")
+    writer.branch(writer.let(f"icmp sgt i64 {left}, 0"), some, done)
+    writer.label(some)
+    _ids(writer, 0, start, whole.now, 1)
+    ids = writer.spread(Lanes("i64", "0", 1))
+    limit = writer.spread(Lanes("i64", left))
+    _body(writer, writer.let(f"icmp slt {writer.vector('i64')} {ids}, {limit}"))
+    writer.label(done)
+
+
+def _body(writer: KernelWriter, mask: str | None) -> None:
+    """The kernel for one vector of work items."""
+    scope = Scope(writer.fresh("items_done"), "", is_loop=False)
+    with writer.masked(mask):
+        if any(_leaves(writer, op) for op in walk(writer.func.body)):
+            scope.alive = writer.mask_memory()
+        writer.scopes.append(scope)
+        writer.block(writer.func.body, scope.end)
+        writer.scopes.pop()
+    writer.label(scope.end)
+
+
+def _leaves(writer: KernelWriter, op: Op) -> bool:
+    return isinstance(op, Return) and op in writer.shapes.leaving

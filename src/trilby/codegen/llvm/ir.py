@@ -1,0 +1,263 @@
+"""Writing LLVM IR: names, blocks, and arithmetic on lanes.
+
+Nothing here knows ops or kernels. Mutable state lives in `alloca`s, which LLVM turns into values.
+"""
+
+from collections.abc import Sequence
+
+from trilby.codegen.llvm.lanes import (
+    BIT,
+    LONG,
+    POINTER,
+    Lanes,
+    Stride,
+
+    of_kind,
+
+)
+from trilby.codegen.llvm.strides import limited
+
+_SUFFIXES = {"float": "f32", "double": "f64", "half": "f16", POINTER: "p0"}
+
+
+class Ir:
+    """The text of one function while it is written, for vectors of so many lanes."""
+
+    def __init__(self, lanes: int, *, fast_math: bool = False) -> None:
+        self.lanes = lanes
+        self.flags = "fast " if fast_math else ""
+        self.head: list[str] = []
+        self.lines: list[str] = []
+        self.declarations: dict[str, None] = {}
+        self.definitions: dict[str, str] = {}
+        self._count = 0
+        self._ended = False
+
+    # -- lines and blocks -------------------------------------------------------------
+
+    def line(self, text: str) -> None:
+        """Append an instruction; what follows a jump is not reached and left out."""
+        if not self._ended:
+            self.lines.append(f"  {text}")
+
+    def fresh(self, hint: str = "v") -> str:
+        """A new name for a value or a block."""
+        self._count += 1
+        return f"{hint}{self._count}"
+
+    def let(self, text: str, hint: str = "v") -> str:
+        """Append an instruction that has a result, and give its name."""
+        name = f"%{self.fresh(hint)}"
+        self.line(f"{name} = {text}")
+        return name
+
+    def label(self, name: str) -> None:
+        """Begin a block; the block before goes on into it."""
+        if not self._ended:
+            self.lines.append(f"  br label %{name}")
+        self._ended = False
+        self.lines.append(f"{name}:")
+
+    def jump(self, label: str) -> None:
+        """Go on at a block."""
+        self.line(f"br label %{label}")
+        self._ended = True
+
+    def branch(self, condition: str, then: str, otherwise: str) -> None:
+        """Go on at one of two blocks."""
+        self.line(f"br i1 {condition}, label %{then}, label %{otherwise}")
+        self._ended = True
+
+    def alloca(self, type_: str, align: int = 0) -> str:
+        """Memory of the function; it is made once, wherever it is asked for."""
+        name = f"%{self.fresh('m')}"
+        self.head.append(f"  {name} = alloca {type_}{f', align {align}' if align else ''}")
+        return name
+
+    def store(self, type_: str, text: str, pointer: str) -> None:
+        """Put a value in memory of the function."""
+        self.line(f"store {type_} {text}, ptr {pointer}")
+
+    def load(self, type_: str, pointer: str) -> str:
+        """A value from memory of the function."""
+        return self.let(f"load {type_}, ptr {pointer}")
+
+    # -- lanes ------------------------------------------------------------------------
+
+    def vector(self, kind: str) -> str:
+        """The type of a vector: `<8 x float>`."""
+        return f"<{self.lanes} x {kind}>"
+
+    def type_of(self, stride: Stride, kind: str) -> str:
+        """The type that numbers with such steps are kept in."""
+        return self.vector(kind) if stride is None else kind
+
+    def spread(self, number: Lanes) -> str:
+        """The text of a number as a vector."""
+        if number.is_varying:
+            return number.text
+        if number.literal is not None:
+            return f"splat ({number.kind} {number.text})"
+        vector = self.vector(number.kind)
+        one = self.let(f"insertelement {vector} poison, {number.kind} {number.text}, i64 0")
+        indices = f"<{self.lanes} x i32> zeroinitializer"
+        base = self.let(f"shufflevector {vector} {one}, {vector} poison, {indices}")
+        if number.is_uniform:
+            return base
+        if number.kind == POINTER:
+            steps = self.steps(LONG, number.stride or 0)
+            return self.let(f"getelementptr i8, {vector} {base}, {self.vector(LONG)} {steps}")
+        return self.let(f"add {vector} {base}, {self.steps(number.kind, number.stride or 0)}")
+
+    def steps(self, kind: str, stride: int) -> str:
+        """The constant vector 0, stride, 2 × stride, …"""
+        return f"<{', '.join(f'{kind} {lane * stride}' for lane in range(self.lanes))}>"
+
+    def varying(self, number: Lanes) -> Lanes:
+        """A number as a vector."""
+        return Lanes(number.kind, self.spread(number), None)
+
+    def with_stride(self, number: Lanes, stride: Stride) -> Lanes:
+        """A number as the analysis sees it."""
+        if number.stride == stride:
+            return number
+        if stride is not None:
+            raise TypeError((number, stride))
+        return self.varying(number)
+
+    def first(self, number: Lanes) -> str:
+        """The number of lane 0."""
+        if not number.is_varying:
+            return number.text
+        return self.let(f"extractelement {self.vector(number.kind)} {number.text}, i64 0")
+
+    # -- computing --------------------------------------------------------------------
+
+    def apply(self, form: str, args: Sequence[Lanes], kind: str = "") -> Lanes:
+        """An instruction on all lanes: `apply("fadd {t} {0}, {1}", [a, b])`.
+
+        `{t}` is the type of the operands; `{o}` that of the result, whose kind is the operands'
+        unless it is given.
+        """
+        stride = 0 if all(arg.is_uniform for arg in args) else None
+        texts = [arg.text if stride == 0 else self.spread(arg) for arg in args]
+        made = kind or args[0].kind
+        types = {"t": self.type_of(stride, args[0].kind), "o": self.type_of(stride, made)}
+        return Lanes(made, self.let(form.format(*texts, **types)), stride)
+
+    def call(self, name: str, args: Sequence[Lanes], extra: str = "") -> Lanes:
+        """A call of an LLVM intrinsic that works lane by lane: `call("sqrt", [x])`."""
+        stride = 0 if all(arg.is_uniform for arg in args) else None
+        type_ = self.type_of(stride, args[0].kind)
+        suffix = self.suffix(args[0].kind, stride)
+        taken = ", ".join([type_ for _ in args] + (["i1"] if extra else []))
+        symbol = f"@llvm.{name}.{suffix}"
+        self.declare(f"declare {type_} {symbol}({taken})")
+        texts = [arg.text if stride == 0 else self.spread(arg) for arg in args]
+        given = ", ".join([*(f"{type_} {text}" for text in texts), *([extra] if extra else [])])
+        flags = self.flags if args[0].kind in {"float", "double"} else ""
+        return Lanes(args[0].kind, self.let(f"call {flags}{type_} {symbol}({given})"), stride)
+
+    def suffix(self, kind: str, stride: Stride = None) -> str:
+        """How intrinsics spell a type: `v8f32`."""
+        word = _SUFFIXES.get(kind, kind)
+        return word if stride == 0 else f"v{self.lanes}{word}"
+
+    def declare(self, text: str) -> None:
+        """Say that a function exists."""
+        self.declarations[text] = None
+
+    def select(self, condition: Lanes, then: Lanes, otherwise: Lanes) -> Lanes:
+        """`condition ? then : otherwise`, in each lane."""
+        if condition.is_uniform and condition.literal is not None:
+            return then if condition.literal else otherwise
+        uniform = all(part.is_uniform for part in (condition, then, otherwise))
+        stride = 0 if uniform else None
+        arms = [part.text if uniform else self.spread(part) for part in (then, otherwise)]
+        chooser = condition.text if condition.is_uniform else self.spread(condition)
+        chosen = BIT if condition.is_uniform else self.vector(BIT)
+        type_ = self.type_of(stride, then.kind)
+        text = f"select {chosen} {chooser}, {type_} {arms[0]}, {type_} {arms[1]}"
+        return Lanes(then.kind, self.let(text), stride)
+
+    # -- indices and addresses --------------------------------------------------------
+
+    def add(self, left: Lanes, right: Lanes) -> Lanes:
+        """The sum of two integers; even steps stay even."""
+        for one, other in ((left, right), (right, left)):
+            if one.literal == 0:
+                return other
+        if left.literal is not None and right.literal is not None:
+            return of_kind(int(left.literal) + int(right.literal), left.kind)
+        return self._even("add", left, right, _sum(left.stride, right.stride))
+
+    def multiply(self, left: Lanes, right: Lanes) -> Lanes:
+        """The product of two integers; even steps times a known number stay even."""
+        if left.literal is not None:
+            left, right = right, left
+        if left.literal is not None and right.literal is not None:
+            return of_kind(int(left.literal) * int(right.literal), left.kind)
+        if right.literal == 1:
+            return left
+        stride: Stride = 0 if left.is_uniform and right.is_uniform else None
+        if right.literal is not None and left.stride is not None:
+            stride = limited(left.stride * int(right.literal))
+        return self._even("mul", left, right, stride)
+
+    def _even(self, word: str, left: Lanes, right: Lanes, stride: Stride) -> Lanes:
+        if stride is None:
+            return self.apply(f"{word} {{t}} {{0}}, {{1}}", [self.varying(left), right])
+        text = self.let(f"{word} {left.kind} {left.text}, {right.text}")
+        return Lanes(left.kind, text, stride)
+
+    def offset(self, pointer: Lanes, distance: Lanes, unit: int = 1) -> Lanes:
+        """A pointer so many units of bytes further."""
+        if distance.literal == 0:
+            return pointer
+        even = pointer.stride is not None and distance.stride is not None
+        stride = limited((pointer.stride or 0) + (distance.stride or 0) * unit) if even else None
+        element = "i8" if unit == 1 else f"[{unit} x i8]"
+        if stride is not None:
+            text = f"getelementptr {element}, ptr {pointer.text}, i64 {distance.text}"
+            return Lanes(POINTER, self.let(text, "p"), stride)
+        base = f"ptr {pointer.text}"
+        if not pointer.is_uniform:
+            base = f"{self.vector(POINTER)} {self.spread(pointer)}"
+        indices = f"{self.vector(LONG)} {self.spread(distance)}"
+        return Lanes(POINTER, self.let(f"getelementptr {element}, {base}, {indices}", "p"), None)
+
+    def slot_type(self, number: Lanes) -> str:
+        """The type of the memory that holds a number."""
+        return self.type_of(number.stride, number.kind)
+
+    # -- masks ------------------------------------------------------------------------
+
+    def bits(self, mask: str) -> str:
+        """A mask as an integer with one bit for each lane."""
+        return self.let(f"bitcast {self.vector(BIT)} {mask} to i{self.lanes}")
+
+    def any(self, mask: str) -> str:
+        """Whether a lane is on."""
+        return self.let(f"icmp ne i{self.lanes} {self.bits(mask)}, 0")
+
+    def all(self, mask: str) -> str:
+        """Whether all lanes are on."""
+        return self.let(f"icmp eq i{self.lanes} {self.bits(mask)}, -1")
+
+    def both(self, left: str, right: str) -> str:
+        """The lanes that are on in two masks; what the second has elsewhere does not matter."""
+        type_ = self.vector(BIT)
+        return self.let(f"select {type_} {left}, {type_} {right}, {type_} zeroinitializer")
+
+    def flipped(self, mask: str) -> str:
+        """The lanes that are off."""
+        return self.let(f"xor {self.vector(BIT)} {mask}, splat (i1 true)")
+
+
+def _sum(left: Stride, right: Stride) -> Stride:
+    return None if left is None or right is None else limited(left + right)
+
+
+ALL = "splat (i1 true)"
+"""The mask with all lanes on."""
+

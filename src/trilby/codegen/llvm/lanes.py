@@ -1,0 +1,112 @@
+"""A number in every lane: the same for all, evenly spaced, or in a vector.
+
+What is the same for all lanes is kept as one scalar; so is what grows by the same step from lane to
+lane, of which the scalar is the number in lane 0. Everything else is a vector.
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from trilby.data.dtypes import BF16, BOOL, F16, Number, ScalarType, Type, round_to
+from trilby.data.schema import BufferType, NDArrayType, StructType, leaves
+from trilby.model.value import KERNEL_CONTEXT, NONE, RefType
+
+Stride: TypeAlias = int | None
+"""The step from a lane to the next: 0 where all have the same number, None where it is uneven."""
+
+POINTER = "ptr"
+BIT = "i1"
+LONG = "i64"
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The LLVM type of each number, the text of the scalar or vector, and how lanes differ.
+
+    `literal` is the number itself where it is known beforehand and the same in all lanes.
+    """
+
+    kind: str
+    text: str
+    stride: Stride = 0
+    literal: "Number | None" = None
+
+    @property
+    def is_uniform(self) -> bool:
+        """True where one scalar stands for all lanes."""
+        return self.stride == 0
+
+    @property
+    def is_varying(self) -> bool:
+        """True where it is a vector."""
+        return self.stride is None
+
+
+_KINDS = {32: "float", 64: "double"}
+
+
+def kind_of(type_: ScalarType) -> str:
+    """The LLVM type of a number as a value; halves are computed with as floats."""
+    if type_ is BOOL:
+        return BIT
+    return _KINDS[max(type_.bits, 32)] if type_.is_float else f"i{type_.bits}"
+
+
+def stored_kind(type_: ScalarType) -> str:
+    """The LLVM type of a number in memory."""
+    if type_ is BOOL:
+        return "i8"
+    if type_ is F16:
+        return "half"
+    return "i16" if type_ is BF16 else kind_of(type_)
+
+
+def part_kinds(type_: Type) -> tuple[str, ...]:
+    """The LLVM types of what stands for a value: an n-d array has its shape with it."""
+    match type_:
+        case ScalarType():
+            return (kind_of(type_),)
+        case NDArrayType():
+            return (POINTER, *("i32" for _ in range(type_.rank)))
+        case BufferType() | RefType():
+            return (POINTER,)
+        case StructType():
+            return tuple(kind_of(leaf.type) for leaf in leaves(type_))
+        case _ if type_ in {KERNEL_CONTEXT, NONE}:
+            return ()
+        case _:
+            raise TypeError(type_)
+
+
+def constant(number: Number, type_: ScalarType) -> Lanes:
+    """A number of a type."""
+    kind = kind_of(type_)
+    if type_.is_float:
+        number = round_to(float(number), type_)
+    return Lanes(kind, literal_text(number, kind), literal=number)
+
+
+def of_kind(number: Number, kind: str) -> Lanes:
+    """A number of an LLVM type."""
+    return Lanes(kind, literal_text(number, kind), literal=number)
+
+
+def literal_text(number: Number, kind: str) -> str:
+    """A number as LLVM writes it; floats by the bits of the double."""
+    if kind == BIT:
+        return "true" if number else "false"
+    if kind in {"float", "double"}:
+        return f"0x{struct.pack('>d', number).hex().upper()}"
+    return str(int(number))
+
+
+def bits_of(kind: str) -> int:
+    """The width of an integer type."""
+    return int(kind.removeprefix("i"))
+
+
+def size_of_kind(kind: str) -> int:
+    """The bytes of a number in memory."""
+    sizes = {"half": 2, "float": 4, "double": 8, POINTER: 8}
+    return sizes[kind] if kind in sizes else bits_of(kind) // 8

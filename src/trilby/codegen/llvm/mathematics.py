@@ -1,0 +1,148 @@
+"""Math functions on all lanes: LLVM's own, and the C library's."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from trilby.codegen.llvm.conversions import rounded, scalar
+from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
+from trilby.codegen.llvm.writer import KernelWriter
+from trilby.data.dtypes import ScalarType
+from trilby.model.intrinsics import INTRINSICS
+from trilby.model.ops.arith import Math
+
+_DIRECT = frozenset({"sqrt", "floor", "ceil", "trunc", "fabs", "copysign", "fma"})
+_C_NAMES = {"gamma": "tgamma"}
+_FACTORS = {"degrees": 57.29577951308232, "radians": 0.017453292519943295}
+_TESTS = {"isnan": 0x3, "isinf": 0x204, "isfinite": 0x1F8}
+"""The classes of floats that `llvm.is.fpclass` knows."""
+
+
+def math(writer: KernelWriter, op: Math) -> None:
+    """A function of the intrinsics' table."""
+    args = [writer.take(arg) for arg in op.args]
+    type_ = scalar(op.args[0].type)
+    if INTRINSICS[op.function].tests:
+        writer.give(op, _tested(writer, op.function, args[0]))
+    elif op.function in _OF_NUMBERS:
+        writer.give(op, rounded(writer, _OF_NUMBERS[op.function](writer, type_, args), type_))
+    else:
+        writer.give(op, rounded(writer, computed(writer, op.function, args), type_))
+
+
+def computed(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lanes:
+    """A function of floats, before it is rounded to a half."""
+    if function in _DIRECT:
+        return writer.call(function, args)
+    if function == "fmod":
+        return writer.apply("frem {t} {0}, {1}", args)
+    if function == "rsqrt":
+        root = writer.call("sqrt", args)
+        return writer.apply("fdiv {t} {0}, {1}", [of_kind(1.0, root.kind), root])
+    if function in _FACTORS:
+        factor = of_kind(_FACTORS[function], args[0].kind)
+        return writer.apply("fmul {t} {0}, {1}", [args[0], factor])
+    return _in_c(writer, function, args)
+
+
+def _in_c(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lanes:
+    """The C library's function, lane by lane."""
+    kind = args[0].kind
+    name = f"{_C_NAMES.get(function, function)}{'f' if kind == 'float' else ''}"
+    taken = ", ".join(kind for _ in args)
+    writer.declare(f"declare {kind} @{name}({taken}) #1")
+    if all(arg.is_uniform for arg in args):
+        given = ", ".join(f"{kind} {arg.text}" for arg in args)
+        return Lanes(kind, writer.let(f"call {kind} @{name}({given})"))
+    return _lane_by_lane(writer, name, args)
+
+
+def _lane_by_lane(writer: KernelWriter, name: str, args: Sequence[Lanes]) -> Lanes:
+    """A function that calls the scalar one for each lane."""
+    kind, vector = args[0].kind, writer.vector(args[0].kind)
+    symbol = f"@lanes.{name}"
+    if symbol not in writer.definitions:
+        params = ", ".join(f"{vector} %a{n}" for n in range(len(args)))
+        lines = [f"define internal {vector} {symbol}({params}) #2 {{"]
+        whole = "poison"
+        for lane in range(writer.lanes):
+            given: list[str] = []
+            for n in range(len(args)):
+                lines.append(f"  %x{n}.{lane} = extractelement {vector} %a{n}, i64 {lane}")
+                given.append(f"{kind} %x{n}.{lane}")
+            lines.append(f"  %y{lane} = call {kind} @{name}({', '.join(given)})")
+            joined = f"insertelement {vector} {whole}, {kind} %y{lane}, i64 {lane}"
+            lines.append(f"  %r{lane} = {joined}")
+            whole = f"%r{lane}"
+        lines += [f"  ret {vector} {whole}", "}"]
+        writer.definitions[symbol] = "\n".join(lines)
+    given = [f"{{t}} {{{n}}}" for n in range(len(args))]
+    return writer.apply(f"call {{t}} {symbol}({', '.join(given)})", args)
+
+
+def _tested(writer: KernelWriter, function: str, number: Lanes) -> Lanes:
+    suffix = writer.suffix(number.kind, number.stride)
+    types = [writer.type_of(number.stride, kind) for kind in (BIT, number.kind)]
+    writer.declare(f"declare {types[0]} @llvm.is.fpclass.{suffix}({types[1]}, i32 immarg)")
+    form = f"call {{o}} @llvm.is.fpclass.{suffix}({{t}} {{0}}, i32 {_TESTS[function]})"
+    return writer.apply(form, [number], BIT)
+
+
+# -- functions of numbers of any type -----------------------------------------------------
+
+
+def _ordered(writer: KernelWriter, order: str, type_: ScalarType, pair: Sequence[Lanes]) -> Lanes:
+    if type_.is_float:
+        return writer.apply(f"fcmp o{order} {{t}} {{0}}, {{1}}", pair, BIT)
+    sign = "s" if type_.kind == "int" else "u"
+    return writer.apply(f"icmp {sign}{order} {{t}} {{0}}, {{1}}", pair, BIT)
+
+
+def _chosen(order: str) -> Callable[[KernelWriter, ScalarType, Sequence[Lanes]], Lanes]:
+    """Python's `min` and `max`: the first unless the second is truly beyond it."""
+
+    def choose(writer: KernelWriter, type_: ScalarType, args: Sequence[Lanes]) -> Lanes:
+        left, right = args
+        is_beyond = _ordered(writer, order, type_, [right, left])
+        return writer.select(is_beyond, right, left)
+
+    return choose
+
+
+def _clamp(writer: KernelWriter, type_: ScalarType, args: Sequence[Lanes]) -> Lanes:
+    number, low, high = args
+    raised = writer.select(_ordered(writer, "gt", type_, [low, number]), low, number)
+    return writer.select(_ordered(writer, "lt", type_, [high, raised]), high, raised)
+
+
+def _sign(writer: KernelWriter, type_: ScalarType, args: Sequence[Lanes]) -> Lanes:
+    (number,) = args
+    zero, one, minus = (of_kind(n, number.kind) for n in (0, 1, -1))
+    found = number
+    if type_.kind != "uint":
+        found = writer.select(_ordered(writer, "lt", type_, [number, zero]), minus, number)
+    return writer.select(_ordered(writer, "gt", type_, [number, zero]), one, found)
+
+
+def _abs(writer: KernelWriter, type_: ScalarType, args: Sequence[Lanes]) -> Lanes:
+    (number,) = args
+    if type_.kind == "uint":
+        return number
+    return writer.call("fabs", args) if type_.is_float else writer.call("abs", args, "i1 false")
+
+
+def _popcount(writer: KernelWriter, _type: ScalarType, args: Sequence[Lanes]) -> Lanes:
+    return writer.call("ctpop", args)
+
+
+def _clz(writer: KernelWriter, _type: ScalarType, args: Sequence[Lanes]) -> Lanes:
+    return writer.call("ctlz", args, "i1 false")
+
+
+_OF_NUMBERS: Mapping[str, Callable[[KernelWriter, ScalarType, Sequence[Lanes]], Lanes]] = {
+    "min": _chosen("lt"),
+    "max": _chosen("gt"),
+    "clamp": _clamp,
+    "sign": _sign,
+    "abs": _abs,
+    "popcount": _popcount,
+    "clz": _clz,
+}

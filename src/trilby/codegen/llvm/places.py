@@ -1,0 +1,214 @@
+"""Where a place lies in memory: from a base, a path and its indices to a pointer in every lane.
+
+Pointers are `Lanes`, too: the same for all, or so many bytes apart from lane to lane, which is
+what makes a load of neighbours one load of a vector.
+
+Private arrays of all lanes lie interleaved: the bytes of a number in lane 1 follow those in lane 0.
+A pointer into one is that of lane 0, and an access adds the lane.
+"""
+
+from dataclasses import replace
+
+from trilby.codegen.llvm.lanes import LONG, POINTER, Lanes, of_kind, stored_kind
+from trilby.codegen.llvm.writer import KernelWriter
+from trilby.codegen.structs import first_bound
+from trilby.data.dtypes import I32, ScalarType, Type
+from trilby.data.layout import field_align, header_size, layout, round_up, size_of, stride_of
+from trilby.data.schema import (
+    INDEX,
+    ArrayType,
+    BufferType,
+    NDArrayType,
+    PadType,
+    StructType,
+    path_steps,
+    step_into,
+)
+from trilby.model.ops.memory import Atomic, CompareExchange, Load, Place, Store
+from trilby.model.value import RefType, Value, space_of
+
+Access = Load | Store | Place | Atomic | CompareExchange
+
+
+def pointer_of(writer: KernelWriter, op: Access) -> Lanes:
+    """The pointer to the place of an access."""
+    walk = _Walk(writer, op)
+    here: Type | None = op.base.type.to if isinstance(op.base.type, RefType) else op.base.type
+    for step in path_steps(op.path):
+        if here is None:
+            raise TypeError(op.path)
+        if step == INDEX:
+            walk.into_element(here)
+        else:
+            walk.into_field(here, step)
+        here = step_into(here, step)
+    return walk.pointer()
+
+
+class _Walk:
+    """A pointer on its way down a path; what is the same for all lanes is added up first."""
+
+    def __init__(self, writer: KernelWriter, op: Access) -> None:
+        self._writer = writer
+        self._base = writer.values[op.base]
+        self._buffer = op.base.type
+        self._indices = list(op.indices)
+        self._scale = writer.lanes if is_interleaved(writer, op.base) else 1
+        self._fixed = 0
+        self._even: list[Lanes] = []
+        self._uneven: list[tuple[Lanes, int]] = []
+
+    def into_field(self, struct: Type, name: str) -> None:
+        """Step into a member."""
+        if isinstance(struct, BufferType) and name not in fixed_offsets(struct):
+            self._even.append(bound_offset(self._writer, self._base[0], struct, name))
+        elif isinstance(struct, BufferType):
+            self._fixed += fixed_offsets(struct)[name]
+        elif isinstance(struct, StructType):
+            self._fixed += layout(struct).slots[name].offset
+
+    def into_element(self, array: Type) -> None:
+        """Step into an element: row-major, `(y * width + x) * stride`."""
+        sizes, stride = self._axes(array)
+        writer = self._writer
+        flat = of_kind(0, LONG)
+        for size in sizes:
+            index = wide_index(writer, self._indices.pop(0))
+            flat = writer.add(writer.multiply(flat, size), index)
+        if flat.is_varying:
+            self._uneven.append((flat, stride * self._scale))
+        else:
+            self._even.append(writer.multiply(flat, of_kind(stride * self._scale, LONG)))
+
+    def _axes(self, array: Type) -> tuple[list[Lanes], int]:
+        """The size of each axis, and the distance of two elements in bytes."""
+        match array:
+            case NDArrayType():
+                extents = [_widened(self._writer, extent) for extent in self._base[1:]]
+                return extents, array.element.size
+            case ArrayType():
+                sizes = [self._dimension(dim) for dim in array.dims]
+                return sizes, stride_of(array)
+            case _:
+                raise TypeError(array)
+
+    def _dimension(self, dim: int | str) -> Lanes:
+        if isinstance(dim, int):
+            return of_kind(dim, LONG)
+        if not isinstance(self._buffer, BufferType):
+            raise TypeError(self._buffer)
+        return length(self._writer, self._base[0], self._buffer, dim)
+
+    def pointer(self) -> Lanes:
+        """The pointer at the end of the path."""
+        writer = self._writer
+        found = self._base[0]
+        for distance in (*self._even, of_kind(self._fixed * self._scale, LONG)):
+            found = writer.offset(found, distance)
+        for index, unit in self._uneven:
+            found = writer.offset(found, index, unit)
+        return found
+
+
+def is_interleaved(writer: KernelWriter, base: Value) -> bool:
+    """Whether a base lies in private memory in which the lanes take turns."""
+    return writer.interleaved and space_of(base.type) == "private"
+
+
+def fixed_offsets(buffer: BufferType) -> dict[str, int]:
+    """The offsets of the fields up to the first length-bound array, that one included."""
+    number = first_bound(buffer)
+    header = layout(replace(buffer, fields=buffer.fields[:number]))
+    offsets = {name: slot.offset for name, slot in header.slots.items()}
+    if number < len(buffer.fields):
+        offsets[buffer.fields[number].name] = header_size(buffer)
+    return offsets
+
+
+def length(writer: KernelWriter, base: Lanes, buffer: BufferType, name: str) -> Lanes:
+    """A length of a buffer, which never changes."""
+    field = buffer.field(name)
+    if field is None or not isinstance(field.type, ScalarType):
+        raise TypeError(name)
+    place = writer.offset(base, of_kind(fixed_offsets(buffer)[name], LONG))
+    kind = stored_kind(field.type)
+    if place.is_uniform:
+        text = writer.let(f"load {kind}, ptr {place.text}, !invariant.load !0")
+        return _widened(writer, Lanes(kind, text))
+    return _widened(writer, gathered(writer, place, kind))
+
+
+def gathered(writer: KernelWriter, pointer: Lanes, kind: str) -> Lanes:
+    """A number from a place of its own in every lane that runs."""
+    vector, pointers = writer.vector(kind), writer.vector(POINTER)
+    symbol = f"@llvm.masked.gather.{writer.suffix(kind)}.v{writer.lanes}p0"
+    mask = f"{writer.vector('i1')} {writer.lanes_on}"
+    writer.declare(
+        f"declare {vector} {symbol}({pointers}, {writer.vector('i1')}, {vector})"
+    )
+    place = f"{pointers} {writer.spread(pointer)}"
+    return Lanes(kind, writer.let(f"call {vector} {symbol}({place}, {mask}, {vector} poison)"), None)
+
+
+def _widened(writer: KernelWriter, number: Lanes) -> Lanes:
+    """A size as 64 bits; it is not negative."""
+    if number.kind == LONG:
+        return number
+    return writer.apply("zext {t} {0} to {o}", [number], LONG)
+
+
+def wide_index(writer: KernelWriter, value: Value) -> Lanes:
+    """An index as 64 bits.
+
+    An index that wraps between two lanes is outside of every array in one of them, so a signed
+    one stays evenly spaced.
+    """
+    number = writer.take(value)
+    type_ = value.type
+    if number.kind == LONG or not isinstance(type_, ScalarType):
+        return number
+    if number.literal is not None:
+        return of_kind(int(number.literal), LONG)
+    word = "sext" if type_.kind == "int" else "zext"
+    stride = number.stride
+    if stride is not None and stride != 0:
+        if type_ is not I32 and writer.spans.of(value).high > I32.highest:
+            return writer.apply(f"{word} {{t}} {{0}} to {{o}}", [writer.varying(number)], LONG)
+        base = writer.let(f"sext {number.kind} {number.text} to i64")
+        return Lanes(LONG, base, stride)
+    return writer.apply(f"{word} {{t}} {{0}} to {{o}}", [number], LONG)
+
+
+def bound_offset(writer: KernelWriter, base: Lanes, buffer: BufferType, name: str) -> Lanes:
+    """The offset of a field behind the first length-bound array."""
+    number = first_bound(buffer)
+    end = of_kind(header_size(buffer), LONG)
+    for field in buffer.fields[number:]:
+        align = field_align(field)
+        start = end if field is buffer.fields[number] else _aligned(writer, end, align)
+        if field.name == name:
+            return start
+        end = writer.add(start, _byte_count(writer, base, buffer, field.type))
+    raise TypeError(name)
+
+
+def _aligned(writer: KernelWriter, end: Lanes, align: int) -> Lanes:
+    if end.literal is not None:
+        return of_kind(round_up(int(end.literal), align), LONG)
+    if align == 1:
+        return end
+    raised = writer.add(end, of_kind(align - 1, LONG))
+    return writer.apply("and {t} {0}, {1}", [raised, of_kind(-align, LONG)])
+
+
+def _byte_count(writer: KernelWriter, base: Lanes, buffer: BufferType, type_: Type) -> Lanes:
+    if not isinstance(type_, ArrayType):
+        return of_kind(type_.size if isinstance(type_, PadType) else size_of(type_), LONG)
+    total = of_kind(stride_of(type_), LONG)
+    for dim in type_.dims:
+        size = (
+            of_kind(dim, LONG) if isinstance(dim, int) else length(writer, base, buffer, dim)
+        )
+        total = writer.multiply(total, size)
+    return total
+
