@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import llvmlite.binding as llvm
+import llvmlite.binding
 import numpy as np
 from tests.codegen.running import Given, Size, copy_of, graph_of, is_array
 
@@ -19,10 +19,12 @@ from trilby.data.record import Record
 from trilby.data.schema import NDArrayType
 from trilby.reflect.functions import Kernel
 
+llvm: Any = llvmlite.binding  # it has no types
+
 CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
 
-def _machine() -> llvm.TargetMachine:
+def _machine() -> Any:
     """A new one for each engine, which takes it away."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -61,7 +63,7 @@ class Compiled:
     module: LlvmModule
     assembly: str
     optimised: str
-    engine: llvm.ExecutionEngine
+    engine: Any
     address: int
 
 

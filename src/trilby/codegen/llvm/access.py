@@ -8,10 +8,11 @@ from trilby.codegen.llvm.conversions import from_storage, scalar, to_storage
 from trilby.codegen.llvm.lanes import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
 from trilby.codegen.llvm.places import gathered, is_interleaved, pointer_of
 from trilby.codegen.llvm.writer import KernelWriter
+from trilby.data.layout import size_of
 from trilby.data.schema import BufferType, NDArrayType, StructType, leaves
 from trilby.model.ops.memory import Extent, Load, LocalArray, Place, PrivateArray, Store
 from trilby.model.ops.structs import Pack, Unpack
-from trilby.model.value import space_of
+from trilby.model.value import RefType, space_of
 
 INVARIANT = ", !invariant.load !0"
 
@@ -98,14 +99,14 @@ def _of_last_lane(writer: KernelWriter, number: Lanes) -> str:
     if writer.mask is not None:
         bits = f"i{writer.lanes}"
         writer.declare(f"declare {bits} @llvm.ctlz.{bits}({bits}, i1)")
-        zeros = writer.let(f"call {bits} @llvm.ctlz.{bits}({bits} {writer.bits(writer.mask)}, i1 true)")
+        zeros = writer.let(
+            f"call {bits} @llvm.ctlz.{bits}({bits} {writer.bits(writer.mask)}, i1 true)"
+        )
         last = f"{bits} {writer.let(f'sub {bits} {writer.lanes - 1}, {zeros}')}"
     return writer.let(f"extractelement {writer.vector(number.kind)} {vector}, {last}")
 
 
-def _vector_store(
-    writer: KernelWriter, pointer: Lanes, number: Lanes, *, is_private: bool
-) -> None:
+def _vector_store(writer: KernelWriter, pointer: Lanes, number: Lanes, *, is_private: bool) -> None:
     vector, size = writer.vector(number.kind), size_of_kind(number.kind)
     text = writer.spread(number)
     place = f"ptr {pointer.text}, align {size}"
@@ -160,5 +161,16 @@ def unpack(writer: KernelWriter, op: Unpack) -> None:
 
 
 def array(writer: KernelWriter, op: LocalArray | PrivateArray) -> None:
-    """An array of a group or of a work item, made where the kernel begins."""
-    writer.give(op, writer.arrays[op])
+    """An array of a group or of a work item."""
+    made = op.value.type
+    if not isinstance(made, RefType):
+        raise TypeError(made)
+    if op not in writer.arrays:
+        nbytes = size_of(made.to)
+        if made.space == "private":
+            nbytes *= writer.lanes
+        writer.arrays[op] = Lanes(POINTER, writer.scratch.shared(writer, nbytes))
+    pointer = writer.arrays[op]
+    if made.space == "private" and not writer.interleaved:
+        pointer = Lanes(POINTER, pointer.text, size_of(made.to))
+    writer.give(op, pointer)

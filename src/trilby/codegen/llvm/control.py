@@ -4,7 +4,7 @@ Where all lanes agree on a condition, it is an ordinary branch. Where they may n
 run, each by its own lanes, and jumped around if there are none.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trilby.codegen.llvm.costs import is_short
 from trilby.codegen.llvm.inlining import Inlined
@@ -219,29 +219,30 @@ def return_(writer: KernelWriter, op: Return) -> None:
     is_leaving = op in writer.shapes.leaving
     if frame.results and op.returned:
         writer.fill(frame.results, writer.values[op.returned[0]], blend=is_leaving)
-    if not is_leaving:
-        writer.jump(frame.end)
-        return
-    writer.clear(frame.alive)
-    for loop in writer.scopes[number + 1 :]:
-        writer.clear(loop.alive)
-        writer.clear(loop.turn)
+    _leave(writer, writer.scopes[number:], frame.end, by_jump=not is_leaving)
+
+
+def _leave(writer: KernelWriter, scopes: Sequence[Scope], end: str, *, by_jump: bool) -> None:
+    """Leave some scopes, of which the first is the outermost, with all lanes or those that run."""
+    if not by_jump or scopes[0].of_group:
+        for scope in scopes:
+            writer.clear(scope.alive)
+            writer.clear(scope.turn)
+    if by_jump:
+        writer.jump(end)
 
 
 def break_(writer: KernelWriter, op: Break) -> None:
     """Leave the innermost loop."""
     loop = writer.scopes[-1]
-    if op not in writer.shapes.leaving:
-        writer.jump(loop.exit)
-        return
-    writer.clear(loop.alive)
-    writer.clear(loop.turn)
+    _leave(writer, [loop], loop.exit, by_jump=op not in writer.shapes.leaving)
 
 
 def continue_(writer: KernelWriter, op: Continue) -> None:
     """Leave this turn of the innermost loop."""
     loop = writer.scopes[-1]
-    if op not in writer.shapes.leaving:
+    by_jump = op not in writer.shapes.leaving
+    if not by_jump or loop.of_group:
+        writer.clear(loop.turn)
+    if by_jump:
         writer.jump(loop.end)
-        return
-    writer.clear(loop.turn)

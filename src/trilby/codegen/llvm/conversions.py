@@ -1,9 +1,9 @@
 """Conversions between types of numbers, as `dtypes.convert` defines them, and 16-bit floats."""
 
+from trilby.codegen.llvm import strides
 from trilby.codegen.llvm.ir import Ir
 from trilby.codegen.llvm.lanes import BIT, Lanes, kind_of, of_kind, stored_kind
 from trilby.codegen.llvm.writer import KernelWriter
-from trilby.codegen.llvm import strides
 from trilby.data.dtypes import BF16, BOOL, F16, F64, ScalarType, Type
 from trilby.model.ops.arith import Cast
 

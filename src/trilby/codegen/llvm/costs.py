@@ -14,7 +14,7 @@ FREELY = 24
 """The steps that a block may take at the most to be run without a jump."""
 
 _NEVER = 1 << 20
-_SLOW = (For, While, Assert, Print, Barrier, Atomic, CompareExchange)
+_SLOW = (arith.Pow, For, While, Assert, Print, Barrier, Atomic, CompareExchange)
 
 
 def is_short(block: Block, shapes: Shapes, *, loads: bool) -> bool:
@@ -47,8 +47,6 @@ def _step(op: Op, shapes: Shapes, *, loads: bool) -> int:
             return 16
         case arith.FloorDiv() | arith.Mod() | arith.TrueDiv():
             return 8
-        case arith.Pow():
-            return _NEVER
         case arith.Math():
             return 2 if op.function in _LIGHT else 16
         case Inlined():

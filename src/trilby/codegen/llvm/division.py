@@ -1,8 +1,7 @@
 """Floor division and modulo. Nothing traps: what is divided by zero is 0, also in idle lanes.
 
-Processors have no division of integers in vectors. Doubles hold every product of two 32-bit
-integers' quotients exactly enough: the integer part of a rounded quotient of such numbers is that
-of the true one.
+Processors have no division of integers in vectors. Integers of 32 bits are divided as doubles: the
+quotient of two of them is further from the next whole number than rounding goes.
 """
 
 from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
@@ -17,7 +16,7 @@ def divided(
     """`//` or `%` of integers, rounded towards minus infinity."""
     is_quotient = isinstance(op, FloorDiv)
     if right.literal is not None:
-        shifted = _by_power_of_two(writer, type_, left, int(right.literal), is_quotient)
+        shifted = _by_power_of_two(writer, type_, left, int(right.literal), is_quotient=is_quotient)
         if shifted is not None:
             return shifted
     spans = writer.spans.of(op.left), writer.spans.of(op.right)
@@ -26,7 +25,7 @@ def divided(
 
 
 def _by_power_of_two(
-    writer: KernelWriter, type_: ScalarType, left: Lanes, divisor: int, is_quotient: bool
+    writer: KernelWriter, type_: ScalarType, left: Lanes, divisor: int, *, is_quotient: bool
 ) -> Lanes | None:
     """Shifts and masks round towards minus infinity by themselves."""
     if divisor <= 0 or divisor.bit_count() != 1:
@@ -121,9 +120,7 @@ def float_divided(writer: KernelWriter, op: Binary, left: Lanes, right: Lanes) -
     return _whole_quotient(writer, left, right, writer.select(lowers, lower, quotient))
 
 
-def _whole_quotient(
-    writer: KernelWriter, left: Lanes, right: Lanes, quotient: Lanes
-) -> Lanes:
+def _whole_quotient(writer: KernelWriter, left: Lanes, right: Lanes, quotient: Lanes) -> Lanes:
     """The quotient, which is nearly whole, made whole; zeros have the sign of `left / right`."""
     zero = of_kind(0.0, left.kind)
     plain = writer.apply("fdiv {t} {0}, {1}", [left, right])

@@ -7,8 +7,7 @@ lanes run, and for what is left at the end of a row.
 from dataclasses import dataclass
 
 from trilby.codegen.llvm.conversions import from_storage
-from trilby.codegen.llvm.ir import ALL
-from trilby.codegen.llvm.lanes import BIT, POINTER, Lanes, stored_kind
+from trilby.codegen.llvm.lanes import POINTER, Lanes, stored_kind
 from trilby.codegen.llvm.writer import KernelWriter, Scope
 from trilby.data.dtypes import ScalarType
 from trilby.data.layout import leaf_offset

@@ -65,8 +65,6 @@ def _without_unread(block: Block, read: set[Value]) -> Block:
             continue
         if isinstance(op, VarStore) and op.var not in read:
             continue
-        inner = {
-            name: _without_unread(getattr(op, name), read) for name in block_fields(type(op))
-        }
+        inner = {name: _without_unread(getattr(op, name), read) for name in block_fields(type(op))}
         ops.append(replace(op, **inner) if inner else op)
     return Block(tuple(ops), block.params)

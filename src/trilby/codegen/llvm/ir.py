@@ -11,9 +11,7 @@ from trilby.codegen.llvm.lanes import (
     POINTER,
     Lanes,
     Stride,
-
     of_kind,
-
 )
 from trilby.codegen.llvm.strides import limited
 
@@ -260,4 +258,3 @@ def _sum(left: Stride, right: Stride) -> Stride:
 
 ALL = "splat (i1 true)"
 """The mask with all lanes on."""
-

@@ -8,7 +8,7 @@ import struct
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from trilby.data.dtypes import BF16, BOOL, F16, Number, ScalarType, Type, round_to
+from trilby.data.dtypes import BF16, BOOL, F16, F32, Number, ScalarType, Type, round_to
 from trilby.data.schema import BufferType, NDArrayType, StructType, leaves
 from trilby.model.value import KERNEL_CONTEXT, NONE, RefType
 
@@ -96,6 +96,8 @@ def literal_text(number: Number, kind: str) -> str:
     """A number as LLVM writes it; floats by the bits of the double."""
     if kind == BIT:
         return "true" if number else "false"
+    if kind == "float":
+        number = round_to(float(number), F32)
     if kind in {"float", "double"}:
         return f"0x{struct.pack('>d', number).hex().upper()}"
     return str(int(number))

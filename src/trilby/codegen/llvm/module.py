@@ -42,8 +42,10 @@ def generate(graph: KernelGraph, target: LlvmTarget) -> LlvmModule:
     writer = KernelWriter(analysed, target, lanes, OP_RULES)
     launch = read_launch(writer)
     read_arguments(writer)
+    prelude = len(writer.lines)
     write_groups(writer, launch)
-    writer.line("ret void")
+    writer.lines[prelude:prelude] = writer.scratch.begin(writer)
+    writer.lines += [*writer.scratch.end(), "  ret void"]
     entry = re.sub(r"\W", "_", short_name(graph.entry.name), flags=re.ASCII)
     return LlvmModule(
         _text(writer, target, entry),

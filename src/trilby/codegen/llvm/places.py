@@ -143,11 +143,11 @@ def gathered(writer: KernelWriter, pointer: Lanes, kind: str) -> Lanes:
     vector, pointers = writer.vector(kind), writer.vector(POINTER)
     symbol = f"@llvm.masked.gather.{writer.suffix(kind)}.v{writer.lanes}p0"
     mask = f"{writer.vector('i1')} {writer.lanes_on}"
-    writer.declare(
-        f"declare {vector} {symbol}({pointers}, {writer.vector('i1')}, {vector})"
-    )
+    writer.declare(f"declare {vector} {symbol}({pointers}, {writer.vector('i1')}, {vector})")
     place = f"{pointers} {writer.spread(pointer)}"
-    return Lanes(kind, writer.let(f"call {vector} {symbol}({place}, {mask}, {vector} poison)"), None)
+    return Lanes(
+        kind, writer.let(f"call {vector} {symbol}({place}, {mask}, {vector} poison)"), None
+    )
 
 
 def _widened(writer: KernelWriter, number: Lanes) -> Lanes:
@@ -206,9 +206,6 @@ def _byte_count(writer: KernelWriter, base: Lanes, buffer: BufferType, type_: Ty
         return of_kind(type_.size if isinstance(type_, PadType) else size_of(type_), LONG)
     total = of_kind(stride_of(type_), LONG)
     for dim in type_.dims:
-        size = (
-            of_kind(dim, LONG) if isinstance(dim, int) else length(writer, base, buffer, dim)
-        )
+        size = of_kind(dim, LONG) if isinstance(dim, int) else length(writer, base, buffer, dim)
         total = writer.multiply(total, size)
     return total
-

@@ -1,6 +1,6 @@
 """How each op is written: the table of all ops that a kernel may have."""
 
-from trilby.codegen.llvm import access, arithmetic, control, loops
+from trilby.codegen.llvm import access, arithmetic, atomics, control, debugging, loops
 from trilby.codegen.llvm.conversions import cast
 from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.mathematics import math
@@ -17,8 +17,18 @@ from trilby.model.ops.control import (
     While,
 )
 from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore
+from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Grid
-from trilby.model.ops.memory import Extent, Load, LocalArray, Place, PrivateArray, Store
+from trilby.model.ops.memory import (
+    Atomic,
+    CompareExchange,
+    Extent,
+    Load,
+    LocalArray,
+    Place,
+    PrivateArray,
+    Store,
+)
 from trilby.model.ops.structs import Pack, Unpack
 
 OP_RULES: Rules = {
@@ -33,10 +43,14 @@ OP_RULES: Rules = {
     Store: access.store,
     Place: access.place,
     Extent: access.extent,
+    Atomic: atomics.atomic,
+    CompareExchange: atomics.compare_exchange,
     LocalArray: access.array,
     PrivateArray: access.array,
     Pack: access.pack,
     Unpack: access.unpack,
+    Assert: debugging.assertion,
+    Print: debugging.print_line,
     Var: control.var,
     VarLoad: control.var_load,
     VarStore: control.var_store,

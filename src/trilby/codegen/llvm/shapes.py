@@ -14,6 +14,7 @@ from trilby.analysis.spans import Spans
 from trilby.codegen.llvm import strides
 from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.lanes import Stride, part_kinds
+from trilby.data.dtypes import Type
 from trilby.data.schema import StructType, leaves
 from trilby.model.op import Block, Func, Op, operands
 from trilby.model.ops.arith import Binary, Cast, Neg
@@ -72,7 +73,7 @@ class Shapes:
         return self.parts.get(value) or (0,) * len(part_kinds(_content(value)))
 
 
-def _content(value: Value) -> object:
+def _content(value: Value) -> Type:
     return value.type.of if isinstance(value.type, VarType) else value.type
 
 
@@ -152,7 +153,7 @@ class _Analysis:
                 left |= gone
         return left
 
-    def _op(self, op: Op) -> set[Target]:
+    def _op(self, op: Op) -> set[Target]:  # noqa: PLR0911 -- one for each kind of op
         match op:
             case If():
                 return self._branches(op, op.condition, [op.then, op.otherwise])
@@ -165,13 +166,9 @@ class _Analysis:
             case Inlined():
                 return self._inlined(op)
             case Ternary():
-                left = self._branches(op, op.condition, [op.then, op.otherwise])
-                self._choose(op, op.condition, [op.then, op.otherwise])
-                return left
+                return self._choice(op, op.condition, [op.then, op.otherwise])
             case AndThen() | OrElse():
-                left = self._branches(op, op.first, [op.rest])
-                self._choose(op, op.first, [op.rest])
-                return left
+                return self._choice(op, op.first, [op.rest])
             case _:
                 self._value(op)
                 return set()
@@ -187,8 +184,9 @@ class _Analysis:
         self._context = outer
         return left
 
-    def _choose(self, op: Op, condition: Value, blocks: list[Block]) -> None:
+    def _choice(self, op: Op, condition: Value, blocks: list[Block]) -> set[Target]:
         """The result is what one of the blocks yields."""
+        left = self._branches(op, condition, blocks)
         yielded = [b.ops[-1].yielded for b in blocks if isinstance(b.ops[-1], Yield)]
         found = [self.found.parts[value] for value in yielded if value in self.found.parts]
         if isinstance(op, AndThen | OrElse) and condition in self.found.parts:
@@ -197,6 +195,7 @@ class _Analysis:
             found = [_uneven(parts) for parts in found]
         for parts in found:
             self._join(op.value, parts)
+        return left
 
     def _loop(self, op: For | While) -> set[Target]:
         outer = self._context
@@ -282,7 +281,7 @@ class _Analysis:
         if parts is not None:
             self._join(op.var, _uneven(parts) if op in self.found.blended else parts)
 
-    def _parts(self, op: Op) -> Parts | None:
+    def _parts(self, op: Op) -> Parts | None:  # noqa: PLR0911 -- one for each kind of op
         match op:
             case Constant():
                 self._literals[op.value] = op.literal
@@ -304,8 +303,8 @@ class _Analysis:
             case Unpack():
                 return self._unpacked(op)
             case _:
-                stride = self._computed(op)
-                return None if stride == _UNKNOWN else (stride,)
+                found = self._strides(list(operands(op)))
+                return None if found is None else (self._computed(op, found),)
 
     def _unpacked(self, op: Unpack) -> Parts | None:
         whole = self.found.parts.get(op.whole)
@@ -314,10 +313,7 @@ class _Analysis:
         names = [leaf.name for leaf in leaves(op.whole.type)]
         return (whole[names.index(op.leaf)],)
 
-    def _computed(self, op: Op) -> "Stride | str":
-        found = self._strides(list(operands(op)))
-        if found is None:
-            return _UNKNOWN
+    def _computed(self, op: Op, found: list[Stride]) -> Stride:
         match op:
             case Binary():
                 known = [self._literals.get(v) for v in (op.left, op.right)]
@@ -332,9 +328,6 @@ class _Analysis:
                 return None
             case _:
                 return strides.alike(found)
-
-
-_UNKNOWN = "unknown"
 
 
 def _join(left: Stride, right: Stride) -> Stride:

@@ -9,9 +9,7 @@ from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 
 
-def trips(
-    writer: KernelWriter, type_: ScalarType, start: Lanes, stop: Lanes, step: Lanes
-) -> Lanes:
+def trips(writer: KernelWriter, type_: ScalarType, start: Lanes, stop: Lanes, step: Lanes) -> Lanes:
     """The number of turns, an unsigned number."""
     up = _upwards(writer, type_, start, stop, step)
     if type_.kind != "int" or (step.literal is not None and step.literal > 0):

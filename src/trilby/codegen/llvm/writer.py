@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 from trilby.analysis.spans import Spans
 from trilby.codegen.llvm.ir import ALL, Ir
 from trilby.codegen.llvm.lanes import BIT, Lanes, Stride, part_kinds
+from trilby.codegen.llvm.scratch import Scratch
 from trilby.codegen.llvm.shapes import Parts, Shapes
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.data.dtypes import ScalarType, Type
-from trilby.model.op import Block, Func, Op
+from trilby.model.op import Block, Func, Op, operands, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Yield
 from trilby.model.value import Value
@@ -33,7 +34,8 @@ class Scope:
 
     `end` is where a function is left, or the turn of a loop; `exit` where a loop is. `alive` holds
     the lanes that have not left it for good, and `turn` those that have not left this turn of a
-    loop; both only where lanes may leave one by one.
+    loop; both only where lanes may leave one by one. A scope `of_group` goes on for the other work
+    items of the group, so that it cannot be left by a jump: `end` and `exit` end one vector of it.
     """
 
     end: str
@@ -42,6 +44,7 @@ class Scope:
     alive: str = ""
     turn: str = ""
     results: list[Slot] = field(default_factory=list[Slot])
+    of_group: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +72,7 @@ class KernelWriter(Ir):
         self._rules = rules
         self.values: dict[Value, tuple[Lanes, ...]] = {}
         self.variables: dict[Value, list[Slot]] = {}
+        self.spilled: dict[Value, list[Slot]] = {}
         self.arrays: dict[Op, Lanes] = {}
         self.grid: dict[str, Lanes] = {}
         self.scopes: list[Scope] = []
@@ -76,8 +80,12 @@ class KernelWriter(Ir):
         self.interleaved = True
         self.report = ""
         self.printer = ""
-        self.asserts: list[tuple[str, Location]] = []
-        self.prints: list[tuple[str, tuple[ScalarType, ...]]] = []
+        self.asserts = list[tuple[str, Location]]()
+        self.prints = list[tuple[str, tuple[ScalarType, ...]]]()
+        self.numbers: dict[Op, int] = {}
+        self.waits = False
+        self.scratch = Scratch()
+        self.used = {value for op in walk(self.func.body) for value in operands(op)}
         self._dummy = ""
 
     # -- ops --------------------------------------------------------------------------
@@ -88,6 +96,8 @@ class KernelWriter(Ir):
             if isinstance(op, Yield):
                 return
             self._rules[type(op)](self, op)
+            if op.result in self.spilled:
+                self.fill(self.spilled[op.result], self.values[op.result])
             if isinstance(op, Break | Continue | Return):
                 return
             if op in self.shapes.narrowing:

@@ -1,0 +1,129 @@
+"""Atomic changes: lane after lane, or all at once where they change one place.
+
+What is asked of a place is its change in one step; the old number goes to the lane that made it.
+"""
+
+from collections.abc import Callable
+
+from trilby.codegen.llvm.conversions import scalar
+from trilby.codegen.llvm.lanes import BIT, POINTER, Lanes, of_kind, size_of_kind
+from trilby.codegen.llvm.places import is_interleaved, pointer_of
+from trilby.codegen.llvm.writer import KernelWriter
+from trilby.data.dtypes import ScalarType
+from trilby.errors import BuildError
+from trilby.model.ops.memory import Atomic, CompareExchange
+
+_WORDS = {"exchange": "xchg"}
+_SIGNED = {"min": ("min", "umin"), "max": ("max", "umax")}
+_SUMS = {"add": "add", "sub": "add", "and": "and", "or": "or", "xor": "xor"}
+"""The reductions that give the same as one change after the other."""
+
+
+def atomic(writer: KernelWriter, op: Atomic) -> None:
+    """Change a place in one step."""
+    pointer, number = _place(writer, op), writer.take(op.operand)
+    type_ = scalar(op.operand.type)
+    word = _word(op.change, type_)
+    if op.result not in writer.used and pointer.is_uniform and _is_sum(op, type_):
+        total = _reduced(writer, op.change, number, type_)
+        writer.line(f"{_changed(word, pointer.text, number.kind, total)}")
+        return
+
+    def change(place: str, taken: list[str]) -> str:
+        return writer.let(_changed(word, place, number.kind, taken[0]))
+
+    writer.give(op, _one_by_one(writer, pointer, [number], change))
+
+
+def compare_exchange(writer: KernelWriter, op: CompareExchange) -> None:
+    """Exchange a number if it is what is expected."""
+    pointer = _place(writer, op)
+    pair = [writer.take(op.expected), writer.take(op.operand)]
+    kind = pair[0].kind
+    bits = f"i{size_of_kind(kind) * 8}"
+    is_float = kind != bits
+
+    def change(place: str, taken: list[str]) -> str:
+        given = taken
+        if is_float:
+            given = [writer.let(f"bitcast {kind} {text} to {bits}") for text in taken]
+        order = "monotonic monotonic"
+        text = f"cmpxchg ptr {place}, {bits} {given[0]}, {bits} {given[1]} {order}"
+        old = writer.let(f"extractvalue {{ {bits}, i1 }} {writer.let(text)}, 0")
+        return writer.let(f"bitcast {bits} {old} to {kind}") if is_float else old
+
+    writer.give(op, _one_by_one(writer, pointer, pair, change))
+
+
+def _place(writer: KernelWriter, op: Atomic | CompareExchange) -> Lanes:
+    if is_interleaved(writer, op.base):
+        raise BuildError(
+            "an array of one work item needs no atomics",
+            advice="use `+=` and its kin on a private array",
+            location=op.location,
+        )
+    return pointer_of(writer, op)
+
+
+def _word(change: str, type_: ScalarType) -> str:
+    if type_.is_float and change in {"add", "sub", "min", "max"}:
+        return f"f{change}"
+    if change in _SIGNED:
+        return _SIGNED[change][type_.kind == "uint"]
+    return _WORDS.get(change, change)
+
+
+def _changed(word: str, place: str, kind: str, text: str) -> str:
+    return f"atomicrmw {word} ptr {place}, {kind} {text} monotonic"
+
+
+def _is_sum(op: Atomic, type_: ScalarType) -> bool:
+    return type_.is_integer and (op.change in _SUMS or op.change in _SIGNED)
+
+
+def _reduced(writer: KernelWriter, change: str, number: Lanes, type_: ScalarType) -> str:
+    """The changes of all lanes that run as one."""
+    word = _SUMS.get(change, change)
+    neutral = {"and": -1, "min": type_.highest, "max": type_.lowest}.get(change, 0)
+    kind, vector, bits = number.kind, writer.vector(number.kind), writer.vector(BIT)
+    text = writer.spread(number)
+    if writer.mask is not None:
+        idle = writer.spread(of_kind(neutral, kind))
+        text = writer.let(f"select {bits} {writer.mask}, {vector} {text}, {vector} {idle}")
+    sign = ("u" if type_.kind == "uint" else "s") if change in _SIGNED else ""
+    symbol = f"@llvm.vector.reduce.{sign}{word}.{writer.suffix(kind)}"
+    writer.declare(f"declare {kind} {symbol}({vector})")
+    return writer.let(f"call {kind} {symbol}({vector} {text})")
+
+
+def _one_by_one(
+    writer: KernelWriter,
+    pointer: Lanes,
+    numbers: list[Lanes],
+    change: Callable[[str, list[str]], str],
+) -> Lanes:
+    """Each lane that runs, from the first to the last; gives what each of them found."""
+    count, kind = f"i{writer.lanes}", numbers[0].kind
+    vector = writer.vector(kind)
+    pointers = writer.spread(pointer)
+    vectors = [writer.spread(number) for number in numbers]
+    left, found = writer.alloca(count), writer.alloca(vector)
+    writer.store(count, writer.bits(writer.lanes_on), left)
+    head, body, end = (writer.fresh(word) for word in ("lane", "change", "changed"))
+    writer.label(head)
+    bits = writer.load(count, left)
+    writer.branch(writer.let(f"icmp ne {count} {bits}, 0"), body, end)
+    writer.label(body)
+    writer.declare(f"declare {count} @llvm.cttz.{count}({count}, i1)")
+    lane = writer.let(f"call {count} @llvm.cttz.{count}({count} {bits}, i1 true)")
+    place = writer.let(f"extractelement {writer.vector(POINTER)} {pointers}, {count} {lane}")
+    taken = [writer.let(f"extractelement {vector} {text}, {count} {lane}") for text in vectors]
+    old = change(place, taken)
+    so_far = writer.load(vector, found)
+    joined = f"insertelement {vector} {so_far}, {kind} {old}, {count} {lane}"
+    writer.store(vector, writer.let(joined), found)
+    fewer = writer.let(f"sub {count} {bits}, 1")
+    writer.store(count, writer.let(f"and {count} {bits}, {fewer}"), left)
+    writer.jump(head)
+    writer.label(end)
+    return Lanes(kind, writer.load(vector, found), None)

@@ -1,0 +1,78 @@
+"""`assert` and `print`: what a kernel says while it runs."""
+
+from trilby.codegen.llvm.conversions import scalar, to_storage
+from trilby.codegen.llvm.lanes import Lanes
+from trilby.codegen.llvm.writer import KernelWriter
+from trilby.model.ops.debug import Assert, Print
+
+
+def assertion(writer: KernelWriter, op: Assert) -> None:
+    """Where an assertion fails in a lane, it is reported, and the vector goes no further.
+
+    Work items that wait for each other go on to the end, since the others wait for them.
+    """
+    number = _number(writer, op)
+    condition = writer.take(op.condition)
+    failed = writer.both(writer.lanes_on, writer.flipped(writer.spread(condition)))
+    report, go_on = writer.fresh("failed"), writer.fresh("holds")
+    writer.branch(writer.any(failed), report, go_on)
+    writer.label(report)
+    _report(writer, number, failed)
+    writer.jump(go_on if writer.waits else writer.scopes[0].end)
+    writer.label(go_on)
+
+
+def _number(writer: KernelWriter, op: Assert) -> int:
+    """The number of an assertion, which may be written several times."""
+    if op not in writer.numbers:
+        writer.asserts.append((op.message, op.location))
+        writer.numbers[op] = len(writer.asserts)
+    return writer.numbers[op]
+
+
+def _report(writer: KernelWriter, number: int, failed: str) -> None:
+    """The first failure of all leaves its number, and the ids of its first lane."""
+    lanes = f"i{writer.lanes}"
+    text = f"cmpxchg ptr {writer.report}, i32 0, i32 {number} monotonic monotonic"
+    is_first = writer.let(f"extractvalue {{ i32, i1 }} {writer.let(text)}, 1")
+    first, told = writer.fresh("first"), writer.fresh("told")
+    writer.branch(is_first, first, told)
+    writer.label(first)
+    writer.declare(f"declare {lanes} @llvm.cttz.{lanes}({lanes}, i1)")
+    lane = writer.let(f"call {lanes} @llvm.cttz.{lanes}({lanes} {writer.bits(failed)}, i1 true)")
+    for place, axis in enumerate("xyz", 1):
+        ids = writer.spread(writer.grid[axis])
+        own = writer.let(f"extractelement {writer.vector('i32')} {ids}, {lanes} {lane}")
+        target = writer.let(f"getelementptr i32, ptr {writer.report}, i64 {place}")
+        writer.store("i32", own, target)
+    writer.label(told)
+
+
+def print_line(writer: KernelWriter, op: Print) -> None:
+    """Each lane that runs hands its numbers to the callback."""
+    types = tuple(scalar(arg.type) for arg in op.args)
+    if op not in writer.numbers:
+        writer.prints.append((op.form, types))
+        writer.numbers[op] = len(writer.prints) - 1
+    kept = [
+        to_storage(writer, writer.take(arg), type_)
+        for arg, type_ in zip(op.args, types, strict=True)
+    ]
+    slots = writer.alloca(f"[{max(len(kept), 1)} x i64]")
+    on = writer.lanes_on
+    for lane in range(writer.lanes):
+        say, said = writer.fresh("say"), writer.fresh("said")
+        bit = writer.let(f"extractelement <{writer.lanes} x i1> {on}, i64 {lane}")
+        writer.branch(bit, say, said)
+        writer.label(say)
+        for place, number in enumerate(kept):
+            target = writer.let(f"getelementptr i64, ptr {slots}, i64 {place}")
+            writer.store(number.kind, _in_lane(writer, number, lane), target)
+        call = f"call void {writer.printer}(i64 {writer.numbers[op]}, ptr {slots})"
+        writer.line(call)
+        writer.label(said)
+
+
+def _in_lane(writer: KernelWriter, number: Lanes, lane: int) -> str:
+    vector = writer.spread(number)
+    return writer.let(f"extractelement {writer.vector(number.kind)} {vector}, i64 {lane}")
