@@ -1,52 +1,17 @@
 """The programs in `examples/` run on each device, give equal results, and can be started."""
 
-import importlib.util
-import os
-import subprocess
-import sys
-from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
+from tests.examples.programs import DEVICES, PROGRAMS, call, opened, program, started
 
 from trilby import Accelerator
 
-FOLDER = Path(__file__).parents[2] / "examples"
-PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.py"))
-DEVICES = ("interpreter", "opencl")
-
-
-@cache
-def program(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"examples_{name}", FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@cache
-def opened(name: str, *, poison: bool) -> Accelerator:
-    return Accelerator(name, poison=poison)
-
-
-@pytest.fixture(params=DEVICES)
-def device(request: pytest.FixtureRequest) -> str:
-    return request.param
-
-
-@pytest.fixture(params=[False, True], ids=["plain", "poisoned"])
-def accelerator(device: str, request: pytest.FixtureRequest) -> Accelerator:
-    return opened(device, poison=request.param)
-
 
 def test_these_are_the_programs() -> None:
-    assert PROGRAMS == ["life", "mandel", "result_table", "saxpy", "squares"]
+    assert PROGRAMS == ["life", "mandel", "result_table", "saxpy", "squares", "viola_jones"]
 
 
 def test_squares(accelerator: Accelerator) -> None:
@@ -128,24 +93,14 @@ def test_what_life_is_compared_with_knows_the_game() -> None:
 # -------------------------------------------------------------------------- the command lines
 
 
-def started(name: str, *arguments: object, **environment: str) -> Any:
-    given = {key: text for key, text in os.environ.items() if not key.startswith("TRILBY_")}
-    return subprocess.run(
-        [sys.executable, FOLDER / f"{name}.py", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**given, **environment},
-    )
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_help_says_what_a_program_does(name: str) -> None:
-    done = started(name, "--help")
-    assert done.returncode == 0
+def test_help_says_what_a_program_does(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        call(name, "--help")
+    printed = " ".join(capsys.readouterr().out.split())
     summary = (program(name).__doc__ or "").splitlines()[0].split()
-    assert " ".join(summary)[:40] in " ".join(done.stdout.split())
-    assert "--backend" in done.stdout
+    assert " ".join(summary)[:40] in printed
+    assert "--backend" in printed
 
 
 SMALL: dict[str, tuple[object, ...]] = {
@@ -154,23 +109,27 @@ SMALL: dict[str, tuple[object, ...]] = {
     "result_table": ("--points", 50),
     "saxpy": ("--length", 100),
     "squares": ("--length", 8),
+    "viola_jones": ("--side", 32),
 }
-DRAWING = {"life", "mandel"}
+DRAWING = {"life": [".gif", ".png"], "mandel": [".png"], "viola_jones": [".png"]}
+"""What those that draw leave in their folder."""
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_runs_from_the_command_line(name: str, device: str, tmp_path: Path) -> None:
+def test_a_program_runs_as_a_command(
+    name: str, device: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place = ("--out", tmp_path) if name in DRAWING else ()
-    done = started(name, *SMALL[name], *place, "--backend", device)
-    assert done.stderr == ""
+    call(name, *SMALL[name], *place, "--backend", device)
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "← total" in printed.out  # the ledger
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == DRAWING.get(name, [])
+
+
+def test_a_program_starts_by_itself_and_says_which_device_it_chose() -> None:
+    done = started("squares", "--length", 5, TRILBY_BACKEND="interpreter")
     assert done.returncode == 0
-    assert "← total" in done.stdout  # the ledger
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_says_which_device_it_chose(name: str, tmp_path: Path) -> None:
-    place = ("--out", tmp_path) if name in DRAWING else ()
-    done = started(name, *SMALL[name], *place, TRILBY_BACKEND="interpreter")
     assert done.stderr == "trilby: using interpreter:0 (Python interpreter)\n"
 
 
