@@ -64,6 +64,7 @@ from trilby.reflect.atomics import (
 from trilby.reflect.device_arrays import local, private
 from trilby.reflect.functions import compute, func, kernel
 from trilby.reflect.raw import raw
+from trilby.version import VERSION
 
 if TYPE_CHECKING:
     from trilby.data.matrices import f32x2x2, f32x3x3, f32x4x4, transpose
@@ -275,7 +276,7 @@ __all__ = [
     "u64",
 ]
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _LOADED_WHEN_USED = {
     "Accelerator": "trilby.runtime.accelerator",

@@ -1,11 +1,11 @@
 """Object code from LLVM IR: made once for a text, a processor and the versions of the tools."""
 
 from functools import cache
-from importlib.metadata import version
 
 from trilby.backend.native.cache import Cache
 from trilby.backend.native.llvm import LLVM_VERSION, PASSES, Processor, object_code
 from trilby.options import cache_folder
+from trilby.version import VERSION
 
 
 class Objects:
@@ -33,4 +33,4 @@ def objects_for(processor: Processor) -> Objects:
 
 def identity(processor: Processor) -> str:
     """Everything apart from its text that object code depends on."""
-    return f"trilby {version('trilby')}, llvm {LLVM_VERSION}, {PASSES}, {processor}"
+    return f"trilby {VERSION}, llvm {LLVM_VERSION}, {PASSES}, {processor}"
