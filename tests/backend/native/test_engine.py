@@ -12,7 +12,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.backend.native.running import SCALE, SPEND, Gate, download, scale, scaling, upload
+from tests.backend.native.running import (
+    SCALE,
+    SPEND,
+    Gate,
+    download,
+    row_kernel,
+    scale,
+    scaling,
+    upload,
+)
 
 from trilby.backend.base import Scalar
 from trilby.backend.native import NativeBackend
@@ -93,6 +102,43 @@ def test_a_brief_launch_waits_for_its_turn(native: NativeBackend) -> None:
     gate.open()
     event.wait()
     assert download(native, memory, np.zeros(8, np.int32)).tolist() == [3] * 8
+
+
+NOTE_PASS = row_kernel(
+    "note_pass",
+    """
+  %a = load ptr, ptr %args
+  %pass_at = getelementptr i64, ptr %launch, i64 9
+  %pass = load i64, ptr %pass_at""",
+    """
+  %row = getelementptr [1000 x i64], ptr %a, i64 %pass
+  %place = getelementptr [1000 x i64], ptr %row, i64 0, i64 %x
+  %before = sub i64 %pass, 1
+  %row_before = getelementptr [1000 x i64], ptr %a, i64 %before
+  %mirrored = sub i64 999, %x
+  %place_before = getelementptr [1000 x i64], ptr %row_before, i64 0, i64 %mirrored
+  %old = load i64, ptr %place_before
+  %new = add i64 %old, %x
+  store i64 %new, ptr %place""",
+)
+"""Row `pass` of a matrix is made of the row before it."""
+
+
+@pytest.mark.parametrize("local", [1000, 10])
+def test_passes_come_one_after_the_other(native: NativeBackend, local: int) -> None:
+    rows = np.zeros((201, 1000), np.int64)
+    memory = native.share(rows.data)
+    prepared = native.prepare(native.build(NOTE_PASS, 1), NDRange(1000, local), [memory])
+    engine = native.engine
+    engine.submit_passes(prepared.record, 1, 1)
+    engine.submit_passes(prepared.record, 2, 150)  # the first may still be under way
+    last = engine.submit_passes(prepared.record, 152, 49)
+    engine.wait(last)
+    expected = np.zeros(1000, np.int64)
+    for row in rows[1:]:
+        expected = expected[::-1] + np.arange(1000)
+        assert np.array_equal(row, expected)
+    assert engine.seconds(last) > 0
 
 
 def test_an_interrupt_ends_the_wait_and_not_the_work(native: NativeBackend) -> None:

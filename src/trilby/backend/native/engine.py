@@ -58,6 +58,8 @@ class Slot(ctypes.Structure):
         ("sequence", ctypes.c_uint64),
         ("begun", ctypes.c_uint64),
         ("ended", ctypes.c_uint64),
+        ("current_pass", ctypes.c_uint64),
+        ("last_pass", ctypes.c_uint64),
     )
 
 
@@ -75,7 +77,6 @@ class State(ctypes.Structure):
         ("under_way", ctypes.c_uint64),
         ("units_done", ctypes.c_uint64),
         ("spent", ctypes.c_uint64),
-        ("begun", ctypes.c_uint64),
         ("workers", ctypes.c_uint64),
         ("sleeping", ctypes.c_uint64),
         ("called", ctypes.c_uint64),
@@ -119,6 +120,9 @@ class Engine:
         self.try_submit = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(
             self._code["trilby_submit"]
         )
+        self._submit_passes = ctypes.PYFUNCTYPE(
+            ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64
+        )(self._code["trilby_submit_passes"])
         self._submit_all = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(
             self._code["trilby_submit_all"]
         )
@@ -154,11 +158,17 @@ class Engine:
         """The same for a record that somebody keeps."""
         self.flush()
         address = address_of_record(record)
-        while True:
-            sequence = self.try_submit(address)
-            if sequence:
-                return sequence
+        while not (sequence := self.try_submit(address)):
             self._make_way()
+        return sequence
+
+    def submit_passes(self, record: Record, first: int, count: int) -> int:
+        """Begin a record that is run `count` times, with its pass counted from `first` on."""
+        self.flush()
+        address = address_of_record(record)
+        while not (sequence := self._submit_passes(address, first, first + count - 1)):
+            self._make_way()
+        return sequence
 
     def _submit_held(self) -> None:
         with self._lock:
@@ -264,6 +274,7 @@ _SYMBOLS = (
     "trilby_stop_workers",
     "trilby_submit",
     "trilby_submit_all",
+    "trilby_submit_passes",
     "trilby_wait",
     "trilby_copy",
     "trilby_copy_rows",

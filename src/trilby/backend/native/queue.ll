@@ -27,7 +27,9 @@
   ptr,            ; 0 the record
   i64,            ; 1 the sequence number
   i64,            ; 2 when the first unit was begun
-  i64             ; 3 when the last unit was done
+  i64,            ; 3 when the last unit was done
+  i64,            ; 4 the number of the current pass
+  i64             ; 5 the number of the last pass
 }
 
 %Queue = type {
@@ -41,17 +43,16 @@
   i64,            ; 7 of the current record: claims under way
   i64,            ; 8 of the current record: units done
   i64,            ; 9 of the current record: time spent on them
-  i64,            ; 10 of the current record: when it was begun
-  i64,            ; 11 workers
-  i64,            ; 12 workers that sleep and were not called
-  i64,            ; 13 workers that were called and are not awake yet
-  i64,            ; 14 threads that sleep until something is done
-  i64,            ; 15 threads that wait and run units meanwhile
-  i64,            ; 16 1 when workers are to leave
-  i64,            ; 17 threads that may work at the same time
-  i64,            ; 18 how long to look for work before sleeping
-  i64,            ; 19 the clock
-  [4096 x %Slot]  ; 20
+  i64,            ; 10 workers
+  i64,            ; 11 workers that sleep and were not called
+  i64,            ; 12 workers that were called and are not awake yet
+  i64,            ; 13 threads that sleep until something is done
+  i64,            ; 14 threads that wait and run units meanwhile
+  i64,            ; 15 1 when workers are to leave
+  i64,            ; 16 threads that may work at the same time
+  i64,            ; 17 how long to look for work before sleeping
+  i64,            ; 18 the clock
+  [4096 x %Slot]  ; 19
 }
 
 declare i32 @pthread_mutex_init(ptr, ptr)
@@ -74,7 +75,7 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
 define internal i64 @now(ptr %queue) {
   %time = alloca { i64, i64 }
-  %place = getelementptr %Queue, ptr %queue, i64 0, i32 19
+  %place = getelementptr %Queue, ptr %queue, i64 0, i32 18
   %clock = load i32, ptr %place
   %ignored = call i32 @clock_gettime(i32 %clock, ptr %time)
   %seconds = load i64, ptr %time
@@ -97,14 +98,14 @@ define internal void @unlock(ptr %queue) alwaysinline {
 
 ; Call one more worker, if one sleeps.
 define internal void @call_worker(ptr %queue) {
-  %sleeping_at = getelementptr %Queue, ptr %queue, i64 0, i32 12
+  %sleeping_at = getelementptr %Queue, ptr %queue, i64 0, i32 11
   %sleeping = load i64, ptr %sleeping_at
   %nobody = icmp eq i64 %sleeping, 0
   br i1 %nobody, label %out, label %wake
 wake:
   %fewer = sub i64 %sleeping, 1
   store i64 %fewer, ptr %sleeping_at
-  %called_at = getelementptr %Queue, ptr %queue, i64 0, i32 13
+  %called_at = getelementptr %Queue, ptr %queue, i64 0, i32 12
   %called = load i64, ptr %called_at
   %more = add i64 %called, 1
   store i64 %more, ptr %called_at
@@ -124,7 +125,7 @@ define internal void @note_change(ptr %queue) alwaysinline {
 }
 
 define internal void @tell_waiting(ptr %queue) {
-  %waiting_at = getelementptr %Queue, ptr %queue, i64 0, i32 14
+  %waiting_at = getelementptr %Queue, ptr %queue, i64 0, i32 13
   %waiting = load i64, ptr %waiting_at
   %nobody = icmp eq i64 %waiting, 0
   br i1 %nobody, label %out, label %tell
@@ -145,14 +146,14 @@ define internal void @one_less(ptr %place) alwaysinline {
 
 define internal ptr @slot_of(ptr %queue, i64 %number) alwaysinline {
   %place = and i64 %number, 4095
-  %slot = getelementptr %Queue, ptr %queue, i64 0, i32 20, i64 %place
+  %slot = getelementptr %Queue, ptr %queue, i64 0, i32 19, i64 %place
   ret ptr %slot
 }
 
 ; Look for a change, without the mutex and for a short time. True if there was one.
 define internal i1 @look_around(ptr %queue, i64 %seen) {
 entry:
-  %spin_at = getelementptr %Queue, ptr %queue, i64 0, i32 18
+  %spin_at = getelementptr %Queue, ptr %queue, i64 0, i32 17
   %patience = load i64, ptr %spin_at
   %changes_at = getelementptr %Queue, ptr %queue, i64 0, i32 5
   %impatient = icmp eq i64 %patience, 0
@@ -222,12 +223,12 @@ current:
   %under_way = load i64, ptr %under_way_at
   %remaining = sub i64 %units, %next
   %all_claimed = icmp eq i64 %remaining, 0
-  %threads_at = getelementptr %Queue, ptr %queue, i64 0, i32 17
+  %threads_at = getelementptr %Queue, ptr %queue, i64 0, i32 16
   %threads = load i64, ptr %threads_at
   ; The thread that submits has a core of its own until it waits.
-  %waiting_at = getelementptr %Queue, ptr %queue, i64 0, i32 14
+  %waiting_at = getelementptr %Queue, ptr %queue, i64 0, i32 13
   %waiting = load i64, ptr %waiting_at
-  %helpers_at = getelementptr %Queue, ptr %queue, i64 0, i32 15
+  %helpers_at = getelementptr %Queue, ptr %queue, i64 0, i32 14
   %helpers = load i64, ptr %helpers_at
   %free = or i64 %waiting, %helpers
   %nobody_waits = icmp eq i64 %free, 0
@@ -289,8 +290,7 @@ take:
   %is_first = icmp eq i64 %next, 0
   br i1 %is_first, label %begin, label %wake
 begin:
-  %begun_at = getelementptr %Queue, ptr %queue, i64 0, i32 10
-  store i64 %time, ptr %begun_at
+  call void @begin_pass(ptr %slot, i64 %time)
   br label %wake
 wake:
   %left = fsub double %rest, %takes
@@ -308,6 +308,21 @@ out:
   ret i64 %size
 none:
   ret i64 0
+}
+
+; The first unit of a pass is about to run: nobody else looks at the record now.
+define internal void @begin_pass(ptr %slot, i64 %time) {
+  %record = load ptr, ptr %slot
+  %pass_at = getelementptr %Slot, ptr %slot, i64 0, i32 4
+  %pass = load i64, ptr %pass_at
+  %told_at = getelementptr %Record, ptr %record, i64 0, i32 5, i64 9
+  store i64 %pass, ptr %told_at
+  %begun_at = getelementptr %Slot, ptr %slot, i64 0, i32 2
+  %begun = load i64, ptr %begun_at
+  %is_first = icmp eq i64 %begun, 0
+  %since = select i1 %is_first, i64 %time, i64 %begun
+  store i64 %since, ptr %begun_at
+  ret void
 }
 
 ; Units that were claimed are done, with the mutex held.
@@ -338,15 +353,6 @@ news:
   call void @tell_waiting(ptr %queue)
   br label %out
 over:
-  %completed_at = getelementptr %Queue, ptr %queue, i64 0, i32 4
-  %completed = load i64, ptr %completed_at
-  %slot = call ptr @slot_of(ptr %queue, i64 %completed)
-  %begun_at = getelementptr %Queue, ptr %queue, i64 0, i32 10
-  %begun = load i64, ptr %begun_at
-  %slot_begun_at = getelementptr %Slot, ptr %slot, i64 0, i32 2
-  store i64 %begun, ptr %slot_begun_at
-  %slot_ended_at = getelementptr %Slot, ptr %slot, i64 0, i32 3
-  store i64 %time, ptr %slot_ended_at
   ; A run that was interrupted says little: believe at most four times what was seen before.
   %cost_at = getelementptr %Record, ptr %record, i64 0, i32 3
   %cost = load i64, ptr %cost_at
@@ -360,8 +366,28 @@ over:
   store i64 0, ptr %next_at
   store i64 0, ptr %done_at
   store i64 0, ptr %spent_at
+  %completed_at = getelementptr %Queue, ptr %queue, i64 0, i32 4
+  %completed = load i64, ptr %completed_at
+  %slot = call ptr @slot_of(ptr %queue, i64 %completed)
+  %pass_at = getelementptr %Slot, ptr %slot, i64 0, i32 4
+  %pass = load i64, ptr %pass_at
+  %last_at = getelementptr %Slot, ptr %slot, i64 0, i32 5
+  %last = load i64, ptr %last_at
+  %was_last = icmp eq i64 %pass, %last
+  br i1 %was_last, label %completed_all, label %next_pass
+next_pass:
+  %pass_next = add i64 %pass, 1
+  store i64 %pass_next, ptr %pass_at
+  ; Passes that one thread can do alone are not worth waking anybody.
+  %is_small = icmp ult i64 %believed, 20000
+  br i1 %is_small, label %out, label %go_on
+completed_all:
+  %slot_ended_at = getelementptr %Slot, ptr %slot, i64 0, i32 3
+  store i64 %time, ptr %slot_ended_at
   %now_completed = add i64 %completed, 1
   store atomic i64 %now_completed, ptr %completed_at release, align 8
+  br label %go_on
+go_on:
   call void @note_change(ptr %queue)
   call void @tell_waiting(ptr %queue)
   call void @keep_going(ptr %queue)
@@ -376,9 +402,9 @@ define internal void @keep_going(ptr %queue) {
   %submitted = load i64, ptr %submitted_at
   %completed_at = getelementptr %Queue, ptr %queue, i64 0, i32 4
   %completed = load i64, ptr %completed_at
-  %workers_at = getelementptr %Queue, ptr %queue, i64 0, i32 11
+  %workers_at = getelementptr %Queue, ptr %queue, i64 0, i32 10
   %workers = load i64, ptr %workers_at
-  %sleeping_at = getelementptr %Queue, ptr %queue, i64 0, i32 12
+  %sleeping_at = getelementptr %Queue, ptr %queue, i64 0, i32 11
   %sleeping = load i64, ptr %sleeping_at
   %something = icmp ne i64 %submitted, %completed
   %all_sleep = icmp eq i64 %workers, %sleeping
@@ -409,7 +435,7 @@ define internal void @run_claimed(ptr %queue, ptr %claim, i64 %count) {
 
 ; ------------------------------------------------------------------------------------- the doors
 
-; Make a queue of memory that is all zeros but for the fields from 17 on.
+; Make a queue of memory that is all zeros but for the fields from 16 on.
 define void @trilby_open_queue(ptr %queue) {
   %work = getelementptr %Queue, ptr %queue, i64 0, i32 1
   %done = getelementptr %Queue, ptr %queue, i64 0, i32 2
@@ -424,7 +450,7 @@ define i64 @trilby_start_workers(ptr %queue, i64 %count) {
 entry:
   %thread = alloca ptr
   call void @lock(ptr %queue)
-  %workers_at = getelementptr %Queue, ptr %queue, i64 0, i32 11
+  %workers_at = getelementptr %Queue, ptr %queue, i64 0, i32 10
   br label %loop
 loop:
   %workers = load i64, ptr %workers_at
@@ -452,9 +478,9 @@ entry:
   call void @lock(ptr %queue)
   %work = getelementptr %Queue, ptr %queue, i64 0, i32 1
   %changes_at = getelementptr %Queue, ptr %queue, i64 0, i32 5
-  %sleeping_at = getelementptr %Queue, ptr %queue, i64 0, i32 12
-  %called_at = getelementptr %Queue, ptr %queue, i64 0, i32 13
-  %leave_at = getelementptr %Queue, ptr %queue, i64 0, i32 16
+  %sleeping_at = getelementptr %Queue, ptr %queue, i64 0, i32 11
+  %called_at = getelementptr %Queue, ptr %queue, i64 0, i32 12
+  %leave_at = getelementptr %Queue, ptr %queue, i64 0, i32 15
   br label %loop
 loop:
   %size = call i64 @claim(ptr %queue, ptr %claim, i1 false)
@@ -494,7 +520,7 @@ get_up:
   store i64 %fewer, ptr %called_at
   br label %loop
 out:
-  %workers_at = getelementptr %Queue, ptr %queue, i64 0, i32 11
+  %workers_at = getelementptr %Queue, ptr %queue, i64 0, i32 10
   %workers = load i64, ptr %workers_at
   %others = sub i64 %workers, 1
   store atomic i64 %others, ptr %workers_at release, align 8
@@ -505,7 +531,7 @@ out:
 ; Tell all workers to leave when nothing is left to do.
 define void @trilby_stop_workers(ptr %queue) {
   call void @lock(ptr %queue)
-  %leave_at = getelementptr %Queue, ptr %queue, i64 0, i32 16
+  %leave_at = getelementptr %Queue, ptr %queue, i64 0, i32 15
   store i64 1, ptr %leave_at
   call void @note_change(ptr %queue)
   %work = getelementptr %Queue, ptr %queue, i64 0, i32 1
@@ -517,7 +543,13 @@ define void @trilby_stop_workers(ptr %queue) {
 ; Submit a record; the result is its sequence number, or 0 where the queue is full or there are
 ; no workers. One that was seen to be brief is run here and now if nothing comes before it.
 define i64 @trilby_submit(ptr %record) {
-  %sequence = call i64 @submit(ptr %record, i1 true)
+  %sequence = call i64 @submit(ptr %record, i64 0, i64 0, i1 true)
+  ret i64 %sequence
+}
+
+; The same for passes: the record is run once for each number from `first` to `last`.
+define i64 @trilby_submit_passes(ptr %record, i64 %first, i64 %last) {
+  %sequence = call i64 @submit(ptr %record, i64 %first, i64 %last, i1 false)
   ret i64 %sequence
 }
 
@@ -544,7 +576,7 @@ loop:
   %i = phi i64 [ 0, %decide ], [ %next, %submitted ]
   %place = getelementptr ptr, ptr %records, i64 %i
   %one = load ptr, ptr %place
-  %sequence = call i64 @submit(ptr %one, i1 %is_brief)
+  %sequence = call i64 @submit(ptr %one, i64 0, i64 0, i1 %is_brief)
   %refused = icmp eq i64 %sequence, 0
   br i1 %refused, label %out, label %submitted
 submitted:
@@ -557,7 +589,7 @@ out:
   ret i64 %i
 }
 
-define internal i64 @submit(ptr %record, i1 %may_run) {
+define internal i64 @submit(ptr %record, i64 %first, i64 %last, i1 %may_run) {
 entry:
   %queue = load ptr, ptr %record
   call void @lock(ptr %queue)
@@ -576,7 +608,7 @@ decide:
   %is_brief = icmp ult i64 %cost_but_one, 4000
   %is_free = and i1 %idle, %is_brief
   %at_once = and i1 %is_free, %may_run
-  %workers_at = getelementptr %Queue, ptr %queue, i64 0, i32 11
+  %workers_at = getelementptr %Queue, ptr %queue, i64 0, i32 10
   %workers = load i64, ptr %workers_at
   %has_workers = icmp ne i64 %workers, 0
   %possible = or i1 %at_once, %has_workers
@@ -587,6 +619,12 @@ push:
   store ptr %record, ptr %slot
   %slot_sequence_at = getelementptr %Slot, ptr %slot, i64 0, i32 1
   store i64 %sequence, ptr %slot_sequence_at
+  %slot_begun_at = getelementptr %Slot, ptr %slot, i64 0, i32 2
+  store i64 0, ptr %slot_begun_at
+  %first_at = getelementptr %Slot, ptr %slot, i64 0, i32 4
+  store i64 %first, ptr %first_at
+  %last_at = getelementptr %Slot, ptr %slot, i64 0, i32 5
+  store i64 %last, ptr %last_at
   %sequence_at = getelementptr %Record, ptr %record, i64 0, i32 4
   store i64 %sequence, ptr %sequence_at
   store i64 %sequence, ptr %submitted_at
@@ -599,8 +637,7 @@ run_now:
   %under_way_at = getelementptr %Queue, ptr %queue, i64 0, i32 7
   store i64 1, ptr %under_way_at
   %begun = call i64 @now(ptr %queue)
-  %begun_at = getelementptr %Queue, ptr %queue, i64 0, i32 10
-  store i64 %begun, ptr %begun_at
+  call void @begin_pass(ptr %slot, i64 %begun)
   call void @unlock(ptr %queue)
   call void @run(ptr %record, i64 0, i64 %units)
   %ended = call i64 @now(ptr %queue)
@@ -627,8 +664,8 @@ entry:
   %until = alloca { i64, i64 }
   %completed_at = getelementptr %Queue, ptr %queue, i64 0, i32 4
   %changes_at = getelementptr %Queue, ptr %queue, i64 0, i32 5
-  %waiting_at = getelementptr %Queue, ptr %queue, i64 0, i32 14
-  %helping_at = getelementptr %Queue, ptr %queue, i64 0, i32 15
+  %waiting_at = getelementptr %Queue, ptr %queue, i64 0, i32 13
+  %helping_at = getelementptr %Queue, ptr %queue, i64 0, i32 14
   %begun = call i64 @now(ptr %queue)
   call void @lock(ptr %queue)
   br label %loop
