@@ -5,7 +5,8 @@
 writes those files anew. Each holds the model before and after, and the Python that runs, to be
 laid beside the listings in "Compute Analysis or Runtime tracing": a copy before the loop and one
 behind it, one in the loop before the host's look, one element with everything in the last turn,
-flipping generations, flags where nobody can know. Read what changed before you keep it.
+flipping generations, flags where nobody can know. The last two have no loops: there copies start
+as early as it is right. Read what changed before you keep it.
 """
 
 from collections.abc import Callable, Mapping
@@ -100,6 +101,29 @@ def through_calls(cc: ComputeContext, memory: S32Array, count: int) -> int:
     return memory.array[0]
 
 
+@tb.kernel
+def add(kc: KernelContext, left: S32Array, right: S32Array, total: S32Array) -> None:
+    total.array[kc.x] = left.array[kc.x] + right.array[kc.x]
+
+
+@tb.compute
+def one_after_the_other(
+    cc: ComputeContext, memory: S32Array, board: S32Array2D, other: S32Array2D
+) -> int:
+    cc.dispatch(memory.length, doubleup, memory)
+    board.array[0, 0] = 1
+    highest = max(range(memory.length))
+    cc.dispatch(memory.length, doubleup, memory)
+    cc.dispatch((board.width, board.height), conway, board, other)
+    return highest + int(memory.array.sum())
+
+
+@tb.compute
+def added_twice(cc: ComputeContext, a: S32Array, b: S32Array, c: S32Array, d: S32Array) -> None:
+    cc.dispatch(a.length, add, a, b, c)
+    cc.dispatch(a.length, add, d, d, b)
+
+
 GOLDEN: Mapping[str, Compute[..., Any]] = {
     **TRACKED,
     "doubled_once": doubled_once,
@@ -109,6 +133,8 @@ GOLDEN: Mapping[str, Compute[..., Any]] = {
     "life_swapped": life_swapped,
     "life_displayed_at_times": life_displayed_at_times,
     "through_calls": through_calls,
+    "one_after_the_other": one_after_the_other,
+    "added_twice": added_twice,
 }
 
 

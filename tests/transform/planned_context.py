@@ -229,6 +229,9 @@ class PlannedContext:
             twins = self.accelerator.twins(cast("AnyBuffer", buffer))
             twins.send(Ranges.span(0, twins.segment.nbytes), placed=True)
 
+    def apart(self, buffer: AnyBuffer, *others: AnyBuffer) -> bool:
+        return all(buffer.segment is not other.segment for other in others)
+
     def to_host(self, buffer: object, *index: Any) -> None:
         window = window_of(buffer)
         if window is not None:

@@ -245,6 +245,34 @@ def unbound_at_times(cc: ComputeContext, a: S32Array, b: S32Array, n: int) -> in
     return 0
 
 
+@tb.compute
+def one_by_one(cc: ComputeContext, a: S32Array, b: S32Array, n: int) -> int:
+    c = S32Array.of(range(a.length))
+    cc.dispatch(a.length, fill, a, n)
+    cc.dispatch(b.length, double, b)
+    c.array[0] = n
+    total = sum(range(n)) + int(a.array[1])
+    cc.dispatch(c.length, double, c)
+    cc.dispatch(a.length, step, c, a)
+    if total > 5:
+        return int(c.array[0])
+    cc.dispatch(b.length, step, a, b)
+    total += int(b.array[:].sum())
+    cc.dispatch(a.length, double, a)
+    return total + int(b.array[2]) + int(a.array[0])
+
+
+@tb.compute
+def one_by_one_in_turns(cc: ComputeContext, a: S32Array, b: S32Array, n: int) -> int:
+    total = 0
+    for i in range(n):
+        cc.dispatch(a.length, fill, a, i)
+        cc.dispatch(b.length, double, b)
+        total += int(a.array[i % a.length])
+        b.array[0] = total
+    return total
+
+
 PROGRAMS = (
     written_at_times,
     elements,
@@ -263,4 +291,6 @@ PROGRAMS = (
     overwritten,
     under_a_with,
     unbound_at_times,
+    one_by_one,
+    one_by_one_in_turns,
 )

@@ -50,11 +50,15 @@ Access: TypeAlias = Load | Store | HostView | Place
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What an op does: its accesses, whether it may launch kernels or leave its block."""
+    """What an op does: its accesses, whether it may launch kernels or leave its block.
+
+    `unknown` where it runs code that is not known.
+    """
 
     touches: tuple[Touch, ...] = ()
     launches: bool = False
     leaves: bool = False
+    unknown: bool = False
 
 
 QUIET = Effects()
@@ -216,7 +220,7 @@ class HostOps:
             if found.where is None and found.part is None:
                 found = replace(found, where=op.result)
             self.values[op.result] = found
-        return Effects(tuple(reader.touches), reader.launches)
+        return Effects(tuple(reader.touches), reader.launches, unknown=reader.unknown)
 
     def _changed(self, reader: Reader) -> Seen:
         """`old += operand`: arrays are changed in place, lists take more in."""
@@ -262,7 +266,7 @@ class HostOps:
         for name in op.sets:
             if name in self.names:
                 self._note(self.names[name], memory.held.get(self.names[name], NUMBER).things)
-        return Effects(tuple(runner.touches), runner.launches, runner.leaves)
+        return Effects(tuple(runner.touches), runner.launches, runner.leaves, runner.unknown)
 
     def bind(self, op: HostFor | HostWith, memory: Memory, *, first: int | None) -> Effects:
         """Let the target of a loop or a `with` stand for what it gets; `first`: its number."""

@@ -77,6 +77,8 @@ class Reader:
     """Whether the compute context is used: kernels may run."""
     leaves: bool = False
     """Whether it may leave the block it stands in."""
+    unknown: bool = False
+    """Whether code runs that is not known: it may touch what nobody gave it."""
     surely: bool = True
     _bound: dict[str, Seen] = field(default_factory=dict[str, Seen])
     _made: int = 0
@@ -170,8 +172,15 @@ class Reader:
         if test.number is not None:
             seen = self.value(node.then if test.number else node.otherwise)
         else:
-            seen = either(self.value(node.then), self.value(node.otherwise))
+            seen = either(self.perhaps(node.then), self.perhaps(node.otherwise))
         return replace(seen, part=None, where=self.text(node))
+
+    def perhaps(self, node: Node) -> Seen:
+        """What an expression stands for that may not be evaluated."""
+        before, self.surely = self.surely, False
+        seen = self.value(node)
+        self.surely = before
+        return seen
 
     def text(self, node: Node) -> Reference | None:
         """How a plain expression can be written once more."""
@@ -265,8 +274,8 @@ class Reader:
         match node:
             case Display(items, ordered):
                 return self.display([self.value(item) for item in items], ordered=ordered)
-            case OneOf(parts):
-                found = [self.value(part) for part in parts]
+            case OneOf((first, *rest)):
+                found = [self.value(first), *map(self.perhaps, rest)]
                 inner = self.memory.reach(NOTHING.union(*(seen.things for seen in found)))
                 is_part = any(seen.is_part for seen in found)
                 return Seen(inner, is_part)
@@ -352,6 +361,7 @@ class Reader:
         known = self.known_call(node, (name, method), owner, args)
         if known is not None:
             return known
+        self.unknown = True
         self.hand(*(() if name and method else (owner,)), *args)
         given = self.memory.reach(NOTHING.union(owner.things, *(arg.things for arg in args)))
         self.launches |= any(thing.kind == "context" for thing in given)
@@ -378,7 +388,7 @@ class Reader:
             return NUMBER
         if method in known_calls.CONTAINER_METHODS and not is_buffer and not name:
             return self.passed_on(owner, args)
-        if not method and name in known_calls.NOTHING:
+        if (not method and name in known_calls.NOTHING) or (name and method in known_calls.OURS):
             return NUMBER
         return self.read(called, args) if only_reads(node, name, method) else None
 

@@ -59,6 +59,8 @@ class Accesses:
     """What ops do to buffers, and whether surely: `host reads`, `device writes`, …"""
     sites: dict[Key, Points] = field(default_factory=dict[Key, Points])
     """What may be used at each place where something may be needed."""
+    barriers: set[Op] = field(default_factory=set[Op])
+    """The ops that may leave their block, or run code that is not known."""
 
     def note(self, op: Op, what: str, things: Points, *, surely: bool = True) -> None:
         """Note what an op does."""
@@ -74,19 +76,31 @@ class Accesses:
         self.sites[key] = self.sites.get(key, NOTHING) | need.things
         if not need.bits & STALE:
             return None
-        add(self.turn.needs, key, replace(need, surely=self.surely and need.surely))
+        add(self.turn.needs, key, self.placed(need, surely=self.surely and need.surely))
         return key
+
+    def placed(self, need: Need, *, surely: bool) -> Need:
+        """A need as it stands behind what has happened in this turn."""
+        others = {one for thing in need.things for one in self.ops.things.others(thing)}
+        met = frozenset(others & self.turn.named)
+        return replace(need, surely=surely, exposed=self.turn.unknown, met=met)
 
     def written(self, op: Op, side: Side, things: Points, state: State, *, surely: bool) -> None:
         """Something is written that `side` lacks then."""
         state.write(side, things, surely=surely)
         writer = "device" if side == "host" else "host"
         self.note(op, f"{writer} writes", things, surely=surely)
+        self.turn.named |= things
         for thing in things:
             for one in (thing, *self.ops.things.others(thing)):
                 self.turn.written.add((side, one))
                 if one is not thing:
                     self.note(op, f"{writer} may write", frozenset({one}), surely=False)
+
+    def runs_unknown(self, op: Op) -> None:
+        """Code runs that is not known."""
+        self.turn.unknown = True
+        self.barriers.add(op)
 
     def touch(self, op: Op, effects: Effects, state: State) -> None:
         """The host reads and writes."""
@@ -121,7 +135,9 @@ class Accesses:
             seen.part,
             whole,
             touch.surely,
-            certain=not touch.handed and (seen.part is not None or not seen.is_part),
+            certain=touch.surely
+            and not touch.handed
+            and (seen.part is not None or not seen.is_part),
         )
         if seen.where is None:
             return
@@ -193,6 +209,8 @@ class Accesses:
     def call(self, op: HostCall, state: State) -> None:
         """Another compute function: it has a plan of its own."""
         summary = self.around.callees.get(op.callee, UNKNOWN_CALLEE)
+        if summary.unknown:
+            self.runs_unknown(op)
         given = [self.ops.seen(argument) for argument in op.args]
         things = NOTHING.union(*(seen.things for seen in given))
         reached = frozenset(t for t in state.memory.reach(things) if t.kind != "context")

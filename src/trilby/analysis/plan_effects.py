@@ -24,19 +24,21 @@ class Effect(Flag):
 class Summary:
     """The effects of a function on its arguments, and on whatever can be reached from them.
 
-    `types` are those that its parameters are declared with.
+    `types` are those that its parameters are declared with. `unknown` where it runs code that is
+    not known.
     """
 
     types: tuple[Type, ...]
     parameters: tuple[Effect, ...]
     elsewhere: Effect
+    unknown: bool
 
     def effect(self, number: int) -> Effect:
         """The effect on one argument."""
         return self.parameters[number] if number < len(self.parameters) else Effect.ANYTHING
 
 
-UNKNOWN_CALLEE = Summary((), (), Effect.ANYTHING)
+UNKNOWN_CALLEE = Summary((), (), Effect.ANYTHING, unknown=True)
 """A function that was not looked at yet: it calls its caller."""
 
 _EFFECTS = {
@@ -53,7 +55,9 @@ _EFFECTS = {
 Events = Mapping[Op, Mapping[tuple[str, Thing], bool]]
 
 
-def summary_of(func: Func, parameters: tuple[Thing, ...], events: Events) -> Summary:
+def summary_of(
+    func: Func, parameters: tuple[Thing, ...], events: Events, *, unknown: bool
+) -> Summary:
     """The summary of a function, from what its ops do."""
     found: dict[Thing, Effect] = {}
     elsewhere = Effect.NOTHING
@@ -65,4 +69,4 @@ def summary_of(func: Func, parameters: tuple[Thing, ...], events: Events) -> Sum
                 elsewhere |= effect
     effects = (found.get(parameter, Effect.NOTHING) for parameter in parameters)
     types = tuple(param.type for param in func.params)
-    return Summary(types, tuple(effects), elsewhere)
+    return Summary(types, tuple(effects), elsewhere, unknown)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from trilby.analysis.alias import Literally, Part, Points, Reference, Reload, Text, Thing
+from trilby.analysis.alias import NOTHING, Literally, Part, Points, Reference, Reload, Text, Thing
 from trilby.analysis.host_ops import HostOps
 from trilby.analysis.host_trees import Hole, Node, Number
 from trilby.analysis.plan_state import Key, State, single
@@ -46,6 +46,10 @@ class Need:
     the block around it runs, `certain` where the use surely is one. `guards` must be true for
     it to come at all, `in_first` is true where the last of them is that of a first turn. `last`
     is set where the last turn of a loop fetches everything.
+
+    Before it in the same turn, code runs that is not known if it is `exposed`, and `met` are
+    written, which may be the same buffer under another name. In front of the loop it is certain
+    only for what is `apart` from those.
     """
 
     things: Points
@@ -58,6 +62,9 @@ class Need:
     guards: tuple[Text, ...] = ()
     in_first: bool = False
     last: Trips | None = None
+    exposed: bool = False
+    met: Points = NOTHING
+    apart: Points = NOTHING
 
     def joined(self, other: "Need") -> "Need":
         """The same need on two ways."""
@@ -70,6 +77,9 @@ class Need:
             guards=self.guards if self.guards == other.guards else (),
             in_first=self.in_first and other.in_first,
             last=self.last or other.last,
+            exposed=self.exposed or other.exposed,
+            met=self.met | other.met,
+            apart=self.apart | other.apart,
         )
 
 
@@ -87,7 +97,11 @@ class Turn:
 
     needs: Needs = field(default_factory=dict[Key, Need])
     written: set[tuple[Side, Thing]] = field(default_factory=set[tuple[Side, Thing]])
-    """The side that lacks it afterwards, and what was written."""
+    """The side that lacks it afterwards, and what was written or may be the same."""
+    named: set[Thing] = field(default_factory=set[Thing])
+    """What was written by its own name."""
+    unknown: bool = False
+    """Whether code ran that is not known."""
 
 
 def trips_of(op: HostFor, ops: HostOps) -> Trips | None:
@@ -185,7 +199,15 @@ class Hoist:
             return None
         guards = need.guards if self.trips.surely else (self.trips.runs, *need.guards)
         bits = self.entry.bits(side, need.things)
-        return replace(need, where=where, part=part, guards=guards, bits=bits)
+        return replace(
+            need,
+            where=where,
+            part=part,
+            guards=guards,
+            bits=bits,
+            certain=need.certain and not need.exposed,
+            apart=need.apart | need.met,
+        )
 
     def _is_written(self, side: Side, things: Points) -> bool:
         return any((side, thing) in turn.written for turn in self.turns for thing in things)

@@ -61,6 +61,7 @@ class Walk(Accesses):
             case HostFor() | HostWhile():
                 return self.loop(op, state)
             case HostWith():
+                self.runs_unknown(op)
                 self.touch(op, self.ops.bind(op, state.memory, first=None), state)
                 after = self.block(op.body, state)
                 if after is not None:
@@ -82,8 +83,11 @@ class Walk(Accesses):
         """An op that runs no other function of the graph."""
         effects = self.ops.visit(op, state.memory, many=self.in_loop)
         self.touch(op, effects, state)
+        if effects.unknown:
+            self.runs_unknown(op)
         if effects.leaves:
             self.surely = False
+            self.barriers.add(op)
             for jumps in self.jumps[-1:]:
                 jumps.breaks.append(state.copy())
                 jumps.continues.append(state.copy())
@@ -207,13 +211,16 @@ class Walk(Accesses):
         """
         self.turn = outer
         for turn in turns:
-            outer.written |= turn.written
             for key, need in turn.needs.items():
                 is_inside = key[0] is not op
                 always = not is_inside or all(key in other.needs for other in turns)
                 bits = need.bits if always or need.in_first else need.bits | CURRENT
-                surely = need.surely and not is_inside
-                add(outer.needs, key, replace(need, bits=bits, surely=surely))
+                placed = self.placed(need, surely=need.surely and not is_inside)
+                add(outer.needs, key, replace(placed, bits=bits))
+        for turn in turns:
+            outer.written |= turn.written
+            outer.named |= turn.named
+            outer.unknown |= turn.unknown
 
 
 def bring_in_first_turn(op: HostFor, trips: Trips, first: Turn, rest: Turn) -> None:

@@ -2,9 +2,9 @@
 
 A copy to the device stands before the launch that reads, a copy to the host before the look;
 both move in front of loops where one copy serves all turns. No copy stands where it may be in
-vain: each is guarded by what must hold for its use to come. Copies of what is there already do
-nothing at run time, so "may be stale" is all that has to be known; where it is stale on some
-ways only, a local flag says which way was taken.
+vain: each is guarded by what must hold for its use to come, and starts early only where that
+is certain. Copies of what is there already do nothing at run time, so "may be stale" is all that
+has to be known; where it is stale on some ways only, a local flag says which way was taken.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,8 +14,9 @@ from trilby.analysis.access import Access
 from trilby.analysis.alias import NOTHING, Reference, Reload, Text, Thing
 from trilby.analysis.host_ops import HostOps
 from trilby.analysis.plan_accesses import Parameter, Surroundings
+from trilby.analysis.plan_early import Early, Start
 from trilby.analysis.plan_effects import Events, Summary, summary_of
-from trilby.analysis.plan_needs import Need, Needs, reference_to
+from trilby.analysis.plan_needs import Need, Needs, Trips, reference_to
 from trilby.analysis.plan_state import CURRENT, WRITTEN, Key, State, single
 from trilby.analysis.plan_walk import Walk
 from trilby.analysis.plan_wanted import Wanted
@@ -90,7 +91,8 @@ def _plan(
     wanted = Wanted(func, scout.events, frozenset(parameters))
     walk_ = Walk(ops, Surroundings(kernels, callees, wanted.behind))
     walk_.function()
-    return _Placing(ops, walk_).plan(), summary_of(func, parameters, walk_.events)
+    summary = summary_of(func, parameters, walk_.events, unknown=walk_.turn.unknown)
+    return _Placing(ops, walk_, Early(ops, walk_.events, walk_.barriers)).plan(), summary
 
 
 @dataclass(slots=True)
@@ -99,6 +101,7 @@ class _Placing:
 
     ops: HostOps
     walk: Walk
+    early: Early
     before: dict[Op, list[Action]] = field(default_factory=dict[Op, list[Action]])
     after: dict[Op, list[Action]] = field(default_factory=dict[Op, list[Action]])
     writers: dict[tuple[Side, Thing], list[Op]] = field(
@@ -179,15 +182,37 @@ class _Placing:
     # -------------------------------------------------------------------------------- copies
 
     def _place(self, key: Key, need: Need) -> None:
-        op, side, _ = key
-        if need.where is None:
+        op, side, where = *key[:2], need.where
+        if where is None:
             return
         thing = self._only(key, need)
+        if thing and need.certain:
+            op = self._start_early(key, need, where, thing)
         flag = self.flags.get((side, thing)) if thing else None
-        actions = self._copies(side, need, need.where, flag)
+        certain = need.certain and not need.apart
+        actions = self._copies(side, replace(need, certain=certain), where, flag)
         if flag and need.bits & CURRENT:
             actions = (When(flag, actions),)
-        for guard in reversed(need.guards):
+        self._act(op, actions, need.guards)
+
+    def _start_early(self, key: Key, need: Need, where: Reference, thing: Thing) -> Op:
+        """The op before which a copy starts: as early as its use is certain to come.
+
+        Where two names may be one buffer, another copy starts earlier, in case they are not.
+        """
+        op, side, _ = key
+        indices = need.part.indices if need.part else ()
+        last = (self._is_last(need.last),) if need.last else ()
+        uses = (where, *indices, *need.guards, *last)
+        surely, if_apart = self.early.starts(Start(op, need.apart), side, thing, uses)
+        are_apart = self.early.are_apart(thing, where, if_apart.apart)
+        if are_apart:
+            early = self._copies(side, need, where, None)
+            self._act(if_apart.op, early, (*need.guards, are_apart))
+        return op if need.apart else surely.op
+
+    def _act(self, op: Op, actions: tuple[Action, ...], guards: tuple[Text, ...]) -> None:
+        for guard in reversed(guards):
             actions = (When(guard, actions),)
         self.before.setdefault(op, []).extend(actions)
 
@@ -202,10 +227,12 @@ class _Placing:
         part = Copy(side, typed, need.part.path, need.part.indices, need.certain)
         if need.last is None:
             return (part,)
-        target = self.ops.called[need.last.target]
-        uses = tuple(dict.fromkeys((target, *need.last.uses)))
-        is_last = Text(f"{target} + 1 == {need.last.stop}", uses)
-        return (When(is_last, (whole, *done), (part,)),)
+        return (When(self._is_last(need.last), (whole, *done), (part,)),)
+
+    def _is_last(self, trips: Trips) -> Text:
+        target = self.ops.called[trips.target]
+        uses = tuple(dict.fromkeys((target, *trips.uses)))
+        return Text(f"{target} + 1 == {trips.stop}", uses)
 
     def _typed(self, where: Reference, need: Need) -> Reference:
         """A buffer below which a path leads somewhere: of what type it is must be said."""

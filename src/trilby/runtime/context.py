@@ -16,7 +16,7 @@ from trilby.runtime.binding import positional
 from trilby.runtime.callers import Caller, errors_at_dispatch, point_to
 from trilby.runtime.compile import ReadyCompute
 from trilby.runtime.explicit import Stale, block_of, explicit_block
-from trilby.runtime.parts import Place, field_of, part_of
+from trilby.runtime.parts import Place, are_apart, field_of, part_of
 from trilby.runtime.put_get import prefetch
 from trilby.runtime.watch import Watch
 
@@ -146,6 +146,10 @@ class ComputeContext:
         part = part_of(buffer)
         if part is not None and not self._is_explicit:
             prefetch(self.accelerator.residency, part, Caller.now())
+
+    def apart(self, buffer: object, *others: object) -> bool:
+        """Whether a buffer shares no memory with others, so that it stays when they change."""
+        return all(are_apart(buffer, other) for other in others)
 
     def to_host(self, buffer: object, part: object = None) -> None:
         """Start to bring something to the host, as the plan says.

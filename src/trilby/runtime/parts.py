@@ -59,6 +59,27 @@ def part_of(thing: object, key: object = None) -> Part | None:
     return Part(window.segment, ranges, (), fields)
 
 
+def are_apart(one: object, other: object) -> bool:
+    """Whether two things have no byte in common; what has no bytes is apart from everything."""
+    left, right = _segment_of(one), _segment_of(other)
+    if left is None or right is None:
+        return True
+    start, stop = max(left.address, right.address), min(_end(left), _end(right))
+    return start >= stop
+
+
+def _segment_of(thing: object) -> Segment | None:
+    """The memory that a buffer has, or that a view belongs to."""
+    if isinstance(thing, Buffer):
+        return thing.segment
+    part = part_of(thing)
+    return part.segment if part else None
+
+
+def _end(segment: Segment) -> int:
+    return segment.address + segment.nbytes
+
+
 def _slot(owner: Buffer | Record, name: str) -> Ranges:
     slots = owner.__layout__.slots
     if name not in slots:

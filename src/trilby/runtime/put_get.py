@@ -31,9 +31,10 @@ class Redundant:
 def prefetch(residency: Residency, part: Part, caller: Caller) -> None:
     """Start to bring a buffer to the device before a launch asks for it, as a plan says.
 
-    What may change until then without anybody knowing is better brought by the launch.
+    What may change until then without anybody knowing is better brought by the launch, and so is
+    everything where memory is short: what came early might have to go again.
     """
-    if not part.segment.escapes:
+    if not part.segment.escapes and not residency.replicas.room.is_tight:
         _supply(residency, part, "the plan says that a kernel will read it", caller)
 
 

@@ -1,0 +1,186 @@
+"""How early a copy may start that is certain to be needed: in which place of its block.
+
+A copy to the device starts behind the last op that may write to the buffer, a copy to the host
+behind the last launch that may; both at the begin of their block if there is none. In between the
+other side works, or the host does. A copy stays behind whatever may keep its use from coming, and
+behind code that is not known, which may change any buffer. Two parameters may be one buffer: where
+another one is written in between, the copy starts only if they are apart when the function runs.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from trilby.analysis.alias import NOTHING, Literally, Points, Reference, Reload, Text, Thing
+from trilby.analysis.host_ops import HostOps
+from trilby.analysis.plan_effects import Events
+from trilby.analysis.transfer_plan import Side
+from trilby.model.holes import identifiers
+from trilby.model.op import Block, Op, blocks, operands, walk
+from trilby.model.ops.control import Break, Continue
+from trilby.model.ops.core import Return, Var, VarStore
+from trilby.model.ops.host import HostFor, HostRun, HostWith
+from trilby.model.value import COMPUTE_CONTEXT, Value
+
+MOST_APART = 3
+"""A copy does not start earlier if its buffer must be apart from more than these."""
+
+_OF_OTHERS = {"host may write": "host writes", "device may write": "device writes"}
+"""What is done to the one by whose name another is written, perhaps."""
+
+_WRITES = frozenset({*_OF_OTHERS, *_OF_OTHERS.values(), "host overwrites"})
+_STOPS: dict[Side, frozenset[str]] = {"device": _WRITES | {"device reads"}, "host": _WRITES}
+"""What is done to a buffer before a copy of it to a side may start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Before which op a copy starts, and from what its buffer must be apart for that."""
+
+    op: Op
+    apart: Points
+
+
+@dataclass(slots=True)
+class Early:
+    """Answers for one function; `barriers` are ops that no copy may start before."""
+
+    ops: HostOps
+    events: Events
+    barriers: set[Op]
+    _places: dict[Op, tuple[Block, int]] = field(default_factory=dict[Op, tuple[Block, int]])
+    _fixed: dict[Thing, str] = field(default_factory=dict[Thing, str])
+    """The names of the parameters that stand for what was given, wherever they do."""
+
+    def __post_init__(self) -> None:
+        self._find(self.ops.func.body)
+        changing = {name for op in self._places for name in self._changes(op)}
+        for op in self._places:
+            if isinstance(op, Var) and self._is_parameter(op) and op.name not in changing:
+                self._fixed[self.ops.things.known[op.init[0]]] = op.name
+
+    def _find(self, block: Block) -> None:
+        for number, op in enumerate(block.ops):
+            self._places[op] = (block, number)
+            for inner in blocks(op):
+                self._find(inner)
+
+    def _is_parameter(self, op: Op) -> bool:
+        return isinstance(op, Var) and not set(self.ops.func.params).isdisjoint(op.init)
+
+    def _changes(self, op: Op) -> Iterator[str]:
+        """The names that an op binds, or deletes; to declare a parameter is neither."""
+        if not self._is_parameter(op):
+            yield from self._binds(op)
+        if isinstance(op, HostRun) and "del" in op.code:
+            yield from identifiers(op.code)
+
+    def _binds(self, op: Op) -> Iterator[str]:
+        match op:
+            case VarStore(var) if var in self.ops.called:
+                yield self.ops.called[var]
+            case Var(name=name):
+                yield name
+            case HostRun() | HostFor() | HostWith():
+                yield from op.sets
+            case _:
+                pass
+
+    # --------------------------------------------------------------------------------- places
+
+    def starts(
+        self, use: Start, side: Side, thing: Thing, uses: Iterable[Reference]
+    ) -> tuple[Start, Start]:
+        """Where a copy may start that is needed somewhere; `uses` are all that it names.
+
+        First where it may start anyway, then where it may if its buffer is apart from others.
+        """
+        names = self._names(uses)
+        if names is None:
+            return use, use
+        block, number = self._places[use.op]
+        places = _statements(block)
+        surely, found, apart = use, use, use.apart
+        for at in range(number - 1, -1, -1):
+            met = self._met(block.ops[at], side, thing, names)
+            if met is None or len(apart | met) > MOST_APART:
+                break
+            apart |= met
+            if at in places:
+                found = Start(block.ops[at], apart)
+                surely = surely if apart - use.apart else found
+        return surely, found
+
+    def _names(self, references: Iterable[Reference]) -> frozenset[str] | None:
+        """The names of variables in some references; None for one that is not always the same."""
+        found: set[str] = set()
+        for reference in references:
+            match reference:
+                case Literally():
+                    pass
+                case Reload(var) if var in self.ops.called:
+                    found.add(self.ops.called[var])
+                case Text(code, uses) if "[" not in code and self.ops.names.keys() >= set(uses):
+                    found.update(uses)
+                case Value() if reference in self.ops.func.params:
+                    pass
+                case _:
+                    return None
+        return frozenset(found)
+
+    def _met(self, op: Op, side: Side, thing: Thing, names: frozenset[str]) -> Points | None:
+        """From what a buffer must be apart for a copy to start before an op; None: it cannot."""
+        if self._is_parameter(op):
+            return None
+        found = NOTHING
+        for one in (op, *(inner for block in blocks(op) for inner in walk(block))):
+            is_barrier = one in self.barriers or isinstance(one, Return | Break | Continue)
+            met = None if is_barrier else self._written(one, side, thing)
+            if met is None or not names.isdisjoint(self._changes(one)):
+                return None
+            found |= met
+        return found
+
+    def _written(self, op: Op, side: Side, thing: Thing) -> Points | None:
+        """What an op writes that may be a buffer under another name; None where it is the same."""
+        done = self.events.get(op, {})
+        found = NOTHING
+        for stop in [what for what, touched in done if touched is thing and what in _STOPS[side]]:
+            others = frozenset(self.ops.things.others(thing))
+            causes = others & {other for what, other in done if what == _OF_OTHERS.get(stop)}
+            if not causes or not causes <= self._fixed.keys():
+                return None
+            found |= causes
+        return found
+
+    # -------------------------------------------------------------------------------- aliases
+
+    def are_apart(self, thing: Thing, where: Reference, others: Points) -> Text | None:
+        """How to ask whether a buffer is none of some others; None if nobody has to, or can."""
+        contexts = [p for p in self.ops.func.params if p.type == COMPUTE_CONTEXT]
+        context = self._fixed.get(self.ops.things.known[contexts[0]])
+        name = self._fixed.get(thing)
+        if isinstance(where, Reload):
+            name = self.ops.called.get(where.var)
+        if not others or not context or not name or not others <= self._fixed.keys():
+            return None
+        asked = [self._fixed[other] for other in sorted(others, key=lambda one: one.number)]
+        code = f"{context}.apart({', '.join((name, *asked))})"
+        return Text(code, tuple(dict.fromkeys((context, name, *asked))))
+
+
+def _statements(block: Block) -> frozenset[int]:
+    """The places of a block where a statement begins: only variables come from before.
+
+    To declare a variable is none.
+    """
+    made: dict[Value, int] = {}
+    inside: set[int] = set()
+    for number, op in enumerate(block.ops):
+        inner = (one for nested in blocks(op) for one in walk(nested))
+        for used in (value for one in (op, *inner) for value in operands(one)):
+            if used in made:
+                inside.update(range(made[used] + 1, number + 1))
+        if op.result and not isinstance(op, Var):
+            made[op.result] = number
+    inside |= {at for at, op in enumerate(block.ops) if isinstance(op, Var) and not op.init}
+    return frozenset(range(len(block.ops))) - inside
