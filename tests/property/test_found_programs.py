@@ -133,6 +133,73 @@ def drive(accelerator, other):
     look(accelerator.compute(part, *lines))
     return lines
 """,
+    "a callback in a loop that overwrites what the kernel behind it reads": """
+@tb.compute
+def part(cc, line, to, tick):
+    for g in range(3):
+        tick()
+        cc.dispatch(N, copy, to, line)
+
+def drive(accelerator, other):
+    line, to = S32Array.of(range(N)), S32Array.create(length=N)
+    accelerator.compute(part, line, to, lambda: wipe(line.array))
+    return [line, to]
+""",
+    "a callee in a loop, with a callback that overwrites what the kernel behind it reads": """
+@tb.compute
+def inner(cc, tick):
+    tick()
+
+@tb.compute
+def part(cc, line, to, tick):
+    for g in range(3):
+        inner(cc, tick)
+        cc.dispatch(N, copy, to, line)
+
+def drive(accelerator, other):
+    line, to = S32Array.of(range(N)), S32Array.create(length=N)
+    accelerator.compute(part, line, to, lambda: wipe(line.array))
+    return [line, to]
+""",
+    "two names of one buffer in a loop, by one of which a kernel overwrites it": """
+@tb.compute
+def part(cc, one, other, to):
+    for g in range(2):
+        cc.dispatch(N, number, one, g)
+        cc.dispatch(N, copy, to, other)
+
+def drive(accelerator, other):
+    line, to = S32Array.of(range(N)), S32Array.create(length=N)
+    accelerator.compute(part, line, line, to)
+    return [line, to]
+""",
+    "two names of one buffer, by one of which a kernel overwrites it": """
+@tb.compute
+def part(cc, one, other, to):
+    cc.dispatch(N, number, one, 3)
+    cc.dispatch(N, copy, to, other)
+    cc.dispatch(N, number, one, 4)
+    look(other)
+
+def drive(accelerator, other):
+    line, to = S32Array.of(range(N)), S32Array.create(length=N)
+    accelerator.compute(part, line, line, to)
+    return [line, to]
+""",
+    "a look that is not taken": """
+@tb.compute
+def part(cc, line, yes):
+    cc.dispatch(N, increase, line, 3)
+    s1 = int(line.array[2]) if yes else 0
+    s2 = yes and int(line.array[2])
+    look(s1 + s2)
+
+def drive(accelerator, other):
+    line = S32Array.of(range(N))
+    accelerator.compute(part, line, False)
+    line.array[:] = 3
+    return [line]
+""",
 }
 """Programs by what is special about them."""
 

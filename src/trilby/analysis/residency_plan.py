@@ -198,7 +198,8 @@ class _Placing:
     def _start_early(self, key: Key, need: Need, where: Reference, thing: Thing) -> Op:
         """The op before which a copy starts: as early as its use is certain to come.
 
-        Where two names may be one buffer, another copy starts earlier, in case they are not.
+        Where two names may be one buffer, another copy starts earlier, in case they are not; but
+        for what is there already then.
         """
         op, side, _ = key
         indices = need.part.indices if need.part else ()
@@ -206,7 +207,7 @@ class _Placing:
         uses = (where, *indices, *need.guards, *last)
         surely, if_apart = self.early.starts(Start(op, need.apart), side, thing, uses)
         are_apart = self.early.are_apart(thing, where, if_apart.apart)
-        if are_apart:
+        if are_apart and not need.bits & CURRENT:
             early = self._copies(side, need, where, None)
             self._act(if_apart.op, early, (*need.guards, are_apart))
         return op if need.apart else surely.op
