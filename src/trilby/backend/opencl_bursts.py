@@ -8,7 +8,6 @@ work at most. Whoever asks for an event of such a launch, waits for anything or 
 else gives all to the driver first; so does the end of a compute function.
 """
 
-import gc
 from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import TypeAlias, cast
@@ -17,6 +16,7 @@ from weakref import WeakSet
 import pyopencl as cl
 
 from trilby.backend.base import Argument, Event, Repeated
+from trilby.backend.giving import GIVING
 from trilby.backend.opencl_events import OpenCLEvent, RefusedEvent, is_over
 from trilby.backend.opencl_kernels import OpenCLPrepared
 from trilby.errors import DeviceError
@@ -120,7 +120,8 @@ class OpenCLRepeated(Repeated):
             self.prepared.replace(position, argument)
         self.prepared.check()
         self.checked = self.prepared.checked
-        self.event = self.enqueue(self._burst.wait_list(after))
+        for self.event in map(self.enqueue, (self._burst.wait_list(after),)):  # noqa: B020 -- see `_give_all`
+            pass
         if all(type(one) is OpenCLRepeated for one in after):
             self.chain = cast("Sequence[OpenCLRepeated]", after)
             self.follows = self.chain[0] if len(after) == 1 else None
@@ -151,43 +152,47 @@ class Burst:
 
     def _submit(self) -> None:
         with self._lock:
-            self._is_giving = True
-            collects = gc.isenabled()
-            gc.disable()  # buffers that end here would begin copies before their turn
+            self._is_giving = GIVING.now = True
             try:
                 while self.held:
                     self._give_all()
                 self._queue.flush()
-            except BaseException:
-                self.held.clear()  # what came later must not be run without what came before
-                raise
             finally:
-                self._is_giving = False
-                if collects:
-                    gc.enable()
+                self._is_giving = GIVING.now = False
 
     def _give_all(self) -> None:
-        """Give the driver what is held back now. A hot loop spends its time here."""
+        """Give the driver what is held back now. A hot loop spends its time here.
+
+        An interrupt is heard between two steps of Python, where all that is not yet given is
+        held back again; `for` takes an event from `map` and keeps it in one step.
+        """
         runs = self.held[:]
-        del self.held[: len(runs)]  # another thread may have added some
-        launch = runs[0][0]
-        moment = launch.prepared.owner.moment
-        rest = iter(runs)
-        while True:
-            try:
-                for launch, after, changes in rest:
-                    if after is not launch.chain or changes or launch.checked != moment:
-                        launch.give(after, changes)
-                    elif launch.follows is not None:
-                        launch.event = launch.enqueue([launch.follows.event])  # pyright: ignore[reportArgumentType] -- none was refused
-                    else:
-                        launch.event = launch.enqueue([one.event for one in launch.chain])  # pyright: ignore[reportArgumentType, reportOptionalIterable] -- as above
-            except cl.Error as error:
-                self._refused(launch, launch.prepared.task.failed(error))
-            except DeviceError as error:
-                self._refused(launch, error)
-            else:
-                return
+        rest, count = iter(runs), len(runs)
+        launch, after, changes = runs[0]
+        moment, before = launch.prepared.owner.moment, launch.event
+        del self.held[:count]  # another thread may have added some
+        try:
+            for launch, after, changes in rest:
+                before = launch.event
+                if after is not launch.chain or changes or launch.checked != moment:
+                    launch.give(after, changes)
+                    continue
+                if launch.follows is not None:
+                    wait_list = [launch.follows.event]
+                else:
+                    wait_list = [one.event for one in launch.chain]  # pyright: ignore[reportOptionalIterable] -- it is `after`
+                for launch.event in map(launch.enqueue, (wait_list,)):  # noqa: B020  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue] -- none was refused
+                    pass
+        except cl.Error as error:
+            self._refused(launch, launch.prepared.task.failed(error))
+            self.held[:0] = rest
+        except DeviceError as error:
+            self._refused(launch, error)
+            self.held[:0] = rest
+        except BaseException:
+            this = [(launch, after, changes)] if launch.event is before else []
+            self.held[:0] = [*this, *rest]
+            raise
 
     def _refused(self, launch: OpenCLRepeated, failure: DeviceError) -> None:
         """The driver did not take a run: it fails like one that goes wrong."""

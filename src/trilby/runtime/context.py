@@ -18,7 +18,7 @@ from trilby.runtime.compile import ReadyCompute
 from trilby.runtime.explicit import Stale, block_of, explicit_block
 from trilby.runtime.parts import Place, are_apart, field_of, part_of
 from trilby.runtime.put_get import prefetch
-from trilby.runtime.watch import Watch
+from trilby.runtime.watch import Watch, bury_when_idle
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
@@ -189,6 +189,7 @@ def run_compute(
     finally:
         accelerator.residency.backend.flush()
         context.bring_home_written()
+        bury_when_idle()
 
 
 def _run(

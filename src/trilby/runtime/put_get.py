@@ -76,7 +76,7 @@ def _supply(residency: Residency, part: Part, why: str, caller: Caller) -> bool:
         for recording in RECORDINGS:
             recording.begin(content, replica)
         wanted = part.ranges.shifted(replica.address)
-        missing = wanted - replica.valid - content.fresh
+        missing = wanted - (content.host if replica.shared else replica.valid) - content.fresh
         reason = Reason(f"{why}; {content.writer_of(missing)}", caller)
         replicas.to_device(content, replica, wanted, reason)
         return bool(missing)

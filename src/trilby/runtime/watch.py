@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from trilby.backend.base import Event
+from trilby.backend.giving import GIVING
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Live, Segment
 from trilby.errors import TrilbyError
@@ -83,6 +84,7 @@ class Watch:
             with LOCK:
                 self.content.overcome()
             raise
+        bury_when_idle()
 
     def after_write(self, ranges: Ranges) -> None:
         """From now on the host's content is the content."""
@@ -96,6 +98,7 @@ class Watch:
             for replica, valid in had:
                 if replica.valid is not valid:
                     replica.owner.spoil_device(replica, valid - replica.valid)
+        bury_when_idle()
 
     def released(self) -> None:
         """The user gave the memory up: what he lent gets its content back."""
@@ -162,7 +165,7 @@ def watched(segment: Segment) -> Watch:
     watch = segment.watcher
     if isinstance(watch, Watch):
         return watch
-    bury()
+    _bury()  # one of them may have been at the same place
     start, nbytes = segment.address, segment.nbytes
     if nbytes:
         content = CONTENTS.around(start, start + nbytes, _moved)
@@ -178,20 +181,28 @@ def watched(segment: Segment) -> Watch:
 
 
 _GONE: "deque[Watch]" = deque()
-"""The watches of segments that were collected while their thread was in the middle of this."""
-
-
-def bury() -> None:
-    """Take leave of segments that are gone. The lock is held, and nothing is half done."""
-    while _GONE:
-        _GONE.popleft().leave()
+"""The watches of segments that were collected while their thread was in the middle of things."""
 
 
 def _is_gone(watch: Watch) -> None:
     """A segment was collected, which can happen between any two steps of this very thread."""
-    if LOCK._is_owned():  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] -- the only way to ask
-        _GONE.append(watch)
-    else:
+    _GONE.append(watch)
+    bury_when_idle()
+
+
+def bury_when_idle() -> None:
+    """Take leave of segments that are gone, unless this thread is in the middle of things."""
+    if _GONE and not GIVING.now and not LOCK._is_owned():  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] -- the only way to ask
+        _bury()
+
+
+def _bury() -> None:
+    """Take leave of segments that are gone; nothing is half done."""
+    while _GONE:
+        try:
+            watch = _GONE.popleft()
+        except IndexError:  # another thread was faster
+            return
         watch.leave()
 
 
