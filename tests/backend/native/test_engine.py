@@ -1,5 +1,6 @@
 """The queue and its threads: order, waiting, interrupts, forks, the end of a process."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import threading
 import time
 from array import array
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,16 +38,7 @@ from trilby.errors import DeviceError
 
 
 def with_threads(threads: int) -> Host:
-    host = this_host()
-    return Host(
-        host.processor,
-        host.features,
-        host.width_bits,
-        threads,
-        host.name,
-        host.vendor,
-        host.memory_bytes,
-    )
+    return replace(this_host(), threads=threads)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8, 33])
@@ -66,6 +59,18 @@ def test_any_number_of_threads_does_all_the_work(threads: int) -> None:
     assert engine.state.workers == 0
     engine.wait(engine.submit(record))  # they come back
     engine.stop()
+
+
+def test_threads_that_leave_are_in_code_that_stays() -> None:
+    objects = Objects()
+    for _ in range(20):
+        engine = Engine(with_threads(33), objects)
+        target = array("Q", [0] * 1000)
+        places = (target.buffer_info()[0], 1, 8000, 80)
+        engine.wait(engine.submit(make_record(engine.address, engine.fill, 100, places)))
+        engine.stop()
+        del engine
+        gc.collect()
 
 
 def expected_sums(turns: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -1,7 +1,7 @@
 """The processor as a device: kernels through LLVM, copies by its threads, the host's memory."""
 
+from collections import deque
 from collections.abc import Sequence
-from weakref import WeakSet
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.printing import Callback
 from trilby.backend.native.record import REPORT, copied, make_record
-from trilby.backend.native.repeated import NativeRepeated
+from trilby.backend.native.repeated import NativeRepeated, Unchecked
 from trilby.backend.run_again import RunAgain
 from trilby.codegen.llvm import LlvmModule, LlvmTarget, generate
 from trilby.data.ndrange import NDRange
@@ -54,14 +54,16 @@ class NativeBackend:
         self._is_open = True
         self.moment = 0
         """Counts what invalidates memory: launches that were prepared before are checked again."""
-        self.unchecked: WeakSet[NativeRepeated] = WeakSet()
+        self.unchecked: Unchecked = deque()
         """Launches that are run without a check until memory is freed."""
 
     @property
     def target(self) -> LlvmTarget:
         """What code is generated for."""
         host = self.engine.host
-        return LlvmTarget(host.width_bits, host.processor.triple, host.features)
+        return LlvmTarget(
+            host.width_bits, host.processor.triple, host.features, vector_math=host.vector_math
+        )
 
     def check_open(self) -> None:
         """Raise after `close`."""
@@ -124,9 +126,13 @@ class NativeBackend:
         """Memory is about to go: what is held back begins, and what comes later is checked."""
         self.engine.flush()
         self.moment += 1
-        for launch in self.unchecked:
-            launch.same = None
-        self.unchecked.clear()
+        while self.unchecked:
+            try:
+                launch = self.unchecked.popleft()()
+            except IndexError:  # another thread was faster
+                return
+            if launch is not None:
+                launch.check_again()
 
     def trim(self) -> None:
         """Release the memory that is kept."""

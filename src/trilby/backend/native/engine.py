@@ -21,7 +21,7 @@ from importlib.resources import files
 from typing import Any
 
 from trilby.backend.native.host import Host, this_host
-from trilby.backend.native.llvm import load
+from trilby.backend.native.llvm import Code, Processor, load
 from trilby.backend.native.objects import Objects, objects_for
 from trilby.backend.native.record import WORD, Record, address_of_record
 from trilby.errors import DeviceError
@@ -97,41 +97,39 @@ class Engine:
     """One queue with its threads, which start when they are first needed."""
 
     def __init__(self, host: Host, objects: Objects) -> None:
-        code = objects.code(queue_text(host.processor.triple), host.processor)
-        self._code = load(code, host.processor, _SYMBOLS)
+        code = _queue_code(host.processor, objects)
         self.host = host
-        # Threads that cannot be stopped at the end must find their queue: it is never freed.
+        # Threads may need their queue until the process ends: it is never freed.
         self.address = _zeroed(ctypes.sizeof(State))
         self.state = State.from_address(self.address)
         self.state.threads = host.threads
         self.state.patience = SPIN_NS if host.threads > 1 else 0
         self.state.clock = time.CLOCK_MONOTONIC
         self._lock = threading.RLock()
+        self._is_giving = False
         self._kept: deque[tuple[int, object]] = deque()
         self.held: list[int] = []
         """The addresses of records that will be submitted before anything else happens."""
         self._lost = range(0)
-        self._open = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self._code["trilby_open_queue"])
+        self._open = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code["trilby_open_queue"])
         self._start = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(
-            self._code["trilby_start_workers"]
+            code["trilby_start_workers"]
         )
-        self._stop = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(self._code["trilby_stop_workers"])
+        self._stop = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code["trilby_stop_workers"])
         # Submitting takes less time than to let other threads of Python run meanwhile.
-        self.try_submit = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(
-            self._code["trilby_submit"]
-        )
+        self.try_submit = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(code["trilby_submit"])
         self._submit_passes = ctypes.PYFUNCTYPE(
             ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64
-        )(self._code["trilby_submit_passes"])
+        )(code["trilby_submit_passes"])
         self._submit_all = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(
-            self._code["trilby_submit_all"]
+            code["trilby_submit_all"]
         )
         self._wait = ctypes.CFUNCTYPE(
             ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64
-        )(self._code["trilby_wait"])
-        self.copy = self._code["trilby_copy"]
-        self.copy_rows = self._code["trilby_copy_rows"]
-        self.fill = self._code["trilby_fill"]
+        )(code["trilby_wait"])
+        self.copy = code["trilby_copy"]
+        self.copy_rows = code["trilby_copy_rows"]
+        self.fill = code["trilby_fill"]
         self._open(self.address)
 
     @property
@@ -141,8 +139,8 @@ class Engine:
         return int(self.state.submitted)
 
     def flush(self) -> None:
-        """Submit what is held back."""
-        if self.held:
+        """Submit what is held back, or wait until another thread has done so."""
+        if self.held or self._is_giving:
             self._submit_held()
 
     def submit(self, record: Record, *keep: object) -> int:
@@ -172,18 +170,20 @@ class Engine:
 
     def _submit_held(self) -> None:
         with self._lock:
+            self._is_giving = True  # before anything is taken: what comes later has to wait
             collects = gc.isenabled()
             gc.disable()  # buffers that end here would begin copies before their turn
             waiting = array("Q", self.held)
             del self.held[: len(waiting)]  # another thread may have added some
             first, count, done = address_of_record(waiting), len(waiting), 0
             try:
-                while count and done < count:
+                while done < count:
                     done += self._submit_all(first + WORD * done, count - done)
                     if done < count:
                         self._make_way()
             finally:
                 self.held[:0] = waiting[done:].tolist()
+                self._is_giving = False
                 if collects:
                     gc.enable()
 
@@ -201,12 +201,15 @@ class Engine:
         self._forget_done()
 
     def _forget_done(self) -> None:
+        """Let go of what is not needed any more, from the left. Several threads may do so."""
         completed = self.state.completed
-        kept = self._kept
-        while kept and kept[0][0] <= completed:
+        while self._kept:
             try:
-                kept.popleft()
+                oldest = self._kept.popleft()
             except IndexError:  # another thread was faster
+                return
+            if oldest[0] > completed:
+                self._kept.appendleft(oldest)
                 return
 
     def wait(self, sequence: int) -> None:
@@ -280,6 +283,12 @@ _SYMBOLS = (
     "trilby_copy_rows",
     "trilby_fill",
 )
+
+
+@cache
+def _queue_code(processor: Processor, objects: Objects) -> Code:
+    """The functions of the queue. Threads that leave are in them to the last: they stay loaded."""
+    return load(objects.code(queue_text(processor.triple), processor), processor, _SYMBOLS)
 
 
 @cache

@@ -3,11 +3,12 @@
 What was detected is handed in, so that other machines can be tried; only `this_host` looks.
 """
 
+import ctypes
 import os
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +23,10 @@ _NARROWEST = 128
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A processor: LLVM's description, the features it has, the bits of a vector, its names."""
+    """A processor: LLVM's description, the features it has, the bits of a vector, its names.
+
+    `vector_math` is the library of math on vectors that is loaded, or nothing.
+    """
 
     processor: Processor
     features: frozenset[str]
@@ -31,13 +35,15 @@ class Host:
     name: str
     vendor: str
     memory_bytes: int
+    vector_math: str = ""
 
 
 @cache
 def this_host() -> Host:
     """The machine that this runs on; raises where its system has not what the device needs."""
     check_system(sys.platform, sys.byteorder, 64 if sys.maxsize > 2**32 else 32)
-    return host_from(*detected(), threads=usable_threads(thread_limit()), told=_told_by_system())
+    host = host_from(*detected(), threads=usable_threads(thread_limit()), told=_told_by_system())
+    return replace(host, vector_math=loaded_vector_math())
 
 
 def host_from(
@@ -71,6 +77,15 @@ def width_bits(machine: str, features: frozenset[str]) -> int:
             return 512
         return 256 if "avx2" in features else _NARROWEST
     return _NARROWEST
+
+
+def loaded_vector_math() -> str:
+    """The C library's math on vectors, where it has one, for all code that is loaded later."""
+    try:
+        ctypes.CDLL("libmvec.so.1", mode=ctypes.RTLD_GLOBAL)
+    except OSError:
+        return ""
+    return "libmvec"
 
 
 def check_system(system: str, byte_order: str, bits: int) -> None:

@@ -3,7 +3,10 @@
 Brief ones are held back until there are some: one call from Python then submits them all.
 """
 
-from collections.abc import MutableSet, Sequence
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from typing import TypeAlias
 
 from trilby.backend.base import Argument, Event, Repeated, events_of
 from trilby.backend.native.events import NativeEvent
@@ -20,12 +23,13 @@ BRIEF_NS = 4_000
 class NativeRepeated(Repeated):
     """Submits its record. What comes before it in the queue is done before it."""
 
-    __slots__ = ("__weakref__", "_after", "_prepared", "_unchecked")
+    __slots__ = ("__weakref__", "_after", "_is_listed", "_prepared", "_unchecked")
 
-    def __init__(self, prepared: NativePrepared, unchecked: "MutableSet[NativeRepeated]") -> None:
+    def __init__(self, prepared: NativePrepared, unchecked: "Unchecked") -> None:
         super().__init__(prepared.owner.engine.held, 1)
         self._prepared = prepared
         self._unchecked = unchecked
+        self._is_listed = False
         self._after: Sequence[Event | Repeated] | None = None
 
     @property
@@ -51,10 +55,18 @@ class NativeRepeated(Repeated):
         others = [one for one in after if not isinstance(one, NativeRepeated | NativeEvent)]
         for event in events_of(others):
             event.wait()
-        if not others:
-            self._after = after
-            self.same = address_of_record(self._prepared.record)
-            self._unchecked.add(self)
+        if others:
+            return
+        self._after = after
+        self.same = address_of_record(self._prepared.record)
+        if not self._is_listed:
+            self._is_listed = True
+            self._unchecked.append(weakref.ref(self))
+
+    def check_again(self) -> None:
+        """Some memory was freed: look at it before the next run."""
+        self._is_listed = False
+        self.same = None
 
     def submit(self) -> None:
         """Submit what is held back, and see how long the last run took."""
@@ -66,3 +78,7 @@ class NativeRepeated(Repeated):
         """Set another argument for the runs to come."""
         self._prepared.replace(position, argument)
         self.same = None
+
+
+Unchecked: TypeAlias = deque[weakref.ref[NativeRepeated]]
+"""Launches that are run without a look at their memory."""

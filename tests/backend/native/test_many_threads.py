@@ -1,0 +1,81 @@
+"""Several threads of Python use the device at once, in all ways, and let go of things early."""
+
+import gc
+import sys
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from tests.backend.native.running import SCALE, scaling
+
+from trilby.backend.base import Scalar
+from trilby.backend.native import NativeBackend, NativeFamily
+from trilby.data.dtypes import I32
+
+
+@pytest.fixture
+def restless() -> Iterator[None]:
+    """Threads change places as often as Python can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("restless")
+@pytest.mark.parametrize("seed", range(4))
+def test_everything_at_once(native: NativeBackend, seed: int) -> None:
+    wrong: list[object] = []
+
+    def work(number: int) -> None:
+        random = np.random.default_rng((seed, number))
+        for _ in range(15):
+            own = native if random.random() < 0.7 else NativeFamily().open(0)
+            try:
+                wrong.extend(negated_again_and_again(own, random))
+            except Exception as error:  # noqa: BLE001 -- it is shown by the assertion
+                wrong.append(error)
+            if own is not native:
+                own.close()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def negated_again_and_again(native: NativeBackend, random: np.random.Generator) -> Iterator[object]:
+    """Negate numbers in every way that there is; yields what is wrong at the end."""
+    numbers = random.integers(-50, 50, int(random.choice([1, 10, 1000, 100_000]))).astype(np.int32)
+    if random.random() < 0.5:
+        lent = numbers.copy()
+        memory = native.share(lent.data)
+    else:
+        memory = native.allocate(numbers.nbytes)
+        native.upload(memory, 0, numbers.copy().data.cast("B"))
+    prepared = scaling(native, memory, -1, native.build(SCALE, 2))
+    repeated = native.repeated(prepared)
+    expected = numbers
+    for choice in random.integers(0, 7, 60):
+        if choice < 3:
+            repeated.run(())
+            expected = -expected
+        elif choice == 3:
+            native.run(prepared).wait()
+            expected = -expected
+        elif choice == 4:
+            repeated.replace(1, Scalar(I32, -1))
+        elif choice == 5:
+            passing = native.allocate(64)
+            native.fill(passing, 0, 64, 1)
+            native.free(passing)
+        else:
+            gc.collect(0)
+    found = np.zeros_like(numbers)
+    native.download(memory, 0, found.data.cast("B")).wait()
+    native.free(memory)
+    if not np.array_equal(found, expected):
+        yield len(numbers), np.flatnonzero(found != expected)
