@@ -69,6 +69,19 @@ need_linker() {
         "going on without it. On Debian, as root: apt-get install binutils gcc libc6-dev"
 }
 
+# Oclgrind judges the kernels of the lint tests; those tests are left out where it is missing.
+need_judge() {
+    if [ "$profile" != dev ] || [ "$(uname -s)" != Linux ] || command -v oclgrind-kernel >/dev/null
+    then
+        return
+    fi
+    if can_install && apt_install oclgrind && command -v oclgrind-kernel >/dev/null; then
+        return
+    fi
+    say "oclgrind is missing: the tests that ask it for its opinion of kernels are left out." \
+        "On Debian, as root: apt-get install oclgrind"
+}
+
 # False for a virtual environment that lost its interpreter, or was moved or copied here: the
 # programs in it name the folder that it was made in.
 is_whole() {
@@ -113,6 +126,7 @@ install() {
 }
 
 need_linker
+need_judge
 if is_installed; then
     exit
 fi

@@ -10,7 +10,7 @@ import pytest
 
 import trilby
 
-LATE = ("Accelerator", "ComputeContext", "Ledger")
+LATE = ("Accelerator", "ComputeContext", "Ledger", "lint")
 """What is loaded when it is first used."""
 
 
@@ -56,7 +56,7 @@ def test_names_that_do_not_exist() -> None:
 
 
 def test_what_is_loaded_late_is_what_its_module_has() -> None:
-    for name, module in zip(LATE, ("accelerator", "context", "ledger"), strict=True):
+    for name, module in zip(LATE, ("accelerator", "context", "ledger", "linting"), strict=True):
         loaded = importlib.import_module(f"trilby.runtime.{module}")
         assert getattr(trilby, name) is getattr(loaded, name)
 

@@ -134,6 +134,7 @@ if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
     from trilby.runtime.context import ComputeContext
     from trilby.runtime.ledger import Ledger
+    from trilby.runtime.linting import lint
 
 __all__ = [
     "Accelerator",
@@ -242,6 +243,7 @@ __all__ = [
     "kernel",
     "length",
     "lgamma",
+    "lint",
     "local",
     "log",
     "log1p",
@@ -282,6 +284,7 @@ _LOADED_WHEN_USED = {
     "Accelerator": "trilby.runtime.accelerator",
     "ComputeContext": "trilby.runtime.context",
     "Ledger": "trilby.runtime.ledger",
+    "lint": "trilby.runtime.linting",
     **dict.fromkeys(("f32x2x2", "f32x3x3", "f32x4x4", "transpose"), "trilby.data.matrices"),
     **dict.fromkeys(("cross", "dot", "length", "normalize"), "trilby.data.vectors"),
     **{

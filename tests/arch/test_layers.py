@@ -24,6 +24,7 @@ OWNERS = {
     "ml_dtypes": ("trilby.data.dtypes",),
     "pyopencl": ("trilby.backend.opencl",),
     "rich": ("trilby.tools", "trilby.cli"),
+    "z3": ("trilby.analysis.linting.z3_solver",),
 }
 """Who alone may import a package: modules whose name begins so."""
 
@@ -155,7 +156,7 @@ def test_only_options_reads_the_environment() -> None:
 
 
 def test_importing_trilby_loads_no_optional_package() -> None:
-    optional = "{'llvmlite', 'pyopencl', 'rich'}"
+    optional = "{'llvmlite', 'pyopencl', 'rich', 'z3'}"
     program = f"import sys, trilby; print(*sorted({optional} & set(sys.modules)))"
     result = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from trilby.backend.group_size import rounded_up
 from trilby.backend.interpreter.memory import POISON
 from trilby.backend.interpreter.numbers import (
+    TRAPS,
     AssertionFailedError,
     OutOfRangeError,
     UndefinedError,
@@ -99,7 +100,7 @@ def groups(size: NDRange, local: tuple[int, ...]) -> Iterator[Group]:
                 yield Group(x, y, z, *size.padded, *steps, nx, ny, nz)
 
 
-def _work_items(group: Group) -> Iterator[WorkItem]:
+def work_items(group: Group) -> Iterator[WorkItem]:
     """The items of a group that lie within the range."""
     nx = min(group.local_max_x, group.max_x - group.group_x * group.local_max_x)
     ny = min(group.local_max_y, group.max_y - group.group_y * group.local_max_y)
@@ -108,26 +109,22 @@ def _work_items(group: Group) -> Iterator[WorkItem]:
         yield WorkItem(group, x, y, z)
 
 
-_TRAPS = (OutOfRangeError, UndefinedError, AssertionFailedError, ZeroDivisionError, NameError)
-"""What a work item may raise."""
-
-
 def _run_group(program: Program, group: Group, arguments: Sequence[object]) -> None:
     if program.waits:
         _run_in_step(program, group, arguments)
         return
     run = program.run
-    for item in _work_items(group):
+    for item in work_items(group):
         try:
             run(item, *arguments)
-        except _TRAPS as error:
-            raise _explained(error, program, item) from None
+        except TRAPS as error:
+            raise explained(error, program, item) from None
 
 
 def _run_in_step(program: Program, group: Group, arguments: Sequence[object]) -> None:
     """Run all items from barrier to barrier; they must all come to the same one."""
     run: Callable[..., Generator[tuple[str, int]]] = program.run
-    items = [(item, run(item, *arguments)) for item in _work_items(group)]
+    items = [(item, run(item, *arguments)) for item in work_items(group)]
     while True:
         places = [_advance(program, item, running) for item, running in items]
         if any(place != places[0] for place in places):
@@ -143,8 +140,8 @@ Stop: TypeAlias = tuple[str, int] | None
 def _advance(program: Program, item: WorkItem, running: Generator[tuple[str, int]]) -> Stop:
     try:
         return next(running, None)
-    except _TRAPS as error:
-        raise _explained(error, program, item) from None
+    except TRAPS as error:
+        raise explained(error, program, item) from None
 
 
 def _diverged(program: Program, items: list[WorkItem], places: list[Stop]) -> KernelDivergenceError:
@@ -171,7 +168,7 @@ def _barrier_location(program: Program, place: tuple[str, int]) -> Location | No
     return known(lines[0].op.location) if lines and lines[0].op else None
 
 
-def _explained(error: Exception, program: Program, item: WorkItem) -> TrilbyError:
+def explained(error: Exception, program: Program, item: WorkItem) -> TrilbyError:
     """The error of a work item as the user should see it."""
     trail = program.trail(error.__traceback__)
     op = trail[-1].op

@@ -61,6 +61,10 @@ class AssertionFailedError(Exception):
     """An `assert` of the kernel did not hold; translated before the user sees it."""
 
 
+TRAPS = (OutOfRangeError, UndefinedError, AssertionFailedError, ZeroDivisionError, NameError)
+"""What a work item may raise."""
+
+
 def divide(left: float, right: float) -> float:
     """`left / right` as in IEEE 754: a division by zero gives an infinity or NaN."""
     if right:

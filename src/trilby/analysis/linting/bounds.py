@@ -1,0 +1,112 @@
+"""Which accesses can leave their array, in which launch, and whether that is the kernel's fault.
+
+A kernel does not say how long its buffers are for a range. An index that leaves its array in
+every launch, or in launches that are plainly meant, is a bug. One that stays inside whenever the
+buffer is long enough, or the argument small enough, is what the kernel asks of its launches: an
+assumption of the report, which is checked where the dispatch is seen.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from trilby.analysis.linting.accesses import Access
+from trilby.analysis.linting.contract import compares_id, id_index, is_guarded
+from trilby.analysis.linting.launch import AXES, extents_of
+from trilby.analysis.linting.missing import missing_data, missing_rest
+from trilby.analysis.linting.question import ItemPart, Question
+from trilby.analysis.linting.witness import Example, Proved, Undecided
+from trilby.analysis.touching.expressions import Expr
+
+if TYPE_CHECKING:
+    from trilby.analysis.linting.kernel_facts import KernelFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Overrun:
+    """An access whose index along an axis of its array can be outside.
+
+    `example` shows it; `missing` says why nobody knows; neither where it is up to the launch.
+    """
+
+    access: Access
+    axis: int
+    index: Expr
+    extent: Expr
+    example: Example | None = None
+    missing: str = ""
+
+    @property
+    def is_up_to_the_launch(self) -> bool:
+        """True where the access is right for launches that fit."""
+        return self.example is None and not self.missing
+
+
+def overruns(facts: "KernelFacts") -> Iterator[Overrun]:
+    """Every index that is not proved to be inside."""
+    done: set[object] = set()
+    for access in facts.walked.accesses:
+        extents = extents_of(facts.walked.terms, access.memory, access.path)
+        for axis, (index, extent) in enumerate(zip(access.indices, extents, strict=True)):
+            key = (index, extent, access.guards, access.location)
+            if key not in done:
+                done.add(key)
+                yield from _overrun(facts, Overrun(access, axis, index, extent))
+
+
+def _overrun(facts: "KernelFacts", asked: Overrun) -> Iterator[Overrun]:
+    terms = facts.walked.terms
+    inside = terms.both(
+        terms.compare("le", terms.number(0), asked.index),
+        terms.compare("lt", asked.index, asked.extent),
+    )
+    if inside is terms.true:
+        return
+    part = ItemPart(asked.access.guards, asked.access.indices, fails=inside)
+    assumed = facts.contract.bounds if _counts_on_contract(asked) else facts.contract.races
+    question = Question(terms, facts.launch, (part,), assumed=assumed)
+    outcome = facts.decider.decide(question)
+    if isinstance(outcome, Proved):
+        return
+    if isinstance(outcome, Undecided):
+        yield replace(asked, missing=outcome.reason)
+        return
+    missing = missing_data(terms, (asked.index,))
+    if missing:
+        yield replace(asked, missing=missing)
+    elif not _is_meant(facts, asked) and _fits_some_launch(facts, asked, inside):
+        yield asked
+    elif facts.confirm(outcome, (asked.access,)):
+        yield replace(asked, example=outcome)
+    else:
+        yield replace(asked, missing=missing_rest(terms, asked.access.guards, "it happens"))
+
+
+def _counts_on_contract(asked: Overrun) -> bool:
+    """Where an id is compared with a length, larger ranges are meant to come."""
+    return not any(is_guarded(asked.access, axis) for axis in AXES)
+
+
+def _is_meant(facts: "KernelFacts", asked: Overrun) -> bool:
+    """True for `a.array[kc.x + 1]`: the range is as long as the array."""
+    if facts.launch.is_given and not facts.launch.lengths:
+        return id_index(asked.index, asked.extent) != ""
+    return id_index(asked.index, asked.extent) != "" and _counts_on_contract(asked)
+
+
+def _fits_some_launch(facts: "KernelFacts", asked: Overrun, inside: Expr) -> bool:
+    """Whether there is a launch of some items in which all of them stay inside."""
+    launch = facts.launch
+    most = (4, 3, 2)[len(launch.axes) - 1]
+    sizes = {axis: launch.size.get(axis, launch.local.get(axis, most)) for axis in launch.axes}
+    compared = tuple(
+        guard for guard in asked.access.guards for axis in launch.axes if compares_id(guard, axis)
+    )
+    question = Question(
+        facts.walked.terms,
+        replace(launch, size=sizes),
+        (ItemPart(asked.access.guards, asked.access.indices, fails=inside),),
+        assumed=facts.contract.races,
+        exercised=() if launch.is_given else compared,
+    )
+    return facts.decider.fits(question) is not False

@@ -1,0 +1,101 @@
+"""What is known of the launches for which a kernel is looked at."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from trilby.analysis.linting.accesses import Access, Memory
+from trilby.analysis.linting.terms import Terms
+from trilby.analysis.touching.expressions import Expr
+from trilby.data.dtypes import I64
+from trilby.data.ndrange import NDRange
+from trilby.data.schema import ArrayType, NDArrayType, path_steps, step_into
+
+AXES: tuple[str, ...] = ("x", "y", "z")
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What is given of a launch; what is not may be anything.
+
+    `size` and `local` have an entry for each axis, None where it is free. `lengths` are those of
+    buffers: by parameter, and name or axis. `scalars` are numbers of parameters. `same` are the
+    parameters that are the same buffer as an earlier one.
+    """
+
+    axes: tuple[str, ...]
+    size: Mapping[str, int] = field(default_factory=dict[str, int])
+    local: Mapping[str, int] = field(default_factory=dict[str, int])
+    lengths: Mapping[tuple[int, object], int] = field(default_factory=dict[tuple[int, object], int])
+    scalars: Mapping[int, int] = field(default_factory=dict[int, int])
+    same: Mapping[int, int] = field(default_factory=dict[int, int])
+    whole_groups: bool = False
+    has_groups: bool = False
+    """True where the groups matter: barriers, local arrays, or ids of groups."""
+    is_given: bool = False
+    """True where the range comes from a user, not from what the kernel looks like."""
+
+    @property
+    def known(self) -> dict[str, int]:
+        """The fields of the kernel context that are numbers."""
+        found: dict[str, int] = {}
+        for axis in AXES:
+            if axis not in self.axes:
+                found |= {axis: 0, f"local_{axis}": 0, f"group_{axis}": 0}
+                found |= {f"max_{axis}": 1, f"local_max_{axis}": 1, f"group_max_{axis}": 1}
+            size, local = self.size.get(axis), self.local.get(axis)
+            if size is not None:
+                found[f"max_{axis}"] = size
+            if local is not None:
+                found[f"local_max_{axis}"] = local
+            if size is not None and local is not None:
+                found[f"group_max_{axis}"] = -(-size // local)
+        return found
+
+
+def launch_of(ndrange: NDRange) -> Launch:
+    """The launch over a range that is given."""
+    axes = AXES[: len(ndrange.size)]
+    local = dict(zip(axes, ndrange.local, strict=True)) if ndrange.local else {}
+    return Launch(axes, dict(zip(axes, ndrange.size, strict=True)), local, is_given=True)
+
+
+def extents_of(terms: Terms, memory: Memory, path: str) -> list[Expr]:
+    """How many elements there are for each index of a place."""
+    found: list[Expr] = []
+    here = memory.type
+    for step in path_steps(path):
+        if step == "[]":
+            found += _dims(terms, memory, here)
+        below = step_into(here, step)
+        if below is None:
+            break
+        here = below
+    return found
+
+
+def _dims(terms: Terms, memory: Memory, array: object) -> list[Expr]:
+    if isinstance(array, NDArrayType):
+        return [terms.make("extent", (), (memory.number, n), I64) for n in range(array.rank)]
+    if isinstance(array, ArrayType):
+        return [
+            terms.make("length", (), (memory.number, dim), I64)
+            if isinstance(dim, str)
+            else terms.number(dim)
+            for dim in array.dims
+        ]
+    return []
+
+
+def inside_of(terms: Terms, access: Access) -> Expr:
+    """The condition that all indices of an access are inside of its array."""
+    zero = terms.number(0)
+    extents = extents_of(terms, access.memory, access.path)
+    return terms.all_of(
+        terms.both(terms.compare("le", zero, index), terms.compare("lt", index, extent))
+        for index, extent in zip(access.indices, extents, strict=True)
+    )
+
+
+def overlap(left: Access, right: Access) -> bool:
+    """Whether two accesses may be to the same place, whatever their indices are."""
+    return left.memory is right.memory and left.path == right.path

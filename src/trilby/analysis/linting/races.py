@@ -1,0 +1,139 @@
+"""Which accesses of two work items meet: the pairs that the race lints report on."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from trilby.analysis.linting.accesses import Access
+from trilby.analysis.linting.launch import inside_of, overlap
+from trilby.analysis.linting.missing import missing_data, missing_rest
+from trilby.analysis.linting.question import ItemPart, Question
+from trilby.analysis.linting.terms import Terms, Ticket, level_of
+from trilby.analysis.linting.witness import Example, Proved, Undecided
+from trilby.analysis.touching.expressions import Expr
+
+if TYPE_CHECKING:
+    from trilby.analysis.linting.kernel_facts import KernelFacts
+
+RaceKind: TypeAlias = Literal["write-write", "read-write", "plain-atomic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Collision:
+    """Two accesses of different work items that meet, or of which that is not known.
+
+    `example` shows it, `missing` says why nobody knows. `is_benign` where both write one value.
+    """
+
+    kind: RaceKind
+    first: Access
+    second: Access
+    example: Example | None
+    missing: str = ""
+    is_benign: bool = False
+
+
+def collisions(facts: "KernelFacts") -> Iterator[Collision]:
+    """All pairs that meet or may meet, the proved ones first for each pair of lines."""
+    shared = [access for access in facts.of_kind("global", "local") if access.does]
+    tickets = counters(facts)
+    for first, second in combinations_with_replacement(shared, 2):
+        kind = _kind(first, second)
+        if kind is None or not overlap(first, second):
+            continue
+        found = _collision(facts, kind, first, second, tickets)
+        if found is not None:
+            yield found
+
+
+def _kind(first: Access, second: Access) -> RaceKind | None:
+    does = {first.does, second.does}
+    if does == {"write"}:
+        return "write-write"
+    if does == {"read", "write"}:
+        return "read-write"
+    if "atomic" in does and len(does) == 2:
+        return "plain-atomic"
+    return None
+
+
+def _collision(
+    facts: "KernelFacts", kind: RaceKind, first: Access, second: Access, tickets: frozenset[object]
+) -> Collision | None:
+    if _are_apart(facts, first, second):
+        return None
+    outcome = facts.decider.decide(_question(facts, first, second, tickets))
+    if isinstance(outcome, Proved):
+        return None
+    benign = kind == "write-write" and _same_value(facts.walked.terms, first, second)
+    if isinstance(outcome, Undecided):
+        return Collision(kind, first, second, None, outcome.reason, benign)
+    terms = facts.walked.terms
+    missing = missing_data(terms, (*first.indices, *second.indices))
+    if not missing and facts.confirm(outcome, (first, second)):
+        return Collision(kind, first, second, outcome, is_benign=benign)
+    why = missing or missing_rest(terms, (*first.guards, *second.guards), "they meet")
+    return Collision(kind, first, second, None, why, benign)
+
+
+def _question(
+    facts: "KernelFacts", first: Access, second: Access, tickets: frozenset[object]
+) -> Question:
+    terms, is_local = facts.walked.terms, first.memory.kind == "local"
+    premises = facts.premises()
+    return Question(
+        terms,
+        facts.launch,
+        (_part(facts, first, premises), _part(facts, second, premises)),
+        meets=True,
+        same_group=is_local,
+        unordered=True,
+        assumed=facts.contract.races,
+        tickets=tickets,
+    )
+
+
+def _part(facts: "KernelFacts", access: Access, premises: tuple[Expr, ...]) -> ItemPart:
+    """An access that happens, inside of its array, by an item that leaves no array."""
+    within = inside_of(facts.walked.terms, access)
+    return ItemPart((*access.guards, within, *premises), access.indices, access.phases)
+
+
+def _are_apart(facts: "KernelFacts", first: Access, second: Access) -> bool:
+    """True where both are at the same indices, and every id is one of them."""
+    if any(a is not b for a, b in zip(first.indices, second.indices, strict=True)):
+        return False
+    ids = {index.what for index in first.indices if index.op == "grid"}
+    is_local = first.memory.kind == "local"
+    return all((f"local_{axis}" if is_local else axis) in ids for axis in facts.launch.axes)
+
+
+def _same_value(terms: Terms, first: Access, second: Access) -> bool:
+    """Whether both write one constant, or one argument of the launch."""
+    if first.stored is None or second.stored is None:
+        return False
+    one, other = first.stored, second.stored
+    is_same = one is other or (one.op == other.op == "constant" and one.what == other.what)
+    return is_same and not one.args and one.op != "opaque" and level_of(terms, one) == "launch"
+
+
+def counters(facts: "KernelFacts") -> frozenset[object]:
+    """The atomic counters of which no two work items get the same number."""
+    drawn = {why.ticket for why in facts.walked.terms.unknowns.values() if why.ticket}
+    return frozenset(ticket for ticket in drawn if _is_counter(facts, ticket))
+
+
+def _is_counter(facts: "KernelFacts", ticket: Ticket) -> bool:
+    touching = (
+        access
+        for access in facts.walked.accesses
+        if (access.memory.kind, access.memory.number, access.path) == ticket[:3]
+    )
+    return all(_only_grows(access) for access in touching)
+
+
+def _only_grows(access: Access) -> bool:
+    stored = access.stored
+    by = stored.what if stored is not None and stored.op == "constant" else None
+    return access.does == "atomic" and access.change == "add" and isinstance(by, int) and by > 0

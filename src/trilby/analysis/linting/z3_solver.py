@@ -1,0 +1,304 @@
+"""Deciding questions with z3. The one module that knows it; it is loaded when it is asked for.
+
+Numbers are integers without bounds: that the index arithmetic of a kernel does not wrap around
+at 32 bits is assumed of signed ones; subtractions of unsigned ones and narrow types do wrap.
+"""
+
+import importlib
+from dataclasses import replace
+from functools import cache
+from itertools import product
+from math import prod
+from typing import Any
+
+from trilby.analysis.linting.accesses import ANYWHERE
+from trilby.analysis.linting.launch import Launch
+from trilby.analysis.linting.question import Cover, Question
+from trilby.analysis.linting.witness import Example, Outcome, Proved, Undecided
+from trilby.analysis.linting.z3_terms import Encoding, ItemTerms
+from trilby.analysis.touching.expressions import Expr
+from trilby.data.ndrange import NDRange
+
+SIZES = (2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)
+"""How large a launch is tried for a witness, the smallest first."""
+
+MOST_LISTED = 64
+"""Launches of more items than this are not looked at item by item."""
+
+
+MOST_IN_GROUP = 1024
+
+
+@cache
+def z3_module() -> Any:
+    """The package, or None where it is not installed."""
+    try:
+        return importlib.import_module("z3")
+    except ImportError:
+        return None
+
+
+class Z3Decider:
+    """Asks z3, each time for so many milliseconds."""
+
+    name = "z3"
+
+    def __init__(self, milliseconds: int = 2000) -> None:
+        self._milliseconds = milliseconds
+
+    def decide(self, question: Question) -> Outcome:
+        """Proved where there is no such launch, an example where there is."""
+        first = self._asked(question, abstract=True)
+        if not isinstance(first, Undecided):
+            return first
+        for local in self._usual_groups(question.launch):
+            found = self._asked(replace(question, launch=local), abstract=False)
+            if isinstance(found, Example):
+                return found
+        return self._asked(question, abstract=False)
+
+    def _asked(self, question: Question, *, abstract: bool) -> Outcome:
+        z3 = z3_module()
+        asked = _Asked(z3, question, abstract=abstract)
+        solver = z3.Solver()
+        solver.set("timeout", self._milliseconds)
+        solver.add(*asked.conditions())
+        found = solver.check()
+        if found == z3.unsat:
+            return Proved()
+        if found == z3.sat and (not abstract or asked.is_exact):
+            return asked.smallest(solver)
+        return Undecided(f"z3 gave up after {self._milliseconds} ms")
+
+    def _usual_groups(self, launch: Launch) -> list[Launch]:
+        """The launch with small groups, where their size is left open."""
+        if not launch.has_groups or len(launch.local) == len(launch.axes):
+            return []
+        return [
+            replace(launch, local={**dict.fromkeys(launch.axes, size), **launch.local})
+            for size in (2, 4)
+        ]
+
+    def fits(self, question: Question) -> bool | None:
+        """Whether there is a launch in which no work item does what is asked."""
+        z3 = z3_module()
+        solver = z3.Solver()
+        solver.set("timeout", self._milliseconds)
+        solver.add(*_Fitting(z3, question).conditions())
+        found = solver.check()
+        return None if found == z3.unknown else found == z3.sat
+
+
+class _Fitting:
+    """A launch in which every work item is well: all of a small one, or any of a large one."""
+
+    def __init__(self, z3: Any, question: Question) -> None:
+        self.z3 = z3
+        self.question = question
+        self.encoding = Encoding(z3, question.terms, question.launch, abstract=False)
+        self.part = question.items[0]
+
+    def conditions(self) -> list[Any]:
+        """Everything that has to hold of the launch."""
+        found = [self._is_well(number, place) for number, place in enumerate(self._places())]
+        found.append(self._someone(1000, self.part.conditions, fail=False))
+        if self.question.exercised:
+            found.append(self._someone(1001, self.question.exercised, fail=True))
+        item = ItemTerms(self.encoding, 1002)
+        found += [item.truth(condition) for condition in self.question.assumed]
+        found += [scalar >= 1 for scalar in self.encoding.integer_scalars()]
+        return [*found, *self.encoding.facts]
+
+    def _places(self) -> list[dict[str, int]]:
+        """The ids of every item, where there are few; one that is left open otherwise."""
+        launch = self.question.launch
+        sizes = launch.size
+        if len(sizes) < len(launch.axes) or prod(sizes.values()) > MOST_LISTED:
+            return [{}]
+        local = {axis: launch.local.get(axis) for axis in launch.axes}
+        if launch.has_groups and None in local.values():
+            return [{}]
+        places: list[dict[str, int]] = []
+        for ids in product(*(range(sizes[axis]) for axis in launch.axes)):
+            place = dict(zip(launch.axes, ids, strict=True))
+            for axis, at in list(place.items()):
+                step = local[axis]
+                if step is not None:
+                    place |= {f"group_{axis}": at // step, f"local_{axis}": at % step}
+            places.append(place)
+        return places
+
+    def _is_well(self, number: int, place: dict[str, int]) -> Any:
+        z3, item = self.z3, ItemTerms(self.encoding, number, place)
+        conditions = [item.truth(condition) for condition in self.part.conditions]
+        well = item.truth(self.part.fails) if self.part.fails is not None else z3.BoolVal(False)  # noqa: FBT003 -- z3's spelling
+        holds = z3.Implies(z3.And(*conditions, *item.facts()), well)
+        return z3.ForAll(item.variables, holds) if item.variables else holds
+
+    def _someone(self, number: int, conditions: tuple[Expr, ...], *, fail: bool) -> Any:
+        item = ItemTerms(self.encoding, number)
+        met = self.z3.And(*[item.truth(condition) for condition in conditions])
+        return self.z3.And(self.z3.Not(met) if fail else met, *item.facts())
+
+
+class _Asked:
+    """A question while it is put to z3."""
+
+    def __init__(self, z3: Any, question: Question, *, abstract: bool) -> None:
+        self.z3 = z3
+        self.question = question
+        self.encoding = Encoding(z3, question.terms, question.launch, abstract=abstract)
+        self.items = [ItemTerms(self.encoding, n) for n in range(len(question.items))]
+
+    def conditions(self) -> list[Any]:
+        """Everything that has to hold."""
+        z3, question = self.z3, self.question
+        found: list[Any] = []
+        for part, item in zip(question.items, self.items, strict=True):
+            found += [item.truth(condition) for condition in part.conditions]
+            if part.fails is not None:
+                found.append(z3.Not(item.truth(part.fails)))
+        found += [self.items[0].truth(condition) for condition in question.assumed]
+        if len(self.items) == 2:
+            found += self._of_two()
+        if question.uncovered is not None:
+            found += self._uncovered(question.uncovered)
+        for item in self.items:
+            found += item.facts()
+        if len(self.items) == 2:
+            found += self._shared()
+        return [*found, *self.encoding.facts, *self.encoding.products.laws()]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no product stands for more than it is."""
+        return not self.encoding.products.laws()
+
+    def _of_two(self) -> list[Any]:
+        z3, question = self.z3, self.question
+        one, other = self.items
+        first, second = question.items
+        found = [z3.Or(*[a != b for a, b in zip(one.place(), other.place(), strict=True)])]
+        if question.meets:
+            pairs = zip(first.indices, second.indices, strict=True)
+            found += [one.number(a) == other.number(b) for a, b in pairs]
+        in_group = self._in_one_group()
+        if question.same_group:
+            found.append(in_group)
+        if question.unordered:
+            found.append(z3.Or(z3.Not(in_group), self._same_phase()))
+        for loop in question.same_turns:
+            turn = question.terms.turn(loop)
+            found.append(one.number(turn) == other.number(turn))
+        return found
+
+    def _uncovered(self, covers: tuple[Cover, ...]) -> list[Any]:
+        """No item of the group of the first one fills the indices at which that one is."""
+        z3, encoding, launch = self.z3, self.encoding, self.question.launch
+        reader = self.items[0]
+        at = [reader.number(index) for index in self.question.items[0].indices]
+        here = dict(zip((f"group_{a}" for a in launch.axes), reader.groups(), strict=True))
+        found: list[Any] = []
+        for place in self._local_places():
+            for cover in covers:
+                writer = ItemTerms(encoding, 100 + len(found), {**here, **place})
+                filled = [writer.truth(condition) for condition in cover.conditions]
+                filled += [
+                    writer.number(index) == one
+                    for index, one in zip(cover.indices, at, strict=True)
+                ]
+                never = z3.Not(z3.And(*filled, *writer.facts()))
+                found.append(z3.ForAll(writer.variables, never) if writer.variables else never)
+        return found
+
+    def _local_places(self) -> list[dict[str, Any]]:
+        """The ids of every item of a group, where its size is known."""
+        launch = self.question.launch
+        local = [launch.local.get(axis) for axis in launch.axes]
+        known = [size for size in local if size is not None]
+        if len(known) < len(local) or prod(known) > MOST_IN_GROUP:
+            return [{}]
+        names = [f"local_{axis}" for axis in launch.axes]
+        return [dict(zip(names, ids, strict=True)) for ids in product(*(range(n) for n in known))]
+
+    def _in_one_group(self) -> Any:
+        one, other = self.items
+        if not self.question.launch.has_groups:
+            return self.z3.BoolVal(True)  # noqa: FBT003 -- z3's spelling
+        return self.z3.And(*[a == b for a, b in zip(one.groups(), other.groups(), strict=True)])
+
+    def _same_phase(self) -> Any:
+        """Both items are behind the same barrier, in the same turns."""
+        z3, (one, other) = self.z3, self.items
+        found: list[Any] = []
+        for left in self.question.items[0].phases:
+            for right in self.question.items[1].phases:
+                guards = [one.truth(left.guard), other.truth(right.guard)]
+                if ANYWHERE in {left.site, right.site}:
+                    found.append(z3.And(*guards))
+                elif left.site == right.site:
+                    pairs = zip(left.turns, right.turns, strict=True)
+                    turns = [one.number(a) == other.number(b) for a, b in pairs]
+                    found.append(z3.And(*guards, *turns))
+        return z3.Or(*found)
+
+    def _shared(self) -> list[Any]:
+        """Unknown numbers that both items have in common, and tickets, which differ."""
+        z3, terms = self.z3, self.question.terms
+        one, other = self.items
+        found: list[Any] = []
+        for leaf in one.leaves():
+            if leaf.op not in {"opaque", "turns"} or not other.has(leaf):
+                continue
+            level, loops = one.sharing(leaf)
+            if level == "item":
+                continue
+            turns = [one.number(terms.turn(m)) == other.number(terms.turn(m)) for m in loops]
+            place = [] if level == "launch" else [self._in_one_group()]
+            found.append(z3.Implies(z3.And(*turns, *place), one.value(leaf) == other.value(leaf)))
+        mine, others = one.tickets(self.question.tickets), other.tickets(self.question.tickets)
+        found += [
+            one.value(a) != other.value(b) for a, key in mine for b, same in others if key == same
+        ]
+        return found
+
+    # -- the smallest launch
+
+    def smallest(self, solver: Any) -> Example:
+        """The numbers of a small launch in which the conditions hold."""
+        z3, encoding = self.z3, self.encoding
+        best = solver.model()
+        sizes = [encoding.size(axis) for axis in self.question.launch.axes]
+        free = [size for size in sizes if not isinstance(size, int)]
+        if free:
+            total = z3.Sum(*free)
+            for most in SIZES:
+                solver.push()
+                solver.add(total <= most + len(free) - 1)
+                if solver.check() == z3.sat:
+                    best = solver.model()
+                    break
+                solver.pop()
+        for wish in encoding.wishes():
+            solver.push()
+            solver.add(wish)
+            if solver.check() == z3.sat:
+                best = solver.model()
+            else:
+                solver.pop()
+        return self._example(best)
+
+    def _example(self, model: Any) -> Example:
+        encoding, axes = self.encoding, self.question.launch.axes
+        size = tuple(encoding.read(model, encoding.size(axis)) for axis in axes)
+        local = None
+        if self.question.launch.has_groups:
+            local = tuple(encoding.read(model, encoding.local(axis)) for axis in axes)
+        indices = [self.items[0].number(index) for index in self.question.items[0].indices]
+        return Example(
+            NDRange(size, local),
+            tuple(item.id_in(model) for item in self.items),
+            tuple(encoding.read(model, index) for index in indices),
+            {key: encoding.read(model, term) for key, term in encoding.lengths.items()},
+            {key: encoding.read(model, term) for key, term in encoding.scalars.items()},
+        )

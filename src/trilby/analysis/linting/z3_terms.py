@@ -1,0 +1,376 @@
+"""Terms as z3 knows them: the numbers of a launch once, those of a work item for each of them."""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from trilby.analysis.linting.launch import AXES, Launch
+from trilby.analysis.linting.terms import Level, LoopMark, Terms
+from trilby.analysis.linting.witness import Item
+from trilby.analysis.linting.z3_products import Products
+from trilby.analysis.touching.expressions import Expr
+from trilby.data.dtypes import BOOL, ScalarType
+
+LARGEST = 2**31 - 1
+
+
+class Encoding:
+    """The numbers that all work items of a launch share, and what holds of them."""
+
+    def __init__(self, z3: Any, terms: Terms, launch: Launch, *, abstract: bool) -> None:
+        self.z3 = z3
+        self.products = Products(z3, abstract=abstract)
+        self.terms = terms
+        self.launch = launch
+        self.facts: list[Any] = []
+        self.lengths: dict[tuple[int, object], Any] = {}
+        self.scalars: dict[object, Any] = {}
+        self._integers: list[Any] = []
+        self._sizes: dict[str, Any] = {}
+        self._functions: dict[object, Any] = {}
+        for axis in launch.axes:
+            self._axis(axis)
+
+    def _axis(self, axis: str) -> None:
+        launch, z3 = self.launch, self.z3
+        size = launch.size.get(axis)
+        if size is None:
+            size = self._sizes[f"max_{axis}"] = z3.Int(f"max_{axis}")
+            self.facts += [size >= 1, size <= LARGEST]
+        self._sizes[f"max_{axis}"] = size
+        if not launch.has_groups:
+            return
+        local = launch.local.get(axis)
+        if local is None:
+            local = z3.Int(f"local_max_{axis}")
+            self.facts += [local >= 1, local <= 1024]
+        groups = z3.Int(f"group_max_{axis}")
+        self._sizes |= {f"local_max_{axis}": local, f"group_max_{axis}": groups}
+        self.facts.append(groups >= 1)
+        if launch.whole_groups:
+            self.facts.append(size == self.products.times(groups, local))
+        else:
+            whole = self.products.times(groups, local)
+            self.facts += [size <= whole, size > whole - local]
+
+    def size(self, axis: str) -> Any:
+        """The size of the range along an axis."""
+        return self._sizes[f"max_{axis}"]
+
+    def local(self, axis: str) -> Any:
+        """The size of a group along an axis."""
+        return self._sizes[f"local_max_{axis}"]
+
+    def grid(self, name: str) -> Any:
+        """A field of the kernel context that is the same for all."""
+        if name not in self._sizes:
+            found = self._sizes[name] = self.z3.Int(name)
+            self.facts.append(found >= 0)
+        return self._sizes[name]
+
+    def scalar(self, leaf: Expr) -> Any:
+        """The number of a parameter; one of a float is a name for it."""
+        key: Any = leaf.what
+        found = self.scalars.get(key)
+        if found is None:
+            given = self.launch.scalars.get(key)
+            found = self.scalars[key] = given if given is not None else self.z3.Int(f"s{key}")
+            if given is None:
+                self.facts += _within(found, leaf.type)
+            if leaf.type.is_integer:
+                self._integers.append(key)
+        return found
+
+    def integer_scalars(self) -> list[Any]:
+        """The arguments that are integers and not given."""
+        return [self.scalars[key] for key in self._integers if key not in self.launch.scalars]
+
+    def length(self, leaf: Expr) -> Any:
+        """The length or extent of a buffer."""
+        key: Any = leaf.what
+        found = self.lengths.get(key)
+        if found is None:
+            given = self.launch.lengths.get(key)
+            found = given if given is not None else self.z3.Int(f"n{key}")
+            self.lengths[key] = found
+            if given is None:
+                self.facts += [found >= 1, found <= LARGEST]
+        return found
+
+    def function(self, key: object, arity: int) -> Any:
+        """A function that is the same for all work items."""
+        if (key, arity) not in self._functions:
+            sorts = [self.z3.IntSort()] * (arity + 1)
+            name = f"f{len(self._functions)}"
+            made = self.z3.Function(name, *sorts) if arity else self.z3.Int(name)
+            self._functions[key, arity] = made
+        return self._functions[key, arity]
+
+    def wishes(self) -> list[Any]:
+        """What makes an example nicer: short groups, small numbers, buffers with some room."""
+        found: list[Any] = []
+        for name, size in self._sizes.items():
+            if name.startswith("local_max") and not isinstance(size, int):
+                found.append(size <= 2)
+        for scalar in self.scalars.values():
+            if not isinstance(scalar, int):
+                found += [scalar >= 1, scalar <= 8]
+        for length in self.lengths.values():
+            if not isinstance(length, int):
+                found += [length <= 4096, length >= 64]
+        return found
+
+    def read(self, model: Any, term: Any) -> int:
+        """The number of a term in a model."""
+        if isinstance(term, int):
+            return term
+        return int(model.eval(term, model_completion=True).as_long())
+
+
+def _within(term: Any, type_: ScalarType) -> list[Any]:
+    if type_.is_float or type_ is BOOL:
+        return [term >= 0, term <= 1] if type_ is BOOL else []
+    if type_.kind == "uint":
+        return [term >= 0, term < 2 ** min(type_.bits, 32)]
+    half = 2 ** min(type_.bits - 1, 31)
+    return [term >= -half, term < half]
+
+
+_PLAIN: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "lt": operator.lt,
+    "le": operator.le,
+    "eq": operator.eq,
+    "ne": operator.ne,
+}
+
+
+class ItemTerms:
+    """The terms of one work item."""
+
+    def __init__(
+        self, encoding: Encoding, number: int, place: Mapping[str, Any] | None = None
+    ) -> None:
+        self.encoding = encoding
+        self.variables: list[Any] = []
+        """The unknown numbers of this item that z3 chooses."""
+        self._fixed = place or {}
+        self.z3 = encoding.z3
+        self.number_ = number
+        self._known: dict[int, Any] = {}
+        self._ids: dict[str, Any] = {}
+        self._facts: list[Any] = []
+        self._leaves: dict[int, Expr] = {}
+        self._divisions: dict[tuple[int, int], tuple[Any, ...]] = {}
+        for axis in encoding.launch.axes:
+            self._axis(axis)
+
+    def _axis(self, axis: str) -> None:
+        encoding = self.encoding
+        size = encoding.size(axis)
+        if not encoding.launch.has_groups:
+            place = self._ids[axis] = self._variable(axis)
+            self._facts += [place >= 0, place < size]
+            return
+        local, group = self._variable(f"local_{axis}"), self._variable(f"group_{axis}")
+        width, groups = encoding.local(axis), encoding.grid(f"group_max_{axis}")
+        self._facts += [local >= 0, local < width, group >= 0, group < groups]
+        start = encoding.products.times(group, width)
+        place = start + local
+        self._facts.append(place < size)
+        self._ids |= {axis: place, f"local_{axis}": local, f"group_{axis}": group}
+        self._ids[f"start_{axis}"] = start
+
+    def _variable(self, name: str) -> Any:
+        if name in self._fixed:
+            fixed = self._fixed[name]
+            return self.z3.IntVal(fixed) if isinstance(fixed, int) else fixed
+        made = self.z3.Int(f"{name}_{self.number_}")
+        self.variables.append(made)
+        return made
+
+    def place(self) -> list[Any]:
+        """What tells the item from others."""
+        names = [f"local_{axis}" for axis in self.encoding.launch.axes]
+        if not self.encoding.launch.has_groups:
+            return [self._ids[axis] for axis in self.encoding.launch.axes]
+        return [self._ids[name] for name in names] + self.groups()
+
+    def groups(self) -> list[Any]:
+        """The ids of its group."""
+        return [self._ids[f"group_{axis}"] for axis in self.encoding.launch.axes]
+
+    def id_in(self, model: Any) -> Item:
+        """Its global ids in an example."""
+        axes = self.encoding.launch.axes
+        read = self.encoding.read
+        x, y, z = (read(model, self._ids[a]) if a in axes else 0 for a in AXES)
+        return x, y, z
+
+    # -- terms
+
+    def truth(self, term: Expr) -> Any:
+        """A condition as z3 knows it."""
+        found = self.value(term)
+        is_number = self.z3.is_expr(found) and not self.z3.is_bool(found)
+        return found != 0 if is_number else found
+
+    def number(self, term: Expr) -> Any:
+        """A number as z3 knows it."""
+        found = self.value(term)
+        is_truth = self.z3.is_expr(found) and self.z3.is_bool(found)
+        return self.z3.If(found, 1, 0) if is_truth else found
+
+    def has(self, leaf: Expr) -> bool:
+        """Whether a leaf was met."""
+        return leaf.number in self._known
+
+    def value(self, term: Expr) -> Any:
+        """A term as z3 knows it."""
+        found = self._known.get(term.number)
+        if found is None:
+            found = self._known[term.number] = self._made(term)
+            if term.op in {"opaque", "turns", "turn", "data", "fn"}:
+                self._leaves[term.number] = term
+        return found
+
+    def _made(self, term: Expr) -> Any:
+        encoding, what = self.encoding, term.what
+        match term.op:
+            case "constant":
+                return self.z3.BoolVal(bool(what)) if term.type is BOOL else self.z3.IntVal(what)
+            case "grid" | "group_start":
+                name = f"start_{what}" if term.op == "group_start" else str(what)
+                return self._ids[name] if name in self._ids else encoding.grid(name)
+            case "scalar":
+                found = encoding.scalar(term)
+            case "length" | "extent":
+                found = encoding.length(term)
+            case "literal":
+                found = encoding.function(("literal", what), 0)
+            case "data" | "fn":
+                found = self._function(term)
+            case "opaque" | "turn" | "turns":
+                found = self._unknown(term)
+            case _:
+                found = self._operation(term)
+        return found
+
+    def _function(self, term: Expr) -> Any:
+        function = self.encoding.function((term.op, term.what, term.type), len(term.args))
+        found = function(*[self.number(arg) for arg in term.args]) if term.args else function
+        self._facts += _within(found, term.type)
+        return found != 0 if term.type is BOOL else found
+
+    def _unknown(self, term: Expr) -> Any:
+        name = f"{term.op}{term.number}_{self.number_}"
+        made = self.z3.Bool(name) if term.type is BOOL else self.z3.Int(name)
+        self.variables.append(made)
+        if term.type is BOOL:
+            return made
+        found = made
+        if term.op == "opaque":
+            self._facts += _within(found, term.type)
+        else:
+            self._facts += [found >= 0, found <= LARGEST]
+        return found
+
+    def _operation(self, term: Expr) -> Any:
+        z3 = self.z3
+        match term.op:
+            case "and":
+                return z3.And(*[self.truth(arg) for arg in term.args])
+            case "or":
+                return z3.Or(*[self.truth(arg) for arg in term.args])
+            case "not":
+                return z3.Not(self.truth(term.args[0]))
+            case "select":
+                condition, then, otherwise = term.args
+                return z3.If(self.truth(condition), self.number(then), self.number(otherwise))
+            case _:
+                args = [self.number(arg) for arg in term.args]
+                return self._arithmetic(term, args)
+
+    def _arithmetic(self, term: Expr, args: list[Any]) -> Any:
+        match term.op:
+            case "sub":
+                return self._wrapped(args[0] - args[1], term.type)
+            case "mul":
+                return self.encoding.products.times(args[0], args[1])
+            case "floordiv" | "mod":
+                return self._divided(term, *args)
+            case "cast":
+                return self._cast(term, args[0])
+            case "min":
+                found = self.z3.If(args[0] <= args[1], *args)
+            case "max":
+                found = self.z3.If(args[0] >= args[1], *args)
+            case "abs":
+                found = self.z3.If(args[0] < 0, -args[0], args[0])
+            case _:
+                found = _PLAIN[term.op](args[0], args[1])
+        return found
+
+    def _wrapped(self, term: Any, type_: ScalarType) -> Any:
+        """An unsigned difference below zero comes out at the other end."""
+        if type_.kind != "uint":
+            return term
+        return self.z3.If(term < 0, term + 2**type_.bits, term)
+
+    def _cast(self, term: Expr, arg: Any) -> Any:
+        source, target = term.args[0].type, term.type
+        if target.kind == "uint":
+            fits = source.kind == "uint" and source.bits <= target.bits
+            if fits:
+                return arg
+            wide = target.bits >= source.bits
+            return self._wrapped(arg, target) if wide else arg % 2**target.bits
+        if target.bits >= min(source.bits, 32):
+            return arg
+        half = 2 ** (target.bits - 1)
+        return (arg + half) % (2 * half) - half
+
+    def _divided(self, term: Expr, left: Any, right: Any) -> Any:
+        """Rounded towards minus infinity; z3 does so for divisors above zero."""
+        divisor = term.args[1]
+        if divisor.op == "constant" and isinstance(divisor.what, int) and divisor.what > 0:
+            return left / right if term.op == "floordiv" else left % right
+        key = (left.get_id(), right.get_id())
+        if key not in self._divisions:
+            quotient, rest, laws = self.encoding.products.divided(left, right)
+            self._facts += laws
+            self._divisions[key] = (quotient, rest, left, right)
+        return self._divisions[key][0 if term.op == "floordiv" else 1]
+
+    # -- what holds
+
+    def facts(self) -> list[Any]:
+        """What holds of this item and of every unknown number in its terms."""
+        done: set[int] = set()
+        while True:
+            waiting = [n for n in self._leaves if n not in done]
+            if not waiting:
+                return self._facts
+            for number in waiting:
+                done.add(number)
+                for fact in self.encoding.terms.facts.get(number, []):
+                    self._facts.append(self.truth(fact))
+
+    def leaves(self) -> Iterable[Expr]:
+        """The unknown numbers that were met."""
+        return list(self._leaves.values())
+
+    def sharing(self, leaf: Expr) -> tuple[Level, tuple[LoopMark, ...]]:
+        """How far an unknown number is the same, and in which loops."""
+        terms = self.encoding.terms
+        if leaf.op == "turns":
+            mark = leaf.what
+            loops = mark.outer if isinstance(mark, LoopMark) else ()
+            return terms.levels.get(leaf.number, "item"), loops
+        why = terms.unknowns.get(leaf.number)
+        return (why.level, why.loops) if why else ("item", ())
+
+    def tickets(self, counters: frozenset[object]) -> list[tuple[Expr, object]]:
+        """The numbers that were drawn from some counters."""
+        found = [(leaf, self.encoding.terms.unknowns.get(leaf.number)) for leaf in self.leaves()]
+        return [(leaf, why.ticket) for leaf, why in found if why and why.ticket in counters]
