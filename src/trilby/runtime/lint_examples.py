@@ -14,7 +14,7 @@ from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Scalar, StructArgument
 from trilby.backend.interpreter.arguments import Given, bind
 from trilby.backend.interpreter.memory import InterpreterMemory
-from trilby.backend.interpreter.recording import Recorded, Recording, record
+from trilby.backend.interpreter.recording import Recorded, Recording, barrier_scope, record
 from trilby.backend.interpreter.translate import Program, translate
 from trilby.data.dtypes import I32, ScalarType, Type
 from trilby.data.layout import layout, numpy_dtype, size_of
@@ -74,7 +74,14 @@ class Examples:
         for mine in first:
             for other in second:
                 if _touch(mine, other) and (mine.writes or other.writes or not needs_write):
-                    yield mine.group != other.group or mine.barriers == other.barriers
+                    passed = {self._passed(recording, one) for one in (mine, other)}
+                    yield mine.group != other.group or len(passed) == 1
+
+    def _passed(self, recording: Recording, access: Recorded) -> int:
+        """How many barriers for that memory an item had behind it."""
+        scope = "global" if access.memory in recording.buffers else "local"
+        stops = recording.stops.get(access.item, [])[: access.barriers]
+        return sum(barrier_scope(self._program, stop) in {scope, "both"} for stop in stops)
 
     def _run(self, example: Example, fill: int) -> Recording:
         given = list(self._arguments(example, fill))

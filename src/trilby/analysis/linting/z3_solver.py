@@ -5,6 +5,7 @@ at 32 bits is assumed of signed ones; subtractions of unsigned ones and narrow t
 """
 
 import importlib
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -19,7 +20,7 @@ from trilby.analysis.linting.z3_terms import Encoding, ItemTerms
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.ndrange import NDRange
 
-SIZES = (2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)
+SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)
 """How large a launch is tried for a witness, the smallest first."""
 
 MOST_LISTED = 64
@@ -51,8 +52,8 @@ class Z3Decider:
         first = self._asked(question, abstract=True)
         if not isinstance(first, Undecided):
             return first
-        for local in self._usual_groups(question.launch):
-            found = self._asked(replace(question, launch=local), abstract=False)
+        for small in _small_launches(question.launch):
+            found = self._asked(replace(question, launch=small), abstract=False)
             if isinstance(found, Example):
                 return found
         return self._asked(question, abstract=False)
@@ -70,43 +71,60 @@ class Z3Decider:
             return asked.smallest(solver)
         return Undecided(f"z3 gave up after {self._milliseconds} ms")
 
-    def _usual_groups(self, launch: Launch) -> list[Launch]:
-        """The launch with small groups, where their size is left open."""
-        if not launch.has_groups or len(launch.local) == len(launch.axes):
-            return []
-        return [
-            replace(launch, local={**dict.fromkeys(launch.axes, size), **launch.local})
-            for size in (2, 4)
-        ]
-
     def fits(self, question: Question) -> bool | None:
         """Whether there is a launch in which no work item does what is asked."""
         z3 = z3_module()
-        solver = z3.Solver()
+        for positive in (True, False):
+            fitting = _Fitting(z3, question, positive=positive)
+            if self._checked(fitting.someone()) != z3.unsat:
+                found = self._checked(fitting.conditions())
+                return None if found == z3.unknown else found == z3.sat
+        return False
+
+    def _checked(self, conditions: list[Any]) -> Any:
+        solver = z3_module().Solver()
         solver.set("timeout", self._milliseconds)
-        solver.add(*_Fitting(z3, question).conditions())
-        found = solver.check()
-        return None if found == z3.unknown else found == z3.sat
+        solver.add(*conditions)
+        return solver.check()
+
+
+def _small_launches(launch: Launch) -> Iterator[Launch]:
+    """The launch with small numbers for what is left open: z3 is quicker to find those."""
+    open_groups = launch.has_groups and len(launch.local) < len(launch.axes)
+    if len(launch.size) == len(launch.axes) and not open_groups:
+        return
+    for local in (2, 4):
+        groups = {**dict.fromkeys(launch.axes, local), **launch.local}
+        for count in (1, 2, 3):
+            size = {axis: count * groups[axis] for axis in launch.axes}
+            kept = groups if launch.has_groups else launch.local
+            yield replace(launch, local=kept, size={**size, **launch.size})
 
 
 class _Fitting:
     """A launch in which every work item is well: all of a small one, or any of a large one."""
 
-    def __init__(self, z3: Any, question: Question) -> None:
+    def __init__(self, z3: Any, question: Question, *, positive: bool) -> None:
         self.z3 = z3
         self.question = question
         self.encoding = Encoding(z3, question.terms, question.launch, abstract=False)
+        self.positive = positive
         self.part = question.items[0]
 
     def conditions(self) -> list[Any]:
         """Everything that has to hold of the launch."""
         found = [self._is_well(number, place) for number, place in enumerate(self._places())]
-        found.append(self._someone(1000, self.part.conditions, fail=False))
         if self.question.exercised:
             found.append(self._someone(1001, self.question.exercised, fail=True))
         item = ItemTerms(self.encoding, 1002)
         found += [item.truth(condition) for condition in self.question.assumed]
-        found += [scalar >= 1 for scalar in self.encoding.integer_scalars()]
+        return [*found, *self.someone()]
+
+    def someone(self) -> list[Any]:
+        """Some item comes to where it could happen, with arguments that are usual."""
+        found = [self._someone(1000, self.part.conditions, fail=False)]
+        if self.positive:
+            found += [scalar >= 1 for scalar in self.encoding.integer_scalars()]
         return [*found, *self.encoding.facts]
 
     def _places(self) -> list[dict[str, int]]:

@@ -229,7 +229,9 @@ class ItemTerms:
         """A term as z3 knows it."""
         found = self._known.get(term.number)
         if found is None:
-            found = self._known[term.number] = self._made(term)
+            made = self._made(term)
+            found = self.z3.IntVal(made) if isinstance(made, int) else made
+            self._known[term.number] = found
             if term.op in {"opaque", "turns", "turn", "data", "fn"}:
                 self._leaves[term.number] = term
         return found
@@ -332,8 +334,7 @@ class ItemTerms:
 
     def _divided(self, term: Expr, left: Any, right: Any) -> Any:
         """Rounded towards minus infinity; z3 does so for divisors above zero."""
-        divisor = term.args[1]
-        if divisor.op == "constant" and isinstance(divisor.what, int) and divisor.what > 0:
+        if self.z3.is_int_value(right) and right.as_long() > 0:
             return left / right if term.op == "floordiv" else left % right
         key = (left.get_id(), right.get_id())
         if key not in self._divisions:

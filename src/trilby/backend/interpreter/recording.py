@@ -15,6 +15,7 @@ from trilby.backend.interpreter.translate import Program
 from trilby.data.dtypes import SCALARS
 from trilby.data.ndrange import NDRange
 from trilby.errors import TrilbyError
+from trilby.model.ops.grid import Barrier
 
 Ids = tuple[int, int, int]
 
@@ -41,6 +42,8 @@ class Recording:
 
     accesses: list[Recorded] = field(default_factory=list[Recorded])
     failures: dict[Ids, TrilbyError] = field(default_factory=dict[Ids, TrilbyError])
+    buffers: frozenset[int] = frozenset()
+    """The numbers of memories that are arguments of the launch."""
     stops: dict[Ids, list[object]] = field(default_factory=dict[Ids, list[object]])
     _item: WorkItem | None = None
     _kept: dict[int, bytearray] = field(default_factory=dict[int, bytearray])
@@ -87,7 +90,8 @@ def record(
     wanted: frozenset[Ids],
 ) -> Recording:
     """Run the groups of some work items, or these items alone where nobody waits."""
-    recording = Recording()
+    memories = (getattr(argument, "bytes", None) for argument in arguments)
+    recording = Recording(buffers=frozenset(id(memory) for memory in memories))
     with _listening(program.names, recording):
         for group in groups(size, local):
             items = list(work_items(group))
@@ -100,6 +104,13 @@ def record(
                 if ids(item) in wanted:
                     _run_alone(program, recording, item, arguments)
     return recording
+
+
+def barrier_scope(program: Program, stop: object) -> str:
+    """Which memory the barrier orders at which an item stopped."""
+    text = f"yield {stop!r}"
+    ops = (line.op for line in program.lines if line.text.strip() == text)
+    return next((op.scope for op in ops if isinstance(op, Barrier)), "both")
 
 
 def _run_alone(
