@@ -6,6 +6,7 @@
 import shutil
 import subprocess
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -75,9 +76,9 @@ def _given(case: Case, name: str, type_: Type) -> Iterator[str]:
         assert isinstance(given, int)
         yield _number(given, type_.numpy)
     elif isinstance(type_, NDArrayType):
-        shape = given if isinstance(given, tuple) else (given,)
-        yield _bytes(np.zeros(shape, type_.element.numpy).tobytes())  # pyright: ignore[reportArgumentType] -- a shape
-        yield from (_number(int(n), np.dtype(np.int32)) for n in shape)  # pyright: ignore[reportArgumentType] -- a shape
+        assert isinstance(given, tuple)
+        yield _bytes(bytes(prod(given) * type_.element.size))
+        yield from (_number(n, np.dtype(np.int32)) for n in given)
     elif isinstance(type_, BufferType):
         yield _bytes(_buffer(type_, given))
 

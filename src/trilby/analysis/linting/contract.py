@@ -41,17 +41,23 @@ def used_axes(walked: Walked) -> tuple[str, ...]:
 def local_sizes(walked: Walked) -> dict[str, int]:
     """The size of groups for which the local arrays are made: a power of two that fits them.
 
-    Read off the writes at `local_x` and a number that no condition on the id guards.
+    Read off the writes at `local_x` and a number that no condition on the id guards; off the
+    reads where nobody writes.
     """
+    found = _most_items(walked, reads=True) | _most_items(walked, reads=False)
+    return {axis: 1 << (room.bit_length() - 1) for axis, room in found.items() if room >= 1}
+
+
+def _most_items(walked: Walked, *, reads: bool) -> dict[str, int]:
     most: dict[str, int] = {}
     for access in walked.accesses:
-        if access.memory.kind != "local" or access.does == "read":
+        if access.memory.kind != "local" or (access.does == "read") is not reads:
             continue
         extents = extents_of(walked.terms, access.memory, access.path)
         for index, extent in zip(access.indices, extents, strict=True):
             for axis, room in _rooms(access, index, extent):
                 most[axis] = min(most.get(axis, room), room)
-    return {axis: 1 << (room.bit_length() - 1) for axis, room in most.items() if room >= 1}
+    return most
 
 
 def _rooms(access: Access, index: Expr, extent: Expr) -> Iterator[tuple[str, int]]:

@@ -20,6 +20,9 @@ from trilby.analysis.linting.z3_terms import Encoding, ItemTerms
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.ndrange import NDRange
 
+EFFORT = 2_000_000
+SECONDS = 20.0
+
 SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)
 """How large a launch is tried for a witness, the smallest first."""
 
@@ -40,12 +43,22 @@ def z3_module() -> Any:
 
 
 class Z3Decider:
-    """Asks z3, each time for so many milliseconds."""
+    """Asks z3, each time for so much effort, and never for longer than some seconds.
+
+    Effort is counted in z3's own steps, so that a busy machine gives the same answers.
+    """
 
     name = "z3"
 
-    def __init__(self, milliseconds: int = 2000) -> None:
-        self._milliseconds = milliseconds
+    def __init__(self, effort: int = EFFORT, seconds: float = SECONDS) -> None:
+        self._effort = effort
+        self._seconds = seconds
+
+    def _solver(self) -> Any:
+        solver = z3_module().Solver()
+        solver.set("rlimit", self._effort)
+        solver.set("timeout", int(self._seconds * 1000))
+        return solver
 
     def decide(self, question: Question) -> Outcome:
         """Proved where there is no such launch, an example where there is."""
@@ -61,15 +74,14 @@ class Z3Decider:
     def _asked(self, question: Question, *, abstract: bool) -> Outcome:
         z3 = z3_module()
         asked = _Asked(z3, question, abstract=abstract)
-        solver = z3.Solver()
-        solver.set("timeout", self._milliseconds)
+        solver = self._solver()
         solver.add(*asked.conditions())
         found = solver.check()
         if found == z3.unsat:
             return Proved()
         if found == z3.sat and (not abstract or asked.is_exact):
             return asked.smallest(solver)
-        return Undecided(f"z3 gave up after {self._milliseconds} ms")
+        return Undecided("z3 gave up: the index arithmetic is too hard for it")
 
     def fits(self, question: Question) -> bool | None:
         """Whether there is a launch in which no work item does what is asked."""
@@ -82,8 +94,7 @@ class Z3Decider:
         return False
 
     def _checked(self, conditions: list[Any]) -> Any:
-        solver = z3_module().Solver()
-        solver.set("timeout", self._milliseconds)
+        solver = self._solver()
         solver.add(*conditions)
         return solver.check()
 
