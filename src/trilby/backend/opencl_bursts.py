@@ -8,7 +8,8 @@ work at most. Whoever asks for an event of such a launch, waits for anything or 
 else gives all to the driver first; so does the end of a compute function.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from threading import RLock
 from typing import TypeAlias, cast
 from weakref import WeakSet
@@ -40,7 +41,8 @@ class OpenCLRepeated(Repeated):
 
     `event` is that of the last run that the driver has, None where it refused it. `chain` is
     what a run came after, if that was only runs of launches like this one, and `follows` the only
-    one of these. `checked` is that of the prepared launch.
+    one of these. `checked` is that of the prepared launch. Each of `steps` gives the driver one
+    run, which comes after `waits`.
     """
 
     __slots__ = (
@@ -50,18 +52,20 @@ class OpenCLRepeated(Repeated):
         "_unseen",
         "chain",
         "checked",
-        "enqueue",
         "event",
         "failure",
         "follows",
         "prepared",
+        "steps",
+        "waits",
     )
 
     def __init__(self, prepared: OpenCLPrepared, burst: "Burst") -> None:
         brief = prepared.seconds < BRIEF_SECONDS
         super().__init__(burst.held, MOST_HELD if brief else 1)
         self.prepared = prepared
-        self.enqueue = prepared.enqueue
+        self.waits: list[cl.Event | None] = []  # None would be a run that the driver refused
+        self.steps: Iterator[cl.Event] = map(prepared.enqueue, repeat(self.waits))  # pyright: ignore[reportArgumentType] -- as above
         self.event: cl.Event | None = None
         self.chain: Sequence[OpenCLRepeated] | None = None
         self.follows: OpenCLRepeated | None = None
@@ -120,8 +124,9 @@ class OpenCLRepeated(Repeated):
             self.prepared.replace(position, argument)
         self.prepared.check()
         self.checked = self.prepared.checked
-        for self.event in map(self.enqueue, (self._burst.wait_list(after),)):  # noqa: B020 -- see `_give_all`
-            pass
+        self.waits[:] = self._burst.wait_list(after) or ()
+        for self.event in self.steps:  # noqa: B020 -- see `_give_all`
+            break
         if all(type(one) is OpenCLRepeated for one in after):
             self.chain = cast("Sequence[OpenCLRepeated]", after)
             self.follows = self.chain[0] if len(after) == 1 else None
@@ -164,7 +169,7 @@ class Burst:
         """Give the driver what is held back now. A hot loop spends its time here.
 
         An interrupt is heard between two steps of Python, where all that is not yet given is
-        held back again; `for` takes an event from `map` and keeps it in one step.
+        held back again; `for` takes an event from `steps` and keeps it in one step.
         """
         runs = self.held[:]
         rest, count = iter(runs), len(runs)
@@ -178,11 +183,11 @@ class Burst:
                     launch.give(after, changes)
                     continue
                 if launch.follows is not None:
-                    wait_list = [launch.follows.event]
+                    launch.waits[0] = launch.follows.event
                 else:
-                    wait_list = [one.event for one in launch.chain]  # pyright: ignore[reportOptionalIterable] -- it is `after`
-                for launch.event in map(launch.enqueue, (wait_list,)):  # noqa: B020  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue] -- none was refused
-                    pass
+                    launch.waits[:] = [one.event for one in launch.chain]  # pyright: ignore[reportOptionalIterable] -- it is `after`
+                for launch.event in launch.steps:  # noqa: B020 -- it is another loop's
+                    break
         except cl.Error as error:
             self._refused(launch, launch.prepared.task.failed(error))
             self.held[:0] = rest

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from trilby.analysis.linting.accesses import Access
 from trilby.analysis.linting.witness import Witness, range_text
-from trilby.data.schema import ArrayType, NDArrayType, Type, path_steps, step_into
+from trilby.data.dtypes import Type
+from trilby.data.schema import ArrayType, NDArrayType, path_steps, step_into
 
 
 def element_text(access: Access, indices: Sequence[int]) -> str:
