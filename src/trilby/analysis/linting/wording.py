@@ -1,11 +1,14 @@
 """How findings speak of elements, work items and launches."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from trilby.analysis.linting.accesses import Access
 from trilby.analysis.linting.witness import Witness, range_text
-from trilby.data.dtypes import Type
 from trilby.data.schema import ArrayType, NDArrayType, path_steps, step_into
+
+if TYPE_CHECKING:
+    from trilby.data.dtypes import Type
 
 
 def element_text(access: Access, indices: Sequence[int]) -> str:
