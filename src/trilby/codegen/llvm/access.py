@@ -165,12 +165,17 @@ def array(writer: KernelWriter, op: LocalArray | PrivateArray) -> None:
     made = op.value.type
     if not isinstance(made, RefType):
         raise TypeError(made)
+    is_private = made.space == "private"
     if op not in writer.arrays:
         nbytes = size_of(made.to)
-        if made.space == "private":
-            nbytes *= writer.lanes
-        writer.arrays[op] = Lanes(POINTER, writer.scratch.shared(writer, nbytes))
-    pointer = writer.arrays[op]
-    if made.space == "private" and not writer.interleaved:
-        pointer = Lanes(POINTER, pointer.text, size_of(made.to))
-    writer.give(op, pointer)
+        if is_private:
+            writer.arrays[op] = writer.scratch.each(writer, nbytes * writer.lanes)
+        else:
+            writer.arrays[op] = writer.scratch.shared(writer, nbytes), 0
+            writer.local_bytes += nbytes
+    pointer, size = writer.arrays[op]
+    if is_private and writer.chunk:
+        distance = writer.let(f"mul i64 {writer.chunk}, {size}")
+        pointer = writer.let(f"getelementptr i8, ptr {pointer}, i64 {distance}", "a")
+    apart = size_of(made.to) if is_private and not writer.interleaved else 0
+    writer.give(op, Lanes(POINTER, pointer, apart))

@@ -218,7 +218,8 @@ def return_(writer: KernelWriter, op: Return) -> None:
     frame = writer.scopes[number]
     is_leaving = op in writer.shapes.leaving
     if frame.results and op.returned:
-        writer.fill(frame.results, writer.values[op.returned[0]], blend=is_leaving)
+        blend = is_leaving or frame.of_group
+        writer.fill(frame.results, writer.values[op.returned[0]], blend=blend)
     _leave(writer, writer.scopes[number:], frame.end, by_jump=not is_leaving)
 
 

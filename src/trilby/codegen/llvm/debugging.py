@@ -38,8 +38,7 @@ def _report(writer: KernelWriter, number: int, failed: str) -> None:
     first, told = writer.fresh("first"), writer.fresh("told")
     writer.branch(is_first, first, told)
     writer.label(first)
-    writer.declare(f"declare {lanes} @llvm.cttz.{lanes}({lanes}, i1)")
-    lane = writer.let(f"call {lanes} @llvm.cttz.{lanes}({lanes} {writer.bits(failed)}, i1 true)")
+    lane = writer.first_lane(failed)
     for place, axis in enumerate("xyz", 1):
         ids = writer.spread(writer.grid[axis])
         own = writer.let(f"extractelement {writer.vector('i32')} {ids}, {lanes} {lane}")

@@ -4,6 +4,7 @@ A row is cut into vectors. The body of the kernel is written twice: for whole ve
 lanes run, and for what is left at the end of a row.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from trilby.codegen.llvm.conversions import from_storage
@@ -135,19 +136,25 @@ def end_count(writer: KernelWriter, loop: Counted, step: int = 1) -> None:
     writer.label(loop.exit)
 
 
-def write_groups(writer: KernelWriter, launch: Launch) -> None:
-    """Run all groups of the call."""
+def write_groups(
+    writer: KernelWriter, launch: Launch, body: Callable[[list[str], list[str]], None]
+) -> None:
+    """Run all groups of the call; `body` is given their first ids and their sizes."""
     last = writer.let("add i64 %first, %count")
     groups = begin_count(writer, last, "%first")
-    starts, ends = _group(writer, launch, groups.now)
+    body(*_group(writer, launch, groups.now))
+    end_count(writer, groups)
+
+
+def write_rows(writer: KernelWriter, starts: list[str], ends: list[str]) -> None:
+    """Run all rows of a group."""
     planes = begin_count(writer, ends[2])
-    _ids(writer, 2, starts[2], planes.now)
+    set_ids(writer, 2, starts[2], planes.now)
     rows = begin_count(writer, ends[1])
-    _ids(writer, 1, starts[1], rows.now)
-    _row(writer, starts[0], ends[0])
+    set_ids(writer, 1, starts[1], rows.now)
+    write_row(writer, starts[0], ends[0], lambda _, mask: write_items(writer, mask))
     end_count(writer, rows)
     end_count(writer, planes)
-    end_count(writer, groups)
 
 
 def _group(writer: KernelWriter, launch: Launch, number: str) -> tuple[list[str], list[str]]:
@@ -168,32 +175,36 @@ def _group(writer: KernelWriter, launch: Launch, number: str) -> tuple[list[str]
     return starts, ends
 
 
-def _ids(writer: KernelWriter, axis: int, start: str, local: str, stride: int = 0) -> None:
+def set_ids(writer: KernelWriter, axis: int, start: str, local: str, stride: int = 0) -> None:
+    """Give the ids along an axis, within the group and in all."""
     name = AXES[axis]
     writer.grid[f"local_{name}"] = narrowed(writer, local, stride)
     whole = writer.let(f"add i64 {start}, {local}")
     writer.grid[name] = narrowed(writer, whole, stride)
 
 
-def _row(writer: KernelWriter, start: str, end: str) -> None:
+def write_row(
+    writer: KernelWriter, start: str, end: str, body: Callable[[str, str | None], None]
+) -> None:
+    """Run a row: `body` writes what is done with the vector that begins at an id of the group."""
     lanes = writer.lanes
     last = writer.let(f"sub i64 {end}, {lanes - 1}")
     whole = begin_count(writer, last)
-    _ids(writer, 0, start, whole.now, 1)
-    _body(writer, None)
+    set_ids(writer, 0, start, whole.now, 1)
+    body(whole.now, None)
     end_count(writer, whole, lanes)
     left = writer.let(f"sub i64 {end}, {whole.now}")
     some, done = writer.fresh("rest"), writer.fresh("row_done")
     writer.branch(writer.let(f"icmp sgt i64 {left}, 0"), some, done)
     writer.label(some)
-    _ids(writer, 0, start, whole.now, 1)
+    set_ids(writer, 0, start, whole.now, 1)
     ids = writer.spread(Lanes("i64", "0", 1))
     limit = writer.spread(Lanes("i64", left))
-    _body(writer, writer.let(f"icmp slt {writer.vector('i64')} {ids}, {limit}"))
+    body(whole.now, writer.let(f"icmp slt {writer.vector('i64')} {ids}, {limit}"))
     writer.label(done)
 
 
-def _body(writer: KernelWriter, mask: str | None) -> None:
+def write_items(writer: KernelWriter, mask: str | None) -> None:
     """The kernel for one vector of work items."""
     scope = Scope(writer.fresh("items_done"), "", is_loop=False)
     with writer.masked(mask):

@@ -242,6 +242,12 @@ class Ir:
         """Whether all lanes are on."""
         return self.let(f"icmp eq i{self.lanes} {self.bits(mask)}, -1")
 
+    def first_lane(self, mask: str) -> str:
+        """The number of the first lane that is on, in as many bits as there are lanes."""
+        count = f"i{self.lanes}"
+        self.declare(f"declare {count} @llvm.cttz.{count}({count}, i1)")
+        return self.let(f"call {count} @llvm.cttz.{count}({count} {self.bits(mask)}, i1 true)")
+
     def both(self, left: str, right: str) -> str:
         """The lanes that are on in two masks; what the second has elsewhere does not matter."""
         type_ = self.vector(BIT)

@@ -5,14 +5,17 @@ from dataclasses import dataclass
 
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.analysis.spans import Spans
-from trilby.codegen.llvm.entry import read_arguments, read_launch, write_groups
+from trilby.codegen.llvm.entry import read_arguments, read_launch, write_groups, write_rows
 from trilby.codegen.llvm.forwarding import forward
 from trilby.codegen.llvm.inlining import inline
 from trilby.codegen.llvm.rules import OP_RULES
-from trilby.codegen.llvm.shapes import shapes_of
+from trilby.codegen.llvm.shapes import IN_GROUP, shapes_of
 from trilby.codegen.llvm.target import LlvmTarget
+from trilby.codegen.llvm.waiting import write_waiting_groups
 from trilby.codegen.llvm.writer import Analysed, KernelWriter
 from trilby.data.dtypes import ScalarType
+from trilby.model.op import walk
+from trilby.model.ops.grid import Barrier
 from trilby.source import Location
 
 
@@ -42,15 +45,18 @@ def generate(graph: KernelGraph, target: LlvmTarget) -> LlvmModule:
     writer = KernelWriter(analysed, target, lanes, OP_RULES)
     launch = read_launch(writer)
     read_arguments(writer)
-    prelude = len(writer.lines)
-    write_groups(writer, launch)
-    writer.lines[prelude:prelude] = writer.scratch.begin(writer)
-    writer.lines += [*writer.scratch.end(), "  ret void"]
+    writer.end_prelude()
+    if any(isinstance(op, Barrier) for op in walk(func.body)):
+        write_waiting_groups(writer, launch, shapes_of(func, spans, IN_GROUP))
+    else:
+        write_groups(writer, launch, lambda starts, ends: write_rows(writer, starts, ends))
+    writer.finish()
     entry = re.sub(r"\W", "_", short_name(graph.entry.name), flags=re.ASCII)
     return LlvmModule(
         _text(writer, target, entry),
         entry,
         lanes,
+        writer.local_bytes,
         asserts=tuple(writer.asserts),
         prints=tuple(writer.prints),
     )

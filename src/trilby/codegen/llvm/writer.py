@@ -73,7 +73,8 @@ class KernelWriter(Ir):
         self.values: dict[Value, tuple[Lanes, ...]] = {}
         self.variables: dict[Value, list[Slot]] = {}
         self.spilled: dict[Value, list[Slot]] = {}
-        self.arrays: dict[Op, Lanes] = {}
+        self.arrays: dict[Op, tuple[str, int]] = {}
+        self.local_bytes = 0
         self.grid: dict[str, Lanes] = {}
         self.scopes: list[Scope] = []
         self.mask: str | None = None
@@ -84,6 +85,8 @@ class KernelWriter(Ir):
         self.prints = list[tuple[str, tuple[ScalarType, ...]]]()
         self.numbers: dict[Op, int] = {}
         self.waits = False
+        self.chunk = ""
+        self._prelude = 0
         self.scratch = Scratch()
         self.used = {value for op in walk(self.func.body) for value in operands(op)}
         self._dummy = ""
@@ -139,6 +142,17 @@ class KernelWriter(Ir):
             Lanes(s.kind, self.load(self.type_of(s.stride, s.kind), s.pointer), s.stride)
             for s in slots
         )
+
+    # -- memory of the call -----------------------------------------------------------
+
+    def end_prelude(self) -> None:
+        """From here on, all sizes are known that decide how much memory is needed."""
+        self._prelude = len(self.lines)
+
+    def finish(self) -> None:
+        """End the function, and put in where its memory is found and given back."""
+        self.lines[self._prelude : self._prelude] = self.scratch.begin(self)
+        self.lines += [*self.scratch.end(), "  ret void"]
 
     # -- masks ------------------------------------------------------------------------
 

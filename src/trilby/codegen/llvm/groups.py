@@ -1,0 +1,310 @@
+"""Kernels with barriers: each region is run for all vectors of a group before the next begins.
+
+Control flow around barriers is the same for all work items of a group, so it is run once, by the
+numbers of any of them. What a work item keeps from one region to the next lies in memory of its
+vector.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from trilby.codegen.llvm import entry
+from trilby.codegen.llvm.ir import ALL
+from trilby.codegen.llvm.lanes import BIT, Lanes, part_kinds, size_of_kind
+from trilby.codegen.llvm.regions import Plan, Region, values_of
+from trilby.codegen.llvm.rules import OP_RULES
+from trilby.codegen.llvm.shapes import Shapes
+from trilby.codegen.llvm.writer import KernelWriter, Scope, Slot
+from trilby.data.dtypes import Type
+from trilby.model.op import Block, operands
+from trilby.model.ops.core import Var
+from trilby.model.value import Value, VarType
+
+
+Action: TypeAlias = Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Memory for one part of a value in every vector: where it begins, and its size in each."""
+
+    base: str
+    size: int
+    kind: str
+    stride: int | None
+
+
+@dataclass(slots=True)
+class GroupScope:
+    """A function or loop with barriers in it; the masks only where work items leave one by one."""
+
+    end: str
+    exit: str = ""
+    is_loop: bool = False
+    alive: Kept | None = None
+    turn: Kept | None = None
+    results: list[Kept] = field(default_factory=list[Kept])
+
+    @property
+    def running(self) -> Kept | None:
+        """The lanes that are in it now."""
+        return self.turn if self.is_loop else self.alive
+
+
+class Group:
+    """What the vectors of a group keep, and how they are run."""
+
+    def __init__(self, writer: KernelWriter, plan: Plan, same: Shapes) -> None:
+        self.writer = writer
+        self.plan = plan
+        self.scopes: list[GroupScope] = []
+        self._same = same
+        self._kept: dict[Value, list[Kept]] = {}
+        self._shared: dict[Value, list[Slot]] = {}
+        self._starts: list[str] = []
+        self._ends: list[str] = []
+        self._per_row = ""
+
+    def begin(self, launch: entry.Launch) -> None:
+        """Find out how many vectors a group has."""
+        writer = self.writer
+        raised = writer.let(f"add i64 {launch['local_x']}, {writer.lanes - 1}")
+        self._per_row = writer.let(f"udiv i64 {raised}, {writer.lanes}")
+        rows = writer.let(f"mul i64 {launch['local_y']}, {launch['local_z']}")
+        writer.scratch.chunks = writer.let(f"mul i64 {self._per_row}, {rows}")
+        writer.end_prelude()
+
+    def place(self, starts: list[str], ends: list[str]) -> None:
+        """Go on with the group that begins at these ids and has so many work items."""
+        self._starts, self._ends = starts, ends
+
+    # -- what is kept -----------------------------------------------------------------
+
+    def keep(self, kind: str, stride: int | None) -> Kept:
+        """Memory for a number in every vector."""
+        lanes = self.writer.lanes if stride is None else 1
+        size = max(1, lanes // 8) if kind == BIT else lanes * size_of_kind(kind)
+        base, distance = self.writer.scratch.each(self.writer, size)
+        return Kept(base, distance, kind, stride)
+
+    def results(self, type_: Type) -> list[Kept]:
+        """Memory for a result, in which all lanes may differ."""
+        return [self.keep(kind, None) for kind in part_kinds(type_)]
+
+    def kept(self, value: Value) -> list[Kept]:
+        """The memory of a value that is used in several regions."""
+        if value not in self._kept:
+            type_ = value.type.of if isinstance(value.type, VarType) else value.type
+            kinds = zip(part_kinds(type_), self.writer.shapes.of(value), strict=True)
+            self._kept[value] = [self.keep(kind, stride) for kind, stride in kinds]
+        return self._kept[value]
+
+    def name_results(self, value: Value, results: list[Kept]) -> None:
+        """Let a value be what lies in some memory."""
+        self._kept[value] = results
+
+    def slot(self, kept: Kept, chunk: str) -> Slot:
+        """The memory of one vector."""
+        writer = self.writer
+        distance = writer.let(f"mul i64 {chunk}, {kept.size}")
+        pointer = writer.let(f"getelementptr i8, ptr {kept.base}, i64 {distance}", "k")
+        return Slot(pointer, kept.kind, kept.stride)
+
+    def _is_shared(self, value: Value) -> bool:
+        """Whether a value is the same for the whole group."""
+        return all(stride == 0 for stride in self._same.of(value))
+
+    def _shared_slots(self, value: Value) -> list[Slot]:
+        if value not in self._shared:
+            self._shared[value] = self.writer.slots(
+                value.type, (0,) * len(part_kinds(value.type))
+            )
+        return self._shared[value]
+
+    # -- running all vectors ----------------------------------------------------------
+
+    def each(
+        self, used: Collection[Value], action: Action, *, also_idle: bool = False
+    ) -> None:
+        """Do something in every vector in which a lane runs, or in all of them.
+
+        The action is given the number of the vector and its end; `used` are the values it needs.
+        """
+        writer = self.writer
+        planes = entry.begin_count(writer, self._ends[2])
+        entry.set_ids(writer, 2, self._starts[2], planes.now)
+        rows = entry.begin_count(writer, self._ends[1])
+        entry.set_ids(writer, 1, self._starts[1], rows.now)
+        above = writer.let(f"mul i64 {planes.now}, {self._ends[1]}")
+        row = writer.let(f"add i64 {above}, {rows.now}")
+        first = writer.let(f"mul i64 {row}, {self._per_row}")
+
+        def run(now: str, mask: str | None) -> None:
+            across = writer.let(f"udiv i64 {now}, {writer.lanes}")
+            chunk = writer.let(f"add i64 {first}, {across}")
+            self._vector(chunk, mask, used, action, also_idle=also_idle)
+
+        entry.write_row(writer, self._starts[0], self._ends[0], run)
+        entry.end_count(writer, rows)
+        entry.end_count(writer, planes)
+
+    def _vector(
+        self,
+        chunk: str,
+        mask: str | None,
+        used: Collection[Value],
+        action: Action,
+        *,
+        also_idle: bool,
+    ) -> None:
+        writer = self.writer
+        end = writer.fresh("vector_done")
+        writer.chunk = chunk
+        writer.scopes = [self._scope(scope, chunk, end) for scope in self.scopes]
+        running = "" if also_idle else self._running(chunk)
+        with writer.masked(mask):
+            if running:
+                writer.mask = writer.both(writer.lanes_on, writer.load(writer.vector(BIT), running))
+                some = writer.fresh("some")
+                writer.branch(writer.any(writer.mask), some, end)
+                writer.label(some)
+            self._fetch(used, chunk)
+            action(chunk, end)
+        writer.label(end)
+        writer.scopes = []
+
+    def _scope(self, scope: GroupScope, chunk: str, end: str) -> Scope:
+        made = Scope(end, end, is_loop=scope.is_loop, of_group=True)
+        if scope.alive:
+            made.alive = self.slot(scope.alive, chunk).pointer
+        if scope.turn:
+            made.turn = self.slot(scope.turn, chunk).pointer
+        made.results = [self.slot(result, chunk) for result in scope.results]
+        return made
+
+    def running(self) -> Kept | None:
+        """The mask of the innermost scope that has one."""
+        return next((s.running for s in reversed(self.scopes) if s.running is not None), None)
+
+    def _running(self, chunk: str) -> str:
+        running = self.running()
+        return self.slot(running, chunk).pointer if running else ""
+
+    def _fetch(self, used: Collection[Value], chunk: str) -> None:
+        """Make the values of other regions, and the variables, those of this vector."""
+        writer = self.writer
+        writer.spilled = {}
+        for value in used:
+            if isinstance(value.type, VarType):
+                if value in self.plan.crossing:
+                    writer.variables[value] = [self.slot(k, chunk) for k in self.kept(value)]
+            elif value in self.plan.crossing or value in self._kept:
+                self._fetch_value(value, chunk)
+
+    def _fetch_value(self, value: Value, chunk: str) -> None:
+        writer = self.writer
+        if value in self.plan.made and self.plan.is_repeatable(value):
+            op = self.plan.made[value]
+            for operand in operands(op):
+                if operand in self.plan.made:
+                    self._fetch_value(operand, chunk)
+            OP_RULES[type(op)](writer, op)
+        elif value not in self._kept and self._is_shared(value):
+            writer.values[value] = writer.read(self._shared_slots(value))
+        else:
+            writer.values[value] = writer.read([self.slot(k, chunk) for k in self.kept(value)])
+
+    def region(self, region: Region) -> None:
+        """Run a region in every vector."""
+        made = {op.result for op in region.ops if op.result is not None}
+        used = [value for value in values_of(region) if value not in made]
+        used += [op.value for op in region.ops if isinstance(op, Var)]
+        spilled = [
+            value
+            for value in (op.result for op in region.ops)
+            if value is not None
+            and value in self.plan.crossing
+            and not isinstance(value.type, VarType)
+            and not self.plan.is_repeatable(value)
+        ]
+
+        def run(chunk: str, end: str) -> None:
+            writer = self.writer
+            for value in spilled:
+                if self._is_shared(value):
+                    writer.spilled[value] = self._shared_slots(value)
+                else:
+                    writer.spilled[value] = [self.slot(k, chunk) for k in self.kept(value)]
+            writer.block(Block(region.ops), end)
+
+        self.each(used, run)
+        self.writer.spilled = {}
+
+    # -- numbers of the group ---------------------------------------------------------
+
+    def number(self, value: Value) -> Lanes:
+        """A number that all work items agree on, taken from any of them."""
+        writer = self.writer
+        if value not in self.plan.crossing and value not in self._kept:
+            return writer.values[value][0]
+        if self._is_shared(value):
+            self._fetch_value(value, "0")
+            return writer.values[value][0]
+        kind = part_kinds(value.type)[0]
+        found = writer.alloca(kind)
+
+        def look(_chunk: str, _end: str) -> None:
+            vector = writer.spread(writer.values[value][0])
+            lane = writer.first_lane(writer.lanes_on)
+            text = f"extractelement {writer.vector(kind)} {vector}, i{writer.lanes} {lane}"
+            writer.store(kind, writer.let(text), found)
+
+        self.each([value], look)
+        return Lanes(kind, writer.load(kind, found))
+
+    def decide(self, value: Value) -> str:
+        """Whether a condition holds for any of the work items that are here."""
+        writer = self.writer
+        if self.is_known(value):
+            return self.number(value).text
+        found = writer.alloca(BIT)
+        writer.store(BIT, "false", found)
+
+        def look(_chunk: str, _end: str) -> None:
+            (condition,) = writer.values[value]
+            holds = writer.any(writer.both(writer.lanes_on, writer.spread(condition)))
+            so_far = writer.load(BIT, found)
+            writer.store(BIT, writer.let(f"or i1 {so_far}, {holds}"), found)
+
+        self.each([value], look)
+        return writer.load(BIT, found)
+
+    def is_known(self, value: Value) -> bool:
+        """Whether a value is the same for the group, so that it need not be looked for."""
+        return value not in self._kept and self._is_shared(value)
+
+    def some_left(self) -> str:
+        """Whether a work item runs in the innermost scope."""
+        writer = self.writer
+        found = writer.alloca(BIT)
+        writer.store(BIT, "false", found)
+
+        def look(_chunk: str, _end: str) -> None:
+            writer.store(BIT, "true", found)  # a vector without lanes does not come here
+
+        self.each([], look)
+        return writer.load(BIT, found)
+
+    def copy_mask(self, target: Kept, source: Kept | None) -> None:
+        """Let a mask be what another is, or all lanes."""
+        writer = self.writer
+
+        def copy(chunk: str, _end: str) -> None:
+            text = ALL
+            if source is not None:
+                text = writer.load(writer.vector(BIT), self.slot(source, chunk).pointer)
+            writer.store(writer.vector(BIT), text, self.slot(target, chunk).pointer)
+
+        self.each([], copy, also_idle=True)
+

@@ -1,0 +1,156 @@
+"""A kernel with barriers, cut into regions: stretches that each work item runs without waiting.
+
+What stands between regions, the control flow around barriers, is run once for a whole group.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from trilby.codegen.llvm.inlining import Inlined
+from trilby.model.op import Block, Func, Op, blocks, operands, walk
+from trilby.model.ops import arith
+from trilby.model.ops.control import Break, Continue, For, While
+from trilby.model.ops.core import Constant, Return, Var, Yield
+from trilby.model.ops.grid import Barrier, Grid
+from trilby.model.ops.memory import Extent, Load, LocalArray, Place, PrivateArray
+from trilby.model.ops.structs import Pack, Unpack
+from trilby.data.schema import BufferType
+from trilby.model.value import Value
+
+LONGEST = 24
+"""How many ops are computed again at the most, where a value is used in another region."""
+
+_EXITS = (Break, Continue, Return)
+_PURE = (
+    Constant,
+    Grid,
+    Extent,
+    LocalArray,
+    PrivateArray,
+    Place,
+    Pack,
+    Unpack,
+    arith.Compare,
+    arith.Unary,
+    arith.Cast,
+)
+_SLOW = (arith.FloorDiv, arith.Mod, arith.Pow, arith.TrueDiv)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """Ops that stand one after the other and hold no barrier."""
+
+    ops: tuple[Op, ...]
+
+
+Item: TypeAlias = Region | Op
+
+
+def waits(op: Op) -> bool:
+    """Whether an op is a barrier or holds one."""
+    return isinstance(op, Barrier) or any(
+        isinstance(inner, Barrier) for block in blocks(op) for inner in walk(block)
+    )
+
+
+class Plan:
+    """The regions of a kernel, and the values that are used in another one than they are made."""
+
+    def __init__(self, func: Func) -> None:
+        self.made: dict[Value, Op] = {}
+        self.crossing: set[Value] = set()
+        self._homes: dict[Value, Region] = {}
+        self._items: dict[Block, list[Item]] = {}
+        self._users: list[tuple[Value, Region | None]] = []
+        self._visit(func.body)
+        for value, user in self._users:
+            home = self._homes.get(value)
+            if home is not None and home is not user:
+                self.crossing.add(value)
+
+    def items(self, block: Block) -> list[Item]:
+        """The regions of a block, and the ops between them."""
+        if block not in self._items:
+            self._items[block] = list(_cut(block))
+        return self._items[block]
+
+    def _visit(self, block: Block) -> None:
+        for item in self.items(block):
+            if isinstance(item, Region):
+                for op in item.ops:
+                    if op.result is not None:
+                        self._homes[op.result] = item
+                        self.made[op.result] = op
+                self._users += [(value, item) for value in values_of(item)]
+                continue
+            self._users += [(value, None) for value in operands(item)]
+            for inner in blocks(item):
+                self._visit(inner)
+
+    def is_repeatable(self, value: Value) -> bool:
+        """Whether a value is computed again rather than kept."""
+        return self._steps(value) <= LONGEST
+
+    def _steps(self, value: Value) -> int:
+        op = self.made.get(value)
+        if op is None:
+            return 0 if value not in self._homes else LONGEST + 1
+        if not _is_pure(op):
+            return LONGEST + 1
+        total = 1
+        for operand in operands(op):
+            total += self._steps(operand)
+            if total > LONGEST:
+                break
+        return total
+
+
+def _cut(block: Block) -> Iterator[Item]:
+    run: list[Op] = []
+    for op in block.ops:
+        if not waits(op) and not isinstance(op, (*_EXITS, Yield)):
+            run.append(op)
+            continue
+        if run:
+            yield Region(tuple(run))
+            run = []
+        yield op
+    if run:
+        yield Region(tuple(run))
+
+
+def values_of(region: Region) -> list[Value]:
+    """All values that a region uses, and the variables that it makes, in order."""
+    found: dict[Value, None] = {}
+    for op in walk(Block(region.ops)):
+        found.update(dict.fromkeys(operands(op)))
+        if isinstance(op, Var):
+            found[op.value] = None
+    return list(found)
+
+
+def _is_pure(op: Op) -> bool:
+    if isinstance(op, Load):
+        base = op.base.type
+        return isinstance(base, BufferType) and op.path in base.length_names
+    return isinstance(op, _PURE) or (isinstance(op, arith.Binary) and not isinstance(op, _SLOW))
+
+
+def leaves_outwards(item: Item) -> bool:
+    """Whether work items may leave, inside of a region, what goes on around it."""
+    if isinstance(item, Region):
+        return any(_leaves(op, in_loop=False) for op in item.ops)
+    return any(leaves_outwards(inner) for block in blocks(item) for inner in _cut(block))
+
+
+def _leaves(op: Op, *, in_loop: bool) -> bool:
+    if isinstance(op, Return):
+        return True
+    if isinstance(op, Break | Continue):
+        return not in_loop
+    if isinstance(op, Inlined):
+        return False
+    inner = in_loop or isinstance(op, For | While)
+    return any(_leaves(one, in_loop=inner) for block in blocks(op) for one in block.ops)
