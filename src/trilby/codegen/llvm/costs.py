@@ -3,7 +3,7 @@
 from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.shapes import Shapes
 from trilby.data.dtypes import ScalarType
-from trilby.model.op import Block, Op, blocks, operands
+from trilby.model.op import Block, Op, blocks
 from trilby.model.ops import arith
 from trilby.model.ops.control import For, While
 from trilby.model.ops.debug import Assert, Print
@@ -20,8 +20,8 @@ _SLOW = (arith.Pow, For, While, Assert, Print, Barrier, Atomic, CompareExchange)
 def is_short(block: Block, shapes: Shapes, *, loads: bool) -> bool:
     """True for a block that may run with no lane on.
 
-    A number that all lanes load at once needs one lane that is on; with `loads` false there
-    may be no load at all.
+    A place that is the same for all lanes needs one lane that is on; with `loads` false memory
+    may not be touched at all.
     """
     return _cost(block, shapes, loads=loads) <= FREELY
 
@@ -41,10 +41,9 @@ def _step(op: Op, shapes: Shapes, *, loads: bool) -> int:
         case _ if isinstance(op, _SLOW):
             return _NEVER
         case Load():
-            is_same = all(s == 0 for value in operands(op) for s in shapes.of(value))
-            return _NEVER if is_same or not loads else 4
+            return _NEVER if _is_one_place(op, shapes) or not loads else 4
         case Store():
-            return 16
+            return _NEVER if _is_one_place(op, shapes) or not loads else 16
         case arith.FloorDiv() | arith.Mod() | arith.TrueDiv():
             return 8
         case arith.Math():
@@ -53,6 +52,10 @@ def _step(op: Op, shapes: Shapes, *, loads: bool) -> int:
             return _NEVER if op in shapes.divergent else 1
         case _:
             return 1 if op.result is None or isinstance(op.result.type, ScalarType) else 0
+
+
+def _is_one_place(op: Load | Store, shapes: Shapes) -> bool:
+    return all(stride == 0 for value in (op.base, *op.indices) for stride in shapes.of(value))
 
 
 _LIGHT = frozenset(

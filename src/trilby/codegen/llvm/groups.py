@@ -21,7 +21,6 @@ from trilby.model.op import Block, operands
 from trilby.model.ops.core import Var
 from trilby.model.value import Value, VarType
 
-
 Action: TypeAlias = Callable[[str, str], None]
 
 
@@ -117,16 +116,12 @@ class Group:
 
     def _shared_slots(self, value: Value) -> list[Slot]:
         if value not in self._shared:
-            self._shared[value] = self.writer.slots(
-                value.type, (0,) * len(part_kinds(value.type))
-            )
+            self._shared[value] = self.writer.slots(value.type, (0,) * len(part_kinds(value.type)))
         return self._shared[value]
 
     # -- running all vectors ----------------------------------------------------------
 
-    def each(
-        self, used: Collection[Value], action: Action, *, also_idle: bool = False
-    ) -> None:
+    def each(self, used: Collection[Value], action: Action, *, also_idle: bool = False) -> None:
         """Do something in every vector in which a lane runs, or in all of them.
 
         The action is given the number of the vector and its end; `used` are the values it needs.
@@ -307,4 +302,3 @@ class Group:
             writer.store(writer.vector(BIT), text, self.slot(target, chunk).pointer)
 
         self.each([], copy, also_idle=True)
-

@@ -197,6 +197,8 @@ class Ir:
             return of_kind(int(left.literal) * int(right.literal), left.kind)
         if right.literal == 1:
             return left
+        if right.literal == 0:
+            return right
         stride: Stride = 0 if left.is_uniform and right.is_uniform else None
         if right.literal is not None and left.stride is not None:
             stride = limited(left.stride * int(right.literal))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from trilby.codegen.llvm.inlining import Inlined
+from trilby.data.schema import BufferType
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops import arith
 from trilby.model.ops.control import Break, Continue, For, While
@@ -15,7 +16,6 @@ from trilby.model.ops.core import Constant, Return, Var, Yield
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.memory import Extent, Load, LocalArray, Place, PrivateArray
 from trilby.model.ops.structs import Pack, Unpack
-from trilby.data.schema import BufferType
 from trilby.model.value import Value
 
 LONGEST = 24

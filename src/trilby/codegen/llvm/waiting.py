@@ -216,4 +216,3 @@ _RULES: Mapping[type[Op], Callable[[Group, Any], None]] = {
     For: _for,
 }
 """What may hold a barrier."""
-
