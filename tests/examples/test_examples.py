@@ -104,7 +104,11 @@ def test_help_says_what_a_program_does(name: str, capsys: pytest.CaptureFixture[
 
 
 SMALL: dict[str, tuple[object, ...]] = {
+    "attention": ("--heads", 1, "--tokens", 32),
     "black_scholes": ("--options", 50),
+    "fourier": ("--rows", 3, "--length", 16),
+    "heal": ("--hole", 360, 440, 2, "--reach", 8, "--rounds", 40),
+    "image_pipeline": ("--side", 20),
     "k_means": ("--side", 12, "--colours", 3, "--rounds", 5),
     "life": ("--width", 12, "--height", 9, "--generations", 4, "--every", 2),
     "matmul": ("--size", 64, "--times", 1),
@@ -116,6 +120,9 @@ SMALL: dict[str, tuple[object, ...]] = {
     "viola_jones": ("--side", 32),
 }
 DRAWING = {
+    "fourier": [".png"],
+    "heal": [".png"],
+    "image_pipeline": [".png"],
     "k_means": [".png"],
     "life": [".gif", ".png"],
     "mandel": [".png"],
