@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING
 
 from tests.property.program_accesses import ACCESSES, take_raw, use_raw
+from tests.property.program_callbacks import hold, make_tick, stir, tick
 from tests.property.program_expressions import condition, integer
-from tests.property.program_names import NAMINGS, some_buffer
+from tests.property.program_names import NAMINGS, some_buffer, swap, turn_list
 from tests.property.program_palette import PALETTE, Palette
 from tests.property.program_writer import Function, Rule, Writer
 
@@ -81,25 +82,36 @@ def repeat(w: Writer) -> bool:
     if w.draft.chance(3):
         _ = any(take_raw(w) for _ in range(9))
     name = w.draft.name("g")
-    w.line(f"for {name} in range({w.draft.number(3, 5)}):")
+    w.line(f"for {name} in range({w.draft.pick([3, 5, 8, 12])}):")
     with w.block(loop=True):
         w.reach.ints.append(name)
         again = dispatch if w.in_compute else call
-        for _ in range(w.draft.number(1, 2)):
+        for _ in range(w.draft.number(1, 3)):
             _ = any(again(w) for _ in range(10))
-        if w.draft.chance(2):
-            w.line(f"if {name} {w.draft.pick(['== 2', '> 1', '% 2 == 1'])}:")
-            with w.block():
-                _any_access(w)
-        else:
-            _any_access(w)
+            if w.draft.chance(3):
+                _between(w, name)
+        _between(w, name)
     return True
 
 
-def _any_access(w: Writer) -> None:
+def _between(w: Writer, turn: str) -> None:
+    """What the host does between two launches, in all turns or in some."""
+    if w.draft.chance(3):
+        _anything(w)
+        return
+    w.line(f"if {turn} {w.draft.pick(['== 2', '== 4', '> 1', '% 2 == 1', '% 3 == 2'])}:")
+    with w.block():
+        _anything(w)
+
+
+def _anything(w: Writer) -> None:
+    """The host looks, writes, calls what nobody knows, or gives two buffers each other's name."""
+    rules: tuple[Rule, ...] = ACCESSES
     if w.reach.raws and w.draft.chance(2):
-        _ = use_raw(w)
-    elif not any(w.draft.pick(ACCESSES)(w) for _ in range(10)):
+        rules = (use_raw,)
+    elif w.draft.chance(3):
+        rules = (tick, stir, swap, turn_list)
+    if not any(w.draft.pick(rules)(w) for _ in range(10)):
         w.line("look(1)")
 
 
@@ -280,40 +292,7 @@ def _call_text(w: Writer, function: Function, args: list[str]) -> str:
     return f"{accelerator}.compute(lambda cc: {function.name}(cc, {given}))"
 
 
-# ---------------------------------------------------------------------------- callbacks
-
-
-def tick(w: Writer) -> bool:
-    """A callback is called that touches a buffer which it is not given."""
-    if not w.reach.ticks:
-        return False
-    w.line(f"{w.draft.pick(w.reach.ticks)}()")
-    return True
-
-
-def make_tick(w: Writer) -> bool:
-    views = {text: view for text, view in w.views().items() if view.kind != "bits"}
-    if not views or len(w.reach.ticks) > 2:
-        return False
-    name, text = w.draft.name("tick"), w.draft.pick([*views])
-    if w.draft.chance(2):
-        w.line(f"{name} = make_tick({text})")
-    else:
-        w.line(f"def {name}():")
-        w.line(f"    look(np.sum({text}))")
-        w.line(w.draft.pick(["    pass", f"    nudge({text})"]))
-    w.reach.ticks.append(name)
-    return True
-
-
-def hold(w: Writer) -> bool:
-    """Something is kept where nobody sees it, and touched later."""
-    views = {text: view for text, view in w.views().items() if view.kind != "bits"}
-    if not views or w.draft.chance(2):
-        w.line("stir()")
-        return True
-    w.line(f"keep({w.draft.pick([*views])})")
-    return True
+# ------------------------------------------------------------------------------- the rest
 
 
 def temporary(w: Writer) -> bool:

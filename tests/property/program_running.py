@@ -165,10 +165,13 @@ def _bench(name: str, opened: Callable[[], Accelerator]) -> Bench:
 def ways(benches: Sequence[Bench]) -> list[Way]:
     """All ways to run a program; where nothing moves, strategies hardly differ."""
     *apart, shared = benches
-    unrecorded = Transfers.AUTO, Transfers.PLANNED, None
     return [
         *(Way(bench, strategy, is_recorded=True) for bench in apart for strategy in Transfers),
-        *(Way(bench, strategy, is_recorded=False) for bench in apart for strategy in unrecorded),
+        *(
+            Way(bench, strategy, is_recorded=False)
+            for bench in apart
+            for strategy in (*Transfers, None)
+        ),
         Way(shared, Transfers.AUTO, is_recorded=False),
         Way(shared, None, is_recorded=False),
     ]

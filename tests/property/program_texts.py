@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from hypothesis import strategies as st
-from tests.property.program_flow import block, call, result
+from tests.property.program_flow import arguments, block, call, result
 from tests.property.program_meaning import meaning
 from tests.property.program_names import new_buffer
 from tests.property.program_palette import ANNOTATIONS, KINDS
@@ -60,6 +60,9 @@ def make_tick(view):
         nudge(view)
         look(np.sum(view))
     return tick
+
+def make_wipe(view):
+    return lambda: wipe(view)
 
 def zeros(*shape):
     return np.zeros(shape, np.int32)
@@ -180,15 +183,27 @@ def _driver(draft: Draft) -> str:
     return "\n".join(["def drive(accelerator, other):", *w.lines]) + "\n"
 
 
+def _tick(w: Writer) -> str:
+    """A callback: it touches a buffer, or runs a compute function in the middle of another."""
+    fit = [f for f in w.draft.functions if "tick" not in dict(f.params).values()]
+    if fit and w.draft.chance(3):
+        function = w.draft.pick(fit)
+        args = arguments(w, function)
+        if args is not None:
+            return f"lambda: accelerator.compute({function.name}, {', '.join(args)})"
+    maker = w.draft.pick(["make_tick", "make_tick", "make_wipe"])
+    return f"{maker}({w.draft.pick(w.buffers('line'))}.array)"
+
+
 def _make_holders(w: Writer) -> None:
     """What the compute functions want to be given beside buffers and numbers."""
     first, second = w.buffers("line")[:2]
     w.line(f"pair = [{first}, {second}]")
     w.line(f"world = SimpleNamespace(main={first}, spare={second})")
-    w.line(f"tick = make_tick({w.draft.pick(w.buffers('line'))}.array)")
     w.reach.lists["pair"] = w.reach.worlds["world"] = "line"
     for places in (("pair[0]", "pair[1]"), ("world.main", "world.spare")):
         w.bind(places[0], "line", [first])
         w.bind(places[1], "line", [second])
         w.keep_apart(places)
+    w.line(f"tick = {_tick(w)}")
     w.reach.ticks.append("tick")

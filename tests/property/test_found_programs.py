@@ -200,6 +200,18 @@ def drive(accelerator, other):
     line.array[:] = 3
     return [line]
 """,
+    "an array that gets what it has": """
+@tb.compute
+def part(cc, line):
+    for g in range(3):
+        cc.dispatch(N, first_half, line, 14)
+        line.array[...] = line.array[0:8]
+
+def drive(accelerator, other):
+    line = S32Array.create(length=N)
+    accelerator.compute(part, line)
+    return [line]
+""",
 }
 """Programs by what is special about them."""
 

@@ -145,7 +145,8 @@ class HostOps:
         if isinstance(op, Store):
             stored = self.seen(op.stored)
             looks = self.things.are_buffers(stored.things)
-            read = (Touch(stored, reads=True, writes=False),) if looks else ()
+            surely = seen.things.isdisjoint(stored.things)  # to store what is there reads nothing
+            read = (Touch(stored, reads=True, writes=False, surely=surely),) if looks else ()
             return Effects((*read, Touch(seen, reads=False, writes=True)))
         return QUIET if self._is_length(op) else Effects((Touch(seen, reads=True, writes=False),))
 

@@ -107,6 +107,7 @@ class Runner(Reader):
         """Put something in a place of a buffer, a list or another object."""
         if any(thing in self.things.types for thing in owner.things):
             self.change(replace(owner, is_part=True, part=None))
-            self.look(seen)
+            surely = owner.things.isdisjoint(seen.things)  # to store what is there reads nothing
+            replace(self, surely=self.surely and surely).look(seen)
         self.memory.put(owner.things, seen.things)
         forget_items(self.things, self.memory, owner.things)
