@@ -6,7 +6,7 @@ from tests.property.program_accesses import ACCESSES, take_raw, use_raw
 from tests.property.program_callbacks import hold, make_tick, stir, tick
 from tests.property.program_expressions import condition, integer
 from tests.property.program_names import NAMINGS, some_buffer, swap, turn_list
-from tests.property.program_palette import PALETTE, Palette
+from tests.property.program_palette import PALETTE, SIZES, Palette
 from tests.property.program_writer import Function, Rule, Writer
 
 if TYPE_CHECKING:
@@ -28,12 +28,24 @@ def dispatch(w: Writer) -> bool:
         return False
     args = [*buffers, *_numbers(w, kernel)]
     size = w.draft.pick(kernel.sizes).format(*args)
+    if kernel.sizes == SIZES and w.draft.chance(8):
+        size = _any_size(w)
     given = ", ".join(args)
     if w.draft.chance(2):
         w.line(f"cc.dispatch({size}, {kernel.name}, {given})")
     else:
         w.line(f"cc.dispatch({size}, lambda kc: {kernel.name}(kc, {given}))")
     return True
+
+
+def _any_size(w: Writer) -> str:
+    """A range that may have no work items."""
+    size = f"{integer(w)} % {w.draft.pick(['2', '3', 'N'])}"
+    if w.draft.chance(3):
+        return size
+    name = w.draft.name("size")
+    w.line(f"{name} = {size}")
+    return name
 
 
 def _numbers(w: Writer, kernel: Palette) -> list[str]:

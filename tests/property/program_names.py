@@ -67,8 +67,9 @@ def swapped(w: Writer, one: str, other: str) -> None:
 
 def take_a_pair(w: Writer) -> bool:
     """`source, to = …` with two that are different, in an order that changes."""
-    pairs = [tuple(sorted(pair)) for pair in w.reach.apart]
-    pairs = sorted((x, y) for x, y in pairs if w.reach.buffers.get(x) == w.reach.buffers.get(y))
+    known = w.reach.buffers
+    pairs = [tuple(sorted(pair)) for pair in w.reach.apart if pair <= known.keys()]
+    pairs = sorted((x, y) for x, y in pairs if known[x] == known[y])
     if not pairs:
         return False
     one, other = w.draft.pick(pairs)

@@ -34,6 +34,10 @@ VIEWS = {
 """How the elements of a buffer are reached on the host."""
 
 
+SIZES = ("{0}.length", "{0}.length", "N", "N - 2")
+"""How most ranges are written."""
+
+
 @dataclass(frozen=True)
 class Palette:
     """A kernel: the kinds of its buffers, which come first, and of its numbers.
@@ -47,7 +51,7 @@ class Palette:
     buffers: tuple[Kind, ...]
     numbers: tuple[str, ...] = ()
     apart: tuple[tuple[int, int], ...] = ()
-    sizes: tuple[str, ...] = ("{0}.length", "{0}.length", "N", "N - 2")
+    sizes: tuple[str, ...] = SIZES
 
 
 ALL = ("N", "N", "{0}.shape[0]", "N - 1")

@@ -214,7 +214,7 @@ class HostOps:
         if in_place_sign(op.code):
             found = self._changed(reader)
         else:
-            tree = expression_tree(op.code, len(op.inputs))
+            tree = self.tree_of(op)
             found = self._made(op, tree, reader, many=many) or reader.value(tree)
         if op.result:
             self._declare(op.result, found)
@@ -244,8 +244,10 @@ class HostOps:
         """The buffer that a class method of its class makes, if this is such a call."""
         if not op.result or not isinstance(op.result.type, BufferType):
             return None
-        maker = self._maker_name(op, tree)
-        if maker not in {"create", "of"} or not isinstance(tree, Call):
+        if not isinstance(tree, Call) or not isinstance(tree.function, Member):
+            return None
+        maker = tree.function.name
+        if maker not in {"create", "of"}:
             return None
         reader.look(*map(reader.value, tree.args))
         reader.launches = False
@@ -253,13 +255,14 @@ class HostOps:
         thing = self.things.make(op, kind, str(op.result.type), op.result.type, many=many)
         return Seen(frozenset({thing}), where=op.result)
 
-    def _maker_name(self, op: HostValue, tree: Node) -> str:
-        function = tree.function if isinstance(tree, Call) else tree
-        if isinstance(function, Hole):
-            maker = self.makers.get(op.inputs[function.number])
-            if isinstance(maker, HostValue) and not maker.inputs:
-                function = expression_tree(maker.code, 0)
-        return function.name if isinstance(function, Member) else ""
+    def tree_of(self, op: HostValue) -> Node:
+        """The tree of a value; a function that was named just before has its name there."""
+        tree = expression_tree(op.code, len(op.inputs))
+        if isinstance(tree, Call) and isinstance(tree.function, Hole):
+            maker = self.makers.get(op.inputs[tree.function.number])
+            if isinstance(maker, HostValue) and not maker.inputs and not maker.uses:
+                return replace(tree, function=expression_tree(maker.code, 0))
+        return tree
 
     def _run(self, op: HostRun, memory: Memory, *, many: bool) -> Effects:
         runner = self.reader(op, memory, op.inputs, many=many)

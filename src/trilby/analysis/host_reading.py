@@ -388,7 +388,9 @@ class Reader:
             return NUMBER
         if method in known_calls.CONTAINER_METHODS and not is_buffer and not name:
             return self.passed_on(owner, args)
-        if (not method and name in known_calls.NOTHING) or (name and method in known_calls.OURS):
+        if (name and method in known_calls.OURS) or (not method and name in known_calls.OURS):
+            return self.display([], ordered=False)
+        if not method and name in known_calls.NOTHING:
             return NUMBER
         return self.read(called, args) if only_reads(node, name, method) else None
 

@@ -13,6 +13,7 @@ from trilby.analysis.host_ops import Effects, HostOps
 from trilby.analysis.host_touches import Touch
 from trilby.analysis.plan_effects import UNKNOWN_CALLEE, Effect, Summary
 from trilby.analysis.plan_needs import Need, Turn, add
+from trilby.analysis.plan_ranges import has_items
 from trilby.analysis.plan_state import STALE, Key, State
 from trilby.analysis.transfer_plan import Side
 from trilby.data.dtypes import Type
@@ -182,9 +183,14 @@ class Accesses:
             things = self.ops.seen(argument).things
             self.is_given_as(parameter.type, things)
             arguments.append((number, things, parameter))
+        items = has_items(op.range, self.ops)
         for number, things, parameter in arguments:
             if Access.READS in parameter.access:
-                self.device_reads(op, number, things, state, certain=parameter.surely_read)
+                need = self.device_need(op, number, things, state)
+                certain = parameter.surely_read and items is not None
+                need = replace(need, certain=certain, items=items or ())
+                if self.need(op, "device", number, need):
+                    state.bring("device", things)
         for _, things, parameter in arguments:
             if Access.WRITES in parameter.access:
                 self.written(op, "host", things, state, surely=True)
@@ -194,17 +200,13 @@ class Accesses:
         if len(things) == 1 and isinstance(type_, BufferType | NDArrayType):
             self.ops.things.is_buffer(next(iter(things)), type_)
 
-    def device_reads(
-        self, op: Dispatch, number: int, things: Points, state: State, *, certain: bool
-    ) -> None:
+    def device_need(self, op: Dispatch, number: int, things: Points, state: State) -> Need:
         """A kernel needs what it reads."""
         self.note(op, "device reads", things)
         argument = op.args[number]
         seen = self.ops.seen(argument)
         where = argument if seen.is_part or seen.where is None else seen.where
-        need = Need(things, state.bits("device", things), where, certain=certain)
-        if self.need(op, "device", number, need):
-            state.bring("device", things)
+        return Need(things, state.bits("device", things), where)
 
     def call(self, op: HostCall, state: State) -> None:
         """Another compute function: it has a plan of its own."""

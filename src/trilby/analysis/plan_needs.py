@@ -49,7 +49,8 @@ class Need:
 
     Before it in the same turn, code runs that is not known if it is `exposed`, and `met` are
     written, which may be the same buffer under another name. In front of the loop it is certain
-    only for what is `apart` from those.
+    only for what is `apart` from those. It comes where all of `items` are true: the launch that
+    it is for has work items.
     """
 
     things: Points
@@ -65,6 +66,7 @@ class Need:
     exposed: bool = False
     met: Points = NOTHING
     apart: Points = NOTHING
+    items: tuple[Text, ...] = ()
 
     def joined(self, other: "Need") -> "Need":
         """The same need on two ways."""
@@ -199,14 +201,16 @@ class Hoist:
             return None
         guards = need.guards if self.trips.surely else (self.trips.runs, *need.guards)
         bits = self.entry.bits(side, need.things)
+        is_known = not any(map(self._changes, need.items))
         return replace(
             need,
             where=where,
             part=part,
             guards=guards,
             bits=bits,
-            certain=need.certain and not need.exposed,
+            certain=need.certain and not need.exposed and is_known,
             apart=need.apart | need.met,
+            items=need.items if is_known else (),
         )
 
     def _is_written(self, side: Side, things: Points) -> bool:

@@ -193,7 +193,7 @@ class _Placing:
         actions = self._copies(side, replace(need, certain=certain), where, flag)
         if flag and need.bits & CURRENT:
             actions = (When(flag, actions),)
-        self._act(op, actions, need.guards)
+        self._act(op, actions, (*need.guards, *need.items))
 
     def _start_early(self, key: Key, need: Need, where: Reference, thing: Thing) -> Op:
         """The op before which a copy starts: as early as its use is certain to come.
@@ -204,12 +204,12 @@ class _Placing:
         op, side, _ = key
         indices = need.part.indices if need.part else ()
         last = (self._is_last(need.last),) if need.last else ()
-        uses = (where, *indices, *need.guards, *last)
+        uses = (where, *indices, *need.guards, *need.items, *last)
         surely, if_apart = self.early.starts(Start(op, need.apart), side, thing, uses)
         are_apart = self.early.are_apart(thing, where, if_apart.apart)
         if are_apart and not need.bits & CURRENT:
             early = self._copies(side, need, where, None)
-            self._act(if_apart.op, early, (*need.guards, are_apart))
+            self._act(if_apart.op, early, (*need.guards, *need.items, are_apart))
         return op if need.apart else surely.op
 
     def _act(self, op: Op, actions: tuple[Action, ...], guards: tuple[Text, ...]) -> None:
