@@ -212,6 +212,21 @@ def drive(accelerator, other):
     accelerator.compute(part, line)
     return [line]
 """,
+    "a range without work items": """
+@tb.compute
+def part(cc, line, to, size):
+    cc.dispatch(size, copy, to, line)
+    cc.dispatch((line.length - 8) * 2, copy, to, line)
+    for g in range(3):
+        cc.dispatch(size, copy, to, line)
+
+def drive(accelerator, other):
+    line, to = S32Array.of(range(N)), S32Array.create(length=N)
+    accelerator.compute(part, line, to, 0)
+    line.array[:] = 3
+    accelerator.compute(part, line, to, 2)
+    return [line, to]
+""",
 }
 """Programs by what is special about them."""
 

@@ -6,6 +6,7 @@ each time others, in two processes.
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -19,7 +20,10 @@ from tests.property.program_running import (
     problem_in,
     ways,
 )
-from tests.property.program_texts import HEAD, Program, programs
+from tests.property.program_texts import HEAD, Program, program, programs
+
+from trilby import Transfers
+from trilby.runtime.launches import Launches
 
 IS_SEARCH = not settings().derandomize
 PARTS = ("one half", "the other half") if IS_SEARCH else ("a", "b", "c", "d", "e", "f")
@@ -104,6 +108,25 @@ def test_strategies_agree(benches: Benches, part: str) -> None:
         pytest.fail(f"{way.name}: {problem.told}\n\n{HEAD}{text}\n\n{program}")
 
     check()
+
+
+def test_many_launches_take_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that repeat themselves find out whether that way is right; recorded ones do not."""
+    taken: list[bool] = []
+    again = Launches.again
+
+    def counted(launches: Launches, *given: Any) -> bool:
+        taken.append(again(launches, *given))
+        return taken[-1]
+
+    monkeypatch.setattr(Launches, "again", counted)
+    bench, *others = open_benches()
+    for number in range(20):
+        with loaded(program(f"short {number}").text) as one:
+            assert Way(bench, Transfers.AUTO, is_recorded=False).problem(one) is None
+    for opened in (bench, *others):
+        opened.close()
+    assert sum(taken) > len(taken) / 10
 
 
 def test_failing_programs_are_made_smaller() -> None:

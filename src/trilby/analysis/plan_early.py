@@ -54,8 +54,9 @@ class Early:
     def __post_init__(self) -> None:
         self._find(self.ops.func.body)
         changing = {name for op in self._places for name in self._changes(op)}
+        lasting = self.ops.names.keys() - changing
         for op in self._places:
-            if isinstance(op, Var) and self._is_parameter(op) and op.name not in changing:
+            if isinstance(op, Var) and self._is_parameter(op) and op.name in lasting:
                 self._fixed[self.ops.things.known[op.init[0]]] = op.name
 
     def _find(self, block: Block) -> None:
@@ -152,7 +153,12 @@ class Early:
             found |= causes
         return found
 
-    # -------------------------------------------------------------------------------- aliases
+    # ---------------------------------------------------------------------------------- names
+
+    def always_named(self, thing: Thing) -> Reload | None:
+        """The variable that always holds a buffer, if there is one."""
+        name = self._fixed.get(thing)
+        return Reload(self.ops.names[name]) if name else None
 
     def are_apart(self, thing: Thing, where: Reference, others: Points) -> Text | None:
         """How to ask whether a buffer is none of some others; None if nobody has to, or can."""

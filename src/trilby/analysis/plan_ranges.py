@@ -27,8 +27,9 @@ def has_items(size: Value, ops: HostOps) -> Conditions | None:
         case Load() | Extent():
             return ()
         case VarLoad(var):
-            is_number = not ops.seen(size).things
-            return _named(ops.called.get(var), ops) if is_number else ()
+            things = ops.seen(size).things
+            is_made_here = bool(things) and all(thing.kind == "container" for thing in things)
+            return () if is_made_here else _named(ops.called.get(var), ops)
         case HostValue(inputs=inputs):
             return _in_text(ops.tree_of(maker), inputs, ops)
         case _:

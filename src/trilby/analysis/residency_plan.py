@@ -187,6 +187,7 @@ class _Placing:
             return
         thing = self._only(key, need)
         if thing and need.certain:
+            where = self.early.always_named(thing) or where
             op = self._start_early(key, need, where, thing)
         flag = self.flags.get((side, thing)) if thing else None
         certain = need.certain and not need.apart
