@@ -109,6 +109,10 @@ class Later:
         self._command = command
         self._failure: TrilbyError | None = None
 
+    @property
+    def times(self) -> tuple[float, float] | None:
+        return None if self._failure is not None else (0.0, self.seconds)
+
     def fail(self) -> None:
         """Let it have failed by now."""
         for event in self.after:

@@ -44,6 +44,7 @@ class Failed:
     """Work that ended badly."""
 
     seconds = 0.0
+    times = None
     done = True
 
     def __init__(self, error: DeviceError) -> None:

@@ -9,14 +9,20 @@ axis of its shape; a number is a `Scalar`, a struct a `StructArgument`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from trilby.analysis.reach import KernelGraph
 from trilby.data.dtypes import Number, ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import StructType
+
+if TYPE_CHECKING:
+    from trilby.backend.kept import KeptRuns
+
+Times: TypeAlias = tuple[float, float] | None
+"""For how long work was queued and for how long it ran, in seconds; None where it failed."""
 
 Kind: TypeAlias = Literal["cpu", "gpu", "accelerator", "software"]
 
@@ -40,6 +46,8 @@ class DeviceInfo:
     """The most that one buffer in constant memory may have; 0 where there is no limit."""
     constant_arguments: int = 0
     """How many buffers of a kernel may lie in constant memory; 0 where there is no limit."""
+    clock: Literal["device", "host", "none"] = "device"
+    """Who measures what its work takes."""
 
     @property
     def spec(self) -> str:
@@ -72,6 +80,14 @@ class Event(Protocol):
     @property
     def seconds(self) -> float:
         """How long the device took, once it is done; 0.0 where nobody measures that."""
+        ...
+
+    @property
+    def times(self) -> "Times":
+        """For how long it was queued and for how long it ran, once it is done.
+
+        None where it failed; zeros where nobody measures that.
+        """
         ...
 
     def wait(self) -> None:
@@ -136,16 +152,17 @@ class Repeated(ABC):
     Its events have `origin` as theirs. To run it once more like the last time, with the same
     numbers and after the last runs of the same others, append `same` to `held`, and call `submit`
     when there are `most` in it: that is what a hot loop has the time for. `same` is None where it
-    must be `run`.
+    must be `run`. `kept` are its runs since somebody wants to know of each.
     """
 
-    __slots__ = ("held", "most", "origin", "same")
+    __slots__ = ("__weakref__", "held", "kept", "most", "origin", "same")
 
     def __init__(self, held: list[Any], most: int) -> None:
         self.origin: object = None
         self.held = held
         self.most = most
         self.same: object = None
+        self.kept: KeptRuns[Any] | None = None
 
     @property
     @abstractmethod
@@ -167,6 +184,14 @@ class Repeated(ABC):
     @abstractmethod
     def replace(self, position: int, argument: "Argument") -> None:
         """Set another argument for the runs to come."""
+
+    @abstractmethod
+    def keep(self, full: Callable[[], None]) -> "KeptRuns[Any]":
+        """Keep what the device has of every run from now on; see `KeptRuns` for `full`."""
+
+    def runs_begun(self) -> int:
+        """How many runs since `keep` there are, those that are held back among them."""
+        return self.kept.total if self.kept is not None else 0
 
 
 def events_of(work: Sequence[Event | Repeated]) -> tuple[Event, ...]:

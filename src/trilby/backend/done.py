@@ -1,15 +1,33 @@
 """The event of backends that do everything at once."""
 
+import time
+from typing import Self
+
+from trilby.backend.base import Times
+
 
 class DoneEvent:
-    """Work that was over before anybody could wait for it."""
+    """Work that was over before anybody could wait for it.
 
-    __slots__ = ("origin",)
+    What it took is measured by the host's clock, where it was begun at a known time.
+    """
+
+    __slots__ = ("origin", "seconds")
     done = True
-    seconds = 0.0
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 0.0) -> None:
         self.origin: object = None
+        self.seconds = seconds
+
+    @property
+    def times(self) -> Times:
+        """It was queued for no time."""
+        return 0.0, self.seconds
+
+    @classmethod
+    def since(cls, started: float) -> Self:
+        """Work that was begun at a time of `time.perf_counter` and is over now."""
+        return cls(time.perf_counter() - started)
 
     def wait(self) -> None:
         """Return at once."""

@@ -34,6 +34,7 @@ DEVICE = DeviceInfo(
     compute_units=0,
     max_group_items=1024,
     features=frozenset({"f64", "f16", "i64_atomics", "shared_memory"}),
+    clock="none",
 )
 
 

@@ -130,7 +130,12 @@ def _describe(device: cl.Device, index: int) -> DeviceInfo:
         features=_features(device),
         constant_bytes=device.max_constant_buffer_size,
         constant_arguments=device.max_constant_args,
+        clock="device" if _measures(device) else "none",
     )
+
+
+def _measures(device: cl.Device) -> bool:
+    return bool(device.queue_properties & cl.command_queue_properties.PROFILING_ENABLE)
 
 
 def _features(device: cl.Device) -> frozenset[str]:

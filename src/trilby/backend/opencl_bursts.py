@@ -18,7 +18,7 @@ import pyopencl as cl
 
 from trilby.backend.base import Argument, Event, Repeated
 from trilby.backend.giving import GIVING
-from trilby.backend.opencl_events import OpenCLEvent, RefusedEvent, is_over
+from trilby.backend.opencl_events import OpenCLEvent, OpenCLRuns, RefusedEvent, is_over
 from trilby.backend.opencl_kernels import OpenCLPrepared
 from trilby.errors import DeviceError
 
@@ -46,7 +46,6 @@ class OpenCLRepeated(Repeated):
     """
 
     __slots__ = (
-        "__weakref__",
         "_burst",
         "_changes",
         "_unseen",
@@ -107,6 +106,26 @@ class OpenCLRepeated(Repeated):
         """Set another argument for the runs to come; those that are held back keep theirs."""
         self._changes += ((position, argument),)
         self.same = None
+
+    def keep(self, full: Callable[[], None]) -> OpenCLRuns:
+        """Keep the driver's event of every run; nothing else about a run changes."""
+        self.kept = kept = OpenCLRuns(full)
+        plain, append, events = self.prepared.enqueue, kept.events.append, kept.events
+
+        def enqueue(wait_list: "list[cl.Event] | None") -> cl.Event:
+            event = plain(wait_list)
+            kept.total += 1
+            append(event)
+            if len(events) > kept.room:
+                kept.is_full()
+            return event
+
+        self.enqueue = enqueue
+        return kept
+
+    def runs_begun(self) -> int:
+        """The runs that the driver has, and those that are held back."""
+        return self._burst.count(self)
 
     def _look(self) -> None:
         """See how long the last run took, if it is over."""
@@ -202,8 +221,16 @@ class Burst:
     def _refused(self, launch: OpenCLRepeated, failure: DeviceError) -> None:
         """The driver did not take a run: it fails like one that goes wrong."""
         launch.event, launch.failure = None, failure
+        if launch.kept is not None:
+            launch.kept.put(None)
         for one in self.launches:
             one.chain = None  # it may have the event that is missing now
+
+    def count(self, launch: OpenCLRepeated) -> int:
+        """How many runs of a launch are kept or held back."""
+        with self._lock:
+            given = launch.kept.total if launch.kept is not None else 0
+            return given + sum(run[0] is launch for run in self.held)
 
     def wait_list(self, after: Sequence[Event | Repeated]) -> "list[cl.Event] | None":
         """What the driver can wait for. Runs that came before are not held back any more."""

@@ -57,6 +57,7 @@ from trilby.data.ndrange import NDRange
 from trilby.data.segment import address_of
 from trilby.errors import BuildError
 from trilby.source import Location
+from trilby.stages import stage
 
 _Command: TypeAlias = Callable[[list[cl.Event] | None], cl.Event]
 
@@ -96,9 +97,11 @@ class OpenCLBackend:
 
     def compile(self, graph: KernelGraph) -> OpenCLKernel:
         """Generate OpenCL C and build it."""
-        generated = generate(graph)
+        with stage("generate"):
+            generated = generate(graph)
         try:
-            return self.build(generated.text, generated.entry, generated.asserts)
+            with stage("build"):
+                return self.build(generated.text, generated.entry, generated.asserts)
         except BuildError as error:
             raise blamed(error, graph) from error.__cause__
 
@@ -300,7 +303,7 @@ class OpenCLBackend:
         ran = prepared.enqueue(wait_list)
         copied = cl.enqueue_copy(self.queue, report, failure, is_blocking=False, wait_for=[ran])
         asserts = prepared.executable.asserts
-        return AssertingEvent(copied, prepared.task, self._orphans, report, asserts)
+        return AssertingEvent(ran, copied, prepared.task, self._orphans, report, asserts)
 
     def close(self) -> None:
         """Wait for everything and give the device back; closing twice is no error."""

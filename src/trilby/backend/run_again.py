@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from trilby.backend.base import Argument, Event, Prepared, Repeated, events_of
+from trilby.backend.kept import KeptEvents
+from trilby.errors import TrilbyError
 
 
 class RunAgain(Repeated):
@@ -34,9 +36,24 @@ class RunAgain(Repeated):
     def submit(self) -> None:
         """Run it as often as was asked for."""
         while self.held:
-            event = self._run(self._prepared, events_of(self.held.pop()))
+            after = self.held.pop()
+            try:
+                event = self._run(self._prepared, events_of(after))
+            except TrilbyError:
+                self._keep(None)
+                raise
             event.origin = self.origin
             self._latest = event
+            self._keep(event)
+
+    def keep(self, full: Callable[[], None]) -> KeptEvents:
+        """Keep the events of its runs."""
+        self.kept = kept = KeptEvents(full)
+        return kept
+
+    def _keep(self, event: Event | None) -> None:
+        if self.kept is not None:
+            self.kept.put(event)
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come."""

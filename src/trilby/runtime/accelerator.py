@@ -23,6 +23,8 @@ from trilby.runtime.fallback import Fallback, Fallbacks
 from trilby.runtime.launches import Launches
 from trilby.runtime.ledger import Ledger
 from trilby.runtime.parts import Place
+from trilby.runtime.profile import Profile
+from trilby.runtime.profiling import PROFILES, Book, profiles_of
 from trilby.runtime.put_get import Redundant, get, put
 from trilby.runtime.recording import RECORDINGS, Recording
 from trilby.runtime.replicas import Moved
@@ -95,6 +97,8 @@ class Accelerator:
         before = self.residency
         self._begin_on(backend)
         self._retired.append(before)
+        for book in profiles_of(before.backend):
+            book.backends.append(backend)
 
     @property
     def fallbacks(self) -> tuple[Fallback, ...]:
@@ -164,6 +168,30 @@ class Accelerator:
             with LOCK:
                 RECORDINGS.remove(recording)
                 self._ledgers.remove(ledger)
+
+    @contextmanager
+    def profile(self) -> Generator[Profile]:
+        """Measure inside a `with` block what kernels, copies, compilations and waits take.
+
+        `print(profile)` shows it. The times are those of the device's own events.
+        """
+        book = Book([self._backend])
+        profile = Profile(book)
+        self._open_book(book, is_open=True)
+        try:
+            yield profile
+        finally:
+            self._open_book(book, is_open=False)
+            book.let_go()
+
+    def _open_book(self, book: Book, *, is_open: bool) -> None:
+        """Launches that are known are kept for those who profile at the time, and no others."""
+        with LOCK:
+            if is_open:
+                PROFILES.append(book)
+            else:
+                PROFILES.remove(book)
+            self.launches.forget()
 
     @contextmanager
     def guard(self) -> Generator[None]:
@@ -248,6 +276,9 @@ class Accelerator:
         for ledger in self._ledgers:
             ledger.add(moved)
             ledger.recording.moved(moved)
+        if PROFILES:
+            for book in profiles_of(moved.replica.owner.backend):
+                book.moved(moved)
         if is_told("debug"):
             caller = moved.reason.caller
             where = f" ({caller.line.short})" if caller else ""

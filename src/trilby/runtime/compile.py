@@ -30,6 +30,8 @@ from trilby.reflect.host import ReflectedCompute, reflect_compute
 from trilby.reflect.kernels import Reflected, reflect_helper, reflect_kernel
 from trilby.reflect.lowering import Callee
 from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
+from trilby.runtime.profiling import compiling
+from trilby.stages import stage
 from trilby.transform.passes import Pass, Passed, run_passes
 from trilby.transform.pipelines import compute_passes
 
@@ -160,25 +162,28 @@ def analyse_kernel(kernel: Kernel[...], ranks: tuple[int, ...] | None = None) ->
 
 def _analyse_kernel(kernel: Kernel[...], ranks: tuple[int, ...]) -> AnalysedKernel:
     symbols = Symbols(_helper_symbol, taken=kernel.symbol)
-    entry = reflect_kernel(kernel, ranks, symbols.of)
-    reflected = [entry]
+    reflected: list[Reflected] = []
 
     def resolve(symbol: str) -> Func:
         helper = reflect_helper(symbols.function(symbol), symbol, symbols.of)
         reflected.append(helper)
         return helper.func
 
-    graph = kernel_graph(entry.func, resolve)
-    signature = kernel_signature(kernel, ranks)
-    return AnalysedKernel(
-        kernel,
-        signature,
-        graph,
-        access_table(graph),
-        footprints(graph),
-        tuple(reflected),
-        works_in_groups(graph),
-    )
+    with stage("reflect", kernel.name):
+        entry = reflect_kernel(kernel, ranks, symbols.of)
+        reflected.append(entry)
+        graph = kernel_graph(entry.func, resolve)
+        signature = kernel_signature(kernel, ranks)
+    with stage("analyse", kernel.name):
+        return AnalysedKernel(
+            kernel,
+            signature,
+            graph,
+            access_table(graph),
+            footprints(graph),
+            tuple(reflected),
+            works_in_groups(graph),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,15 +223,20 @@ class Compiler:
     def kernel(self, kernel: Kernel[...], ranks: tuple[int, ...]) -> ReadyKernel:
         """A kernel ready to launch, from the cache or made now."""
         with self._lock:
-            return self._current(kernel, ranks) or self._build(analyse_kernel(kernel, ranks), ranks)
+            ready = self._current(kernel, ranks)
+            if ready is None:
+                with compiling(self.backend):
+                    ready = self._build(analyse_kernel(kernel, ranks), ranks)
+            return ready
 
     def _current(self, kernel: Kernel[...], ranks: tuple[int, ...]) -> ReadyKernel | None:
         ready = self._kernels.get((kernel, ranks))
         return ready if ready is not None and ready.analysed.is_current() else None
 
     def _build(self, analysed: AnalysedKernel, ranks: tuple[int, ...]) -> ReadyKernel:
-        check_features(analysed.graph, self.backend.device)
-        ready = ReadyKernel(analysed, self.backend.compile(analysed.graph))
+        with stage("build", analysed.kernel.name):
+            check_features(analysed.graph, self.backend.device)
+            ready = ReadyKernel(analysed, self.backend.compile(analysed.graph))
         self._kernels[analysed.kernel, ranks] = ready
         return ready
 
@@ -235,7 +245,8 @@ class Compiler:
         with self._lock:
             ready = self._computes.get((compute, transfers))
             if ready is None or not ready.context.entry.is_current():
-                ready = self._make(compute, transfers)
+                with compiling(self.backend):
+                    ready = self._make(compute, transfers)
                 self._computes[compute, transfers] = ready
             return ready
 
@@ -246,9 +257,12 @@ class Compiler:
         entry = context.entry
         objects: dict[str, object] = {**entry.kernels, **entry.callees}
         original = compute.function
-        passed = run_passes(entry.func, context.passes(transfers))
-        function = compile_compute(passed.func, original, objects, entry.captured.class_name)
-        varying = {(op.location.file, op.location.line) for op in varying_dispatches(context.graph)}
+        with stage("analyse", compute.name):
+            passed = run_passes(entry.func, context.passes(transfers))
+            dispatches = varying_dispatches(context.graph)
+            varying = {(op.location.file, op.location.line) for op in dispatches}
+        with stage("generate", compute.name):
+            function = compile_compute(passed.func, original, objects, entry.captured.class_name)
         return ReadyCompute(context, passed, function, frozenset(varying), compute.explicit)
 
     def _hand_over(self, analysed: AnalysedKernel) -> None:
@@ -280,6 +294,7 @@ def analyse_compute(compute: Compute[..., Any]) -> ContextOf:
         return kernels[symbol].graph
 
     entry = symbols.of(compute)
-    graph = compute_graph(reflect(entry), reflect, kernel)
+    with stage("reflect", compute.name):
+        graph = compute_graph(reflect(entry), reflect, kernel)
     moving = any(function.says_what_moves for function in reflected.values())
     return ContextOf(graph, tuple(kernels.values()), reflected[entry], moving)

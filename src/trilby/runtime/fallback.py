@@ -20,7 +20,6 @@ from trilby.reflect.functions import Compute
 from trilby.runtime.callers import errors_in_user_code
 from trilby.runtime.compile import ReadyCompute
 from trilby.runtime.context import run_compute
-from trilby.runtime.launches import Launches
 from trilby.runtime.undo import Undo
 from trilby.source import Location, line_text
 from trilby.trace import tell
@@ -62,7 +61,7 @@ class Attempt:
     def run(self, accelerator: "Accelerator") -> Any:
         """Run it, and wait for all of it: a failure must come out while it can be undone."""
         residency = accelerator.residency
-        accelerator.launches = Launches(accelerator)  # launches that are known keep nothing
+        accelerator.launches.forget()  # launches that are known keep nothing
         residency.before_launch = self.undo.before
         try:
             transfers = accelerator.transfers

@@ -28,10 +28,13 @@ from trilby.runtime.constant_memory import check_constant_memory
 from trilby.runtime.content import CLOCK, LOCK, Content
 from trilby.runtime.explicit import block_of
 from trilby.runtime.order import Order
+from trilby.runtime.origins import KernelWrite
+from trilby.runtime.profiled_runs import ProfiledRuns
+from trilby.runtime.profiling import keep_runs
 from trilby.runtime.ranges import in_whole_groups
 from trilby.runtime.recording import RECORDINGS
 from trilby.runtime.residency import Standing, Use, Work
-from trilby.runtime.watch import KernelWrite, watched
+from trilby.runtime.watch import watched
 from trilby.trace import is_told
 
 if TYPE_CHECKING:
@@ -68,6 +71,7 @@ class Known:
     unsure: bool
     versions: tuple[tuple[Content, int], ...]
     order: Order
+    profiled: ProfiledRuns | None
     moment: int = -1
     follower: "Known | None" = None
 
@@ -84,6 +88,8 @@ class Known:
         self.code, self.instruction = caller.code, caller.instruction
         self.writer = KernelWrite(self.writer.kernel, caller)
         self.order.launch.origin = self.writer
+        if self.profiled is not None:
+            self.profiled.come_from(self.order.launch, self.writer)
 
 
 class Launches:
@@ -154,6 +160,12 @@ class Launches:
             return True
         finally:
             _release()
+
+    def forget(self) -> None:
+        """Go the long way with every launch once more."""
+        with LOCK:
+            self._last = None
+            self._known.clear()
 
     def _fits(self, known: Known, args: Sequence[Any]) -> bool:
         """The rarer checks: numbers, constants, and whether somebody wants to know of it."""
@@ -235,7 +247,8 @@ class Launches:
         )
         standing = accelerator.residency.launch(work)
         if standing is not None:
-            self._keep(standing, ready, size, args, bound, work)
+            with LOCK:
+                self._keep(standing, ready, size, args, bound, work)
 
     def _footprints_at(
         self, analysed: AnalysedKernel, launch: LaunchNumbers
@@ -291,6 +304,7 @@ class Launches:
             self._is_unsure(analysed, scalars),
             standing.versions,
             Order(standing.launch, standing.read, standing.written),
+            keep_runs(self._accelerator.residency.backend, standing.launch, writer),
         )
 
     def _is_unsure(self, analysed: AnalysedKernel, scalars: Sequence[int]) -> bool:

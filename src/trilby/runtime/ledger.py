@@ -14,6 +14,7 @@ from trilby.oracle.minimum import Minimum, minimum
 from trilby.runtime.put_get import Redundant
 from trilby.runtime.recording import Recording
 from trilby.runtime.replicas import Moved
+from trilby.runtime.tables import aligned
 from trilby.source import Location
 
 Direction: TypeAlias = Literal["up", "down"]
@@ -132,7 +133,7 @@ class Ledger:
     def __str__(self) -> str:
         copies = self.copies
         rows = [*_rows(copies), *self._totals(copies)]
-        table = _aligned([_COLUMNS, *rows]) if copies else "nothing was copied"
+        table = aligned([_COLUMNS, *rows], _NUMBERS) if copies else "nothing was copied"
         return "\n".join((table, *map(str, self._redundant)))
 
     def _totals(self, copies: Sequence[Copy]) -> Iterator[tuple[str, ...]]:
@@ -170,16 +171,3 @@ def _rows(copies: Iterable[Copy]) -> Iterator[tuple[str, ...]]:
     for (arrow, buffer, cause), group in groups.items():
         total = sum(copy.nbytes for copy in group)
         yield arrow, buffer, str(len(group)), f"{total:,}", cause
-
-
-def _aligned(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(_line(row, widths) for row in rows)
-
-
-def _line(row: tuple[str, ...], widths: list[int]) -> str:
-    cells = (
-        cell.rjust(width) if column in _NUMBERS else cell.ljust(width)
-        for column, cell, width in zip(_COLUMNS, row, widths, strict=True)
-    )
-    return "  ".join(cells).rstrip()

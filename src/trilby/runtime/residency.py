@@ -5,7 +5,7 @@ are made that are not needed yet: `ALWAYS` and `BY_ACCESS` copy around every lau
 `TRACKED` knows whole buffers only, `PLANNED` and `AUTO` leave the rest to what is needed.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from trilby.analysis.footprint import ParameterFootprint
@@ -13,13 +13,16 @@ from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Pr
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
+from trilby.errors import TrilbyError
 from trilby.options import Transfers
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK, Content, Replica
 from trilby.runtime.explicit import check_launch
+from trilby.runtime.origins import KernelWrite
+from trilby.runtime.profiling import PROFILES, profiles_of
 from trilby.runtime.recording import RECORDINGS
 from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
-from trilby.runtime.watch import KernelWrite, wait_for, watched
+from trilby.runtime.watch import wait_for, watched
 from trilby.trace import is_told, tell
 
 
@@ -119,7 +122,7 @@ class Residency:
                 waiting += [*replica.writers, *replica.readers]
             for content, replica in pairs:
                 self.replicas.drop(content, replica)
-        wait_for(waiting)
+        wait_for(waiting, "the accelerator is closed", [replica for _, replica in pairs])
 
     # ------------------------------------------------------------------------ launches
 
@@ -149,18 +152,17 @@ class Residency:
                 for recording in RECORDINGS if buffer.seen else ():
                     recording.raw_reads(buffer)
             standing = self._standing(prepared, held, work)
-        wait_for(waiting)
+        if waiting:
+            back = f"what {work.kernel} wrote is copied back"
+            wait_for(waiting, back, [buffer.replica for buffer in held])
         return standing
 
     def wait(self) -> None:
         """Return when all work is done; raise what failed."""
         with LOCK:
-            events = [
-                event
-                for _, replica in self.replicas.all
-                for event in (*replica.writers, *replica.readers)
-            ]
-        wait_for(events)
+            replicas = [replica for _, replica in self.replicas.all]
+            events = [e for one in replicas for e in (*one.writers, *one.readers)]
+        wait_for(events, "all work is waited for", replicas)
 
     def _begin(
         self, prepared: Prepared, held: Sequence[Held], work: Work, writer: KernelWrite
@@ -172,10 +174,10 @@ class Residency:
         shared = [one for one in held if one.replica.shared and work.executable.debugs]
         before = [one.replica.snapshot(one.writes) for one in shared]
         try:
-            event = self._run(prepared, held)
-            event.origin = writer
+            event = self._run(prepared, held, writer)
             if work.executable.debugs:
-                wait_for([event])
+                replicas = [buffer.replica for buffer in held]
+                wait_for([event], f"{work.kernel} asserts or prints", replicas)
         except BaseException:
             for buffer in held:
                 stale = buffer.content.distrust(buffer.replica, buffer.writes)
@@ -185,7 +187,7 @@ class Residency:
             raise
         return event
 
-    def _run(self, prepared: Prepared, held: Iterable[Held]) -> Event:
+    def _run(self, prepared: Prepared, held: Sequence[Held], writer: KernelWrite) -> Event:
         after: list[Event] = []
         for buffer in held:
             after += buffer.replica.writers
@@ -195,7 +197,17 @@ class Residency:
                 after += buffer.content.before_host_writes(buffer.reads | buffer.writes)
             elif buffer.replica.shared:
                 after += buffer.content.before_host_reads(buffer.reads)
-        return self.backend.run(prepared, after)
+        books = profiles_of(self.backend) if PROFILES else ()
+        try:
+            event = self.backend.run(prepared, after)
+        except TrilbyError:
+            for book in books:
+                book.launched(writer, None)
+            raise
+        event.origin = writer
+        for book in books:
+            book.launched(writer, event, [buffer.replica for buffer in held])
+        return event
 
     def _hold(self, work: Work) -> list[Held]:
         """Every buffer once, with memory on the device, and all that is done through any name."""

@@ -76,7 +76,8 @@ class Undo:
             with LOCK:
                 uses = [(watched(use.segment), use) for use in work.uses]
                 events = [e for one in uses for e in self._bring_home(*one, work.caller)]
-            wait_for(events)
+            replicas = [one for watch, _ in uses for one in watch.content.replicas]
+            wait_for(events, "the run may have to start again on another device", replicas)
         except DeviceError as error:
             self.lost = error
             raise

@@ -6,10 +6,10 @@ afterwards. It waits for what the access needs and for nothing else, and not und
 """
 
 import sys
+import time
 import weakref
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from trilby.backend.base import Event
@@ -18,8 +18,10 @@ from trilby.data.ranges import Ranges
 from trilby.data.segment import Live, Segment
 from trilby.errors import TrilbyError
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import CONTENTS, LOCK, Content, Scan
+from trilby.runtime.content import CONTENTS, LOCK, Content, Replica, Scan
 from trilby.runtime.explicit import check_host_read
+from trilby.runtime.origins import KernelWrite
+from trilby.runtime.profiling import PROFILES, note_wait
 from trilby.runtime.recording import RECORDINGS
 from trilby.runtime.replicas import Reason, bring_home
 
@@ -51,7 +53,7 @@ class Watch:
             for recording in RECORDINGS:
                 recording.host_reads(self, ranges)
             events = content.before_host_reads(wanted)
-        self._wait_for(events)
+        self._wait_for(events, "the host reads it")
 
     def fetch(self, ranges: Ranges, why: str, *, wait: bool = False) -> bool:
         """Start to bring bytes home before anybody reads them; false where they are there."""
@@ -65,7 +67,7 @@ class Watch:
                 reason = Reason(f"{why}; {content.writer_of(missing)}", Caller.now())
                 bring_home(content, missing, reason)
             events = content.before_host_reads(wanted) if wait else []
-        self._wait_for(events)
+        self._wait_for(events, why)
         return bool(missing)
 
     def before_write(self, ranges: Ranges) -> None:
@@ -74,12 +76,12 @@ class Watch:
             return
         with LOCK:
             events = self.content.before_host_writes(ranges.shifted(self.address))
-        self._wait_for(events)
+        self._wait_for(events, "the host writes to it")
 
-    def _wait_for(self, events: Iterable[Event]) -> None:
+    def _wait_for(self, events: Iterable[Event], why: str) -> None:
         """Wait for work; what failed is told here, and then no more."""
         try:
-            wait_for(events)
+            wait_for(events, why, self.content.replicas)
         except TrilbyError:
             with LOCK:
                 self.content.overcome()
@@ -130,7 +132,7 @@ class Watch:
                 recording.ended(self)
             if not content.watches:
                 CONTENTS.forget(content)
-        wait_for(events)
+        wait_for(events, "its memory is yours, and the array on it is gone", mine)
 
     @property
     def _place(self) -> tuple[int, int]:
@@ -147,17 +149,6 @@ class HostWrite:
 
     def __str__(self) -> str:
         return f"the host wrote it at {self._caller.line.short}"
-
-
-@dataclass(frozen=True, slots=True)
-class KernelWrite:
-    """Which launch wrote, for the cause of a copy and for what fails."""
-
-    kernel: str
-    caller: Caller
-
-    def __str__(self) -> str:
-        return f"{self.kernel} wrote it at {self.caller.line.short}"
 
 
 def watched(segment: Segment) -> Watch:
@@ -217,21 +208,25 @@ def _watched_elsewhere(segment: Segment) -> Watch | None:
 Segment.watcher_of = staticmethod(_watched_elsewhere)
 
 
-def wait_for(events: Iterable[Event]) -> None:
-    """Wait for work; one that failed says which dispatch it was.
+def wait_for(events: Iterable[Event], why: str = "", replicas: Sequence[Replica] = ()) -> None:
+    """Wait for work on some replicas; one that failed says which dispatch it was.
 
     A copy fails with the kernel whose result it should have brought: that is then raised.
     """
     for event in events:
+        started = time.perf_counter() if PROFILES and not event.done else 0.0
         try:
             event.wait()
         except TrilbyError as error:
             origin = event.origin
             if isinstance(origin, tuple):
-                wait_for(cast("tuple[Event, ...]", origin))
+                wait_for(cast("tuple[Event, ...]", origin), why, replicas)
             if error.location is None and isinstance(origin, KernelWrite):
                 error.location = origin.caller.location
             raise
+        finally:
+            if started:
+                note_wait(event, time.perf_counter() - started, why, replicas)
 
 
 def _moved(old: Content, new: Content) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ from trilby.backend.interpreter.translate import Program, translate
 from trilby.backend.run_again import RunAgain
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
 from trilby.errors import DeviceError, DeviceUnavailableError
+from trilby.stages import stage
 
 MAX_GROUP_ITEMS = 4096
 LIMITS = GroupLimits(MAX_GROUP_ITEMS, (MAX_GROUP_ITEMS,) * MAX_DIMENSIONS)
@@ -60,7 +62,8 @@ class InterpreterBackend:
     def compile(self, graph: KernelGraph) -> Program:
         """Translate a kernel to Python."""
         self._check_open()
-        return translate(graph)
+        with stage("generate"):
+            return translate(graph)
 
     def allocate(self, nbytes: int) -> InterpreterMemory:
         """Bytes with a content that does not look like zeros."""
@@ -96,9 +99,9 @@ class InterpreterBackend:
         rows: Rows | None = None,
     ) -> DoneEvent:
         """Copy host bytes to the device."""
-        self._begin(after)
+        started = self._begin(after)
         _copy(source, self._own(memory).span(offset, source.nbytes), rows)
-        return DoneEvent()
+        return DoneEvent.since(started)
 
     def download(
         self,
@@ -109,17 +112,17 @@ class InterpreterBackend:
         rows: Rows | None = None,
     ) -> DoneEvent:
         """Copy device bytes to the host."""
-        self._begin(after)
+        started = self._begin(after)
         _copy(self._own(memory).span(offset, target.nbytes), target, rows)
-        return DoneEvent()
+        return DoneEvent.since(started)
 
     def fill(
         self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Event] = ()
     ) -> DoneEvent:
         """Set every byte of a range."""
-        self._begin(after)
+        started = self._begin(after)
         self._own(memory).span(offset, nbytes)[:] = bytes([byte]) * nbytes
-        return DoneEvent()
+        return DoneEvent.since(started)
 
     def prepare(
         self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
@@ -134,12 +137,12 @@ class InterpreterBackend:
 
     def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
         """Run a kernel; an error in it is raised here, naming the work item and the line."""
-        self._begin(after)
+        started = self._begin(after)
         if not isinstance(prepared, InterpreterPrepared):
             raise foreign(self.device, prepared)
         bound = bind(prepared.program.entry, [self._checked(a) for a in prepared.arguments])
         execute(prepared.program, prepared.size, prepared.local, bound)
-        return DoneEvent()
+        return DoneEvent.since(started)
 
     def repeated(self, prepared: Prepared) -> RunAgain:
         """Run the same launch."""
@@ -157,10 +160,12 @@ class InterpreterBackend:
         """Nothing is under way; from now on only `free` may be called."""
         self._is_open = False
 
-    def _begin(self, after: Sequence[Event]) -> None:
+    def _begin(self, after: Sequence[Event]) -> float:
+        """Wait for what comes before; gives the time at which the work begins."""
         self._check_open()
         for event in after:
             event.wait()
+        return time.perf_counter()
 
     def _check_open(self) -> None:
         if not self._is_open:
@@ -206,6 +211,7 @@ def _device() -> DeviceInfo:
         compute_units=1,
         max_group_items=MAX_GROUP_ITEMS,
         features=frozenset({"f64", "f16", "i64_atomics"}),
+        clock="host",
     )
 
 

@@ -1,0 +1,94 @@
+"""The runs of a launch that is repeated, kept for somebody who wants to know what each took."""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+from trilby.backend.base import Event, Times
+from trilby.errors import TrilbyError
+
+T = TypeVar("T")
+
+ROOM = 16_384
+"""So many runs are kept before those that are over are read and let go."""
+
+
+class KeptRuns(ABC, Generic[T]):
+    """Runs in the order in which the device got them, each as whatever its backend has.
+
+    `total` counts all that ever came. `full` is called when more than `room` have piled up; it
+    runs in the middle of a launch, and must neither wait nor begin anything.
+    """
+
+    __slots__ = ("_full", "events", "room", "taken", "total")
+
+    def __init__(self, full: Callable[[], None]) -> None:
+        self._full = full
+        self.events: deque[T | None] = deque()
+        self.room = ROOM
+        self.total = 0
+        self.taken = 0
+
+    def put(self, event: T | None) -> None:
+        """Keep a run; None is one that the device did not take."""
+        self.total += 1
+        self.events.append(event)
+        if len(self.events) > self.room:
+            self.is_full()
+
+    def is_full(self) -> None:
+        """More runs have piled up than there is room for."""
+        self._full()
+        self.room = max(ROOM, 2 * len(self.events))  # those that are not over
+
+    def take(self) -> list[Times]:
+        """Let go of the first runs, as far as they are over. One thread at a time does this."""
+        found: list[Times] = []
+        events = self.events
+        while events:
+            first = events[0]
+            if first is not None and not self._is_over(first):
+                break
+            found.append(None if first is None else self._times(first))
+            events.popleft()
+        self.taken += len(found)
+        return found
+
+    def wait(self) -> None:
+        """Return when all runs that are kept now are over, however they end."""
+        for event in tuple(self.events):
+            if event is not None:
+                self._wait(event)
+
+    @abstractmethod
+    def _is_over(self, event: T) -> bool: ...
+
+    @abstractmethod
+    def _times(self, event: T) -> Times: ...
+
+    @abstractmethod
+    def _wait(self, event: T) -> None: ...
+
+
+class KeptEvents(KeptRuns[Event]):
+    """Runs as the events that everybody knows."""
+
+    __slots__ = ()
+
+    def _is_over(self, event: Event) -> bool:
+        return event.done
+
+    def _times(self, event: Event) -> Times:
+        return event.times
+
+    def _wait(self, event: Event) -> None:
+        wait_whatever(event)
+
+
+def wait_whatever(event: Event) -> None:
+    """Return when some work is over, however it ends: whoever needs its result hears of that."""
+    if not event.done:
+        with suppress(TrilbyError):
+            event.wait()

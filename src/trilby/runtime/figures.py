@@ -1,0 +1,97 @@
+"""What is added up for a profile: counts, bytes, seconds."""
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from trilby.backend.base import Times
+
+
+@dataclass(slots=True)
+class RunFigures:
+    """Runs of a kernel. Those that failed are counted, and took no time."""
+
+    count: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
+    delay: float = 0.0
+
+    def add(self, times: Times) -> None:
+        """Add one run."""
+        self.count += 1
+        if times is None:
+            self.failed += 1
+            return
+        delay, seconds = times
+        alone = self.count - self.failed == 1
+        self.least = seconds if alone or seconds < self.least else self.least
+        self.most = max(self.most, seconds)
+        self.seconds += seconds
+        self.delay += delay
+
+    def join(self, other: Self) -> None:
+        """Add other runs."""
+        if other.count > other.failed:
+            alone = self.count == self.failed
+            self.least = other.least if alone else min(self.least, other.least)
+        self.most = max(self.most, other.most)
+        self.count += other.count
+        self.failed += other.failed
+        self.seconds += other.seconds
+        self.delay += other.delay
+
+
+@dataclass(slots=True)
+class CopyFigures:
+    """Copies in one direction."""
+
+    copies: int = 0
+    nbytes: int = 0
+    seconds: float = 0.0
+
+    def add(self, nbytes: int, seconds: float) -> None:
+        """Add one copy."""
+        self.copies += 1
+        self.nbytes += nbytes
+        self.seconds += seconds
+
+
+@dataclass(slots=True)
+class BothWays:
+    """Copies to the device and back."""
+
+    up: CopyFigures = field(default_factory=CopyFigures)
+    down: CopyFigures = field(default_factory=CopyFigures)
+
+    def copy(self) -> "BothWays":
+        """The figures of now."""
+        return BothWays(replace(self.up), replace(self.down))
+
+
+@dataclass(slots=True)
+class DispatchFigures:
+    """The dispatches of a kernel from one line, with the copies for them and of their results."""
+
+    runs: RunFigures = field(default_factory=RunFigures)
+    copies: BothWays = field(default_factory=BothWays)
+    wait_seconds: float = 0.0
+
+    def copy(self) -> "DispatchFigures":
+        """The figures of now."""
+        return DispatchFigures(replace(self.runs), self.copies.copy(), self.wait_seconds)
+
+
+@dataclass(slots=True)
+class WaitFigures:
+    """How often and how long the host waited."""
+
+    count: int = 0
+    seconds: float = 0.0
+    most: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Add one wait."""
+        self.count += 1
+        self.seconds += seconds
+        self.most = max(self.most, seconds)

@@ -1,0 +1,209 @@
+"""The profile: what kernels, copies, compilations and waits of a stretch of program took."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from trilby.runtime.profile_rows import (
+    BufferRow,
+    CompileRow,
+    Copies,
+    DispatchRow,
+    Totals,
+    WaitRow,
+    both_ways,
+    dispatch_row,
+    joined,
+    wait_row,
+)
+from trilby.runtime.profiling import Book
+from trilby.runtime.tables import aligned
+
+_CLOCKS = {
+    "device": "measured by the device",
+    "host": "measured by the host's clock",
+    "none": "it measures nothing",
+}
+
+_DISPATCH_COLUMNS = (
+    *("kernel", "line", "count", "execute", "mean", "least", "most", "queued"),
+    *("copy in", "copy out", "compile", "wait"),
+)
+_BUFFER_COLUMNS = ("buffer", "copies in", "bytes in", "time in", "out", "bytes out", "time out")
+_WAIT_COLUMNS = ("line", "buffer", "waits", "time", "longest", "because")
+_COMPILE_COLUMNS = ("function", "reflect", "analyse", "generate", "build", "all")
+_TEXTS = {"kernel", "line", "buffer", "because", "function"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """What was measured inside of `with accelerator.profile() as profile:`, of all threads.
+
+    Times are in seconds. Those of kernels and copies are what the device says of its own events;
+    those of compilations and waits are the host's, which is busy with nothing else meanwhile.
+    Whoever looks waits for the work that was begun.
+
+    >>> with accelerator.profile() as profile:
+    ...     accelerator.compute(square_all, numbers)
+    >>> print(profile)
+    """
+
+    book: Book
+
+    @property
+    def dispatches(self) -> tuple[DispatchRow, ...]:
+        """A row for each kernel and each line that dispatches it, in the order of the program."""
+        self.book.settle()
+        compiled = {row.function: row.seconds for row in self.compiles}
+        return tuple(
+            dispatch_row(by.kernel, by.location, figures, compiled.pop(by.kernel, 0.0))
+            for by, figures in self.book.dispatches().items()
+        )
+
+    @property
+    def buffers(self) -> tuple[BufferRow, ...]:
+        """A row for each buffer that was copied, and for each of its fields."""
+        self.book.settle()
+        return tuple(
+            BufferRow(place.buffer, place.field, *both_ways(ways))
+            for place, ways in tuple(self.book.buffers.items())
+        )
+
+    @property
+    def waits(self) -> tuple[WaitRow, ...]:
+        """A row for each line where the host had to wait for a device."""
+        return tuple(
+            wait_row(at.why, at.buffer, at.location, figures)
+            for at, figures in tuple(self.book.waits.items())
+        )
+
+    @property
+    def compiles(self) -> tuple[CompileRow, ...]:
+        """A row for each kernel and compute function that was compiled."""
+        spent = dict(self.book.compiled)
+        functions = dict.fromkeys(function for function, _ in spent)
+        return tuple(
+            CompileRow(
+                function,
+                spent.get((function, "reflect"), 0.0),
+                spent.get((function, "analyse"), 0.0),
+                spent.get((function, "generate"), 0.0),
+                spent.get((function, "build"), 0.0),
+            )
+            for function in functions
+        )
+
+    @property
+    def total(self) -> Totals:
+        """All rows together."""
+        dispatches, buffers, waits = self.dispatches, self.buffers, self.waits
+        return Totals(
+            sum(row.count for row in dispatches),
+            sum(row.failed for row in dispatches),
+            sum(row.execute_seconds for row in dispatches),
+            sum(row.delay_seconds for row in dispatches),
+            joined([row.copy_in for row in buffers]),
+            joined([row.copy_out for row in buffers]),
+            sum(row.seconds for row in self.compiles),
+            sum(row.count for row in waits),
+            sum(row.seconds for row in waits),
+        )
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices, and who measured their times."""
+        infos = (backend.device for backend in self.book.backends)
+        return tuple(f"{one.spec} ({one.name}): {_CLOCKS[one.clock]}" for one in infos)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything as plain lists, dicts, texts and numbers, for JSON."""
+        return {
+            "devices": list(self.devices),
+            "dispatches": [
+                {**_plain(row), "mean_seconds": row.mean_seconds} for row in self.dispatches
+            ],
+            "buffers": [_plain(row) for row in self.buffers],
+            "waits": [_plain(row) for row in self.waits],
+            "compiles": [{**_plain(row), "seconds": row.seconds} for row in self.compiles],
+            "total": asdict(self.total),
+        }
+
+    def __str__(self) -> str:
+        parts = (
+            _table(_DISPATCH_COLUMNS, map(_dispatch_cells, self.dispatches)),
+            _table(_BUFFER_COLUMNS, map(_buffer_cells, self.buffers)),
+            _table(_WAIT_COLUMNS, map(_wait_cells, self.waits)),
+            _table(_COMPILE_COLUMNS, map(_compile_cells, self.compiles)),
+            _total_line(self.total),
+        )
+        return "\n\n".join(("\n".join(self.devices), *filter(None, parts)))
+
+
+def _plain(row: DispatchRow | BufferRow | WaitRow | CompileRow) -> dict[str, Any]:
+    found = asdict(row)
+    if isinstance(row, DispatchRow | WaitRow):
+        found["location"] = str(row.location)
+    return found
+
+
+# -------------------------------------------------------------------------------- the tables
+
+
+def _table(columns: Sequence[str], rows: Iterable[tuple[str, ...]]) -> str:
+    found = list(rows)
+    return aligned([columns, *found], set(columns) - _TEXTS) if found else ""
+
+
+def _dispatch_cells(row: DispatchRow) -> tuple[str, ...]:
+    times = (
+        *(row.execute_seconds, row.mean_seconds, row.least_seconds, row.most_seconds),
+        *(row.delay_seconds, row.copy_in.seconds, row.copy_out.seconds),
+        *(row.compile_seconds, row.wait_seconds),
+    )
+    failed = f" ({row.failed} failed)" if row.failed else ""
+    return row.kernel, row.location.short, f"{row.count:,}{failed}", *map(time_text, times)
+
+
+def _buffer_cells(row: BufferRow) -> tuple[str, ...]:
+    name = f"{row.buffer}.{row.field}" if row.field else row.buffer
+    return name, *_copy_cells(row.copy_in), *_copy_cells(row.copy_out)
+
+
+def _copy_cells(copies: Copies) -> Iterator[str]:
+    yield f"{copies.count:,}"
+    yield f"{copies.nbytes:,}"
+    yield time_text(copies.seconds)
+
+
+def _wait_cells(row: WaitRow) -> tuple[str, ...]:
+    times = time_text(row.seconds), time_text(row.most_seconds)
+    return row.location.short, row.buffer, f"{row.count:,}", *times, row.why
+
+
+def _compile_cells(row: CompileRow) -> tuple[str, ...]:
+    stages = row.reflect_seconds, row.analyse_seconds, row.generate_seconds, row.build_seconds
+    return row.function, *map(time_text, stages), time_text(row.seconds)
+
+
+def _total_line(total: Totals) -> str:
+    return (
+        f"total: {total.dispatches:,} dispatches, execute {time_text(total.execute_seconds)}, "
+        f"copy in {total.copy_in.nbytes:,} bytes {time_text(total.copy_in.seconds)}, "
+        f"copy out {total.copy_out.nbytes:,} bytes {time_text(total.copy_out.seconds)}, "
+        f"compile {time_text(total.compile_seconds)}, wait {time_text(total.wait_seconds)}"
+    )
+
+
+def time_text(seconds: float) -> str:
+    """Three digits and a unit: `12.3 ms`; nothing for none."""
+    if not seconds:
+        return "0"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= 0.9995 * size:
+            return f"{_three_digits(seconds / size)} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def _three_digits(number: float) -> str:
+    decimals = 2 if number < 9.995 else 1 if number < 99.95 else 0
+    return f"{number:,.{decimals}f}"

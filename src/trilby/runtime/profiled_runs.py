@@ -1,0 +1,74 @@
+"""The runs of a launch that is repeated, added up by the lines that dispatched them."""
+
+import weakref
+from collections import deque
+from dataclasses import replace
+from threading import Lock
+from typing import NamedTuple
+
+from trilby.backend.base import Repeated
+from trilby.runtime.figures import RunFigures
+from trilby.runtime.origins import KernelWrite
+from trilby.source import Location
+
+
+class Dispatched(NamedTuple):
+    """A kernel, and the line that dispatched it."""
+
+    kernel: str
+    location: Location
+
+    @classmethod
+    def by(cls, writer: KernelWrite) -> "Dispatched":
+        """What dispatched a launch."""
+        return cls(writer.kernel, writer.caller.line)
+
+
+class ProfiledRuns:
+    """All runs of one launch from now on.
+
+    They are dispatched now and given to the driver a moment later, perhaps after others from
+    another line. So it is remembered which number of run is the first from which line.
+    """
+
+    def __init__(self, launch: Repeated, writer: KernelWrite) -> None:
+        self._kept = launch.keep(self._is_full)
+        self._launch = weakref.ref(launch)
+        self._lines = deque([(0, Dispatched.by(writer))])
+        self._figures: dict[Dispatched, RunFigures] = {}
+        self._lock = Lock()
+
+    def come_from(self, launch: Repeated, writer: KernelWrite) -> None:
+        """The runs to come are dispatched from another line."""
+        self._lines.append((launch.runs_begun(), Dispatched.by(writer)))
+
+    @property
+    def is_over(self) -> bool:
+        """True once there is nothing more to come."""
+        return self._launch() is None and not self._kept.events
+
+    def wait(self) -> None:
+        """Return when the runs so far are over, however they end."""
+        self._kept.wait()
+
+    def read(self) -> dict[Dispatched, RunFigures]:
+        """What is known of the runs that are over."""
+        with self._lock:
+            self._take()
+            return {line: replace(figures) for line, figures in self._figures.items()}
+
+    def _is_full(self) -> None:
+        """Read what is over, unless another thread does so: it may have to wait for this one."""
+        if self._lock.acquire(blocking=False):
+            try:
+                self._take()
+            finally:
+                self._lock.release()
+
+    def _take(self) -> None:
+        lines, number = self._lines, self._kept.taken
+        for times in self._kept.take():
+            while len(lines) > 1 and lines[1][0] <= number:
+                lines.popleft()
+            self._figures.setdefault(lines[0][1], RunFigures()).add(times)
+            number += 1

@@ -1,0 +1,296 @@
+"""Takes down what launches, copies, compilations and waits took, while somebody profiles.
+
+What a device took is read from its events when they are over: at the end, or when many have
+piled up. So the program under measurement waits for nothing that it would not wait for anyway.
+"""
+
+from collections import deque
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, NamedTuple
+
+from trilby.backend.base import Backend, Event, Repeated
+from trilby.backend.kept import ROOM, wait_whatever
+from trilby.runtime.callers import Caller
+from trilby.runtime.figures import BothWays, CopyFigures, DispatchFigures, WaitFigures
+from trilby.runtime.origins import KernelWrite, launch_of
+from trilby.runtime.profiled_runs import Dispatched, ProfiledRuns
+from trilby.source import Location
+from trilby.stages import Spent, measured_stages
+
+if TYPE_CHECKING:
+    from trilby.runtime.content import Replica
+    from trilby.runtime.ledger import Direction
+    from trilby.runtime.replicas import Moved
+
+PROFILES: "list[Book]" = []
+"""All that profile now, of any accelerator. Empty nearly always, and then nothing is done."""
+
+_MOST_BYTES = 1 << 26
+"""Copies keep the host's memory alive until they are read; so many bytes of it may pile up."""
+_MOST_LAUNCHES = 256
+
+
+class WaitedAt(NamedTuple):
+    """Where the host waited, why, and for which buffer; empty for several."""
+
+    why: str
+    buffer: str
+    location: Location
+
+
+class Place(NamedTuple):
+    """A buffer, and the field where a copy lies; empty where it has parts of several."""
+
+    buffer: str
+    field: str
+
+
+@dataclass(slots=True, eq=False)
+class _Copy:
+    """A copy that was started; `moved` is forgotten as soon as it is known what it took.
+
+    `of` is the dispatch that it is for, or whose result it is, as soon as that is known.
+    """
+
+    moved: "Moved | None"
+    direction: "Direction"
+    nbytes: int
+    of: Dispatched | None = None
+    seconds: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class Book:
+    """All that is taken down for one profile of an accelerator, and of all its threads.
+
+    `backends` are the devices that it uses: more than one where it had to take another.
+    Whoever has `_lock` changes figures, and does nothing else; whoever has `_reading` takes out
+    events and may wait for them. Those that take something down never wait for a reader.
+    """
+
+    backends: list[Backend]
+    compiled: Spent = field(default_factory=Spent)
+    waits: dict[WaitedAt, WaitFigures] = field(default_factory=dict[WaitedAt, WaitFigures])
+    buffers: dict[Place, BothWays] = field(default_factory=dict[Place, BothWays])
+    _dispatches: dict[Dispatched, DispatchFigures] = field(
+        default_factory=dict[Dispatched, DispatchFigures]
+    )
+    _launches: deque[tuple[Dispatched, Event | None]] = field(
+        default_factory=deque[tuple[Dispatched, Event | None]]
+    )
+    _runs: list[ProfiledRuns] = field(default_factory=list[ProfiledRuns])
+    _most_runs: int = _MOST_LAUNCHES
+    _copies: deque[_Copy] = field(default_factory=deque[_Copy])
+    _copied: int = 0
+    _unused: "dict[Replica, list[_Copy]]" = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+    _reading: RLock = field(default_factory=RLock)
+
+    # ------------------------------------------------------------------------- taking down
+
+    def launched(
+        self, writer: KernelWrite, event: Event | None, replicas: "Iterable[Replica]" = ()
+    ) -> None:
+        """A kernel was launched; None is a launch that was refused.
+
+        What came to the device before, and nobody used yet, came for it.
+        """
+        by = Dispatched.by(writer)
+        with self._lock:
+            self._dispatch(by)
+            for replica in replicas:
+                for copy in self._unused.pop(replica, ()):
+                    copy.of = by
+                    if copy.moved is None:
+                        self._count_for(by, copy)
+        self._launches.append((by, event))
+        if len(self._launches) > ROOM:
+            self._read_what_is_over()
+
+    def keep(self, runs: ProfiledRuns) -> None:
+        """A launch may be run again: all its runs are kept."""
+        self._runs.append(runs)
+        if len(self._runs) > self._most_runs:
+            self._forget_ended()
+            self._most_runs = max(_MOST_LAUNCHES, 2 * len(self._runs))
+
+    def moved(self, moved: "Moved") -> None:
+        """A copy was started."""
+        copy = _Copy(moved, moved.direction, moved.piece.nbytes)
+        if moved.direction == "up":
+            self._unused.setdefault(moved.replica, []).append(copy)
+        else:
+            writer = launch_of(moved.event)
+            copy.of = Dispatched.by(writer) if writer else None
+        self._copies.append(copy)
+        self._copied += copy.nbytes
+        if len(self._copies) > ROOM or self._copied > _MOST_BYTES:
+            self._read_what_is_over()
+
+    def waited(self, event: Event, seconds: float, at: WaitedAt) -> None:
+        """The host waited for an event."""
+        writer = launch_of(event)
+        with self._lock:
+            self.waits.setdefault(at, WaitFigures()).add(seconds)
+            if writer is not None:
+                self._dispatch(Dispatched.by(writer)).wait_seconds += seconds
+
+    def add_compiled(self, spent: Spent) -> None:
+        """Something was compiled."""
+        with self._lock:
+            for key, seconds in spent.items():
+                self.compiled[key] = self.compiled.get(key, 0.0) + seconds
+
+    # ----------------------------------------------------------------------------- reading
+
+    def settle(self) -> None:
+        """Wait for all that was begun, however it ends, and read it."""
+        for backend in self.backends:
+            backend.flush()
+        with self._reading:
+            for runs in tuple(self._runs):
+                runs.wait()
+            self._read(wait=True)
+
+    def dispatches(self) -> dict[Dispatched, DispatchFigures]:
+        """What is known by now of every kernel and line."""
+        with self._reading:
+            found = {line: figures.copy() for line, figures in tuple(self._dispatches.items())}
+            for runs in tuple(self._runs):
+                for line, figures in runs.read().items():
+                    found.setdefault(line, DispatchFigures()).runs.join(figures)
+        return found
+
+    def let_go(self) -> None:
+        """Read the copies that are over: they keep memory of the host alive."""
+        with self._reading:
+            self._read_copies(wait=False)
+
+    def _read_what_is_over(self) -> None:
+        """Read what there is to read, unless another thread does."""
+        if self._reading.acquire(blocking=False):
+            try:
+                self._read(wait=False)
+            finally:
+                self._reading.release()
+
+    def _read(self, *, wait: bool) -> None:
+        self._read_launches(wait=wait)
+        self._read_copies(wait=wait)
+
+    def _read_launches(self, *, wait: bool) -> None:
+        launches = self._launches
+        while launches:
+            by, event = launches[0]
+            if event is not None and not _is_over(event, wait=wait):
+                return
+            with self._lock:
+                self._dispatch(by).runs.add(None if event is None else event.times)
+            launches.popleft()
+
+    def _read_copies(self, *, wait: bool) -> None:
+        copies = self._copies
+        while copies:
+            copy = copies[0]
+            if copy.moved is not None:
+                if not _is_over(copy.moved.event, wait=wait):
+                    return
+                self._count(copy, copy.moved)
+            copies.popleft()
+
+    def _count(self, copy: _Copy, moved: "Moved") -> None:
+        times = moved.event.times
+        with self._lock:
+            self._copied -= copy.nbytes
+            copy.moved, copy.seconds = None, times[1] if times else 0.0
+            ways = self.buffers.setdefault(_place(moved), BothWays())
+            _way(ways, copy).add(copy.nbytes, copy.seconds)
+            if copy.of is not None:
+                self._count_for(copy.of, copy)
+
+    def _count_for(self, by: Dispatched, copy: _Copy) -> None:
+        _way(self._dispatch(by).copies, copy).add(copy.nbytes, copy.seconds)
+
+    def _dispatch(self, by: Dispatched) -> DispatchFigures:
+        return self._dispatches.setdefault(by, DispatchFigures())
+
+    def _forget_ended(self) -> None:
+        """Count launches that will not be run again, unless another thread is reading."""
+        if not self._reading.acquire(blocking=False):
+            return
+        try:
+            for runs in self._runs:
+                runs.read()
+            ended = {runs for runs in self._runs if runs.is_over}
+            for runs in ended:
+                for line, figures in runs.read().items():
+                    with self._lock:
+                        self._dispatch(line).runs.join(figures)
+            self._runs = [runs for runs in self._runs if runs not in ended]
+        finally:
+            self._reading.release()
+
+
+def _is_over(event: Event, *, wait: bool) -> bool:
+    if wait:
+        wait_whatever(event)
+    return event.done
+
+
+def _way(ways: BothWays, copy: _Copy) -> CopyFigures:
+    return ways.up if copy.direction == "up" else ways.down
+
+
+def _place(moved: "Moved") -> Place:
+    """The buffer and, where a copy lies within one field, that field."""
+    replica, piece = moved.replica, moved.piece
+    start = piece.start - replica.address
+    stop = start + (piece.rows - 1) * piece.pitch + piece.size
+    inside = (name for name, first, last in replica.fields if first <= start and stop <= last)
+    return Place(replica.label, next(inside, ""))
+
+
+# ------------------------------------------------------------------- for those who do the work
+
+
+def profiles_of(backend: Backend) -> "list[Book]":
+    """Those who profile a device."""
+    return [book for book in PROFILES if backend in book.backends]
+
+
+def keep_runs(backend: Backend, launch: Repeated, writer: KernelWrite) -> ProfiledRuns | None:
+    """Let those who profile know of all runs of a launch that may be run again."""
+    books = profiles_of(backend)
+    if not books:
+        return None
+    runs = ProfiledRuns(launch, writer)
+    for book in books:
+        book.keep(runs)
+    return runs
+
+
+@contextmanager
+def compiling(backend: Backend) -> Generator[None]:
+    """Something is compiled for a device."""
+    books = profiles_of(backend)
+    if not books:
+        yield
+        return
+    with measured_stages() as spent:
+        try:
+            yield
+        finally:
+            for book in books:
+                book.add_compiled(spent)
+
+
+def note_wait(event: Event, seconds: float, why: str, replicas: "Sequence[Replica]") -> None:
+    """The host has waited for an event, for the sake of these replicas."""
+    at = WaitedAt(why, replicas[0].label if len(replicas) == 1 else "", Caller.now().line)
+    backends = [replica.owner.backend for replica in replicas]
+    for book in PROFILES:
+        if any(backend in book.backends for backend in backends):
+            book.waited(event, seconds, at)
