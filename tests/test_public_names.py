@@ -10,7 +10,7 @@ import pytest
 
 import trilby
 
-LATE = ("Accelerator", "ComputeContext", "Ledger", "lint")
+LATE = ("Accelerator", "ComputeContext", "Ledger", "Profile", "lint")
 """What is loaded when it is first used."""
 
 
@@ -56,7 +56,8 @@ def test_names_that_do_not_exist() -> None:
 
 
 def test_what_is_loaded_late_is_what_its_module_has() -> None:
-    for name, module in zip(LATE, ("accelerator", "context", "ledger", "linting"), strict=True):
+    modules = ("accelerator", "context", "ledger", "profile", "linting")
+    for name, module in zip(LATE, modules, strict=True):
         loaded = importlib.import_module(f"trilby.runtime.{module}")
         assert getattr(trilby, name) is getattr(loaded, name)
 

@@ -135,6 +135,7 @@ if TYPE_CHECKING:
     from trilby.runtime.context import ComputeContext
     from trilby.runtime.ledger import Ledger
     from trilby.runtime.linting import lint
+    from trilby.runtime.profile import Profile
 
 __all__ = [
     "Accelerator",
@@ -156,6 +157,7 @@ __all__ = [
     "Ledger",
     "NDArray",
     "NDRange",
+    "Profile",
     "RGBAImage",
     "S8Array",
     "S8Array2D",
@@ -285,6 +287,7 @@ _LOADED_WHEN_USED = {
     "ComputeContext": "trilby.runtime.context",
     "Ledger": "trilby.runtime.ledger",
     "lint": "trilby.runtime.linting",
+    "Profile": "trilby.runtime.profile",
     **dict.fromkeys(("f32x2x2", "f32x3x3", "f32x4x4", "transpose"), "trilby.data.matrices"),
     **dict.fromkeys(("cross", "dot", "length", "normalize"), "trilby.data.vectors"),
     **{

@@ -96,6 +96,68 @@ class Watched(InterpreterBackend):
         return None if held is None else bytes(held)
 
 
+class Timed:
+    """Work that is done when somebody waits for it, and takes what the test says."""
+
+    def __init__(self, times: tuple[float, float] | None, *, done: bool) -> None:
+        self.origin: object = None
+        self.times = times
+        self.done = done
+
+    @property
+    def seconds(self) -> float:
+        return self.times[1] if self.times else 0.0
+
+    def wait(self) -> None:
+        self.done = True
+        if self.times is None:
+            raise DeviceError("it trapped")
+
+
+class Clocked(InterpreterBackend):
+    """An interpreter that says that its work took what the test said, in that order.
+
+    `runs` and `copies` are for how long it was queued and for how long it ran; None fails.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(InterpreterFamily().devices()[0])
+        self.runs: list[tuple[float, float] | None] = []
+        self.copies: list[tuple[float, float] | None] = []
+        self.is_late = False
+
+    def upload(
+        self,
+        memory: Memory,
+        offset: int,
+        source: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
+    ) -> DoneEvent:
+        event = super().upload(memory, offset, source, after, rows)
+        # the lengths of arrays go up as well, and are no copies of data
+        return event if source.nbytes == 4 else self._timed(self.copies)
+
+    def download(
+        self,
+        memory: Memory,
+        offset: int,
+        target: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
+    ) -> DoneEvent:
+        super().download(memory, offset, target, after, rows)
+        return self._timed(self.copies)
+
+    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
+        super().run(prepared, after)
+        return self._timed(self.runs)
+
+    def _timed(self, times: list[tuple[float, float] | None]) -> DoneEvent:
+        taken = times.pop(0) if times else (0.0, 0.0)
+        return cast("DoneEvent", Timed(taken, done=not self.is_late))
+
+
 class Later:
     """Work that is done when somebody waits for it, after what it was told to wait for."""
 

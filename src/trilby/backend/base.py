@@ -189,6 +189,10 @@ class Repeated(ABC):
     def keep(self, full: Callable[[], None]) -> "KeptRuns[Any]":
         """Keep what the device has of every run from now on; see `KeptRuns` for `full`."""
 
+    def keep_no_more(self) -> None:
+        """Nobody wants to know of the runs to come."""
+        self.kept = None
+
     def runs_begun(self) -> int:
         """How many runs since `keep` there are, those that are held back among them."""
         return self.kept.total if self.kept is not None else 0

@@ -123,6 +123,10 @@ class OpenCLRepeated(Repeated):
         self.enqueue = enqueue
         return kept
 
+    def keep_no_more(self) -> None:
+        """Nobody wants to know of the runs to come."""
+        self.kept, self.enqueue = None, self.prepared.enqueue
+
     def runs_begun(self) -> int:
         """The runs that the driver has, and those that are held back."""
         return self._burst.count(self)

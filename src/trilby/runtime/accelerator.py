@@ -176,22 +176,24 @@ class Accelerator:
         `print(profile)` shows it. The times are those of the device's own events.
         """
         book = Book([self._backend])
-        profile = Profile(book)
         self._open_book(book, is_open=True)
         try:
-            yield profile
+            yield Profile(book)
         finally:
             self._open_book(book, is_open=False)
             book.let_go()
 
     def _open_book(self, book: Book, *, is_open: bool) -> None:
-        """Launches that are known are kept for those who profile at the time, and no others."""
+        """What runs again and again is measured for those who profile at the time."""
         with LOCK:
-            if is_open:
-                PROFILES.append(book)
-            else:
-                PROFILES.remove(book)
-            self.launches.forget()
+            try:
+                self._backend.flush()
+            finally:
+                if is_open:
+                    PROFILES.append(book)
+                else:
+                    PROFILES.remove(book)
+                self.launches.profile_anew()
 
     @contextmanager
     def guard(self) -> Generator[None]:

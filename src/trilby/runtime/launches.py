@@ -167,6 +167,14 @@ class Launches:
             self._last = None
             self._known.clear()
 
+    def profile_anew(self) -> None:
+        """Others profile from now on, or nobody. The lock is held, and nothing is held back."""
+        backend = self._accelerator.residency.backend
+        self._last = None
+        for known in self._known.values():
+            known.follower = None  # which may be one that is not among these
+            known.profiled = keep_runs(backend, known.order.launch, known.writer)
+
     def _fits(self, known: Known, args: Sequence[Any]) -> bool:
         """The rarer checks: numbers, constants, and whether somebody wants to know of it."""
         for reflected in known.changing:

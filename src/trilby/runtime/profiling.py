@@ -262,9 +262,10 @@ def profiles_of(backend: Backend) -> "list[Book]":
 
 
 def keep_runs(backend: Backend, launch: Repeated, writer: KernelWrite) -> ProfiledRuns | None:
-    """Let those who profile know of all runs of a launch that may be run again."""
+    """Let those who profile know of all runs of a launch from now on; None where nobody does."""
     books = profiles_of(backend)
     if not books:
+        launch.keep_no_more()
         return None
     runs = ProfiledRuns(launch, writer)
     for book in books:

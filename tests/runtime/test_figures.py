@@ -1,0 +1,40 @@
+"""What is added up, against sums, minima and maxima of Python."""
+
+from itertools import permutations
+
+import pytest
+
+from trilby.backend.base import Times
+from trilby.runtime.figures import RunFigures, WaitFigures
+
+RUNS: list[Times] = [(1.0, 8.0), None, (2.0, 4.0), (4.0, 16.0)]
+
+
+def figures(runs: list[Times]) -> RunFigures:
+    made = RunFigures()
+    for one in runs:
+        made.add(one)
+    return made
+
+
+@pytest.mark.parametrize("runs", [*permutations(RUNS)])
+def test_runs(runs: tuple[Times, ...]) -> None:
+    assert figures(list(runs)) == RunFigures(4, 1, 28.0, 4.0, 16.0, 7.0)
+
+
+@pytest.mark.parametrize("cut", range(5))
+def test_joined_runs_are_all_of_them(cut: int) -> None:
+    joined = figures(RUNS[:cut])
+    joined.join(figures(RUNS[cut:]))
+    assert joined == figures(RUNS)
+
+
+def test_failures_alone_took_no_time() -> None:
+    assert figures([None, None]) == RunFigures(2, 2, 0.0, 0.0, 0.0, 0.0)
+
+
+def test_waits() -> None:
+    waits = WaitFigures()
+    for seconds in (3.0, 5.0, 1.0):
+        waits.add(seconds)
+    assert waits == WaitFigures(3, 9.0, 5.0)
