@@ -68,7 +68,7 @@ def test_times_of_launches(clocked: tuple[Accelerator, Clocked]) -> None:
     assert row.location.line == often.function.__code__.co_firstlineno + 3
     assert (row.execute_seconds, row.least_seconds, row.most_seconds) == (14.0, 2.0, 8.0)
     assert row.mean_seconds == 14.0 / 3
-    assert row.delay_seconds == 0.75
+    assert (row.delay_seconds, row.mean_delay_seconds) == (0.75, 0.25)
     assert profile.total.execute_seconds == 14.0
     assert profile.total.dispatches == 3
 
@@ -541,6 +541,10 @@ def test_as_json(discrete: Accelerator) -> None:
     assert row["location"] == f"{__file__}:{seen.location.line}"
     assert row["count"] == 3
     assert row["mean_seconds"] == seen.mean_seconds
+    assert row["mean_delay_seconds"] == seen.mean_delay_seconds
+    assert [one["function"] for one in found["compiles"]] == [
+        one.function for one in profile.compiles
+    ]
     assert row["copy_in"] == {"count": 1, "nbytes": EIGHT, "seconds": seen.copy_in.seconds}
     assert [one["buffer"] for one in found["buffers"]] == ["a"]
     assert found["total"]["dispatches"] == 3

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.typing import compute_usage, explicit_usage, memory_usage, transfer_usage
+from tests.typing import (
+    compute_usage,
+    explicit_usage,
+    memory_usage,
+    profile_usage,
+    transfer_usage,
+)
 
 from trilby import Accelerator, S32Array, Transfers
 
@@ -151,6 +157,13 @@ def test_the_program_that_moves_its_data_itself(accelerator: Accelerator) -> Non
     assert explicit_usage.use(accelerator, a) == ([4, 6], 24)
     evens = explicit_usage.Evens.create(length=1)
     assert explicit_usage.use_outside(accelerator, a, evens) == ""
+
+
+def test_the_profile_that_checkers_see_runs(accelerator: Accelerator) -> None:
+    profile = profile_usage.profiled(accelerator, S32Array.of(range(8)))
+    copied = 0 if accelerator.residency.replicas.shares else 32
+    assert profile.total.copy_in.nbytes == copied
+    assert "total: 0 dispatches" in profile_usage.use_a_profile(profile)
 
 
 def tool(name: str) -> Path:

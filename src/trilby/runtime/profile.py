@@ -119,12 +119,10 @@ class Profile:
         """Everything as plain lists, dicts, texts and numbers, for JSON."""
         return {
             "devices": list(self.devices),
-            "dispatches": [
-                {**_plain(row), "mean_seconds": row.mean_seconds} for row in self.dispatches
-            ],
+            "dispatches": [_plain(row) for row in self.dispatches],
             "buffers": [_plain(row) for row in self.buffers],
             "waits": [_plain(row) for row in self.waits],
-            "compiles": [{**_plain(row), "seconds": row.seconds} for row in self.compiles],
+            "compiles": [_plain(row) for row in self.compiles],
             "total": asdict(self.total),
         }
 
@@ -141,6 +139,11 @@ class Profile:
 
 def _plain(row: DispatchRow | BufferRow | WaitRow | CompileRow) -> dict[str, Any]:
     found = asdict(row)
+    if isinstance(row, DispatchRow):
+        found["mean_seconds"] = row.mean_seconds
+        found["mean_delay_seconds"] = row.mean_delay_seconds
+    if isinstance(row, CompileRow):
+        found["seconds"] = row.seconds
     if isinstance(row, DispatchRow | WaitRow):
         found["location"] = str(row.location)
     return found
@@ -157,7 +160,7 @@ def _table(columns: Sequence[str], rows: Iterable[tuple[str, ...]]) -> str:
 def _dispatch_cells(row: DispatchRow) -> tuple[str, ...]:
     times = (
         *(row.execute_seconds, row.mean_seconds, row.least_seconds, row.most_seconds),
-        *(row.delay_seconds, row.copy_in.seconds, row.copy_out.seconds),
+        *(row.mean_delay_seconds, row.copy_in.seconds, row.copy_out.seconds),
         *(row.compile_seconds, row.wait_seconds),
     )
     failed = f" ({row.failed} failed)" if row.failed else ""

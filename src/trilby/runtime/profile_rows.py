@@ -46,6 +46,12 @@ class DispatchRow:
         done = self.count - self.failed
         return self.execute_seconds / done if done else 0.0
 
+    @property
+    def mean_delay_seconds(self) -> float:
+        """For how long one of them was queued; those that waited for each other overlap."""
+        done = self.count - self.failed
+        return self.delay_seconds / done if done else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class BufferRow:
