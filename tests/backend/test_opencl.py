@@ -76,6 +76,7 @@ class FakeDevice:
     max_work_group_size = 256
     max_constant_buffer_size = 1 << 16
     max_constant_args = 8
+    queue_properties = cl.command_queue_properties.PROFILING_ENABLE
     host_unified_memory = False
 
     def __init__(self, name: str, kind: int, *, available: bool = True) -> None:

@@ -156,6 +156,7 @@ def test_the_report_for_programs() -> None:
                     "features": ["f64", "shared_memory"],
                     "constant_bytes": 0,
                     "constant_arguments": 0,
+                    "clock": "device",
                 },
                 "outcome": "fails",
                 "problem": "3 of 8 numbers are wrong",

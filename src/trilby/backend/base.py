@@ -162,7 +162,7 @@ class Repeated(ABC):
         self.held = held
         self.most = most
         self.same: object = None
-        self.kept: KeptRuns[Any] | None = None
+        self.kept: KeptRuns | None = None
 
     @property
     @abstractmethod
@@ -186,7 +186,7 @@ class Repeated(ABC):
         """Set another argument for the runs to come."""
 
     @abstractmethod
-    def keep(self, full: Callable[[], None]) -> "KeptRuns[Any]":
+    def keep(self, full: Callable[[], None]) -> "KeptRuns":
         """Keep what the device has of every run from now on; see `KeptRuns` for `full`."""
 
     def keep_no_more(self) -> None:

@@ -15,21 +15,44 @@ ROOM = 16_384
 """So many runs are kept before those that are over are read and let go."""
 
 
-class KeptRuns(ABC, Generic[T]):
-    """Runs in the order in which the device got them, each as whatever its backend has.
+class KeptRuns(ABC):
+    """Runs in the order in which the device got them.
 
-    `total` counts all that ever came. `full` is called when more than `room` have piled up; it
-    runs in the middle of a launch, and must neither wait nor begin anything.
+    `total` counts all that ever came, and `taken` those that were read. `full` is called when
+    more than `room` have piled up; it runs in the middle of a launch, and must neither wait nor
+    begin anything.
     """
 
-    __slots__ = ("_full", "events", "room", "taken", "total")
+    __slots__ = ("__weakref__", "_full", "room", "taken", "total")
 
     def __init__(self, full: Callable[[], None]) -> None:
         self._full = full
+        self.room: int = ROOM
+        self.total: int = 0
+        self.taken: int = 0
+
+    def is_full(self) -> None:
+        """More runs have piled up than there is room for."""
+        self._full()
+        self.room = max(ROOM, 2 * (self.total - self.taken))  # those that are not over
+
+    @abstractmethod
+    def take(self) -> list[Times]:
+        """Let go of the first runs, as far as they are over. One thread at a time does this."""
+
+    @abstractmethod
+    def wait(self) -> None:
+        """Return when all runs that are kept now are over, however they end."""
+
+
+class KeptInOrder(KeptRuns, Generic[T]):
+    """Runs that have a thing each: whatever their backend has of them."""
+
+    __slots__ = ("events",)
+
+    def __init__(self, full: Callable[[], None]) -> None:
+        super().__init__(full)
         self.events: deque[T | None] = deque()
-        self.room = ROOM
-        self.total = 0
-        self.taken = 0
 
     def put(self, event: T | None) -> None:
         """Keep a run; None is one that the device did not take."""
@@ -38,13 +61,8 @@ class KeptRuns(ABC, Generic[T]):
         if len(self.events) > self.room:
             self.is_full()
 
-    def is_full(self) -> None:
-        """More runs have piled up than there is room for."""
-        self._full()
-        self.room = max(ROOM, 2 * len(self.events))  # those that are not over
-
     def take(self) -> list[Times]:
-        """Let go of the first runs, as far as they are over. One thread at a time does this."""
+        """Read the first ones that are over."""
         found: list[Times] = []
         events = self.events
         while events:
@@ -57,7 +75,7 @@ class KeptRuns(ABC, Generic[T]):
         return found
 
     def wait(self) -> None:
-        """Return when all runs that are kept now are over, however they end."""
+        """Wait for one after the other."""
         for event in tuple(self.events):
             if event is not None:
                 self._wait(event)
@@ -72,7 +90,7 @@ class KeptRuns(ABC, Generic[T]):
     def _wait(self, event: T) -> None: ...
 
 
-class KeptEvents(KeptRuns[Event]):
+class KeptEvents(KeptInOrder[Event]):
     """Runs as the events that everybody knows."""
 
     __slots__ = ()
@@ -85,6 +103,16 @@ class KeptEvents(KeptRuns[Event]):
 
     def _wait(self, event: Event) -> None:
         wait_whatever(event)
+
+
+class FadingEvent(ABC):
+    """An event whose times are forgotten after a while, unless somebody wants them kept."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def keep_times(self) -> None:
+        """Somebody will ask for its times, perhaps much later."""
 
 
 def wait_whatever(event: Event) -> None:

@@ -225,7 +225,7 @@ class Burst:
     def _refused(self, launch: OpenCLRepeated, failure: DeviceError) -> None:
         """The driver did not take a run: it fails like one that goes wrong."""
         launch.event, launch.failure = None, failure
-        if launch.kept is not None:
+        if isinstance(launch.kept, OpenCLRuns):
             launch.kept.put(None)
         for one in self.launches:
             one.chain = None  # it may have the event that is missing now

@@ -18,7 +18,7 @@ import pyopencl as cl
 
 from trilby.backend.base import DeviceInfo, Times
 from trilby.backend.failures import assertion_failed, failed
-from trilby.backend.kept import KeptRuns
+from trilby.backend.kept import KeptInOrder
 from trilby.data.segment import Live
 from trilby.errors import DeviceError
 from trilby.source import Location
@@ -152,7 +152,7 @@ class AssertingEvent(CopyEvent):
             raise assertion_failed(message, (x, y, z), location)
 
 
-class OpenCLRuns(KeptRuns[cl.Event]):
+class OpenCLRuns(KeptInOrder[cl.Event]):
     """Runs as events of the driver: nothing is made of them before somebody reads them."""
 
     __slots__ = ()

@@ -52,7 +52,7 @@ class RunAgain(Repeated):
         return kept
 
     def _keep(self, event: Event | None) -> None:
-        if self.kept is not None:
+        if isinstance(self.kept, KeptEvents):
             self.kept.put(event)
 
     def replace(self, position: int, argument: Argument) -> None:

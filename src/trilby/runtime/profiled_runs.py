@@ -45,7 +45,7 @@ class ProfiledRuns:
     @property
     def is_over(self) -> bool:
         """True once there is nothing more to come."""
-        return self._launch() is None and not self._kept.events
+        return self._launch() is None and self._kept.taken == self._kept.total
 
     def wait(self) -> None:
         """Return when the runs so far are over, however they end."""

@@ -12,7 +12,7 @@ from threading import Lock, RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 from trilby.backend.base import Backend, Event, Repeated
-from trilby.backend.kept import ROOM, wait_whatever
+from trilby.backend.kept import ROOM, FadingEvent, wait_whatever
 from trilby.runtime.callers import Caller
 from trilby.runtime.figures import BothWays, CopyFigures, DispatchFigures, WaitFigures
 from trilby.runtime.origins import KernelWrite, launch_of
@@ -106,6 +106,8 @@ class Book:
                     copy.of = by
                     if copy.moved is None:
                         self._count_for(by, copy)
+        if isinstance(event, FadingEvent):
+            event.keep_times()
         self._launches.append((by, event))
         if len(self._launches) > ROOM:
             self._read_what_is_over()
@@ -125,6 +127,8 @@ class Book:
         else:
             writer = launch_of(moved.event)
             copy.of = Dispatched.by(writer) if writer else None
+        if isinstance(moved.event, FadingEvent):
+            moved.event.keep_times()
         self._copies.append(copy)
         self._copied += copy.nbytes
         if len(self._copies) > ROOM or self._copied > _MOST_BYTES:

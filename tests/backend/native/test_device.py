@@ -255,6 +255,7 @@ def test_what_waits_for_another_device_waits_on_the_host(native: NativeBackend) 
         origin: object = None
         done = False
         seconds = 0.0
+        times = None
         waits = 0
 
         def wait(self) -> None:

@@ -33,6 +33,7 @@ from trilby.data.ndrange import NDRange
 from trilby.data.schema import NDArrayType
 from trilby.data.segment import address_of
 from trilby.model.op import Func
+from trilby.stages import stage
 
 _WIDEST_NUMBER = 8
 """Memory of the host begins where any number may; wider things see to their own places."""
@@ -72,7 +73,10 @@ class NativeBackend:
 
     def compile(self, graph: KernelGraph) -> NativeKernel:
         """Generate LLVM IR and compile it, or take what was compiled before."""
-        return self.build(generate(graph, self.target), slots_of(graph.entry))
+        with stage("generate"):
+            module = generate(graph, self.target)
+        with stage("build"):
+            return self.build(module, slots_of(graph.entry))
 
     def build(self, module: LlvmModule, parameters: int) -> NativeKernel:
         """Compile a module whose entry takes so many arguments."""

@@ -23,6 +23,7 @@ from typing import Any
 from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.llvm import Code, Processor, load
 from trilby.backend.native.objects import Objects, objects_for
+from trilby.backend.native.recall import Recall
 from trilby.backend.native.record import WORD, Record, address_of_record
 from trilby.errors import DeviceError
 
@@ -105,12 +106,13 @@ class Engine:
         self.state.threads = host.threads
         self.state.patience = SPIN_NS if host.threads > 1 else 0
         self.state.clock = time.CLOCK_MONOTONIC
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._is_giving = False
         self._kept: deque[tuple[int, object]] = deque()
         self.held: list[int] = []
         """The addresses of records that will be submitted before anything else happens."""
         self._lost = range(0)
+        self._recall: Recall | None = None
         self._open = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code["trilby_open_queue"])
         self._start = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(
             code["trilby_start_workers"]
@@ -143,6 +145,19 @@ class Engine:
         if self.held or self._is_giving:
             self._submit_held()
 
+    def recall(self) -> Recall:
+        """What remembers times for those who ask late; it is there while somebody does."""
+        if self._recall is None:
+            self._recall = Recall(self.state, self._await)
+        return self._recall
+
+    def _make_sure(self, records: int) -> None:
+        """Records are about to take the places of others."""
+        if self._recall is not None:
+            self._recall.make_way(records)
+            if self._recall.is_idle:
+                self._recall = None
+
     def submit(self, record: Record, *keep: object) -> int:
         """Begin a record after all that were begun before, and give it its number.
 
@@ -155,6 +170,7 @@ class Engine:
     def submit_kept(self, record: Record) -> int:
         """The same for a record that somebody keeps."""
         self.flush()
+        self._make_sure(1)
         address = address_of_record(record)
         while not (sequence := self.try_submit(address)):
             self._make_way()
@@ -163,13 +179,14 @@ class Engine:
     def submit_passes(self, record: Record, first: int, count: int) -> int:
         """Begin a record that is run `count` times, with its pass counted from `first` on."""
         self.flush()
+        self._make_sure(1)
         address = address_of_record(record)
         while not (sequence := self._submit_passes(address, first, first + count - 1)):
             self._make_way()
         return sequence
 
     def _submit_held(self) -> None:
-        with self._lock:
+        with self.lock:
             self._is_giving = True  # before anything is taken: what comes later has to wait
             collects = gc.isenabled()
             gc.disable()  # buffers that end here would begin copies before their turn
@@ -177,8 +194,12 @@ class Engine:
             del self.held[: len(waiting)]  # another thread may have added some
             first, count, done = address_of_record(waiting), len(waiting), 0
             try:
+                self._make_sure(count)
                 while done < count:
-                    done += self._submit_all(first + WORD * done, count - done)
+                    given = self._submit_all(first + WORD * done, count - done)
+                    if self._recall is not None:
+                        self._recall.submitted(waiting[done : done + given])
+                    done += given
                     if done < count:
                         self._make_way()
             finally:
@@ -266,7 +287,7 @@ class Engine:
             setattr(fresh, name, getattr(self.state, name))
         fresh.completed = fresh.submitted
         self._lost = range(completed + 1, fresh.submitted + 1)
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         ctypes.memmove(self.address, ctypes.addressof(fresh), ctypes.sizeof(State))
         self._open(self.address)
 

@@ -2,19 +2,22 @@
 
 from collections.abc import Sequence
 
+from trilby.backend.base import Times
 from trilby.backend.failures import assertion_failed
+from trilby.backend.kept import FadingEvent
 from trilby.backend.native.engine import Engine
 from trilby.data.segment import Live
 from trilby.source import Location
 
 
-class NativeEvent:
+class NativeEvent(FadingEvent):
     """A record that was submitted: it is done when the queue has completed its number."""
 
-    __slots__ = ("_engine", "origin", "sequence")
+    __slots__ = ("__weakref__", "_engine", "_seconds", "origin", "sequence")
 
     def __init__(self, engine: Engine, sequence: int) -> None:
         self._engine = engine
+        self._seconds: float | None = None
         self.sequence = sequence
         self.origin: object = None
 
@@ -26,7 +29,20 @@ class NativeEvent:
     @property
     def seconds(self) -> float:
         """How long it took from its first work group to its last."""
-        return self._engine.seconds(self.sequence)
+        return self._engine.seconds(self.sequence) if self._seconds is None else self._seconds
+
+    @property
+    def times(self) -> Times:
+        """Nobody measures for how long it was queued."""
+        return 0.0, self.seconds
+
+    def keep_times(self) -> None:
+        """Somebody will ask, perhaps when the queue has forgotten it."""
+        self._engine.recall().keep(self)
+
+    def keep_seconds(self) -> None:
+        """It is over: remember how long it took, as long as the queue knows."""
+        self._seconds = self._engine.seconds(self.sequence)
 
     def wait(self) -> None:
         """Return when it is done."""
@@ -44,6 +60,11 @@ class AssertingEvent(NativeEvent):
         super().__init__(engine, sequence)
         self._report = report
         self._asserts = asserts
+
+    @property
+    def times(self) -> Times:
+        """None where an `assert` failed."""
+        return None if self._report[0] else super().times
 
     def wait(self) -> None:
         """Return when all is done; raise what the first failed `assert` says."""

@@ -5,12 +5,13 @@ Brief ones are held back until there are some: one call from Python then submits
 
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from trilby.backend.base import Argument, Event, Repeated, events_of
 from trilby.backend.native.events import NativeEvent
 from trilby.backend.native.kernels import NativePrepared
+from trilby.backend.native.recall import NativeRuns
 from trilby.backend.native.record import COST, SEQUENCE, address_of_record
 
 MOST_HELD = 32
@@ -23,7 +24,7 @@ BRIEF_NS = 4_000
 class NativeRepeated(Repeated):
     """Submits its record. What comes before it in the queue is done before it."""
 
-    __slots__ = ("__weakref__", "_after", "_is_listed", "_prepared", "_unchecked")
+    __slots__ = ("_after", "_is_listed", "_prepared", "_unchecked")
 
     def __init__(self, prepared: NativePrepared, unchecked: "Unchecked") -> None:
         super().__init__(prepared.owner.engine.held, 1)
@@ -78,6 +79,22 @@ class NativeRepeated(Repeated):
         """Set another argument for the runs to come."""
         self._prepared.replace(position, argument)
         self.same = None
+
+    def keep(self, full: Callable[[], None]) -> NativeRuns:
+        """Have the times of all runs read before the queue forgets them."""
+        self.keep_no_more()
+        self.kept = kept = NativeRuns(self._prepared, full)
+        return kept
+
+    def keep_no_more(self) -> None:
+        """Nobody wants to know of the runs to come."""
+        if isinstance(self.kept, NativeRuns):
+            self.kept.end()
+        self.kept = None
+
+    def runs_begun(self) -> int:
+        """The runs that the queue has, and those that are held back."""
+        return self.kept.begun() if isinstance(self.kept, NativeRuns) else 0
 
 
 Unchecked: TypeAlias = deque[weakref.ref[NativeRepeated]]
