@@ -233,7 +233,7 @@ def main() -> None:
     options = parser.parse_args()
     with Image.open(options.image) as picture:
         image = np.array(picture.convert("RGB"))
-    hole = Hole(*(options.hole or (171, 386, 42)))  # by default the emblem
+    hole = Hole(*(options.hole or (171, 385, 48)))  # by default the emblem
     corners = square(image, hole).shape
     if corners != (hole.side, hole.side, 3) or min(hole.x, hole.y) < hole.side // 2:
         parser.error(f"the hole and {RIM} pixels around it have to lie inside of the picture")

@@ -3,21 +3,27 @@
 In `structure` H is the host and k a kernel; R reads, W writes all, w writes a part or may write.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-import numpy as np
-import numpy.typing as npt
+from rodinia_suite.workload import Numbers, Outcome, floats, junk, seeded
 
 from trilby import Accelerator
 
+__all__ = [
+    "Bytes",
+    "Copies",
+    "Numbers",
+    "Outcome",
+    "Program",
+    "floats",
+    "junk",
+    "seeded",
+]
+
 B = TypeVar("B")
 """What a program makes before it runs: its buffers."""
-
-Numbers: TypeAlias = npt.NDArray[Any]
-Outcome: TypeAlias = Sequence[Numbers]
-"""What the host saw, and what its buffers hold at the end."""
 
 
 class Copies(NamedTuple):
@@ -56,18 +62,3 @@ class Program(Generic[B]):
     """Bytes beside those that are needed, which go up with them so that one copy is enough."""
     tolerance: float = 0.0
     """The relative error that floats may have."""
-
-
-def seeded(seed: int) -> np.random.Generator:
-    """Random numbers that are the same in every run."""
-    return np.random.default_rng(seed)
-
-
-def floats(seed: int, *shape: int) -> npt.NDArray[np.float32]:
-    """Random numbers between 0 and 1."""
-    return seeded(seed).random(shape, np.float32)
-
-
-def junk(*shape: int) -> npt.NDArray[np.float32]:
-    """Memory that nobody has set: what reads it can be seen to."""
-    return np.full(shape, np.nan, np.float32)

@@ -115,6 +115,7 @@ SMALL: dict[str, tuple[object, ...]] = {
     "mandel": ("--width", 32, "--height", 24, "--steps", 20),
     "n_body": ("--stars", 12, "--frames", 3, "--steps", 2),
     "result_table": ("--points", 50),
+    "rodinia": ("--small", "hotspot"),
     "saxpy": ("--length", 100),
     "squares": ("--length", 8),
     "viola_jones": ("--side", 32),

@@ -3,13 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from tests.apps.program import Copies, Numbers, Outcome, Program, seeded
+from rodinia_suite.workload import Numbers, Outcome, Workload, seeded
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, S32Array, U8Array, i32
 
-NODES = 40
-MOST_EDGES = 3
 SOURCE = 0
 
 
@@ -81,60 +79,51 @@ def search(cc: ComputeContext, graph: Graph) -> int:
     return levels
 
 
-def random_graph() -> tuple[Numbers, Numbers]:
+def random_graph(nodes: int, most: int) -> tuple[Numbers, Numbers]:
     """How many edges each node has, and where they lead."""
     random = seeded(6)
-    counts = random.integers(1, MOST_EDGES + 1, NODES, np.int32)
-    return counts, random.integers(0, NODES, counts.sum(), np.int32)
+    counts = random.integers(1, most + 1, nodes, np.int32)
+    return counts, random.integers(0, nodes, counts.sum(), np.int32)
 
 
-def make(accelerator: Accelerator) -> Graph:
-    counts, targets = random_graph()
-    nodes = Nodes.create(accelerator, length=NODES)
-    nodes.node.start[:] = np.cumsum(counts) - counts
-    nodes.node.edges[:] = counts
-    mask, visited = np.zeros(NODES, np.uint8), np.zeros(NODES, np.uint8)
-    mask[SOURCE] = visited[SOURCE] = 1
-    cost = np.full(NODES, -1, np.int32)
-    cost[SOURCE] = 0
-    return Graph(
-        nodes,
-        S32Array.of(targets),
-        U8Array.of(mask),
-        U8Array.of(np.zeros(NODES, np.uint8)),
-        U8Array.of(visited),
-        S32Array.of(cost),
-        U8Array.create(accelerator, length=1),
-    )
+def bfs(nodes: int = 500_000, most_edges: int = 6) -> Workload[Graph]:
+    """How far each node is from the first."""
+    counts, targets = random_graph(nodes, most_edges)
+    starts = (np.cumsum(counts) - counts).astype(np.int32)
+
+    def make(accelerator: Accelerator) -> Graph:
+        table = Nodes.create(accelerator, length=nodes)
+        table.node.start[:], table.node.edges[:] = starts, counts
+        first, cost = np.zeros(nodes, np.uint8), np.full(nodes, -1, np.int32)
+        first[SOURCE], cost[SOURCE] = 1, 0
+        return Graph(
+            table,
+            S32Array.of(targets),
+            U8Array.of(first),
+            U8Array.of(np.zeros(nodes, np.uint8)),
+            U8Array.of(first),
+            S32Array.of(cost),
+            U8Array.create(accelerator, length=1),
+        )
+
+    def run(accelerator: Accelerator, graph: Graph) -> Outcome:
+        levels = accelerator.compute(search, graph)
+        return [np.array(levels), np.asarray(graph.cost)]
+
+    def reference() -> Outcome:
+        return distances(counts, targets)
+
+    return Workload("bfs", f"{nodes:,} nodes, {len(targets):,} edges", make, run, reference)
 
 
-def run(accelerator: Accelerator, graph: Graph) -> Outcome:
-    levels = accelerator.compute(search, graph)
-    return [np.array(levels), np.asarray(graph.cost)]
-
-
-def reference() -> Outcome:
-    counts, targets = random_graph()
-    ends = np.cumsum(counts)
-    cost = np.full(NODES, -1)
-    cost[SOURCE], reached, levels = 0, [SOURCE], 0
+def distances(counts: Numbers, targets: Numbers) -> Outcome:
+    """The levels, and the distance of each node: all edges from one level at once."""
+    sources = np.repeat(np.arange(len(counts)), counts)
+    cost = np.full(len(counts), -1)
+    cost[SOURCE], levels, reached = 0, 0, True
     while reached:
+        ends = targets[cost[sources] == levels]
         levels += 1
-        neighbours = {int(t) for n in reached for t in targets[ends[n] - counts[n] : ends[n]]}
-        reached = sorted(n for n in neighbours if cost[n] == -1)
-        cost[reached] = levels
+        ends = ends[cost[ends] == -1]
+        cost[ends], reached = levels, len(ends) > 0
     return [np.array(levels), cost]
-
-
-LEVELS = int(reference()[0])
-
-BFS = Program(
-    "bfs",
-    "K×{H W stop; k1 R nodes, edges, mask, vis, cost, w mask, upd, cost; "
-    "k2 R upd, w mask, vis, upd, stop; H R stop}; H R cost",
-    make,
-    run,
-    reference,
-    minimal=Copies(6 + LEVELS, LEVELS + 1),
-    naive=Copies(10 * LEVELS, 10 * LEVELS),
-)

@@ -3,15 +3,13 @@
 from typing import NamedTuple
 
 import numpy as np
-from tests.apps.program import Copies, Numbers, Outcome, Program, seeded
+from rodinia_suite.workload import Outcome, Workload, seeded
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDRange, S32Array2D, i32
 
-BLOCK = 4
-BLOCKS = 3
-SIZE = BLOCK * BLOCKS + 1
-PENALTY = 3
+BLOCK = 16
+PENALTY = 10
 
 
 class Alignment(NamedTuple):
@@ -48,50 +46,36 @@ def align(
 @tb.compute
 def align_all(cc: ComputeContext, alignment: Alignment) -> None:
     similarity, scores = alignment
-    for count in range(1, BLOCKS + 1):  # the upper left half
+    blocks = (scores.width - 1) // BLOCK
+    for count in range(1, blocks + 1):  # the upper left half
         size = NDRange(count * BLOCK, local=BLOCK)
         cc.dispatch(size, align, similarity, scores, bottom=count - 1, left=0)
-    for count in range(BLOCKS - 1, 0, -1):  # the lower right half
+    for count in range(blocks - 1, 0, -1):  # the lower right half
         size = NDRange(count * BLOCK, local=BLOCK)
-        cc.dispatch(size, align, similarity, scores, bottom=BLOCKS - 1, left=BLOCKS - count)
+        cc.dispatch(size, align, similarity, scores, bottom=blocks - 1, left=blocks - count)
 
 
-def similarities() -> Numbers:
-    return seeded(10).integers(-4, 8, (SIZE, SIZE), np.int32)
+def nw(blocks: int = 128) -> Workload[Alignment]:
+    """The scores of all alignments of two sequences."""
+    side = BLOCK * blocks + 1
+    similarities = seeded(10).integers(-4, 8, (side, side), np.int32)
+    borders = np.zeros((side, side), np.int32)
+    borders[0, :] = borders[:, 0] = -PENALTY * np.arange(side)
 
+    def make(_: Accelerator) -> Alignment:
+        return Alignment(S32Array2D.of(similarities), S32Array2D.of(borders))
 
-def borders() -> Numbers:
-    scores = np.zeros((SIZE, SIZE), np.int32)
-    scores[0, :] = scores[:, 0] = -PENALTY * np.arange(SIZE)
-    return scores
+    def run(accelerator: Accelerator, alignment: Alignment) -> Outcome:
+        accelerator.compute(align_all, alignment)
+        return [np.asarray(alignment.scores)]
 
+    def reference() -> Outcome:
+        scores = borders.copy()
+        for diagonal in range(2, 2 * side - 1):
+            y = np.arange(max(1, diagonal - side + 1), min(diagonal, side))
+            x = diagonal - y
+            gap = np.maximum(scores[y - 1, x], scores[y, x - 1]) - PENALTY
+            scores[y, x] = np.maximum(scores[y - 1, x - 1] + similarities[y, x], gap)
+        return [scores]
 
-def make(_: Accelerator) -> Alignment:
-    return Alignment(S32Array2D.of(similarities()), S32Array2D.of(borders()))
-
-
-def run(accelerator: Accelerator, alignment: Alignment) -> Outcome:
-    accelerator.compute(align_all, alignment)
-    return [np.asarray(alignment.scores)]
-
-
-def reference() -> Outcome:
-    scores, similarity = borders(), similarities()
-    for y in range(1, SIZE):
-        for x in range(1, SIZE):
-            gap = max(scores[y - 1, x], scores[y, x - 1]) - PENALTY
-            scores[y, x] = max(scores[y - 1, x - 1] + similarity[y, x], gap)
-    return [scores]
-
-
-LAUNCHES = 2 * BLOCKS - 1
-
-NW = Program(
-    "nw",
-    "L wavefront launches, each R ref, w items; H R items",
-    make,
-    run,
-    reference,
-    minimal=Copies(2, 1),
-    naive=Copies(2 * LAUNCHES, 2 * LAUNCHES),
-)
+    return Workload("nw", f"{side - 1} × {side - 1}", make, run, reference)

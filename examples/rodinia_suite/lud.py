@@ -1,14 +1,12 @@
 """LU decomposition in place (Rodinia): three kernels over blocks, all on one matrix."""
 
 import numpy as np
-from tests.apps.program import Copies, Numbers, Outcome, Program, floats
+from rodinia_suite.workload import Outcome, Workload, floats
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, F32Array2D, KernelContext, NDRange, f32, i32
 
-BLOCK = 4
-BLOCKS = 3
-SIZE = BLOCK * BLOCKS
+BLOCK = 16
 
 
 @tb.kernel
@@ -76,39 +74,26 @@ def decompose(cc: ComputeContext, m: F32Array2D) -> None:
     cc.dispatch(NDRange(BLOCK, local=BLOCK), diagonal, m, last)
 
 
-def matrix() -> Numbers:
-    """Heavy on the diagonal, so that no rows have to be exchanged."""
-    return floats(11, SIZE, SIZE) + SIZE * np.eye(SIZE, dtype=np.float32)
+def lud(blocks: int = 32) -> Workload[F32Array2D]:
+    """A lower and an upper matrix in one, whose product is the matrix."""
+    side = BLOCK * blocks
+    # Heavy on the diagonal, so that no rows have to be exchanged.
+    matrix = floats(11, side, side) + side * np.eye(side, dtype=np.float32)
 
+    def make(_: Accelerator) -> F32Array2D:
+        return F32Array2D.of(matrix)
 
-def make(_: Accelerator) -> F32Array2D:
-    return F32Array2D.of(matrix())
+    def run(accelerator: Accelerator, m: F32Array2D) -> Outcome:
+        accelerator.compute(decompose, m)
+        both = np.asarray(m).astype(np.float64)
+        lower, upper = np.tril(both, -1) + np.eye(side), np.triu(both)
+        return [both, lower @ upper]
 
+    def reference() -> Outcome:
+        m = matrix.astype(np.float64)
+        for i in range(side):
+            m[i + 1 :, i] /= m[i, i]
+            m[i + 1 :, i + 1 :] -= np.outer(m[i + 1 :, i], m[i, i + 1 :])
+        return [m, matrix]
 
-def run(accelerator: Accelerator, m: F32Array2D) -> Outcome:
-    accelerator.compute(decompose, m)
-    both = np.asarray(m)
-    lower, upper = np.tril(both, -1) + np.eye(SIZE), np.triu(both)
-    return [both, lower @ upper]
-
-
-def reference() -> Outcome:
-    m = matrix().astype(np.float64)
-    for i in range(SIZE):
-        m[i + 1 :, i] /= m[i, i]
-        m[i + 1 :, i + 1 :] -= np.outer(m[i + 1 :, i], m[i, i + 1 :])
-    return [m, matrix()]
-
-
-LAUNCHES = 3 * (BLOCKS - 1) + 1
-
-LUD = Program(
-    "lud",
-    "3(N/16−1)+1 launches, all RW m; H R m",
-    make,
-    run,
-    reference,
-    minimal=Copies(1, 1),
-    naive=Copies(LAUNCHES, LAUNCHES),
-    tolerance=1e-4,
-)
+    return Workload("lud", f"{side} × {side}", make, run, reference, tolerance=1e-4)

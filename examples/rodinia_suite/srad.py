@@ -1,16 +1,15 @@
 """Removing speckles from a picture (Rodinia, srad_v2): the host looks at a region in each step."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from tests.apps.program import Bytes, Copies, Numbers, Outcome, Program, floats, junk
+from rodinia_suite.workload import Outcome, Workload, floats, junk
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, F32Array2D, KernelContext, NDArray, f32
 
-ROWS, COLUMNS = 10, 12
-REGION = slice(2, 6), slice(3, 8)
-STEPS = 4
+Region: TypeAlias = tuple[slice, slice]
+
 RATE = 0.5
 
 
@@ -71,57 +70,48 @@ def diffuse(
 
 
 @tb.compute
-def remove_speckles(cc: ComputeContext, speckled: Speckled, steps: int) -> None:
+def remove_speckles(cc: ComputeContext, speckled: Speckled, at: Region, steps: int) -> None:
     image, coefficient, *towards = speckled
     size = image.width, image.height
     for _ in range(steps):
-        region = np.asarray(image.array[REGION])
+        region = np.asarray(image.array[at])
         q0 = float(region.var() / region.mean() ** 2)
         cc.dispatch(size, differences, image, coefficient, *towards, q0=q0)
         cc.dispatch(size, diffuse, image, coefficient, *towards)
 
 
-def picture() -> Numbers:
-    return np.exp(floats(9, ROWS, COLUMNS))
+def srad(
+    rows: int = 1024,
+    columns: int = 1024,
+    steps: int = 10,
+    region: Region = (slice(0, 128), slice(0, 128)),
+) -> Workload[Speckled]:
+    """A picture without its speckles, whose statistics come from a region of it."""
+    picture = np.exp(floats(9, rows, columns))
 
+    def make(accelerator: Accelerator) -> Speckled:
+        scratch = [accelerator.array(junk(rows, columns)) for _ in range(5)]
+        return Speckled(F32Array2D.of(picture), *scratch)
 
-def make(accelerator: Accelerator) -> Speckled:
-    scratch = [accelerator.array(junk(ROWS, COLUMNS)) for _ in range(5)]
-    return Speckled(F32Array2D.of(picture()), *scratch)
+    def run(accelerator: Accelerator, speckled: Speckled) -> Outcome:
+        accelerator.compute(lambda cc: remove_speckles(cc, speckled, region, steps))
+        return [np.asarray(speckled.image)]
 
+    def reference() -> Outcome:
+        image = picture.astype(np.float64)
+        for _ in range(steps):
+            q0 = image[region].var() / image[region].mean() ** 2
+            wide = np.pad(image, 1, mode="edge")
+            north, south = wide[:-2, 1:-1] - image, wide[2:, 1:-1] - image
+            west, east = wide[1:-1, :-2] - image, wide[1:-1, 2:] - image
+            laplace = (north + south + west + east) / image
+            gradient = (north**2 + south**2 + west**2 + east**2) / image**2
+            q = (gradient / 2 - laplace**2 / 16) / (1 + laplace / 4) ** 2
+            here = np.clip(1 / (1 + (q - q0) / (q0 * (1 + q0))), 0, 1)
+            around = np.pad(here, 1, mode="edge")
+            below, right = around[2:, 1:-1], around[1:-1, 2:]
+            image = image + RATE / 4 * (here * (north + west) + below * south + right * east)
+        return [image]
 
-def run(accelerator: Accelerator, speckled: Speckled) -> Outcome:
-    accelerator.compute(lambda cc: remove_speckles(cc, speckled, STEPS))
-    return [np.asarray(speckled.image)]
-
-
-def reference() -> Outcome:
-    image = picture().astype(np.float64)
-    for _ in range(STEPS):
-        q0 = image[REGION].var() / image[REGION].mean() ** 2
-        wide = np.pad(image, 1, mode="edge")
-        north, south = wide[:-2, 1:-1] - image, wide[2:, 1:-1] - image
-        west, east = wide[1:-1, :-2] - image, wide[1:-1, 2:] - image
-        laplace = (north + south + west + east) / image
-        gradient = (north**2 + south**2 + west**2 + east**2) / image**2
-        q = (gradient / 2 - laplace**2 / 16) / (1 + laplace / 4) ** 2
-        here = np.clip(1 / (1 + (q - q0) / (q0 * (1 + q0))), 0, 1)
-        around = np.pad(here, 1, mode="edge")
-        below, right = around[2:, 1:-1], around[1:-1, 2:]
-        image = image + RATE / 4 * (here * (north + west) + below * south + right * east)
-    return [image]
-
-
-REGION_BYTES = 4 * picture()[REGION].size
-
-SRAD = Program(
-    "srad_v2",
-    "T×{H R J[region]; k1 R J W 5; k2 R all W J}; H R J",
-    make,
-    run,
-    reference,
-    minimal=Copies(1, STEPS),
-    naive=Copies(12 * STEPS, 12 * STEPS),
-    moved=Bytes(4 * ROWS * COLUMNS, (STEPS - 1) * REGION_BYTES + 4 * ROWS * COLUMNS),
-    tolerance=1e-4,
-)
+    size = f"{columns} × {rows}, {steps} steps"
+    return Workload("srad_v2", size, make, run, reference, tolerance=1e-4)

@@ -3,13 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from tests.apps.program import Copies, Numbers, Outcome, Program, floats, junk
+from rodinia_suite.workload import Outcome, Workload, floats, junk
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, f32
 
-ROWS, COLUMNS = 9, 13
-STEPS = 5
 STEP_OVER_CAPACITY = 0.25
 RX, RY, RZ = 4.0, 5.0, 20.0
 AMBIENT = 80.0
@@ -43,40 +41,25 @@ def simulate(cc: ComputeContext, chip: Chip, steps: int) -> NDArray[f32]:
     return source
 
 
-def temperatures() -> Numbers:
-    return 320 + 10 * floats(7, ROWS, COLUMNS)
+def hotspot(rows: int = 1024, columns: int = 1024, steps: int = 60) -> Workload[Chip]:
+    """The temperatures of a chip after some steps."""
+    temperatures, powers = 320 + 10 * floats(7, rows, columns), floats(8, rows, columns)
 
+    def make(accelerator: Accelerator) -> Chip:
+        arrays = temperatures.copy(), powers.copy(), junk(rows, columns)
+        return Chip(*(accelerator.array(array) for array in arrays))
 
-def powers() -> Numbers:
-    return floats(8, ROWS, COLUMNS)
+    def run(accelerator: Accelerator, chip: Chip) -> Outcome:
+        return [np.asarray(accelerator.compute(simulate, chip, steps))]
 
+    def reference() -> Outcome:
+        now = temperatures.astype(np.float64)
+        for _ in range(steps):
+            wide = np.pad(now, 1, mode="edge")
+            flow = (wide[:-2, 1:-1] + wide[2:, 1:-1] - 2 * now) / RY
+            flow += (wide[1:-1, :-2] + wide[1:-1, 2:] - 2 * now) / RX
+            now = now + STEP_OVER_CAPACITY * (powers + flow + (AMBIENT - now) / RZ)
+        return [now]
 
-def make(accelerator: Accelerator) -> Chip:
-    arrays = temperatures(), powers(), junk(ROWS, COLUMNS)
-    return Chip(*(accelerator.array(array) for array in arrays))
-
-
-def run(accelerator: Accelerator, chip: Chip) -> Outcome:
-    return [np.asarray(accelerator.compute(simulate, chip, STEPS))]
-
-
-def reference() -> Outcome:
-    heat_now = temperatures().astype(np.float64)
-    for _ in range(STEPS):
-        wide = np.pad(heat_now, 1, mode="edge")
-        flow = (wide[:-2, 1:-1] + wide[2:, 1:-1] - 2 * heat_now) / RY
-        flow += (wide[1:-1, :-2] + wide[1:-1, 2:] - 2 * heat_now) / RX
-        heat_now = heat_now + STEP_OVER_CAPACITY * (powers() + flow + (AMBIENT - heat_now) / RZ)
-    return [heat_now]
-
-
-HOTSPOT = Program(
-    "hotspot",
-    "T×{k R src, power W dst; swap}; H R last",
-    make,
-    run,
-    reference,
-    minimal=Copies(2, 1),
-    naive=Copies(3 * STEPS, 3 * STEPS),
-    tolerance=1e-5,
-)
+    size = f"{columns} × {rows}, {steps} steps"
+    return Workload("hotspot", size, make, run, reference, tolerance=1e-5)

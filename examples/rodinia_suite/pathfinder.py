@@ -3,15 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-from tests.apps.program import Copies, Numbers, Outcome, Program, seeded
+from rodinia_suite.workload import Outcome, Workload, seeded
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, NDRange, S32Array, i32
 
-ROWS, COLUMNS = 9, 29
-AT_ONCE = 2
+AT_ONCE = 8
 """Rows in each launch; a block loses as many columns on each side."""
-BLOCK = 12
+BLOCK = 64
 INNER = BLOCK - 2 * AT_ONCE
 
 
@@ -57,35 +56,22 @@ def walk_down(cc: ComputeContext, paths: Paths) -> S32Array:
     return source
 
 
-def costs() -> Numbers:
-    return seeded(12).integers(0, 10, (ROWS, COLUMNS), np.int32)
+def pathfinder(rows: int = 97, columns: int = 100_000) -> Workload[Paths]:
+    """The cost of the cheapest way to each place below the wall."""
+    costs = seeded(12).integers(0, 10, (rows, columns), np.int32)
 
+    def make(accelerator: Accelerator) -> Paths:
+        first, second = S32Array.of(costs[0]), S32Array.create(accelerator, length=columns)
+        return Paths(accelerator.array(costs[1:].copy()), first, second)
 
-def make(accelerator: Accelerator) -> Paths:
-    wall = accelerator.array(costs()[1:])
-    return Paths(wall, S32Array.of(costs()[0]), S32Array.create(accelerator, length=COLUMNS))
+    def run(accelerator: Accelerator, paths: Paths) -> Outcome:
+        return [np.asarray(accelerator.compute(walk_down, paths))]
 
+    def reference() -> Outcome:
+        cost, *rest = costs
+        for row in rest:
+            wide = np.pad(cost, 1, mode="edge")
+            cost = row + np.minimum(np.minimum(wide[:-2], wide[2:]), cost)
+        return [cost]
 
-def run(accelerator: Accelerator, paths: Paths) -> Outcome:
-    return [np.asarray(accelerator.compute(walk_down, paths))]
-
-
-def reference() -> Outcome:
-    cost, *rows = costs()
-    for row in rows:
-        wide = np.pad(cost, 1, mode="edge")
-        cost = row + np.minimum(np.minimum(wide[:-2], wide[2:]), cost)
-    return [cost]
-
-
-LAUNCHES = (ROWS - 1) // AT_ONCE
-
-PATHFINDER = Program(
-    "pathfinder",
-    "L×{k R wall rows, src W dst; swap}; H R last",
-    make,
-    run,
-    reference,
-    minimal=Copies(2, 1),
-    naive=Copies(3 * LAUNCHES, 3 * LAUNCHES),
-)
+    return Workload("pathfinder", f"{columns} × {rows}", make, run, reference)

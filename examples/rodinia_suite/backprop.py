@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-from tests.apps.program import Copies, Numbers, Outcome, Program, floats, junk
+from rodinia_suite.workload import Numbers, Outcome, Workload, floats, junk
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, F32Array, KernelContext, NDArray, NDRange, f32
 
-BLOCK = 4
+BLOCK = 16
 HIDDEN = BLOCK
-INPUTS = 3 * BLOCK
 OUTPUTS = 2
 RATE, MOMENTUM = 0.3, 0.3
 
@@ -94,66 +93,42 @@ def find_errors(network: Network) -> None:
 def train(cc: ComputeContext, net: Network) -> None:
     rows, columns = net.weights.shape
     cc.dispatch((columns, rows), copy_weights, net.weights, net.products)
-    blocks = NDRange((HIDDEN, INPUTS), local=(BLOCK, BLOCK))
+    blocks = NDRange((HIDDEN, rows - 1), local=(BLOCK, BLOCK))
     cc.dispatch(blocks, forward, net.units, net.products, net.sums)
     find_errors(net)
-    size = HIDDEN, INPUTS + 1
-    cc.dispatch(size, adjust, net.hidden_delta, net.units, net.weights, net.old_changes)
+    cc.dispatch((HIDDEN, rows), adjust, net.hidden_delta, net.units, net.weights, net.old_changes)
 
 
-def first_units() -> Numbers:
-    return np.append(np.float32(1), floats(40, INPUTS))
+def backprop(inputs: int = 65_536) -> Workload[Network]:
+    """The weights of the first layer after one example."""
+    units = np.append(np.float32(1), floats(40, inputs))
+    weights = floats(41, inputs + 1, HIDDEN + 1) / inputs
+    changes = floats(42, inputs + 1, HIDDEN + 1) / (10 * inputs)
+    output_weights, target = floats(43, HIDDEN, OUTPUTS), floats(44, OUTPUTS)
 
+    def make(accelerator: Accelerator) -> Network:
+        hidden_delta = F32Array.create(accelerator, length=HIDDEN + 1)
+        return Network(
+            F32Array.of(units),
+            accelerator.array(weights.copy()),
+            accelerator.array(junk(inputs + 1, HIDDEN + 1)),
+            accelerator.array(changes.copy()),
+            F32Array.create(accelerator, length=inputs // BLOCK * HIDDEN),
+            hidden_delta,
+            hidden_delta.array[1:],
+            output_weights,
+            target,
+        )
 
-def first_weights() -> Numbers:
-    return floats(41, INPUTS + 1, HIDDEN + 1)
+    def run(accelerator: Accelerator, network: Network) -> Outcome:
+        accelerator.compute(train, network)
+        return [np.asarray(network.weights)]
 
+    def reference() -> Outcome:
+        exact_units, exact = units.astype(np.float64), weights.astype(np.float64)
+        sums = exact_units[1:, None] * exact[1:, 1:]
+        errors = hidden_errors(sums, exact[0, 1:], output_weights, target)
+        exact[:, 1:] += RATE * np.outer(exact_units, errors) + MOMENTUM * changes[:, 1:]
+        return [exact]
 
-def first_changes() -> Numbers:
-    return floats(42, INPUTS + 1, HIDDEN + 1) / 10
-
-
-def output_layer() -> tuple[Numbers, Numbers]:
-    return floats(43, HIDDEN, OUTPUTS), floats(44, OUTPUTS)
-
-
-def make(accelerator: Accelerator) -> Network:
-    hidden_delta = F32Array.create(accelerator, length=HIDDEN + 1)
-    output_weights, target = output_layer()
-    return Network(
-        F32Array.of(first_units()),
-        accelerator.array(first_weights()),
-        accelerator.array(junk(INPUTS + 1, HIDDEN + 1)),
-        accelerator.array(first_changes()),
-        F32Array.create(accelerator, length=INPUTS // BLOCK * HIDDEN),
-        hidden_delta,
-        hidden_delta.array[1:],
-        output_weights,
-        target,
-    )
-
-
-def run(accelerator: Accelerator, network: Network) -> Outcome:
-    accelerator.compute(train, network)
-    return [np.asarray(network.weights)]
-
-
-def reference() -> Outcome:
-    units, weights = first_units().astype(np.float64), first_weights().astype(np.float64)
-    sums = units[1:, None] * weights[1:, 1:]
-    errors = hidden_errors(sums, weights[0, 1:], *output_layer())
-    weights[:, 1:] += RATE * np.outer(units, errors) + MOMENTUM * first_changes()[:, 1:]
-    return [weights]
-
-
-BACKPROP = Program(
-    "backprop",
-    "k R w W wtmp; k R input, wtmp W psum, w wtmp; H R psum W hdelta; "
-    "k R hdelta, input RW w, pw; H R w",
-    make,
-    run,
-    reference,
-    minimal=Copies(4, 2),
-    naive=Copies(9, 9),
-    tolerance=1e-5,
-)
+    return Workload("backprop", f"{inputs:,} inputs", make, run, reference, tolerance=1e-4)
