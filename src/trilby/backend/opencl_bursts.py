@@ -42,7 +42,7 @@ class OpenCLRepeated(Repeated):
     `event` is that of the last run that the driver has, None where it refused it. `chain` is
     what a run came after, if that was only runs of launches like this one, and `follows` the only
     one of these. `checked` is that of the prepared launch. Each of `steps` gives the driver one
-    run, which comes after `waits`.
+    run, which comes after `waits`; `put` is told of it.
     """
 
     __slots__ = (
@@ -55,6 +55,7 @@ class OpenCLRepeated(Repeated):
         "failure",
         "follows",
         "prepared",
+        "put",
         "steps",
         "waits",
     )
@@ -70,6 +71,7 @@ class OpenCLRepeated(Repeated):
         self.follows: OpenCLRepeated | None = None
         self.checked = -1
         self.failure: DeviceError | None = None
+        self.put: Callable[[cl.Event | None], None] | None = None
         self._burst = burst
         self._changes: Changes = ()
         self._unseen = 0
@@ -110,22 +112,12 @@ class OpenCLRepeated(Repeated):
     def keep(self, full: Callable[[], None]) -> OpenCLRuns:
         """Keep the driver's event of every run; nothing else about a run changes."""
         self.kept = kept = OpenCLRuns(full)
-        plain, append, events = self.prepared.enqueue, kept.events.append, kept.events
-
-        def enqueue(wait_list: "list[cl.Event] | None") -> cl.Event:
-            event = plain(wait_list)
-            kept.total += 1
-            append(event)
-            if len(events) > kept.room:
-                kept.is_full()
-            return event
-
-        self.enqueue = enqueue
+        self.put = kept.put
         return kept
 
     def keep_no_more(self) -> None:
         """Nobody wants to know of the runs to come."""
-        self.kept, self.enqueue = None, self.prepared.enqueue
+        self.kept = self.put = None
 
     def runs_begun(self) -> int:
         """The runs that the driver has, and those that are held back."""
@@ -150,6 +142,8 @@ class OpenCLRepeated(Repeated):
         self.waits[:] = self._burst.wait_list(after) or ()
         for self.event in self.steps:  # noqa: B020 -- see `_give_all`
             break
+        if self.put is not None:
+            self.put(self.event)
         if all(type(one) is OpenCLRepeated for one in after):
             self.chain = cast("Sequence[OpenCLRepeated]", after)
             self.follows = self.chain[0] if len(after) == 1 else None
@@ -211,6 +205,8 @@ class Burst:
                     launch.waits[:] = [one.event for one in launch.chain]  # pyright: ignore[reportOptionalIterable] -- it is `after`
                 for launch.event in launch.steps:  # noqa: B020 -- it is another loop's
                     break
+                if launch.put is not None:
+                    launch.put(launch.event)
         except cl.Error as error:
             self._refused(launch, launch.prepared.task.failed(error))
             self.held[:0] = rest
@@ -225,8 +221,8 @@ class Burst:
     def _refused(self, launch: OpenCLRepeated, failure: DeviceError) -> None:
         """The driver did not take a run: it fails like one that goes wrong."""
         launch.event, launch.failure = None, failure
-        if isinstance(launch.kept, OpenCLRuns):
-            launch.kept.put(None)
+        if launch.put is not None:
+            launch.put(None)
         for one in self.launches:
             one.chain = None  # it may have the event that is missing now
 
