@@ -56,6 +56,8 @@ def test_explain_shows_a_function_before_and_after(capsys: pytest.CaptureFixture
     ("target", "expected"),
     [
         ("opencl", "__kernel void square_kernel("),
+        ("llvm", "define void @square_kernel(ptr %args, ptr %launch, i64 %first, i64 %count)"),
+        ("asm", "square_kernel:\n"),
         ("model", 'kernel @"squares.square_kernel"'),
         ("access", "s32 : S32Array both"),
     ],
@@ -180,9 +182,10 @@ def test_devices_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "devices")
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert "device    opencl:0 *" in lines
+    assert "device    native:0 *" in lines
+    assert "device    opencl:0" in lines
     assert "device    interpreter:0" in lines
-    assert lines.count("test      passes") == 2
+    assert lines.count("test      passes") == 3
     assert lines.count("test      not run") == 1
 
 
@@ -190,9 +193,14 @@ def test_devices_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "devices", "--json")
     assert (code, err) == (0, "")
     report = json.loads(out)
-    assert report["chosen"] == "opencl:0"
+    assert report["chosen"] == "native:0"
     outcomes = {device["spec"]: device["outcome"] for device in report["devices"]}
-    assert outcomes == {"opencl:0": "passes", "interpreter:0": "passes", "null:0": "not run"}
+    assert outcomes == {
+        "native:0": "passes",
+        "opencl:0": "passes",
+        "interpreter:0": "passes",
+        "null:0": "not run",
+    }
 
 
 # ------------------------------------------------------------------- as a process of its own
@@ -221,7 +229,7 @@ def test_devices_say_what_a_preference_comes_to(capsys: pytest.CaptureFixture[st
     code, out, err = run(capsys, "devices", "--prefer", "gpu f64,interpreter")
     assert (code, err) == (0, "")
     assert 'Accelerator(prefer=["gpu f64", "interpreter"]) opens interpreter:0\n' in out
-    assert "  gpu f64: no device fits\n    not opencl:0: its kind is cpu, not gpu\n" in out
+    assert "  gpu f64: no device fits\n    not native:0: its kind is cpu, not gpu\n" in out
     assert "device    interpreter:0 *\n" in out
 
 
@@ -236,7 +244,7 @@ def test_devices_without_a_driver_says_how_to_get_one(tmp_path: Path) -> None:
     hidden.write_text("raise ModuleNotFoundError('no such package', name='pyopencl')\n", "utf-8")
     done = started(sys.executable, "-m", "trilby", "devices", PYTHONPATH=str(tmp_path))
     assert done.returncode == 0
-    assert "device    interpreter:0 *" in done.stdout
+    assert "device    native:0 *" in done.stdout
     assert "opencl: pyopencl is not installed\n" in done.stdout
     assert '  help: pip install "trilby[opencl]"' in done.stdout
 

@@ -2,6 +2,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,7 @@ from trilby.backend.registry import (
     open_preferred,
     survey,
 )
+from trilby.backend.vendors import has_driver_for_others
 from trilby.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
 
 HERE = "made_up_backends"
@@ -63,11 +66,28 @@ class Flaky:
         return Opened(info("flaky", index))
 
 
+class Fast(Flaky):
+    """A CPU, and a GPU that cannot be opened, and one that can."""
+
+    name = "fast"
+
+    def devices(self) -> Sequence[DeviceInfo]:
+        first, *others = [info("fast", n) for n in range(3)]
+        return [first, *(replace(one, kind="gpu") for one in others)]
+
+    def open(self, index: int) -> Backend:
+        if index == 1:
+            raise DeviceUnavailableError("device 1 is in use", advice="wait")
+        return Opened(self.devices()[index])
+
+
 NOWHERE = Entry("nowhere", HERE, "Nowhere")
 FLAKY = Entry("flaky", HERE, "Flaky")
 IDLE = Entry("idle", HERE, "NullFamily", computes=False)
 NULL = Entry("null", HERE, "NullFamily", computes=False)
-MISSING = Entry("cuda", "trilby_needs_cupid", "Family", package="trilby_needs_cupid")
+MISSING = Entry(
+    "cuda", "trilby_needs_cupid", "Family", package="trilby_needs_cupid", install="cupid"
+)
 
 
 @pytest.fixture
@@ -91,10 +111,30 @@ def test_the_first_that_works_is_opened_and_the_others_are_not_forgotten(offer: 
     choice = open_backend()
     assert choice.backend.device == info("flaky", 1)
     assert choice.passed_over == (
-        PassedOver("cuda", "trilby_needs_cupid is not installed", 'pip install "trilby[cuda]"'),
+        PassedOver("cuda", "trilby_needs_cupid is not installed", "pip install cupid"),
         PassedOver("nowhere", "there is no such hardware", "buy some"),
         PassedOver("flaky:0", "device 0 is in use", "wait"),
     )
+
+
+def test_a_gpu_comes_first_where_there_may_be_one(offer: Offer) -> None:
+    fast = Entry("fast", HERE, "Fast", has_faster_devices=lambda: True)
+    offer(FLAKY, fast)
+    choice = open_backend()
+    assert choice.backend.device.spec == "fast:2"
+    assert choice.passed_over == (PassedOver("fast:1", "device 1 is in use", "wait"),)
+    assert open_backend("fast").backend.device.spec == "fast:0"
+    offer(FLAKY, replace(fast, has_faster_devices=lambda: False))
+    assert open_backend().backend.device.spec == "flaky:1"
+
+
+def test_a_driver_for_gpus_is_noticed(tmp_path: Path) -> None:
+    assert not has_driver_for_others(tmp_path / "absent")
+    (tmp_path / "pocl.icd").touch()
+    (tmp_path / "readme.txt").touch()
+    assert not has_driver_for_others(tmp_path)
+    (tmp_path / "nvidia.icd").touch()
+    assert has_driver_for_others(tmp_path)
 
 
 def test_what_does_not_compute_is_opened_only_by_name(offer: Offer) -> None:
@@ -142,7 +182,7 @@ def test_if_nothing_works_every_reason_is_told(offer: Offer) -> None:
         open_backend()
     assert str(caught.value) == (
         "no device can be opened\n"
-        '  cuda: trilby_needs_cupid is not installed (pip install "trilby[cuda]")\n'
+        "  cuda: trilby_needs_cupid is not installed (pip install cupid)\n"
         "  nowhere: there is no such hardware (buy some)\n"
         "  help: `trilby devices` tells more"
     )
@@ -154,16 +194,17 @@ def test_if_nothing_works_every_reason_is_told(offer: Offer) -> None:
         pytest.param(
             "openCL",
             "there is no backend `openCL`\n"
-            "  help: did you mean `opencl`? the backends are opencl, interpreter, null",
+            "  help: did you mean `opencl`? the backends are native, opencl, interpreter, null",
         ),
         pytest.param(
             "interpeter:0",
             "there is no backend `interpeter`\n"
-            "  help: did you mean `interpreter`? the backends are opencl, interpreter, null",
+            "  help: did you mean `interpreter`? the backends are native, opencl, interpreter, "
+            "null",
         ),
         (
             "",
-            "there is no backend ``\n  help: the backends are opencl, interpreter, null",
+            "there is no backend ``\n  help: the backends are native, opencl, interpreter, null",
         ),
         pytest.param(
             "opencl:",
@@ -206,6 +247,15 @@ def test_without_pyopencl_the_advice_says_what_to_install(monkeypatch: pytest.Mo
     assert str(caught.value) == ('pyopencl is not installed\n  help: pip install "trilby[opencl]"')
 
 
+def test_without_llvmlite_the_advice_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("trilby.backend.native")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "llvmlite", None)
+    with pytest.raises(DeviceUnavailableError) as caught:
+        open_backend("native")
+    assert str(caught.value) == "llvmlite is not installed\n  help: pip install llvmlite"
+
+
 def test_a_survey_opens_nothing_and_hides_nothing(offer: Offer) -> None:
     offer()
     found = survey((MISSING, NOWHERE, FLAKY, IDLE))
@@ -240,7 +290,7 @@ def test_what_fits_is_tried_in_order_until_one_opens(offer: Offer) -> None:
         "gpu",
         "none fits: flaky:0 (flaky device 0): its kind is cpu, not gpu; flaky:1 (flaky device 1): "
         "its kind is cpu, not gpu; cuda: trilby_needs_cupid is not installed (pip install "
-        '"trilby[cuda]"); nowhere: there is no such hardware (buy some); flaky: the third is '
+        "cupid); nowhere: there is no such hardware (buy some); flaky: the third is "
         "asleep (wake it)",
         "`trilby devices` lists what there is",
     )
@@ -263,7 +313,7 @@ def test_if_nothing_fits_it_says_what_there_was(offer: Offer) -> None:
         "not flaky:7\n"
         "  flaky:1 (flaky device 1): its kind is cpu, not gpu, it is flaky:1, not flaky:0, it is "
         "flaky:1, not flaky:7\n"
-        '  cuda: trilby_needs_cupid is not installed (pip install "trilby[cuda]")\n'
+        "  cuda: trilby_needs_cupid is not installed (pip install cupid)\n"
         "  flaky: the third is asleep (wake it)\n"
         '  help: `trilby devices` shows what can be asked for; "any" takes what there is'
     )
@@ -303,11 +353,11 @@ def test_two_real_devices_of_one_driver() -> None:
         check=True,
         env={**os.environ, "POCL_DEVICES": "pthread pthread", "TRILBY_LOG": "warning"},
     )
-    assert done.stdout == "opencl:1\nopencl:1\nopencl:0\nopencl:0 ()\n"
+    assert done.stdout == "opencl:1\nopencl:1\nnative:0\nopencl:0 ()\n"
     assert "nothing to fall back on" not in done.stderr
 
 
-@pytest.mark.parametrize("spec", ["opencl", "opencl:0", "interpreter", "interpreter:0", "null"])
+@pytest.mark.parametrize("spec", ["native", "opencl:0", "interpreter", "interpreter:0", "null"])
 def test_the_real_ones_open(spec: str) -> None:
     choice = open_backend(spec)
     assert choice.backend.device.backend == spec.partition(":")[0]

@@ -1,4 +1,4 @@
-"""The devices that must agree. Both poison what is stale."""
+"""The devices that must agree. All poison what is stale."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ import pytest
 from trilby import Accelerator
 
 
-@pytest.fixture(params=["interpreter", "opencl"], scope="session")
+@pytest.fixture(params=["interpreter", "opencl", "native"], scope="session")
 def accelerator(request: pytest.FixtureRequest) -> Iterator[Accelerator]:
     """Each device that computes, through the whole of Trilby."""
     with Accelerator(request.param, memory="discrete", poison=True) as opened:

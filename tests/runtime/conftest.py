@@ -12,14 +12,16 @@ from trilby.backend.null import NullBackend
 from trilby.backend.registry import Choice
 
 
-@pytest.fixture(params=["interpreter", "opencl", "opencl, shared"], scope="session")
+@pytest.fixture(
+    params=["interpreter", "opencl", "opencl, shared", "native", "native, shared"], scope="session"
+)
 def accelerator(request: pytest.FixtureRequest) -> Iterator[Accelerator]:
     """Each device that computes, with memory of its own and with the host's."""
     with opened_as(request.param) as opened:
         yield opened
 
 
-@pytest.fixture(params=["interpreter", "opencl"], scope="session")
+@pytest.fixture(params=["interpreter", "opencl", "native"], scope="session")
 def discrete(request: pytest.FixtureRequest) -> Iterator[Accelerator]:
     """Each device that computes, with memory of its own, so that there is something to count."""
     with opened_as(request.param) as opened:

@@ -45,11 +45,11 @@ def test_the_first_that_works_is_opened_and_said(
 ) -> None:
     monkeypatch.delenv("TRILBY_BACKEND", raising=False)
     with caplog.at_level(logging.INFO, "trilby"), Accelerator() as accelerator:
-        assert accelerator.device.backend == "opencl"
+        assert accelerator.device.backend == "native"
         assert accelerator.passed_over == ()
         name = accelerator.device.name
     assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
-        ("INFO", f"using opencl:0 ({name})")
+        ("INFO", f"using native:0 ({name})")
     ]
 
 
@@ -62,6 +62,7 @@ def test_one_that_was_asked_for_says_nothing(caplog: pytest.LogCaptureFixture) -
 @pytest.mark.parametrize(
     ("name", "spec"),
     [
+        ("native", "native:0"),
         ("opencl", "opencl:0"),
         ("opencl:0", "opencl:0"),
         ("interpreter", "interpreter:0"),
@@ -143,27 +144,34 @@ def test_a_level_that_is_none() -> None:
     assert "help: use one of error, warning, info, debug" in done.stderr
 
 
+WITHOUT = "import sys; sys.modules['pyopencl'] = sys.modules['llvmlite'] = None; "
+
+
 def test_without_a_driver_package_the_next_is_taken_and_it_says_why() -> None:
-    program = f"import sys; sys.modules['pyopencl'] = None; {OPEN}; print(a.passed_over)"
-    done = run(program)
+    done = run(f"{WITHOUT}{OPEN}; print(a.passed_over)")
     assert done.stdout.splitlines()[0] == "interpreter:0"
     assert "pyopencl is not installed" in done.stdout
     assert done.stderr == (
+        "trilby: native was passed over: llvmlite is not installed\n"
         "trilby: opencl was passed over: pyopencl is not installed\n"
         "trilby: using interpreter:0 (Python interpreter)\n"
     )
-    asked = run("import sys; sys.modules['pyopencl'] = None\n" + OPEN, TRILBY_BACKEND="opencl")
-    assert asked.returncode == 1
-    assert asked.stderr.splitlines()[-2:] == [
-        "trilby.errors.DeviceUnavailableError: pyopencl is not installed",
-        '  help: pip install "trilby[opencl]"',
-    ]
+    for name, package, install in (
+        ("opencl", "pyopencl", '"trilby[opencl]"'),
+        ("native", "llvmlite", "llvmlite"),
+    ):
+        asked = run(WITHOUT + OPEN, TRILBY_BACKEND=name)
+        assert asked.returncode == 1
+        assert asked.stderr.splitlines()[-2:] == [
+            f"trilby.errors.DeviceUnavailableError: {package} is not installed",
+            f"  help: pip install {install}",
+        ]
 
 
 def test_a_driver_that_cannot_link_is_passed_over_and_it_says_why(tmp_path: Path) -> None:
-    done = run(OPEN, PATH=str(tmp_path))
+    done = run(f"import sys; sys.modules['llvmlite'] = None; {OPEN}", PATH=str(tmp_path))
     assert done.stdout == "interpreter:0\n"
-    passed, using = done.stderr.splitlines()
+    _, passed, using = done.stderr.splitlines()
     assert passed.startswith("trilby: opencl was passed over: ")
     assert "`ld`" in passed
     assert using == "trilby: using interpreter:0 (Python interpreter)"

@@ -69,7 +69,7 @@ def test_ranks_that_nobody_needs(function: object, ranks: tuple[int, ...], probl
 def test_what_cannot_be_shown() -> None:
     with pytest.raises(ArgumentValueError, match="there is no target `basic`") as target:
         emit(square_kernel, "basic", ranks=None, lines=True)
-    assert target.value.advice == "use one of opencl, model, access"
+    assert target.value.advice == "use one of opencl, llvm, asm, model, access"
     with pytest.raises(ArgumentValueError, match=r"`square` is a @tb\.func"):
         emit(square, "opencl", ranks=None, lines=True)
     with pytest.raises(ArgumentValueError, match="dispatches no kernel that is known"):

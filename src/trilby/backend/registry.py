@@ -6,13 +6,14 @@ over is handed back with the reason.
 """
 
 import importlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Protocol, runtime_checkable
 
-from trilby.backend.base import Backend, DeviceInfo, Family
+from trilby.backend.base import Backend, DeviceInfo, Family, Kind
 from trilby.backend.preference import Preference, preferences
+from trilby.backend.vendors import has_driver_for_others
 from trilby.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
 
 
@@ -24,17 +25,37 @@ class Entry:
     module: str
     family: str
     package: str = ""
-    """The optional package without which the module cannot be imported."""
+    """The package without which the module cannot be imported."""
+    install: str = ""
+    """What to give to pip for it."""
     computes: bool = True
     """False where kernels give no results: never chosen unless it is named."""
+    has_faster_devices: Callable[[], bool] = bool
+    """Whether it is worth looking for a GPU here. The look itself takes long."""
 
 
 ENTRIES = (
-    Entry("opencl", "trilby.backend.opencl", "OpenCLFamily", package="pyopencl"),
+    Entry(
+        "native",
+        "trilby.backend.native",
+        "NativeFamily",
+        package="llvmlite",
+        install="llvmlite",
+    ),
+    Entry(
+        "opencl",
+        "trilby.backend.opencl",
+        "OpenCLFamily",
+        package="pyopencl",
+        install='"trilby[opencl]"',
+        has_faster_devices=has_driver_for_others,
+    ),
     Entry("interpreter", "trilby.backend.interpreter", "InterpreterFamily"),
     Entry("null", "trilby.backend.null", "NullFamily", computes=False),
 )
-"""Every family; the first that works is the default."""
+"""Every family; after devices that are faster than a processor, the first that works is taken."""
+
+FASTER: tuple[Kind, ...] = ("gpu", "accelerator")
 
 
 @runtime_checkable
@@ -77,18 +98,27 @@ def open_backend(spec: str | None = None) -> Choice:
     """Open the device that `spec` names, or the first one that works.
 
     `open_backend("opencl:1")` opens one device, `open_backend("opencl")` the first of a
-    family that works, `open_backend()` the first of all.
+    family that works, `open_backend()` the first GPU or accelerator, or else the first of all.
     """
-    passed_over: list[PassedOver] = []
-    errors: list[DeviceUnavailableError] = []
+    failed: dict[str, DeviceUnavailableError] = {}
+    for name, attempt in _in_order(spec):
+        if not isinstance(attempt, DeviceUnavailableError):
+            return Choice(attempt, _passed_over(failed))
+        failed[name] = attempt
+    raise next(iter(failed.values())) if len(failed) == 1 else _none_works(_passed_over(failed))
+
+
+def _in_order(spec: str | None) -> Iterator[tuple[str, Backend | DeviceUnavailableError]]:
     entries, index = _candidates(spec)
+    for entry in entries if spec is None else ():
+        if entry.has_faster_devices():
+            yield from _attempts(entry, None, FASTER)
     for entry in entries:
-        for name, attempt in _attempts(entry, index):
-            if not isinstance(attempt, DeviceUnavailableError):
-                return Choice(attempt, tuple(passed_over))
-            errors.append(attempt)
-            passed_over.append(PassedOver(name, attempt.problem, attempt.advice))
-    raise errors[0] if len(errors) == 1 else _none_works(passed_over)
+        yield from _attempts(entry, index)
+
+
+def _passed_over(failed: Mapping[str, DeviceUnavailableError]) -> tuple[PassedOver, ...]:
+    return tuple(PassedOver(name, e.problem, e.advice) for name, e in failed.items())
 
 
 def as_preferences(given: object, argument: str) -> tuple[Preference, ...]:
@@ -217,7 +247,7 @@ def _candidates(spec: str | None) -> tuple[Sequence[Entry], int | None]:
     if not isinstance(spec, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- users may give anything
         raise ArgumentTypeError(
             f"a backend is named by a string, and {spec!r} is {type(spec).__name__}",
-            advice='write "opencl", "opencl:1" or "interpreter"; `trilby devices` lists them all',
+            advice='write "native", "opencl:1" or "interpreter"; `trilby devices` lists them all',
         )
     name, colon, number = spec.partition(":")
     entry = next((entry for entry in ENTRIES if entry.name == name), None)
@@ -232,9 +262,12 @@ def _candidates(spec: str | None) -> tuple[Sequence[Entry], int | None]:
 
 
 def _attempts(
-    entry: Entry, index: int | None
+    entry: Entry, index: int | None, kinds: Sequence[Kind] = ()
 ) -> Iterator[tuple[str, Backend | DeviceUnavailableError]]:
-    """Each device of a family, or the one of that index, opened as it is asked for."""
+    """Each device of a family, or the one of that index, opened as it is asked for.
+
+    With `kinds` only devices of these.
+    """
     try:
         family = open_family(entry)
         devices = family.devices()
@@ -242,7 +275,7 @@ def _attempts(
     except DeviceUnavailableError as error:
         yield entry.name, error
         return
-    for device in wanted:
+    for device in (device for device in wanted if not kinds or device.kind in kinds):
         try:
             yield device.spec, family.open(device.index)
         except DeviceUnavailableError as error:
@@ -263,7 +296,7 @@ def _package_missing(entry: Entry, error: ImportError) -> DeviceUnavailableError
     missing = isinstance(error, ModuleNotFoundError) and error.name == entry.package
     reason = "is not installed" if missing else f"cannot be imported: {error}"
     return DeviceUnavailableError(
-        f"{entry.package} {reason}", advice=f'pip install "trilby[{entry.name}]"'
+        f"{entry.package} {reason}", advice=f"pip install {entry.install}"
     )
 
 

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from trilby.backend.base import Backend, DeviceInfo
 from trilby.backend.preference import Preference
-from trilby.backend.registry import PassedOver, Survey, fitting, open_backend, survey
+from trilby.backend.registry import FASTER, PassedOver, Survey, fitting, open_backend, survey
 from trilby.errors import TrilbyError
 
 Check: TypeAlias = Callable[[Backend], str | None]
@@ -66,7 +66,8 @@ def devices_report(
     found = survey() if surveys is None else surveys
     checked = tuple(_checked(info, each, check) for each in found for info in each.devices)
     wishes = tuple(_wish(preference, found, checked) for preference in prefer)
-    openable = (device.spec for device in checked if device.outcome in _OPENS)
+    opened = (device for device in checked if device.outcome in _OPENS)
+    openable = (one.spec for one in sorted(opened, key=lambda one: one.info.kind not in FASTER))
     fits = (spec for wish in wishes for spec in wish.fits)
     absent = tuple(gap for each in found for gap in each.absent)
     return DevicesReport(next(fits if prefer else openable, None), checked, absent, wishes)

@@ -1,7 +1,11 @@
 """The texts that a function becomes on its way to a device."""
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Protocol, runtime_checkable
 
+from trilby.analysis.reach import KernelGraph
+from trilby.backend.registry import open_backend
 from trilby.codegen.opencl import generate
 from trilby.data.schema import NDArrayType
 from trilby.errors import ArgumentValueError
@@ -69,8 +73,31 @@ def _access(kernel: AnalysedKernel, _lines: bool) -> str:  # noqa: FBT001 -- one
     return str(kernel.access)
 
 
+@runtime_checkable
+class Assembling(Protocol):
+    """A backend that can show the instructions of its processor."""
+
+    def assembly(self, graph: KernelGraph) -> str:
+        """What a kernel becomes in the end."""
+        ...
+
+
+def _llvm(kernel: AnalysedKernel, _lines: bool) -> str:  # noqa: FBT001 -- one shape for all targets
+    with closing(open_backend("native").backend) as backend:
+        return backend.compile(kernel.graph).source
+
+
+def _asm(kernel: AnalysedKernel, _lines: bool) -> str:  # noqa: FBT001 -- one shape for all targets
+    with closing(open_backend("native").backend) as backend:
+        if not isinstance(backend, Assembling):
+            raise TypeError(backend)
+        return backend.assembly(kernel.graph)
+
+
 TARGETS: Mapping[str, Callable[[AnalysedKernel, bool], str]] = {
     "opencl": _opencl,
+    "llvm": _llvm,
+    "asm": _asm,
     "model": _model,
     "access": _access,
 }

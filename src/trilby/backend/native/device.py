@@ -21,7 +21,7 @@ from trilby.backend.failures import beyond, closed, foreign, freed, not_shared, 
 from trilby.backend.native.engine import Engine
 from trilby.backend.native.events import AssertingEvent, NativeEvent
 from trilby.backend.native.kernels import NativeKernel, NativePrepared
-from trilby.backend.native.llvm import RefusedTextError, load
+from trilby.backend.native.llvm import RefusedTextError, assembly, load
 from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.printing import Callback
@@ -77,6 +77,10 @@ class NativeBackend:
             module = generate(graph, self.target)
         with stage("build"):
             return self.build(module, slots_of(graph.entry))
+
+    def assembly(self, graph: KernelGraph) -> str:
+        """The instructions that a kernel becomes, for people."""
+        return assembly(generate(graph, self.target).text, self.engine.host.processor)
 
     def build(self, module: LlvmModule, parameters: int) -> NativeKernel:
         """Compile a module whose entry takes so many arguments."""

@@ -10,11 +10,11 @@ from functools import cache
 from itertools import count
 from typing import Any, Protocol, cast
 
-import llvmlite.binding  # pyright: ignore[reportMissingTypeStubs] -- it has none
+from llvmlite import binding  # pyright: ignore[reportMissingTypeStubs] -- it has none
 
 from trilby.errors import DeviceError
 
-_llvm = cast("Any", llvmlite.binding)
+_llvm = cast("Any", binding)
 
 LLVM_VERSION: str = ".".join(map(str, _llvm.llvm_version_info))
 
