@@ -52,7 +52,9 @@ def tell(kc: KernelContext, out: NDArray[i32]) -> None:
     out[kc.x] = which()
 
 
-def test_a_device_of_that_language_runs_the_text_and_others_the_python(accelerator: Accelerator) -> None:
+def test_a_device_of_its_language_runs_the_text_and_others_the_python(
+    accelerator: Accelerator,
+) -> None:
     found = filled(accelerator, 2, tell, np.zeros(2, np.int32))
     assert found.tolist() == ([1, 1] if accelerator.device.backend == "opencl" else [2, 2])
 
