@@ -11,6 +11,7 @@ from trilby.backend.registry import as_preferences
 from trilby.errors import TrilbyError
 from trilby.options import Transfers
 from trilby.runtime.selftest import check_device
+from trilby.tools.demos import demo_list, run_demo
 from trilby.tools.devices import as_json, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
 from trilby.tools.explain import explain
@@ -75,6 +76,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     explaining.add_argument("--kernel", metavar="NAME", help="show the tables of this kernel only")
     explaining.set_defaults(run=_explain)
+    demo = commands.add_parser("demo", help="list the examples, or run one")
+    demo.add_argument("name", nargs="?", metavar="NAME", help="an example; without one, a list")
+    demo.add_argument("arguments", nargs=argparse.REMAINDER, help="what the example is given")
+    demo.set_defaults(run=_demo)
     reference = commands.add_parser("reference", help="print a page of the reference")
     reference.add_argument("page", choices=["math"])
     reference.set_defaults(run=_reference)
@@ -98,6 +103,14 @@ def _devices(options: argparse.Namespace) -> int:
     else:
         print_report(report, Console())
     return 0 if report.chosen is not None else 1
+
+
+def _demo(options: argparse.Namespace) -> int:
+    if options.name is None:
+        sys.stdout.write(demo_list() + "\n")
+    else:
+        run_demo(options.name, options.arguments)
+    return 0
 
 
 def _reference(_options: argparse.Namespace) -> int:
