@@ -137,6 +137,36 @@ class OutOfDeviceMemoryError(DeviceError):
     """A device, or the limit that was set for it, has no room for a buffer."""
 
 
+class PassesStoppedError(TrilbyError, RuntimeError):
+    """Passes of a dispatch were stopped before the last one.
+
+    `done` of them are done, as a whole and on every buffer, and no part of another one.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        advice: str = "",
+        location: Location | None = None,
+        calls: Sequence[tuple[str, Location]] = (),
+        done: int = 0,
+    ) -> None:
+        super().__init__(problem, advice=advice, location=location, calls=calls)
+        self.done = done
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return *super().__reduce__(), {"done": self.done}
+
+
+class PassesCancelledError(PassesStoppedError):
+    """The `cancel` of a dispatch was set, and its passes were stopped."""
+
+
+class PassesTimeoutError(PassesStoppedError, TimeoutError):
+    """The passes of a dispatch took longer than its `timeout`, and were stopped."""
+
+
 class GuardError(TrilbyError, RuntimeError):
     """Data had to move inside of `accelerator.guard()`."""
 

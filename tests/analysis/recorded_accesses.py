@@ -178,7 +178,7 @@ def _named(dtype: np.dtype[Any]) -> Bytes:
 
 
 def recorded(
-    graph: KernelGraph, program: Program, size: NDRange, given: Sequence[Given]
+    graph: KernelGraph, program: Program, size: NDRange, given: Sequence[Given], pass_id: int = 0
 ) -> Launched:
     """Run a program of the interpreter, and take down what it does."""
     memories = {id(one.bytes): Recorded() for one in given if isinstance(one, InterpreterMemory)}
@@ -188,7 +188,7 @@ def recorded(
     running = Running(memories)
     with _listening(program.names, running):
         try:
-            execute(running.run(program), size, local, bound)
+            execute(running.run(program), size, local, bound, pass_id)
         except TrilbyError as raised:
             error = raised
     footprint = footprints(graph)
@@ -196,6 +196,7 @@ def recorded(
         size.padded,
         NDRange(size.local).padded if size.local else None,
         tuple(_number(p.type, b) for p, b in zip(graph.entry.params[1:], bound, strict=True)),
+        pass_id,
     )
     buffers = tuple(
         Watched(
@@ -260,6 +261,19 @@ def launched(
     graph: KernelGraph, size: int | tuple[int, ...] | NDRange, *arguments: Argument
 ) -> Launched:
     """Launch a kernel with arrays, buffers and numbers; these stay as they are."""
+    ndrange = size if isinstance(size, NDRange) else NDRange(size)
+    return recorded(graph, translate(graph), ndrange, _given(graph, arguments))
+
+
+def launched_passes(
+    graph: KernelGraph, size: int, passes: int, *arguments: Argument
+) -> list[Launched]:
+    """Launch a kernel for many passes on the same memory."""
+    given, program = _given(graph, arguments), translate(graph)
+    return [recorded(graph, program, NDRange(size), given, number) for number in range(passes)]
+
+
+def _given(graph: KernelGraph, arguments: Sequence[Argument]) -> list[Given]:
     given: list[Given] = []
     for param, argument in zip(graph.entry.params[1:], arguments, strict=True):
         if isinstance(argument, Buffer):
@@ -270,8 +284,7 @@ def launched(
         else:
             assert isinstance(param.type, ScalarType)
             given.append(Scalar(param.type, argument))
-    ndrange = size if isinstance(size, NDRange) else NDRange(size)
-    return recorded(graph, translate(graph), ndrange, given)
+    return given
 
 
 def _memory(content: bytes) -> InterpreterMemory:
@@ -297,9 +310,13 @@ def watching(known: dict[int, tuple[Program, KernelGraph]]) -> Generator[list[La
         return program
 
     def execute_(
-        program: Program, size: NDRange, _local: tuple[int, ...], arguments: Sequence[Given]
+        program: Program,
+        size: NDRange,
+        _local: tuple[int, ...],
+        arguments: Sequence[Given],
+        pass_id: int,
     ) -> None:
-        one = recorded(known[id(program)][1], program, size, arguments)
+        one = recorded(known[id(program)][1], program, size, arguments, pass_id)
         found.append(one)
         if one.error is not None:
             raise one.error

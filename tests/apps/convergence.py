@@ -34,6 +34,12 @@ def grow_until_done(cc: ComputeContext, huge: S32Array, limit: int, done: S32Arr
     return steps
 
 
+@tb.compute
+def grow_in_passes(cc: ComputeContext, huge: S32Array, limit: int, done: S32Array) -> int:
+    cc.dispatch(huge.length, grow, huge, limit, done, passes=1000, until=done.array[0])
+    return cc.passes_done
+
+
 def numbers() -> Numbers:
     return seeded(2).integers(1, 100, LENGTH, np.int32)
 
@@ -46,6 +52,11 @@ def make(accelerator: Accelerator) -> Buffers:
 
 def run(accelerator: Accelerator, buffers: Buffers) -> Outcome:
     steps = accelerator.compute(grow_until_done, buffers.huge, LIMIT, buffers.done)
+    return [np.array(steps), np.asarray(buffers.huge), np.asarray(buffers.done)]
+
+
+def run_in_passes(accelerator: Accelerator, buffers: Buffers) -> Outcome:
+    steps = accelerator.compute(grow_in_passes, buffers.huge, LIMIT, buffers.done)
     return [np.array(steps), np.asarray(buffers.huge), np.asarray(buffers.done)]
 
 
@@ -66,4 +77,14 @@ CONVERGENCE = Program(
     reference,
     minimal=Copies(2, STEPS + 1),
     naive=Copies(2 * STEPS, 2 * STEPS),
+)
+
+PASSES = Program(
+    "convergence flag, in passes",
+    "H W huge, done; dispatch(n, k, passes=1000, until=done[0]) RW huge, w done; H R huge",
+    make,
+    run_in_passes,
+    reference,
+    minimal=Copies(2, STEPS + 1),
+    naive=Copies(2, STEPS + 2),
 )

@@ -37,6 +37,21 @@ def live(kc: KernelContext, source: U8Array2D, to: U8Array2D) -> None:
     to.array[kc.y, kc.x] = u8(1 if stays or count == 3 else 0)
 
 
+@tb.kernel
+def live_in_turns(kc: KernelContext, a: U8Array2D, b: U8Array2D) -> None:
+    source = a if kc.pass_id % 2 == 0 else b
+    to = b if kc.pass_id % 2 == 0 else a
+    count = neighbours(source, kc.x, kc.y)
+    stays = count == 2 and source.array[kc.y, kc.x] == 1
+    to.array[kc.y, kc.x] = u8(1 if stays or count == 3 else 0)
+
+
+@tb.compute
+def in_passes(cc: ComputeContext, a: U8Array2D, b: U8Array2D, generations: int) -> U8Array2D:
+    cc.dispatch((a.width, a.height), live_in_turns, a, b, passes=generations)
+    return a if generations % 2 == 0 else b
+
+
 @tb.compute
 def by_swapping(cc: ComputeContext, a: U8Array2D, b: U8Array2D, generations: int) -> U8Array2D:
     source, to = a, b
@@ -115,6 +130,10 @@ def swapping(generations: int, parity: str) -> Program[Grids]:
     )
 
 
+def run_in_passes(accelerator: Accelerator, grids: Grids) -> Outcome:
+    return [np.asarray(accelerator.compute(in_passes, *grids, GENERATIONS))]
+
+
 def run_with_display(accelerator: Accelerator, grids: Grids) -> Outcome:
     shown: list[Numbers] = []
     a, b = grids
@@ -149,6 +168,16 @@ def displayed_rarely(generations: int, last: str, minimal: Copies) -> Program[Gr
 
 ODD = swapping(GENERATIONS, "odd")
 EVEN = swapping(GENERATIONS + 1, "even")
+
+PASSES = Program(
+    "life by the number of the pass",
+    "H W s1; dispatch(n, k, passes=T) R s1 W s2, R s2 W s1, …; H R last",
+    make,
+    run_in_passes,
+    reference=lambda: generations_after_first(GENERATIONS)[-1:],
+    minimal=Copies(1, 1),
+    naive=Copies(2, 2),
+)
 
 DISPLAYED = Program(
     "life with a display callback each generation",

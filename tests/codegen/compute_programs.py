@@ -91,6 +91,13 @@ def f(cc, a: S32Array, flag):
     cc.dispatch(a.length, lambda kc: chosen(kc, a, *more))
 args = lambda: (numbers(), False)
 """,
+    "many passes": """
+def f(cc, a: S32Array, n):
+    cc.dispatch(note(4), scale, passes=note(n + 1), offset=note(1), by=note(2), s32=note(a))
+    cc.dispatch(a.length, square, a, passes=2 * n)
+    return cc.dispatch(4, lambda kc: scale(kc, a, 5), passes=note(9))
+args = lambda: (numbers(), 3)
+""",
     "the result of a dispatch is used": """
 def f(cc, a: S32Array):
     first = cc.dispatch(4, square, a)

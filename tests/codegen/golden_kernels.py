@@ -158,6 +158,18 @@ def particles(kc: KernelContext, p: Particles) -> None:
         p.total = i64(p.n) * i64(p.kind[kc.x])
 
 
+@tb.func
+def weight(kc: KernelContext, n: i32) -> i32:
+    return n if kc.pass_id == 0 else 1
+
+
+@tb.kernel
+def passes(kc: KernelContext, a: NDArray[i32], b: NDArray[i32], pass_id: i32) -> None:
+    source = a if kc.pass_id % 2 == 0 else b
+    to = b if kc.pass_id % 2 == 0 else a
+    to[kc.x] = source[kc.x] * weight(kc, pass_id)
+
+
 @tb.kernel
 def marks(kc: KernelContext, a: NDArray[i32]) -> None:
     a[kc.z, kc.y, kc.x] += 1
@@ -165,6 +177,7 @@ def marks(kc: KernelContext, a: NDArray[i32]) -> None:
 
 GOLDEN: Mapping[str, Kernel[...]] = {
     "squares": squares,
+    "passes": passes,
     "result_table": result_table,
     "mandel": mandel,
     "saxpy": saxpy,

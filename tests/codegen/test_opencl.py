@@ -26,8 +26,8 @@ def test_every_scalar_type_has_a_word_of_its_size() -> None:
 
 
 def test_every_field_of_the_context_is_filled_from_a_call_or_an_argument() -> None:
-    sizes = {"max_x", "max_y", "max_z", "pass_id"}
-    assert set(GRID_FIELDS) - sizes <= set(OPENCL.grid)
+    arguments = {"max_x", "max_y", "max_z", "pass_id"}
+    assert set(GRID_FIELDS) - arguments == set(OPENCL.grid)
     assert OPENCL.grid["x"] == "get_global_id(0)"
     assert OPENCL.grid["group_max_z"] == "get_num_groups(2)"
 

@@ -77,6 +77,25 @@ def test_life(accelerator: Accelerator) -> None:
         np.testing.assert_array_equal(frame, life.reference(cells, generations))
 
 
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 31, 64])
+def test_bitonic_sort(accelerator: Accelerator, length: int) -> None:
+    numbers = np.random.default_rng(3).integers(-9, 9, length, np.int32)
+    ordered, passes = program("bitonic_sort").run(accelerator, numbers)
+    np.testing.assert_array_equal(ordered, np.sort(numbers))
+    stages = {0: 0, 1: 0, 2: 1, 3: 2, 31: 5, 64: 6}[length]
+    assert passes == sum(range(stages + 1))
+
+
+@pytest.mark.parametrize("every", [1, 3])
+@pytest.mark.parametrize("length", [1, 2, 5, 64, 100])
+def test_a_sum_in_passes(accelerator: Accelerator, length: int, every: int) -> None:
+    numbers = np.random.default_rng(4).integers(-(10**12), 10**12, length)
+    total, passes = program("reduction").run(accelerator, numbers, every)
+    assert total == int(numbers.sum())
+    needed = {1: 1, 2: 1, 5: 3, 64: 6, 100: 7}[length]  # how often it can be halved
+    assert passes == -(-needed // every) * every
+
+
 def test_what_life_is_compared_with_knows_the_game() -> None:
     life = program("life")
     blinker = np.zeros((5, 5), np.uint8)
@@ -105,6 +124,7 @@ def test_help_says_what_a_program_does(name: str, capsys: pytest.CaptureFixture[
 
 SMALL: dict[str, tuple[object, ...]] = {
     "attention": ("--heads", 1, "--tokens", 32),
+    "bitonic_sort": ("--length", 20),
     "black_scholes": ("--options", 50),
     "fourier": ("--rows", 3, "--length", 16),
     "heal": ("--hole", 360, 440, 2, "--reach", 8, "--rounds", 40),
@@ -114,6 +134,7 @@ SMALL: dict[str, tuple[object, ...]] = {
     "matmul": ("--size", 64, "--times", 1),
     "mandel": ("--width", 32, "--height", 24, "--steps", 20),
     "n_body": ("--stars", 12, "--frames", 3, "--steps", 2),
+    "reduction": ("--length", 50),
     "result_table": ("--points", 50),
     "rodinia": ("--small", "hotspot"),
     "saxpy": ("--length", 100),

@@ -93,6 +93,7 @@ compute @"host" (%0 : ComputeContext, %1 : S32Array, %2 : object) -> object {
   store %1 %3 %2 @"array[]"
   host.if %2 {
     dispatch %0 %3 %1 @"squares.square_kernel"
+    dispatch.passes %0 %3 %1 %3 @"squares.square_kernel" @("passes")
   } {}
   host.while {
     yield %2

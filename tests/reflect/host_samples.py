@@ -108,3 +108,9 @@ def outer(cc: Context, s32: S32Array, f: F32Array, x: NDArray[f32]) -> Any:
     finally:
         f.array[:] = 0.0
     return x[0, 1] + x.shape[0]
+
+
+@tb.compute
+def in_passes(cc: Context, s32: S32Array, flags: S32Array) -> None:
+    """Many passes, until a flag is raised."""
+    cc.dispatch(s32.length, scale_kernel, s32, 2, passes=9, until=flags.array[1], check_every=2)

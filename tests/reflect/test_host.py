@@ -14,7 +14,7 @@ from trilby.data.library import S32Array
 from trilby.errors import ArgumentTypeError, TrilbyError, UnsupportedSyntaxError
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Var
-from trilby.model.ops.host import Dispatch, HostRun, HostValue
+from trilby.model.ops.host import Dispatch, DispatchPasses, HostRun, HostValue
 from trilby.model.parse import named_types, parse
 from trilby.model.text import to_text
 from trilby.model.value import VarType
@@ -190,6 +190,20 @@ def test_the_symbols_can_be_chosen() -> None:
     assert [op.kernel for op in found(reflected.func, Dispatch)] == ["my square_kernel"]
 
 
+def test_a_dispatch_with_many_passes() -> None:
+    """Options are no arguments of the kernel, and a flag is a place, which nobody reads."""
+    func = reflect_compute(samples.in_passes).func
+    verify(func)
+    (launch,) = found(func, DispatchPasses)
+    assert launch.options == ("passes", "until", "check_every")
+    assert list(launch.given) == ["passes", "until", "check_every"]
+    assert [value.hint for value in launch.args[:2]] == ["s32", ""]
+    text = to_text(func)
+    assert '@"{0}.field({1}, {2})"' in text
+    assert '@"tests.reflect.host_samples.scale_kernel" @("passes", "until", "check_every")' in text
+    assert to_text(parse(text, named_types(func))) == text
+
+
 def text_at(where: Location) -> str:
     line = Path(where.file).read_text(encoding="utf-8").splitlines()[where.line - 1]
     return line[where.column : where.end_column]
@@ -339,7 +353,7 @@ PIECES = {
     ),
     "an option of a dispatch": (
         "cc.dispatch(n, square_kernel, a, passes=4)",
-        ['host.value @"cc.dispatch(n, square_kernel, a, passes=4)" @("cc", "n", "a")'],
+        [f'dispatch.passes @"{MODULE}.square_kernel" @("passes")'],
     ),
     "a call of a compute function": ("square_all(cc, a)", [f'host.call @"{MODULE}.square_all"']),
     "a function that looks at itself": (

@@ -46,6 +46,17 @@ def add_pass(kc: KernelContext, a: S32Array, number: S32Array) -> None:
     a.array[kc.x] += number.array[0]
 
 @tb.kernel
+def add_pass_id(kc: KernelContext, a: S32Array) -> None:
+    a.array[kc.x] += 100 if kc.pass_id == 0 else kc.pass_id * 10
+
+@tb.kernel
+def smooth_in_turns(kc: KernelContext, a: S32Array, b: S32Array) -> None:
+    if kc.pass_id % 2 == 0:
+        b.array[kc.x] = a.array[kc.x] + (a.array[kc.x - 1] if kc.x > 0 else 0)
+    else:
+        a.array[kc.x] = b.array[kc.x] + (b.array[kc.x - 1] if kc.x > 0 else 0)
+
+@tb.kernel
 def collect(kc: KernelContext, a: S32Array, found: Found) -> None:
     if a.array[kc.x] % 4 == 0:
         found.key[tb.atomic_add(found.count, 1)] = a.array[kc.x]
@@ -212,6 +223,7 @@ def run(cc: ComputeContext, a: S32Array, number: S32Array) -> list[int]:
         (".dispatch", ".dispatch", "a.array[2:5].tolist()"),
         lambda: [number + 60 for number in (2, 3, 4)],
     )
+    yield from _passes()
     yield Program(
         "fields",
         """\
@@ -227,6 +239,65 @@ def run(cc: ComputeContext, a: S32Array, found: Found) -> list[int]:
         "S32Array.of(range(1, 30)), Found.create(length=30)",
         (".dispatch", "count = found.count", "sorted(found"),
         lambda: [number for number in range(1, 30) if number % 4 == 0],
+    )
+
+
+def _passes() -> Iterator[Program]:
+    yield Program(
+        "passes",
+        """\
+def run(cc: ComputeContext, a: S32Array) -> int:
+    with cc.explicit():
+        cc.put(a)
+        cc.dispatch(a.length, step, a, passes=6).get(a)
+        return int(a.array.sum())
+""",
+        "(S32Array.of(range(50)),)",
+        ("cc.dispatch", "a.array.sum()"),
+        _loop,
+    )
+    yield Program(
+        "passes_until_flag",
+        """\
+def run(cc: ComputeContext, a: S32Array, done: S32Array) -> list[int]:
+    with cc.explicit():
+        done.array[0] = 0
+        cc.put(done).put(a)
+        cc.dispatch(a.length, halve, a, done, passes=50, until=done.array[0])
+        cc.get(a)
+        return a.array.tolist()
+""",
+        "S32Array.of(range(100)), S32Array.of([7])",
+        ("cc.dispatch", "cc.dispatch", "a.array.tolist()"),
+        _flag,
+    )
+    yield Program(
+        "pass_id",
+        """\
+def run(cc: ComputeContext, a: S32Array) -> list[int]:
+    with cc.explicit():
+        cc.put(a)
+        cc.dispatch(a.length, lambda kc: add_pass_id(kc, a), passes=4)
+        cc.get(a.array[2:5])
+        return a.array[2:5].tolist()
+""",
+        "(S32Array.of(range(8)),)",
+        ("cc.dispatch", "a.array[2:5].tolist()"),
+        lambda: [number + 160 for number in (2, 3, 4)],
+    )
+    yield Program(
+        "pass_id_flips",
+        """\
+def run(cc: ComputeContext, a: S32Array, b: S32Array) -> list[int]:
+    with cc.explicit():
+        cc.put(a)
+        cc.dispatch(a.length, smooth_in_turns, a, b, passes=5)
+        cc.get(b)
+        return b.array.tolist()
+""",
+        "S32Array.of(range(20)), S32Array.of([5] * 20)",
+        ("cc.dispatch", "b.array.tolist()"),
+        _flip,
     )
 
 

@@ -12,6 +12,7 @@ from tests.typing import (
     compute_usage,
     explicit_usage,
     memory_usage,
+    passes_usage,
     profile_usage,
     transfer_usage,
 )
@@ -68,6 +69,14 @@ def run(cc: ComputeContext, a: F32Array, s: S32Array) -> int:
     cc.dispatch(a.length, lambda kc: scale(kc, a))  # wrong: an argument is missing
     cc.dispatch(a.lenght, scale, a, 2.0)  # wrong: no such field
     cc.despatch(a.length, scale, a, 2.0)  # wrong: no such method
+    cc.dispatch(a.length, scale, a, 2.0, passes=3, until=s.array[0])
+    cc.dispatch(a.length, lambda kc: scale(kc, a, 2.0), passes=3, until=s)
+    cc.dispatch(a.length, scale, a, 2.0, passes="3")  # wrong: no number
+    cc.dispatch(a.length, scale, s, 2.0, passes=3)  # wrong: another buffer
+    cc.dispatch(a.length, scale, a, passes=3)  # wrong: an argument is missing
+    cc.dispatch(a.length, scale, a, 2.0, timeout=3)  # wrong: it is not said how many passes
+    cc.dispatch(a.length, scale, a, 2.0, passes=3, until="done")  # wrong: no place
+    cc.dispatch(a.length, scale, a, 2.0, passes=3, progress=print, cancel=3)  # wrong: no event
     return a.length
 
 def use(accelerator: Accelerator, a: F32Array, s: S32Array) -> None:
@@ -164,6 +173,11 @@ def test_the_profile_that_checkers_see_runs(accelerator: Accelerator) -> None:
     copied = 0 if accelerator.residency.replicas.shares else 32
     assert profile.total.copy_in.nbytes == copied
     assert "total: 0 dispatches" in profile_usage.use_a_profile(profile)
+
+
+def test_the_program_with_many_passes(accelerator: Accelerator) -> None:
+    # 7, 5 and 9 are found in the passes with their numbers; the third is done as it begins
+    assert passes_usage.use(accelerator) == 1
 
 
 def tool(name: str) -> Path:

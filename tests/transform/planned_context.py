@@ -26,6 +26,7 @@ from trilby.reflect.host import reflect_compute
 from trilby.reflect.quote import quote
 from trilby.runtime.binding import bind, positional, ranks_of
 from trilby.runtime.compile import analyse_compute, analyse_kernel
+from trilby.runtime.parts import Part, field_of
 from trilby.transform.place_transfers import place_transfers
 
 AnyBuffer = Buffer | NDArray[Any]
@@ -187,6 +188,7 @@ class PlannedContext:
     def __init__(self, accelerator: PlannedAccelerator, graph: ComputeGraph) -> None:
         self.accelerator = accelerator
         self._functions = {func.name: func for func in graph.functions}
+        self.passes_done = 0
 
     def run_compute(self, function: Compute[..., Any], args: Any, kwargs: Any) -> Any:
         reflected = reflect_compute(function)
@@ -197,8 +199,26 @@ class PlannedContext:
         return run(self, *args, **kwargs)
 
     def dispatch(self, size: Any, kernel: Kernel[...], *args: Any, **kwargs: Any) -> None:
-        passes: int = kwargs.pop("passes", 1)
+        """Passes run one by one, none of them by its number; a flag is looked at after each."""
+        self.passes_done, passes = 0, kwargs.pop("passes", 1)
+        flag: Part | None = kwargs.pop("until", None)
         given = positional(kernel, args, kwargs)
+        for _ in range(passes):
+            self._launch(size, kernel, given)
+            self.passes_done += 1
+            if flag is not None and self._is_raised(flag):
+                break
+
+    def _is_raised(self, flag: Part) -> bool:
+        twins = self.accelerator.known(flag.segment)
+        assert twins is not None
+        twins.fetch(flag.ranges, placed=False)
+        return any(flag.segment.memory[start:stop].any() for start, stop in flag.ranges)
+
+    def field(self, owner: object, key: object) -> object:
+        return field_of(owner, key)
+
+    def _launch(self, size: Any, kernel: Kernel[...], given: tuple[object, ...]) -> None:
         analysed = analyse_kernel(kernel, ranks_of(given))
         bound = bind(kernel, analysed.signature, given)
         numbers = LaunchNumbers(as_range(size).padded, None, bound.numbers)
@@ -209,8 +229,7 @@ class PlannedContext:
             self._before(kernel, twins, footprint)
         copies = {id(one): twins.device for one, twins in zip(buffers, found, strict=True)}
         with_copies = tuple(copies.get(id(one), one) for one in given)
-        for _ in range(passes):
-            self.accelerator.kernels.compute(launch, size, kernel, with_copies)
+        self.accelerator.kernels.compute(launch, size, kernel, with_copies)
         for twins, footprint in touched:
             twins.device.segment.reading(footprint.content)
             twins.on_device |= footprint.writes

@@ -19,6 +19,7 @@ from trilby.transform.place_transfers import place_transfers
 BEYOND_A_PLAN = {
     "srad_v2": "a dispatch with starred arguments is text, and brings what it needs itself",
     "xsbench": "a dispatch with starred arguments is text, and brings what it needs itself",
+    "life by the number of the pass": "what passes need of what others wrote is left to the launch",
     "backprop": "a plain function reaches buffers through an object that it is handed",
     "reading and writing through aliases": "a method of an object reaches its buffers",
 }

@@ -52,7 +52,7 @@ TELLING = known_calls.WRITING_FUNCTIONS | {
 }
 """Functions of those modules that leave a trace, or call what they are given."""
 
-CONTEXT_METHODS = frozenset({"put", "get", "explicit", "dispatch", "array"})
+CONTEXT_METHODS = frozenset({"put", "get", "field", "explicit", "dispatch", "array"})
 """Methods of the compute context, and of its accelerator, whose effects the run time knows."""
 
 LOOKING_METHODS = frozenset({"items", "keys", "values"})
@@ -159,12 +159,14 @@ class Texts:
     def is_contexts(self, node: Node) -> bool:
         """A chain of calls that begins with the compute context: `cc.put(a).put(b)`."""
         match node:
-            case Call(function):
+            case Call(function, _, keywords):
                 method = self._text_of(function)
             case _:
                 return False
         if not isinstance(method, Member) or method.name not in CONTEXT_METHODS:
             return False
+        if method.name == "dispatch" and {"progress", ""}.intersection(keywords):
+            return False  # what is told of progress may do anything
         return self._is_context(method.owner) or self.is_contexts(method.owner)
 
     def _is_context(self, node: Node) -> bool:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from trilby.analysis.footprint_text import footprint_text
 from trilby.analysis.measuring.boxes import WHOLE, Box, Space
 from trilby.analysis.measuring.evaluate import Argument, Evaluation
+from trilby.analysis.measuring.pass_kinds import PassKinds, looks_at_passes, pass_kinds
 from trilby.analysis.measuring.regions import Region
 from trilby.analysis.measuring.spots import Member, Spot, content_of, members_of, spot_of
 from trilby.analysis.reach import KernelGraph
@@ -37,12 +38,13 @@ class LaunchNumbers:
     `size` has three entries, as does `local`, which is None where the device chooses.
     `arguments` has an entry for each parameter of the kernel after its context: the number of
     a scalar, the shape of an n-d array, the lengths of a buffer by name, and None for a struct
-    or a number that is not known.
+    or a number that is not known. `pass_id` is the number of the pass, or those it may have.
     """
 
     size: tuple[int, int, int]
     local: tuple[int, int, int] | None = None
     arguments: tuple[Argument, ...] = ()
+    pass_id: int | range = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,21 @@ class KernelFootprint:
             for number, touches in self._plan.touches.items()
         )
 
+    @property
+    def looks_at_passes(self) -> bool:
+        """Whether a launch touches other bytes in one pass than in another."""
+        return self._plan.looks_at_passes
+
+    def pass_kinds(self, launch: LaunchNumbers, last: int) -> PassKinds | None:
+        """Which passes, up to a last one, touch the same bytes; None where it is not known."""
+        if not all(launch.size):
+            return PassKinds((0,), 1)
+        plan = self._plan
+        used = [index for touch in self.touches for index in touch.indices]
+        for scope in plan.scopes:
+            used += [scope.loop.start, scope.loop.stop, scope.loop.step] if scope.loop else []
+        return pass_kinds(plan.expressions, used, _Evaluated(plan, launch).numbers, last)
+
     def _bytes(self, number: int, launch: LaunchNumbers) -> "_Bytes":
         """Where the members of a buffer lie; kept for the next launch."""
         given = launch.arguments[number - 1]
@@ -131,15 +148,18 @@ class _Plan:
     constants: Mapping[int, int]
     scopes: tuple[Scope, ...]
     touches: Mapping[int, "_Touches"]
+    looks_at_passes: bool
 
 
 class _Evaluated:
     """A plan with the numbers of a launch put in."""
 
     def __init__(self, plan: _Plan, launch: LaunchNumbers) -> None:
-        self._numbers = Evaluation(launch.size, launch.local, launch.arguments, plan.constants)
-        self._numbers.run(plan.expressions)
-        self._space = Space(self._numbers.variables)
+        self.numbers = Evaluation(
+            launch.size, launch.local, launch.arguments, plan.constants, launch.pass_id
+        )
+        self.numbers.run(plan.expressions)
+        self._space = Space(self.numbers.variables)
         self._may: dict[int, list[Box]] = {}
         self._must: dict[int, list[Box]] = {}
         for scope in plan.scopes:
@@ -153,7 +173,7 @@ class _Evaluated:
         if scope.loop:
             may, must = self._turns(scope.loop, may, must)
         elif scope.guard:
-            condition = self._numbers.conditions[scope.guard.number]
+            condition = self.numbers.conditions[scope.guard.number]
             loose, is_same = self._space.loose, may is must
             may = self._space.where(condition, may, surely=False)
             is_same = is_same and self._space.loose == loose
@@ -161,7 +181,7 @@ class _Evaluated:
         self._may[scope.number], self._must[scope.number] = may, must
 
     def _turns(self, loop: Loop, may: list[Box], must: list[Box]) -> tuple[list[Box], list[Box]]:
-        numbers = self._numbers.turns(loop)
+        numbers = self.numbers.turns(loop)
         if not numbers.most:
             return [], []
         if numbers.swept is not None:
@@ -199,7 +219,7 @@ class _Evaluated:
         """The bytes of some touches, and whether these are exactly those that were asked for."""
         if not touches:
             return Ranges.EMPTY, True
-        values = self._numbers.values
+        values = self.numbers.values
         region = Region(self._space, known.members, surely=surely)
         for touch, spot in touches:
             boxes = domains[touch.scope.number]
@@ -267,6 +287,7 @@ def footprints(graph: KernelGraph) -> KernelFootprint:
                 number: _touches(params[number].type, found)
                 for number, found in by_parameter.items()
             },
+            looks_at_passes(expressions),
         ),
     )
 

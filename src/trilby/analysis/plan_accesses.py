@@ -19,19 +19,21 @@ from trilby.analysis.transfer_plan import Side
 from trilby.data.dtypes import Type
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.op import Op
-from trilby.model.ops.host import Dispatch, HostCall
+from trilby.model.ops.host import Dispatch, DispatchPasses, HostCall
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A buffer that a kernel takes: its type, and what is done with it.
 
-    It is `surely_read` where every launch reads it, whatever numbers it is given.
+    It is `surely_read` where every launch reads it, whatever numbers it is given. Where it is used
+    `by_pass`, one pass may do something else with it than another.
     """
 
     type: Type
     access: Access
     surely_read: bool
+    by_pass: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +187,30 @@ class Accesses:
             arguments.append((number, things, parameter))
         items = has_items(op.range, self.ops)
         for number, things, parameter in arguments:
-            if Access.READS in parameter.access:
+            in_passes = isinstance(op, DispatchPasses)
+            if Access.READS in parameter.access and in_passes and parameter.by_pass:
+                self.note(op, "device reads", things)  # what an earlier pass wrote, it may be
+                state.bring("device", things)
+            elif Access.READS in parameter.access:
                 need = self.device_need(op, number, things, state)
                 certain = parameter.surely_read and items is not None
+                certain = certain and not in_passes  # there may be none
                 need = replace(need, certain=certain, items=items or ())
                 if self.need(op, "device", number, need):
                     state.bring("device", things)
         for _, things, parameter in arguments:
             if Access.WRITES in parameter.access:
                 self.written(op, "host", things, state, surely=True)
+        if isinstance(op, DispatchPasses):
+            self.options(op)
+
+    def options(self, op: DispatchPasses) -> None:
+        """The host looks at a flag, and whoever hears of progress may do anything."""
+        if "until" in op.options:
+            flag = self.ops.seen(op.given["until"]).things
+            self.note(op, "host reads part", self.ops.things.buffers(flag), surely=False)
+        if "progress" in op.options:
+            self.runs_unknown(op)
 
     def is_given_as(self, type_: Type, things: Points) -> None:
         """What is given for a buffer is one, if it is known which."""

@@ -38,6 +38,7 @@ from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.holes import identifiers
 from trilby.model.op import Func, Op, blocks, walk
 from trilby.model.ops.core import Return, Var
+from trilby.model.ops.grid import Grid
 from trilby.model.value import COMPUTE_CONTEXT, VarType
 
 _WRITES: dict[Side, frozenset[str]] = {
@@ -63,6 +64,8 @@ def kernel_parameters(kernel: KernelGraph) -> tuple[Parameter | None, ...]:
     To read what the same work item has written is no need of what was there before.
     """
     done: dict[int, Access] = {}
+    ops = (op for func in kernel.functions for op in walk(func.body))
+    by_pass = any(isinstance(op, Grid) and op.field == "pass_id" for op in ops)
     touches = touches_of(kernel)
     sure = sure_reads(kernel.entry.params, touches)
     for touch in touches:
@@ -71,7 +74,7 @@ def kernel_parameters(kernel: KernelGraph) -> tuple[Parameter | None, ...]:
         known = done.get(touch.parameter, Access.UNTOUCHED)
         done[touch.parameter] = known | reads | writes
     return tuple(
-        Parameter(param.type, done.get(number, Access.UNTOUCHED), number in sure)
+        Parameter(param.type, done.get(number, Access.UNTOUCHED), number in sure, by_pass)
         if isinstance(param.type, BufferType | NDArrayType)
         else None
         for number, param in enumerate(kernel.entry.params[1:], 1)

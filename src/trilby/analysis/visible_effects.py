@@ -20,7 +20,15 @@ from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.holes import identifiers, in_place_sign
 from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
-from trilby.model.ops.host import HostCall, HostFor, HostRun, HostValue, HostView, HostWith
+from trilby.model.ops.host import (
+    DispatchPasses,
+    HostCall,
+    HostFor,
+    HostRun,
+    HostValue,
+    HostView,
+    HostWith,
+)
 from trilby.model.ops.memory import Load, Place, Store
 from trilby.model.value import COMPUTE_CONTEXT, Value
 from trilby.source import Location
@@ -144,10 +152,17 @@ class _Looking:
                 return self._of_statements(op, code)
             case HostFor(target=target):
                 return "" if _PLAIN_TARGET.fullmatch(target) else CHANGES
-            case HostWith(manager=manager):
-                return "" if self._is_contexts(manager) else CALLS
+            case HostWith() | DispatchPasses():
+                return "" if self._runs_no_other(op) else CALLS
             case _:
                 return ""
+
+    def _runs_no_other(self, op: HostWith | DispatchPasses) -> bool:
+        """Whether passes tell their progress to nobody, and a `with` is one of ours."""
+        if isinstance(op, HostWith):
+            return self._is_contexts(op.manager)
+        given = op.given.get("progress")
+        return given is None or isinstance(self.makers.get(given), Constant)
 
     def _of_statements(self, op: HostRun, code: str) -> str:
         if _OUTER.search(code):

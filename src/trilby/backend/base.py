@@ -198,6 +198,33 @@ class Repeated(ABC):
         return self.kept.total if self.kept is not None else 0
 
 
+class Passes(ABC):
+    """A prepared launch that is run for one pass after another.
+
+    Also when `run` was left by an error, or by Ctrl-C, `begun` is the number of passes that the
+    device has, or has done, and no part of another pass is done.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def begun(self) -> int:
+        """How many passes the device was given so far."""
+
+    @property
+    @abstractmethod
+    def latest(self) -> Event:
+        """Those of the last call of `run`, or the last of them; there must have been one.
+
+        It is done when all passes so far are, and says how long those of that call took.
+        """
+
+    @abstractmethod
+    def run(self, passes: int, after: Sequence[Event] = ()) -> None:
+        """Give the device some more passes: the first after some work, each after the last one."""
+
+
 def events_of(work: Sequence[Event | Repeated]) -> tuple[Event, ...]:
     """Events as they are; of launches that are repeated, those of their last runs."""
     return tuple(one.latest if isinstance(one, Repeated) else one for one in work)
@@ -289,6 +316,13 @@ class Backend(Protocol):
 
     def repeated(self, prepared: Prepared) -> Repeated:
         """The same in fewer steps, for a launch that is run again and again."""
+        ...
+
+    def passes(self, prepared: Prepared, first: int) -> Passes:
+        """The same for many passes, of which the first has the number `first`.
+
+        Until they are done, nobody else may use what was prepared.
+        """
         ...
 
     def flush(self) -> None:

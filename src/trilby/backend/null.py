@@ -19,6 +19,7 @@ from trilby.backend.base import (
 )
 from trilby.backend.done import DoneEvent
 from trilby.backend.failures import foreign
+from trilby.backend.pass_by_pass import PassByPass
 from trilby.backend.run_again import RunAgain
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceUnavailableError
@@ -177,6 +178,10 @@ class NullBackend:
     def repeated(self, prepared: Prepared) -> RunAgain:
         """Count the same launch."""
         return RunAgain(self.run, prepared)
+
+    def passes(self, prepared: Prepared, first: int) -> PassByPass:
+        """Count every pass."""
+        return PassByPass(lambda _, after: self.run(prepared, after), first)
 
     def flush(self) -> None:
         """Nothing was begun."""

@@ -24,6 +24,7 @@ from trilby.backend.base import (
     Event,
     Executable,
     Memory,
+    Passes,
     Prepared,
     Repeated,
     Rows,
@@ -51,6 +52,7 @@ from trilby.backend.opencl_events import (
 )
 from trilby.backend.opencl_kernels import OpenCLKernel, OpenCLPrepared
 from trilby.backend.opencl_memory import MemoryPool, OpenCLMemory
+from trilby.backend.opencl_passes import OpenCLPasses, debugging_passes
 from trilby.backend.run_again import RunAgain
 from trilby.codegen.opencl import generate
 from trilby.data.ndrange import NDRange
@@ -76,6 +78,7 @@ class OpenCLBackend:
         self.device = device
         self.context = cl.Context([cl_device])
         self.queue = _make_queue(self.context, cl_device)
+        self._in_order: cl.CommandQueue | None = None
         self.burst = Burst(self.queue, self._wait_list)
         self._cl_device = cl_device
         self._is_open = True
@@ -101,16 +104,27 @@ class OpenCLBackend:
             generated = generate(graph)
         try:
             with stage("build"):
-                return self.build(generated.text, generated.entry, generated.asserts)
+                return self.build(
+                    generated.text,
+                    generated.entry,
+                    generated.asserts,
+                    takes_pass=generated.takes_pass,
+                )
         except BuildError as error:
             raise blamed(error, graph) from error.__cause__
 
     def build(
-        self, text: str, entry: str, asserts: Sequence[tuple[str, Location]] = ()
+        self,
+        text: str,
+        entry: str,
+        asserts: Sequence[tuple[str, Location]] = (),
+        *,
+        takes_pass: bool = False,
     ) -> OpenCLKernel:
         """Build the `__kernel` function `entry` of some OpenCL C.
 
-        Its last three parameters are the range, `int max_x, int max_y, int max_z`.
+        Its last three parameters are the range, `int max_x, int max_y, int max_z`, before the
+        number of the pass and the report of assertions, where it takes these.
         """
         self.check_open()
         program = self._program(text, entry)
@@ -132,6 +146,7 @@ class OpenCLBackend:
             kernel.num_args,
             tuple(asserts),
             prints="printf(" in text,
+            takes_pass=takes_pass,
             spare=[kernel],
         )
 
@@ -275,6 +290,16 @@ class OpenCLBackend:
             return RunAgain(self.run, prepared)
         return OpenCLRepeated(prepared, self.burst)
 
+    def passes(self, prepared: Prepared, first: int) -> Passes:
+        """Run passes through a queue that keeps their order."""
+        if not isinstance(prepared, OpenCLPrepared) or prepared.owner is not self:
+            raise foreign(self.device, prepared)
+        if prepared.debugs:
+            return debugging_passes(prepared, first, self._run_debugging)
+        if self._in_order is None:
+            self._in_order = _make_queue(self.context, self._cl_device, in_order=True)
+        return OpenCLPasses(prepared, self._in_order, self._wait_list, first)
+
     def flush(self) -> None:
         """Give the driver what is held back."""
         self.burst.submit()
@@ -313,8 +338,10 @@ class OpenCLBackend:
         self._is_open = False
         self.moment += 1
         try:
-            wait_for(cl.enqueue_marker(self.queue))
-            self.queue.finish()
+            for queue in (self.queue, self._in_order):
+                if queue is not None:
+                    wait_for(cl.enqueue_marker(queue))
+                    queue.finish()
             self.pool.trim()
         except cl.Error as error:
             raise failed(self.device, "finishing its work", error) from error
@@ -377,9 +404,13 @@ def _rectangle(rows: Rows, offset: int, nbytes: int) -> dict[str, Any]:
     }
 
 
-def _make_queue(context: cl.Context, device: cl.Device) -> cl.CommandQueue:
+def _make_queue(
+    context: cl.Context, device: cl.Device, *, in_order: bool = False
+) -> cl.CommandQueue:
     """A queue that measures commands, and may overlap them where the device can."""
     properties = cl.command_queue_properties
-    wanted = properties.OUT_OF_ORDER_EXEC_MODE_ENABLE | properties.PROFILING_ENABLE
+    wanted = properties.PROFILING_ENABLE
+    if not in_order:
+        wanted |= properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
     possible = cast("cl.command_queue_properties", device.queue_properties & wanted)
     return cl.CommandQueue(context, device, possible)

@@ -24,7 +24,7 @@ from trilby.errors import DeviceError
 from trilby.source import Location
 
 RANGE_ARGUMENTS = 3
-"""The last parameters of a kernel are the range, `int max_x, int max_y, int max_z`."""
+"""Behind the arguments of a kernel comes the range, `int max_x, int max_y, int max_z`."""
 
 _Enqueue: TypeAlias = Callable[[list[cl.Event] | None], cl.Event]
 
@@ -51,7 +51,8 @@ class OpenCLKernel:
 
     `seconds` is what launches were seen to take, by their range.
 
-    A kernel with `asserts` takes a report of what failed as its last argument.
+    Behind its arguments and its range, one that `takes_pass` takes the number of its pass, and
+    one with `asserts` takes a report of what failed as its last argument.
     """
 
     program: _Program
@@ -62,6 +63,7 @@ class OpenCLKernel:
     parameters: int
     asserts: tuple[tuple[str, Location], ...] = ()
     prints: bool = False
+    takes_pass: bool = False
     spare: list[cl.Kernel] = field(default_factory=list[cl.Kernel])
     seconds: dict[tuple[int, ...], float] = field(default_factory=dict[tuple[int, ...], float])
 
@@ -79,7 +81,7 @@ class OpenCLKernel:
 
     def check_count(self, given: int) -> None:
         """Raise where arguments are missing: those of the launch before would be used."""
-        expected = self.parameters - RANGE_ARGUMENTS - bool(self.asserts)
+        expected = self.parameters - RANGE_ARGUMENTS - self.takes_pass - bool(self.asserts)
         if given != expected:
             raise DeviceError(
                 f"`{self.entry}` takes {expected} arguments, and {given} are given",
@@ -100,8 +102,11 @@ class OpenCLPrepared:
         "enqueue",
         "executable",
         "kernel",
+        "local",
         "memories",
         "owner",
+        "queue",
+        "set_pass",
         "task",
         "whole",
     )
@@ -116,21 +121,27 @@ class OpenCLPrepared:
     ) -> None:
         executable.check_count(len(arguments))
         self.owner = owner
+        self.queue = queue
         self.executable = executable
         self.task = executable.task
         self.debugs = executable.debugs
         self.memories: dict[int, Memory] = {}
         self.checked = -1
-        local = group_size(size, executable.limits)
-        self.whole = rounded_up(size, local)
+        self.local = group_size(size, executable.limits)
+        self.whole = rounded_up(size, self.local)
         self.kernel = executable.take_object()
         self.enqueue: _Enqueue = partial(
-            cl.enqueue_nd_range_kernel, queue, self.kernel, self.whole, local, None
+            cl.enqueue_nd_range_kernel, queue, self.kernel, self.whole, self.local, None
         )
         for position, argument in enumerate(arguments):
             self.replace(position, argument)
         for position, extent in enumerate(size.padded, len(arguments)):
             _set_bytes(self.kernel, position, _RANGE_NUMBER.pack(extent))
+        self.set_pass: Callable[[bytes], None] = _nothing
+        if executable.takes_pass:
+            place = len(arguments) + RANGE_ARGUMENTS
+            self.set_pass = partial(_bytes_setter(self.kernel), place)
+            self.set_pass(_RANGE_NUMBER.pack(0))
 
     @property
     def seconds(self) -> float:
@@ -183,5 +194,14 @@ def _packer(kind: ScalarType) -> Struct:
 
 
 def _set_bytes(kernel: cl.Kernel, position: int, content: bytes) -> None:
+    _bytes_setter(kernel)(position, content)
+
+
+def _bytes_setter(kernel: cl.Kernel) -> Callable[[int, bytes], None]:
     # `set_arg` takes 9 µs to find out that these are bytes, and this 0.2.
-    kernel._set_arg_buf(position, content)  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] -- not in its stubs
+    setter: Callable[[int, bytes], None] = kernel._set_arg_buf  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] -- not in its stubs
+    return setter  # pyright: ignore[reportUnknownVariableType] -- as above
+
+
+def _nothing(_content: bytes) -> None:
+    """A kernel that does not read the number of its pass is not told."""

@@ -12,7 +12,7 @@ from trilby.analysis.uneven_loops import uneven_loops_around_others
 from trilby.codegen.cfunction import FunctionWriter, Module
 from trilby.codegen.cgroups import FAILED, FAILURE_TEXT
 from trilby.codegen.craw import write_raw
-from trilby.codegen.csignature import GUARD, guard_text
+from trilby.codegen.csignature import GUARD, PASSED, guard_text
 from trilby.codegen.cstatements import write_function
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.names import Names
@@ -31,13 +31,16 @@ from trilby.source import Location
 class Generated:
     """Device code: its text, the name of the kernel in it, and its assertions.
 
-    Where there are any, the kernel takes one more argument, four integers that are zero: the
-    first work item whose assertion fails leaves there its number, from 1 on, and its ids.
+    The arguments of the kernel are followed by the range, `int max_x, int max_y, int max_z`,
+    and where it `takes_pass` by `int pass_id`. Where there are assertions, there is one more at
+    the end, four integers that are zero: the first work item whose assertion fails leaves there
+    its number, from 1 on, and its ids.
     """
 
     text: str
     entry: str
     asserts: tuple[tuple[str, Location], ...] = ()
+    takes_pass: bool = False
 
 
 def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generated:
@@ -57,7 +60,8 @@ def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generate
     flat = [line for part in parts if part for line in (*part, Line(""))]
     text = with_line_directives(flat) if lines else (line.text for line in flat)
     entry = module.functions[graph.entry.name]
-    return Generated("\n".join(text), entry, tuple(module.asserts))
+    takes_pass = PASSED in module.grid_fields
+    return Generated("\n".join(text), entry, tuple(module.asserts), takes_pass)
 
 
 def _function(writer: FunctionWriter) -> list[Line]:

@@ -99,6 +99,7 @@ class FunctionWriter:
         self.bound: set[Value] = set()
         self.cached: dict[tuple[Value, str], str] = {}
         self.sizes: tuple[str, ...] = ()
+        self.pass_id = ""
         self.stored: dict[Value, str] = {}
         self.context = ""
         self.failure = ""

@@ -12,6 +12,7 @@ from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.value import KERNEL_CONTEXT, Value
 
 SIZES = ("max_x", "max_y", "max_z")
+PASSED = "pass_id"
 GUARD = "is_beyond_range"
 WIDTH = 100
 
@@ -56,6 +57,9 @@ def _parameters(writer: FunctionWriter) -> Iterator[str]:
     if is_kernel:
         writer.sizes = tuple(writer.names.fresh(size) for size in SIZES)
         yield from (f"int {size}" for size in writer.sizes)
+    if is_kernel and PASSED in writer.module.grid_fields:
+        writer.pass_id = writer.names.fresh(PASSED)
+        yield f"int {writer.pass_id}"
     if is_kernel and writer.module.asserting:
         writer.failure = writer.names.fresh("failure")
         yield f"{writer.module.dialect.global_space} int *{writer.failure}"
@@ -92,9 +96,9 @@ def _context(writer: FunctionWriter) -> None:
     content = writer.names.fresh("kernel_context")
     writer.line(f"KernelContext_t {content};")
     writer.line(f"KernelContext_t *{context} = &{content};")
-    sizes: dict[str, str] = dict(zip(SIZES, writer.sizes, strict=True))
+    given: dict[str, str] = dict(zip(SIZES, writer.sizes, strict=True)) | {PASSED: writer.pass_id}
     for name in writer.module.grid_fields:
-        source = sizes.get(name) or writer.module.dialect.grid.get(name, "0")
+        source = given.get(name) or writer.module.dialect.grid[name]
         writer.line(f"{context}->{name} = {source};")
     if writer.module.asserting:
         writer.line(f"{context}->failure = {writer.failure};")

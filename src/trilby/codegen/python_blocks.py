@@ -22,6 +22,7 @@ from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore
 from trilby.model.ops.host import (
     Dispatch,
+    DispatchPasses,
     HostCall,
     HostFor,
     HostIf,
@@ -224,7 +225,14 @@ def _dispatch(writer: Writer, op: Dispatch) -> None:
     end = replace(op.location, end_line=op.location.line, end_column=op.location.column + 1)
     method = placed(ast.Attribute(context, "dispatch", ast.Load()), end)
     kernel = placed(ast.Name(writer.known.object_name(op.kernel), ast.Load()), op.location)
-    writer.define(op, placed(ast.Call(method, [size, kernel, *args], []), op.location))
+    names = op.options if isinstance(op, DispatchPasses) else ()
+    place = len(args) - len(names)
+    options = [
+        placed(ast.keyword(name, tree), op.location)
+        for name, tree in zip(names, args[place:], strict=True)
+    ]
+    call = ast.Call(method, [size, kernel, *args[:place]], options)
+    writer.define(op, placed(call, op.location))
 
 
 def _host_call(writer: Writer, op: HostCall) -> None:
@@ -347,6 +355,7 @@ EMITTED: dict[type[Op], Emit] = {
     HostWith: _with,
     HostCall: _host_call,
     Dispatch: _dispatch,
+    DispatchPasses: _dispatch,
     **dict.fromkeys(TRANSFER_OPS, _transfer),
 }
 """How each op is written. Variables are written by the run, and `yield` by what holds it."""

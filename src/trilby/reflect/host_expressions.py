@@ -7,14 +7,14 @@ from trilby.data.dtypes import I32, Number, ScalarType, Type
 from trilby.data.schema import StructType
 from trilby.model.build import Builder
 from trilby.model.ops.core import Constant, VarLoad
-from trilby.model.ops.host import Dispatch, HostCall, HostValue, HostView
+from trilby.model.ops.host import Dispatch, DispatchPasses, HostCall, HostValue, HostView
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.ops.memory import Place as PlaceOp
 from trilby.model.value import COMPUTE_CONTEXT, OBJECT, RefType, Value
 from trilby.reflect.capture import MISSING, Captured
 from trilby.reflect.functions import Kernel
 from trilby.reflect.host_launch import Launch, Symbols, launch_of
-from trilby.reflect.host_moves import link, move_of, place_given
+from trilby.reflect.host_moves import link, move_of, place_given, root
 from trilby.reflect.host_names import names_in
 from trilby.reflect.host_order import Order
 from trilby.reflect.host_text import Pages
@@ -148,21 +148,32 @@ class Expressions:
         return self.value(place.root), tuple(map(self.index, place.indices))
 
     def _launch(self, launch: Launch, node: ast.Call, result: Value | None) -> Value:
-        values = {expression: self.value(expression) for expression in launch.given}
+        flag, context = launch.options.get("until"), root(self.host.typing, launch.context)
+        values = {
+            expression: self._place(expression, context)
+            if expression is flag and context
+            else self.value(expression)
+            for expression in launch.given
+        }
         args = tuple(
             values[given] if isinstance(given, ast.expr) else self.constant(given, node)
             for given in launch.arranged
         )
-        context = values[launch.context]
+        first = values[launch.context]
         symbol = self.host.symbol_of(launch.target)
         where = self._place_of(node)
         if isinstance(launch.target, Kernel):
             size = values[launch.given[1]]
-            op = Dispatch(context, size, args, symbol, result=result, location=where)
+            if launch.options:
+                args = (*args, *(values[option] for option in launch.options.values()))
+                fields = (first, size, args, symbol, tuple(launch.options))
+                op = DispatchPasses(*fields, result=result, location=where)
+            else:
+                op = Dispatch(first, size, args, symbol, result=result, location=where)
         else:
-            op = HostCall((context, *args), symbol, result=result, location=where)
+            op = HostCall((first, *args), symbol, result=result, location=where)
         self.out.emit(op)
-        return result or context
+        return result or first
 
     def _result_of(self, launch: Launch) -> Type:
         """A dispatch gives its context back."""

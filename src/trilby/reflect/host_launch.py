@@ -2,13 +2,14 @@
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from inspect import Parameter
 from types import FunctionType
 from typing import Any, TypeAlias, cast
 
 from trilby.errors import ArgumentTypeError
+from trilby.reflect.dispatch_options import DISPATCH_OPTIONS, check_options
 from trilby.reflect.functions import Compute, Helper, Kernel, Reflectable
 from trilby.reflect.host_direct import DISPATCH
 from trilby.reflect.host_moves import is_context
@@ -27,12 +28,14 @@ class Launch:
     """A launch or call whose target is known.
 
     `given` are the expressions in the order of the source, the context first; `arranged`
-    says for each parameter after the context which of them it gets, or what number.
+    says for each parameter after the context which of them it gets, or what number. `options`
+    are those that are no arguments of the kernel.
     """
 
     target: AnyKernel | AnyCompute
     given: tuple[ast.expr, ...]
     arranged: tuple[Argument, ...]
+    options: Mapping[str, ast.expr]
 
     @property
     def context(self) -> ast.expr:
@@ -69,12 +72,17 @@ def _launch(
     if any(isinstance(argument, ast.Starred) for argument in args):
         return None
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    given = (*first, *args, *keywords.values())
+    options: dict[str, ast.expr] = {}
+    if isinstance(target, Kernel):
+        check_options(target, len(args), keywords, typing.captured.location(call))
+        options = {name: keywords.pop(name) for name in DISPATCH_OPTIONS if name in keywords}
     params = _parameters(target)
-    if params is None or not params.keys() >= {keyword.arg for keyword in call.keywords}:
+    names = {keyword.arg for keyword in call.keywords} - options.keys()
+    if params is None or not params.keys() >= names:
         return None
     arranged = _arranged(typing, call, target, params, args, keywords)
-    given = (*first, *args, *keywords.values())
-    return Launch(target, given, tuple(arranged)) if arranged is not None else None
+    return Launch(target, given, tuple(arranged), options) if arranged is not None else None
 
 
 def _parameters(target: Reflectable) -> dict[str, Parameter] | None:

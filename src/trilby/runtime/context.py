@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVarTuple, cast, overload
 
 from trilby.data.kernel_context import KernelContext
-from trilby.data.ndrange import NDRange, as_range
+from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
 from trilby.errors import ArgumentTypeError, TrilbyError
 from trilby.options import Transfers
@@ -16,7 +16,9 @@ from trilby.runtime.binding import positional
 from trilby.runtime.callers import Caller, errors_at_dispatch, point_to
 from trilby.runtime.compile import ReadyCompute
 from trilby.runtime.explicit import Stale, block_of, explicit_block
+from trilby.runtime.flags import FlagPlace
 from trilby.runtime.parts import Place, are_apart, field_of, part_of
+from trilby.runtime.pass_options import CanBeSet, Progress, options_among
 from trilby.runtime.put_get import prefetch
 from trilby.runtime.watch import Watch, bury_when_idle
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
 
 P = ParamSpec("P")
+Ts = TypeVarTuple("Ts")
 
 
 class ComputeContext:
@@ -43,6 +46,8 @@ class ComputeContext:
         self.transfers = transfers
         self.varying = varying
         self.written: dict[int, Watch] = {}
+        self.passes_done = 0
+        """How many passes the last dispatch with `passes` has run."""
 
     def bring_home_written(self) -> None:
         """At the end of a tracked compute call the host has everything."""
@@ -66,6 +71,20 @@ class ComputeContext:
         kernel: Callable[[KernelContext], None],
         /,
     ) -> Self: ...
+    @overload
+    def dispatch(
+        self,
+        size: int | tuple[int, ...] | NDRange,
+        kernel: Callable[[KernelContext, *Ts], None],
+        /,
+        *args: *Ts,
+        passes: int,
+        until: FlagPlace | None = None,
+        check_every: int = 1,
+        progress: Progress | bool | None = None,
+        cancel: CanBeSet | None = None,
+        timeout: float | None = None,
+    ) -> Self: ...
     def dispatch(
         self,
         size: int | tuple[int, ...] | NDRange,
@@ -79,6 +98,13 @@ class ComputeContext:
         `cc.dispatch(n, square_kernel, numbers)`, or with a lambda that is read and never
         executed: `cc.dispatch(n, lambda kc: square_kernel(kc, numbers))`. A range of zero
         does nothing. The result is the context, for the next call.
+
+        With `passes=1000` the kernel is run that often, back to back, `kc.pass_id` counts the
+        passes from 0, and data moves once. `until=done.array[0]` ends that when the element is
+        not zero; it is looked at every `check_every` passes. `cancel` is a `threading.Event` that
+        ends it from elsewhere, `timeout` a number of seconds: both raise a `PassesStoppedError`.
+        `progress` is called with the passes that are done and all passes, or True for a bar.
+        Whatever ends them, also Ctrl-C, `cc.passes_done` passes are done, each as a whole.
         """
         try:
             if not kwargs and self._again(size, kernel, args, self.transfers):
@@ -89,9 +115,10 @@ class ComputeContext:
         caller = Caller.now()
         with errors_at_dispatch(caller):
             _check_order(size)
+            options, kwargs = options_among(kernel, args, kwargs)
             target, args, kwargs = _target(kernel, args, kwargs)
             ordered = positional(target, args, kwargs)
-            self.accelerator.launches.launch(as_range(size), size, target, ordered, caller, self)
+            self.accelerator.launches.launch(size, target, ordered, caller, self, options)
         return self
 
     def explicit(self, *, stale: Stale = "raise") -> AbstractContextManager[None]:

@@ -10,13 +10,15 @@ import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any, cast
 
 from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
+from trilby.analysis.pass_footprints import PassFootprints
 from trilby.backend.base import Scalar
 from trilby.data.dtypes import ScalarType
-from trilby.data.ndrange import NDRange
+from trilby.data.ndrange import NDRange, as_range
 from trilby.options import Transfers
 from trilby.reflect.functions import Kernel
 from trilby.reflect.kernels import Reflected
@@ -29,6 +31,8 @@ from trilby.runtime.content import CLOCK, LOCK, Content
 from trilby.runtime.explicit import block_of
 from trilby.runtime.order import Order
 from trilby.runtime.origins import KernelWrite
+from trilby.runtime.pass_options import PassOptions
+from trilby.runtime.passes import KnownPasses, PassesRun
 from trilby.runtime.profiled_runs import ProfiledRuns
 from trilby.runtime.profiling import keep_runs
 from trilby.runtime.ranges import in_whole_groups
@@ -101,6 +105,7 @@ class Launches:
         self._known: dict[tuple[object, ...], Known] = {}
         self._buffers: dict[object, tuple[int, ...]] = {}
         self._footprints: dict[tuple[object, ...], tuple[ParameterFootprint, ...]] = {}
+        self._passes: dict[tuple[object, ...], KnownPasses] = {}
 
     def again(  # noqa: C901, PLR0912, PLR0915 -- calls would cost more than what they do
         self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers
@@ -218,23 +223,29 @@ class Launches:
 
     def launch(
         self,
-        launch_range: NDRange,
-        size: object,
+        size: int | tuple[int, ...] | NDRange,
         kernel: Kernel[...],
         args: Sequence[Any],
         caller: Caller,
         context: "ComputeContext",
+        options: PassOptions | None = None,
     ) -> None:
-        """Check a dispatch, and launch it."""
+        """Check a dispatch, and launch it, once or for many passes."""
         self._last = None
         accelerator = self._accelerator
+        launch_range = as_range(size)
         ready = accelerator.compiler.kernel(kernel, ranks_of(args))
         analysed = ready.analysed
         bound = bind(kernel, analysed.signature, args)
         numbers = LaunchNumbers(launch_range.padded, _padded(launch_range.local), bound.numbers)
-        used = uses(bound, analysed.access, self._footprints_at(analysed, numbers))
+        passes = self._passes_at(analysed, numbers, options.passes) if options else None
+        touched = passes.footprints.all if passes else self._footprints_at(analysed, numbers)
+        used = uses(bound, analysed.access, touched)
         check_constant_memory(bound.buffers, analysed.access, accelerator.device)
-        if not launch_range.items:
+        if options:
+            options.check_flag(kernel, bound.buffers)
+            context.passes_done = 0 if launch_range.items else options.passes
+        if not launch_range.items or (options and not options.passes):
             return
         if analysed.works_in_groups:
             launch_range = in_whole_groups(launch_range, accelerator.device.max_group_items)
@@ -253,6 +264,10 @@ class Launches:
             (caller.code.co_filename, caller.number) in context.varying,
             explicit,
         )
+        if options and passes:
+            uses_of = partial(uses, bound, analysed.access)
+            PassesRun(accelerator.residency, work, options, passes, uses_of).run(context)
+            return
         standing = accelerator.residency.launch(work)
         if standing is not None:
             with LOCK:
@@ -262,17 +277,25 @@ class Launches:
         self, analysed: AnalysedKernel, launch: LaunchNumbers
     ) -> tuple[ParameterFootprint, ...]:
         """What a launch touches, worked out once for the same numbers."""
-        key = (
-            analysed.footprint,
-            launch.size,
-            launch.local,
-            *_deciding(analysed, launch.arguments),
-        )
+        key = _key(analysed, launch)
         found = self._footprints.get(key)
         if found is None:
             if len(self._footprints) >= _MOST_KEPT:
                 self._footprints.clear()
             found = self._footprints[key] = analysed.footprint.at(launch)
+        return found
+
+    def _passes_at(
+        self, analysed: AnalysedKernel, launch: LaunchNumbers, passes: int
+    ) -> KnownPasses:
+        """What is known of many passes of a launch, from the last time they were run."""
+        key = (passes, *_key(analysed, launch))
+        found = self._passes.get(key)
+        if found is None:
+            if len(self._passes) >= _MOST_KEPT:
+                self._passes.clear()
+            footprints = PassFootprints(analysed.footprint, launch, passes)
+            found = self._passes[key] = KnownPasses(footprints)
         return found
 
     def _keep(
@@ -330,6 +353,12 @@ def _slots(params: Sequence[Parameter], bound: Bound) -> dict[int, int]:
         found[number] = place
         place += 1 + (len(numbers) if isinstance(numbers, tuple) else 0)
     return found
+
+
+def _key(analysed: AnalysedKernel, launch: LaunchNumbers) -> tuple[object, ...]:
+    """All that decides what a launch touches, as something to look up."""
+    deciding = _deciding(analysed, launch.arguments)
+    return analysed.footprint, launch.size, launch.local, *deciding
 
 
 def _deciding(analysed: AnalysedKernel, numbers: Sequence[Numbers]) -> Iterator[object]:

@@ -1,7 +1,7 @@
 """Which bytes are meant by what a program names: a buffer, a view, a struct, a single field."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 from trilby.data.buffer import Buffer
@@ -20,13 +20,15 @@ from trilby.runtime.callers import Caller
 class Part:
     """Bytes of a buffer, from the start of its segment.
 
-    `lengths` and `fields` are the places of the whole buffer, as far as it is at hand.
+    `lengths` and `fields` are the places of the whole buffer, as far as it is at hand. Where the
+    bytes are one number, `element` is its type.
     """
 
     segment: Segment
     ranges: Ranges
     lengths: tuple[range, ...] = ()
     fields: tuple[tuple[str, int, int], ...] = ()
+    element: ScalarType | None = None
 
 
 Place: TypeAlias = Buffer | Record | Array[Any] | Part | str
@@ -93,13 +95,20 @@ def field_of(owner: object, key: Any) -> object:
     if isinstance(key, str) and isinstance(owner, Buffer | Record):
         slot = owner.__layout__.slots.get(key)
         if slot is not None and isinstance(owner.__elements__.get(key), ScalarType):
-            return getattr(owner, key) if slot.shape else part_of(owner, key)
+            return getattr(owner, key) if slot.shape else _number_in(owner, key, slot.type)
     window = window_of(owner)
     if window is not None and isinstance(window.element, ScalarType):
         index = exact_index(key)
         if index is not None and len(index) == window.live.ndim:
-            return part_of(owner, index)
+            return _number_in(owner, index, window.element)
     return getattr(owner, key) if isinstance(key, str) else cast("Any", owner)[key]
+
+
+def _number_in(owner: object, key: object, element: object) -> Part | None:
+    part = part_of(owner, key)
+    if part is None or not isinstance(element, ScalarType):
+        return part
+    return replace(part, element=element)
 
 
 def parts_of(given: Iterable[object], method: str) -> Iterator[Part]:

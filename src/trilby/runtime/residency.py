@@ -5,8 +5,8 @@ are made that are not needed yet: `ALWAYS` and `BY_ACCESS` copy around every lau
 `TRACKED` knows whole buffers only, `PLANNED` and `AUTO` leave the rest to what is needed.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from trilby.analysis.footprint import ParameterFootprint
 from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Prepared, Repeated
@@ -131,31 +131,46 @@ class Residency:
 
         The result, if any, may be run again instead of an equal launch while it is current.
         """
-        waiting: list[Event] = []
         if self.before_launch is not None:
             self.before_launch(work)
         with LOCK:
-            held = self._hold(work)
-            self.replicas.room.used_by_launch(one.replica for one in held)
-            for buffer in held:
-                self._bring(buffer, work)
-            places = {(h.replica.address, h.replica.nbytes): h.replica.memory for h in held}
-            memories = [places[s.address, s.nbytes] for s in work.buffers]
-            prepared = self.backend.prepare(work.executable, work.size, work.arguments(memories))
+            held, prepared = self.prepare(work)
             writer = KernelWrite(work.kernel, work.caller)
             event = self._begin(prepared, held, work, writer)
-            for buffer in held:
-                self._note(buffer, event, writer)
-            self._record(work, held)
-            for buffer in held:
-                waiting += self._return(buffer, work)
-                for recording in RECORDINGS if buffer.seen else ():
-                    recording.raw_reads(buffer)
+            self.note(held, work, event, writer)
+            waiting = self.give_back(held, work)
             standing = self._standing(prepared, held, work)
         if waiting:
             back = f"what {work.kernel} wrote is copied back"
             wait_for(waiting, back, [buffer.replica for buffer in held])
         return standing
+
+    # The steps of a launch, each with the lock held:
+
+    def prepare(self, work: Work) -> tuple[list[Held], Prepared]:
+        """Bring what a kernel needs, and make its launch ready."""
+        held = self._hold(work)
+        self.replicas.room.used_by_launch(one.replica for one in held)
+        for buffer in held:
+            self._bring(buffer, work)
+        places = {(h.replica.address, h.replica.nbytes): h.replica.memory for h in held}
+        memories = [places[s.address, s.nbytes] for s in work.buffers]
+        return held, self.backend.prepare(work.executable, work.size, work.arguments(memories))
+
+    def note(self, held: Sequence[Held], work: Work, event: Event, writer: KernelWrite) -> None:
+        """A launch is under way: remember it, and what it leaves current where."""
+        for buffer in held:
+            self._note(buffer, event, writer)
+        self._record(work, held)
+
+    def give_back(self, held: Sequence[Held], work: Work) -> list[Event]:
+        """Start to copy back what must not wait; gives what has to be waited for."""
+        waiting: list[Event] = []
+        for buffer in held:
+            waiting += self._return(buffer, work)
+            for recording in RECORDINGS if buffer.seen else ():
+                recording.raw_reads(buffer)
+        return waiting
 
     def wait(self) -> None:
         """Return when all work is done; raise what failed."""
@@ -188,18 +203,9 @@ class Residency:
         return event
 
     def _run(self, prepared: Prepared, held: Sequence[Held], writer: KernelWrite) -> Event:
-        after: list[Event] = []
-        for buffer in held:
-            after += buffer.replica.writers
-            if buffer.writes:
-                after += buffer.replica.readers
-            if buffer.replica.shared and buffer.writes:
-                after += buffer.content.before_host_writes(buffer.reads | buffer.writes)
-            elif buffer.replica.shared:
-                after += buffer.content.before_host_reads(buffer.reads)
         books = profiles_of(self.backend) if PROFILES else ()
         try:
-            event = self.backend.run(prepared, after)
+            event = self.backend.run(prepared, work_before(held))
         except TrilbyError:
             for book in books:
                 book.launched(writer, None)
@@ -350,6 +356,44 @@ class Residency:
     def _say(self, work: Work, held: Held, what: str) -> None:
         if is_told("debug"):
             tell("debug", "%s: %s %s", work.kernel, held.replica.label, what)
+
+
+def work_before(held: Iterable[Held]) -> list[Event]:
+    """What must be done before a launch on some buffers may run."""
+    after: list[Event] = []
+    for buffer in held:
+        after += buffer.replica.writers
+        if buffer.writes:
+            after += buffer.replica.readers
+        if buffer.replica.shared and buffer.writes:
+            after += buffer.content.before_host_writes(buffer.reads | buffer.writes)
+        elif buffer.replica.shared:
+            after += buffer.content.before_host_reads(buffer.reads)
+    return after
+
+
+def held_with(held: Sequence[Held], uses: Sequence[Use]) -> list[Held]:
+    """The same buffers, of which a launch uses other parts."""
+    return [_with_parts_of(one, uses) for one in held]
+
+
+def _with_parts_of(held: Held, uses: Sequence[Use]) -> Held:
+    replica = held.replica
+    parts = [
+        use.footprint
+        for use in uses
+        if replica.has_place_of(use.segment.address, use.segment.nbytes)
+    ]
+
+    def joined(ranges: Iterable[Ranges]) -> Ranges:
+        return Ranges.of(*(span for one in ranges for span in one)).shifted(replica.address)
+
+    return replace(
+        held,
+        reads=joined(part.reads for part in parts),
+        writes=joined(part.writes for part in parts),
+        covers=joined(part.covers for part in parts),
+    )
 
 
 def _held(content: Content, replica: Replica, use: Use) -> Held:

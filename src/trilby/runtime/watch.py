@@ -55,6 +55,21 @@ class Watch:
             events = content.before_host_reads(wanted)
         self._wait_for(events, "the host reads it")
 
+    def start_to_read(self, ranges: Ranges, why: str) -> list[Event]:
+        """Bring just these bytes, also where nothing moves by itself. The lock is held.
+
+        The host may read them when what this gives was waited for.
+        """
+        content = self.content
+        wanted = ranges.shifted(self.address)
+        missing = wanted - content.host
+        if missing:
+            reason = Reason(f"{why}; {content.writer_of(missing)}", Caller.now())
+            bring_home(content, missing, reason)
+        for recording in RECORDINGS:
+            recording.host_reads(self, ranges)
+        return content.before_host_reads(wanted)
+
     def fetch(self, ranges: Ranges, why: str, *, wait: bool = False) -> bool:
         """Start to bring bytes home before anybody reads them; false where they are there."""
         with LOCK:

@@ -25,7 +25,7 @@ Argument: TypeAlias = "float | tuple[int, ...] | Mapping[str, int] | None"
 
 
 class Evaluation:
-    """The values of expressions in one launch.
+    """The values of expressions in one launch, in one pass or in any of several.
 
     `constants` are values that are known beforehand, by the numbers of their expressions.
     """
@@ -36,6 +36,7 @@ class Evaluation:
         local: tuple[int, int, int] | None,
         arguments: tuple[Argument, ...],
         constants: Mapping[int, int],
+        pass_id: int | range = 0,
     ) -> None:
         self.size = size
         self.local = local
@@ -44,6 +45,7 @@ class Evaluation:
         self.values: dict[int, Number] = dict(constants)
         self.conditions: dict[int, Condition] = {}
         self.ids = [self.variables.form(0, items - 1, free=True) for items in size]
+        self._pass_id = pass_id
         self._turns: dict[int, Turns] = {}
         self._starts: dict[int, Number] = {}
 
@@ -81,6 +83,13 @@ class Evaluation:
             found = turns_of(self.variables, (start, stop, step), counts_in)
             self._turns[loop.number] = found
         return found
+
+    @property
+    def pass_id(self) -> Number:
+        """The number of the pass, or some number of those that it may have."""
+        if isinstance(self._pass_id, int):
+            return self._pass_id
+        return self.unknown(self._pass_id.start, self._pass_id.stop - 1)
 
     def group(self, axis: int) -> Number:
         """The number of a work item's group."""
@@ -150,7 +159,7 @@ _GRID: dict[str, Callable[[Evaluation, int], Number]] = {
     "local_max_": _max_local,
     "group_": Evaluation.group,
     "group_max_": _max_group,
-    "pass_i": lambda at, _: at.unknown(0, I32.highest),
+    "pass_i": lambda at, _: at.pass_id,
 }
 """The fields of the kernel context, by their name without its last letter."""
 

@@ -4,7 +4,7 @@ import os
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import (
@@ -25,6 +25,7 @@ from trilby.backend.interpreter.arguments import bind
 from trilby.backend.interpreter.execute import execute
 from trilby.backend.interpreter.memory import POISON, InterpreterMemory
 from trilby.backend.interpreter.translate import Program, translate
+from trilby.backend.pass_by_pass import PassByPass
 from trilby.backend.run_again import RunAgain
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
 from trilby.errors import DeviceError, DeviceUnavailableError
@@ -36,12 +37,13 @@ LIMITS = GroupLimits(MAX_GROUP_ITEMS, (MAX_GROUP_ITEMS,) * MAX_DIMENSIONS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InterpreterPrepared:
-    """A kernel with a range, its groups and its arguments."""
+    """A kernel with a range, its groups, its arguments and the number of its pass."""
 
     program: Program
     size: NDRange
     local: tuple[int, ...]
     arguments: list[Argument]
+    pass_id: int = 0
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come."""
@@ -141,12 +143,29 @@ class InterpreterBackend:
         if not isinstance(prepared, InterpreterPrepared):
             raise foreign(self.device, prepared)
         bound = bind(prepared.program.entry, [self._checked(a) for a in prepared.arguments])
-        execute(prepared.program, prepared.size, prepared.local, bound)
+        execute(prepared.program, prepared.size, prepared.local, bound, prepared.pass_id)
         return DoneEvent.since(started)
 
     def repeated(self, prepared: Prepared) -> RunAgain:
         """Run the same launch."""
         return RunAgain(self.run, prepared)
+
+    def passes(self, prepared: Prepared, first: int) -> PassByPass:
+        """Run one pass after another. What one that fails has written is taken back."""
+        if not isinstance(prepared, InterpreterPrepared):
+            raise foreign(self.device, prepared)
+        memories = {a for a in prepared.arguments if isinstance(a, InterpreterMemory)}
+
+        def run(number: int, after: Sequence[Event]) -> Event:
+            before = [(memory, bytes(memory.span(0, memory.nbytes))) for memory in memories]
+            try:
+                return self.run(replace(prepared, pass_id=number), after)
+            except BaseException:
+                for memory, content in before:
+                    memory.span(0, memory.nbytes)[:] = content
+                raise
+
+        return PassByPass(run, first)
 
     def flush(self) -> None:
         """All is done already."""

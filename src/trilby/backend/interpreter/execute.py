@@ -82,14 +82,18 @@ class WorkItem:
 
 
 def execute(
-    program: Program, size: NDRange, local: tuple[int, ...], arguments: Sequence[object]
+    program: Program,
+    size: NDRange,
+    local: tuple[int, ...],
+    arguments: Sequence[object],
+    pass_id: int = 0,
 ) -> None:
     """Run every work item in groups of size `local`; the first that fails ends the launch."""
-    for group in groups(size, local):
+    for group in groups(size, local, pass_id):
         _run_group(program, group, arguments)
 
 
-def groups(size: NDRange, local: tuple[int, ...]) -> Iterator[Group]:
+def groups(size: NDRange, local: tuple[int, ...], pass_id: int = 0) -> Iterator[Group]:
     """The groups of a range, those along x first."""
     steps = NDRange(local).padded
     whole = NDRange(rounded_up(size, local)).padded
@@ -97,7 +101,7 @@ def groups(size: NDRange, local: tuple[int, ...]) -> Iterator[Group]:
     for z in range(nz):
         for y in range(ny):
             for x in range(nx):
-                yield Group(x, y, z, *size.padded, *steps, nx, ny, nz)
+                yield Group(x, y, z, *size.padded, *steps, nx, ny, nz, pass_id)
 
 
 def work_items(group: Group) -> Iterator[WorkItem]:

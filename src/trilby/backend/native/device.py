@@ -12,6 +12,7 @@ from trilby.backend.base import (
     Event,
     Executable,
     Memory,
+    Passes,
     Prepared,
     Repeated,
     Rows,
@@ -24,6 +25,7 @@ from trilby.backend.native.kernels import NativeKernel, NativePrepared
 from trilby.backend.native.llvm import RefusedTextError, assembly, load
 from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of
 from trilby.backend.native.objects import Objects
+from trilby.backend.native.passes import NativePasses, debugging_passes
 from trilby.backend.native.printing import Callback
 from trilby.backend.native.record import REPORT, copied, make_record
 from trilby.backend.native.repeated import NativeRepeated, Unchecked
@@ -247,6 +249,14 @@ class NativeBackend:
         if not isinstance(prepared, NativePrepared) or prepared.executable.debugs:
             return RunAgain(self.run, prepared)
         return NativeRepeated(prepared, self.unchecked)
+
+    def passes(self, prepared: Prepared, first: int) -> Passes:
+        """Run passes, each portion as one entry of the queue."""
+        if not isinstance(prepared, NativePrepared) or prepared.owner is not self:
+            raise foreign(self.device, prepared)
+        if prepared.executable.debugs:
+            return debugging_passes(prepared, first)
+        return NativePasses(prepared, first, self._come_after)
 
     def flush(self) -> None:
         """Submit what is held back."""

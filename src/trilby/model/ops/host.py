@@ -115,6 +115,19 @@ class Dispatch(Op):
     kernel: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class DispatchPasses(Dispatch):
+    """Launch a kernel for many passes. The last of `args` are `options`, in their order."""
+
+    mnemonic: ClassVar[str] = "dispatch.passes"
+    options: tuple[str, ...]
+
+    @property
+    def given(self) -> dict[str, Value]:
+        """The options by their names."""
+        return dict(zip(self.options, self.args[-len(self.options) :], strict=True))
+
+
 HOST_OPS = (
     HostValue,
     HostRun,
@@ -125,4 +138,5 @@ HOST_OPS = (
     HostWith,
     HostCall,
     Dispatch,
+    DispatchPasses,
 )

@@ -1,0 +1,96 @@
+"""Many passes of one launch on the native device: one entry of the queue for each portion."""
+
+import ctypes
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from trilby.backend.base import Event, Passes
+from trilby.backend.native.events import AssertingEvent, NativeEvent
+from trilby.backend.native.kernels import NativePrepared
+from trilby.backend.native.record import PASS, REPORT, SEQUENCE, Record, copied
+from trilby.backend.pass_by_pass import PassByPass
+from trilby.data.segment import address_of
+
+
+class NativePasses(Passes):
+    """The passes of a kernel that neither asserts nor prints.
+
+    `_begun` is how many were begun before the last portion, the number that the record had in
+    the queue then, and how many the last portion has. The record has another number when that
+    portion is in the queue, so Ctrl-C may come at any moment.
+    """
+
+    __slots__ = ("_begun", "_come_after", "_first", "_prepared", "_record")
+
+    def __init__(
+        self, prepared: NativePrepared, first: int, come_after: Callable[[Sequence[Event]], None]
+    ) -> None:
+        self._prepared = prepared
+        self._first = first
+        self._come_after = come_after
+        self._record: Record = copied(prepared.record)
+        self._begun = (0, self._record[SEQUENCE], 0)
+
+    @property
+    def begun(self) -> int:
+        """How many passes the queue has."""
+        before, number, portion = self._begun
+        return before if self._record[SEQUENCE] == number else before + portion
+
+    @property
+    def latest(self) -> NativeEvent:
+        """The last of them."""
+        return NativeEvent(self._prepared.owner.engine, self._record[SEQUENCE])
+
+    def run(self, passes: int, after: Sequence[Event] = ()) -> None:
+        """Submit some more passes."""
+        self._prepared.check()
+        self._come_after(after)
+        begun = self.begun
+        self._begun = (begun, self._record[SEQUENCE], passes)
+        self._prepared.owner.engine.submit_passes(self._record, self._first + begun, passes)
+
+    def __del__(self) -> None:
+        record = getattr(self, "_record", None)
+        if record is not None:
+            engine = self._prepared.owner.engine
+            engine.keep(record[SEQUENCE], (record, self._prepared.things))
+
+
+def debugging_passes(prepared: NativePrepared, first: int) -> PassByPass:
+    """The passes of a kernel that asserts or prints, each of which is waited for.
+
+    What one has written whose `assert` fails is taken back.
+    """
+    engine, asserts = prepared.owner.engine, prepared.executable.asserts
+
+    def run_one(number: int, after: Sequence[Event]) -> Event:
+        for event in after:
+            event.wait()
+        prepared.check()
+        kept = _kept(prepared) if asserts else []
+        report = np.zeros(4, np.int32)
+        record = copied(prepared.record)
+        record[PASS], record[REPORT] = number, address_of(report)
+        try:
+            sequence = engine.submit(record, prepared.things, report)
+            event = AssertingEvent(engine, sequence, report, asserts)
+            event.wait()
+        except BaseException:
+            engine.wait(engine.submitted)
+            for address, content in kept:
+                ctypes.memmove(address, content, len(content))
+            raise
+        return event
+
+    return PassByPass(run_one, first)
+
+
+def _kept(prepared: NativePrepared) -> list[tuple[int, bytes]]:
+    """The content of every buffer of a launch, and where it lies."""
+    kept: list[tuple[int, bytes]] = []
+    for memory in prepared.memories.values():
+        address = prepared.owner.address_of(memory)
+        kept.append((address, ctypes.string_at(address, memory.nbytes)))
+    return kept

@@ -1,0 +1,297 @@
+"""Many passes of one dispatch: brought once, run back to back, stopped after a whole one.
+
+The passes are given to the device in portions. Between two of them the lock is free, other
+threads may look at the buffers, and it is seen whether the run is to end. Whatever ends it, also
+Ctrl-C: what is known of the buffers is how they are after the last pass that was begun.
+"""
+
+import os
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from trilby.analysis.footprint import ParameterFootprint
+from trilby.analysis.pass_footprints import PassFootprints
+from trilby.backend.base import Event, Passes
+from trilby.backend.together import Together
+from trilby.errors import PassesCancelledError, PassesTimeoutError
+from trilby.options import Transfers
+from trilby.runtime.content import LOCK, Content, Replica
+from trilby.runtime.origins import KernelWrite
+from trilby.runtime.pace import Pace
+from trilby.runtime.pass_options import PassOptions, Progress
+from trilby.runtime.profiling import PROFILES, note_wait, profiles_of
+from trilby.runtime.progress import progress_bar
+from trilby.runtime.residency import Held, Residency, Use, Work, held_with, work_before
+from trilby.runtime.watch import wait_for
+
+PROGRESS_SECONDS = 0.1
+"""How often progress is told."""
+
+_RESTLESS_SECONDS = 60e-6
+_PAUSE_SHARE = 1 / 32
+_LONGEST_PAUSE = 1e-3
+
+
+@dataclass(slots=True, eq=False)
+class KnownPasses:
+    """What stays known of many passes from one dispatch to the next one that is equal.
+
+    `portion` is how many of them take the time of one portion.
+    """
+
+    footprints: PassFootprints
+    portion: int = 1
+
+
+@dataclass(slots=True, eq=False)
+class _Ready:
+    """A launch whose buffers are in place, as long as no version changes.
+
+    `noted` of its passes are known to the buffers.
+    """
+
+    held: list[Held]
+    passes: Passes
+    first: int
+    versions: list[tuple[Content, int]]
+    noted: int = 0
+
+    @property
+    def is_current(self) -> bool:
+        return all(content.version == version for content, version in self.versions)
+
+    @contextmanager
+    def changing(self) -> Generator[None]:
+        """What changes in the block does so on purpose."""
+        is_current = self.is_current
+        yield
+        if is_current:
+            self.versions = [(one.content, one.content.version) for one in self.held]
+
+
+class CountsPasses(Protocol):
+    """Remembers how many passes were run."""
+
+    passes_done: int
+
+
+class PassesRun:
+    """One dispatch with many passes. `done` of them were given to the device."""
+
+    def __init__(
+        self,
+        residency: Residency,
+        work: Work,
+        options: PassOptions,
+        known: KnownPasses,
+        uses: Callable[[Sequence[ParameterFootprint]], list[Use]],
+    ) -> None:
+        self._residency = residency
+        self._work = work
+        self._options = options
+        self._known = known
+        self._footprints = known.footprints
+        self._uses = uses
+        self._writer = KernelWrite(work.kernel, work.caller)
+        self._ready: _Ready | None = None
+        self._profiled = Together() if PROFILES else None
+        self._pace = Pace(known.portion)
+        self._started = self._told = time.perf_counter()
+        self.done = 0
+
+    def run(self, context: CountsPasses) -> None:
+        """Run all passes, or as many as the options say; the context counts them."""
+        progress = self._options.progress
+        bar = progress_bar(self._work.kernel) if progress is True else nullcontext(progress)
+        try:
+            with bar as tell:
+                self._run(tell)
+        finally:
+            with LOCK:
+                self._note()
+            self._known.portion = self._pace.size
+            context.passes_done = self.done
+            self._tell_profiles()
+
+    def _run(self, tell: Progress | None) -> None:
+        options = self._options
+        while self.done < options.passes:
+            until = self._next_look()
+            while self.done < until:
+                self._begin_portion(until)
+                self._tell(tell)
+            if options.until is not None and self.done < options.passes and self._is_flagged():
+                break
+        self._finish(tell)
+
+    def _next_look(self) -> int:
+        """The pass before which the flag is looked at."""
+        options = self._options
+        if options.until is None:
+            return options.passes
+        return min(options.passes, self.done + options.check_every)
+
+    def _begin_portion(self, until: int) -> None:
+        while self._pace.too_many:
+            self._await_oldest()
+        self._check_stop()
+        started = time.perf_counter()
+        with LOCK:
+            ready = self._ready
+            is_ready = ready is not None and ready.is_current
+        if not is_ready:
+            self._prepare()
+        count = self._pace.next_size(until - self.done)
+        with LOCK:
+            ready = self._ready
+            if ready is None or not ready.is_current:  # another thread was in between
+                return
+            ready.passes.run(count, work_before(ready.held))
+            self._pace.begun(ready.passes.latest, count, started)
+            self._note()
+
+    def _prepare(self) -> None:
+        """Bring what all passes that are left need; only the first time more than that."""
+        left = range(self.done, self._options.passes)
+        work = replace(self._work, uses=self._uses(self._footprints.over(left)))
+        if self.done:
+            work = replace(work, transfers=Transfers.AUTO)
+        if self._residency.before_launch is not None:
+            self._residency.before_launch(work)
+        with LOCK:
+            self._note()
+            held, prepared = self._residency.prepare(work)
+            passes = self._residency.backend.passes(prepared, self.done)
+            versions = [(one.content, one.content.version) for one in held]
+            self._ready = _Ready(held, passes, self.done, versions)
+
+    def _note(self) -> None:
+        """Let the buffers know of all passes that were begun. The lock is held.
+
+        Where Ctrl-C comes in between, it is done once more.
+        """
+        ready = self._ready
+        if ready is None or ready.passes.begun == ready.noted:
+            return
+        begun = ready.passes.begun
+        held = ready.held
+        if self._footprints.differ:
+            passes = range(ready.first + ready.noted, ready.first + begun)
+            held = held_with(held, self._uses(self._footprints.over(passes)))
+        event = ready.passes.latest
+        event.origin = self._writer
+        with ready.changing():
+            self._residency.note(held, self._work, event, self._writer)
+        self.done = ready.first + begun
+        ready.noted = begun
+        if self._profiled is not None:
+            self._profiled.add(event)
+
+    def _tell_profiles(self) -> None:
+        """For a profile all passes are one launch."""
+        event = self._profiled if self.done else None
+        for book in profiles_of(self._residency.backend) if self._profiled else ():
+            book.launched(self._writer, event, self._replicas)
+
+    @property
+    def _replicas(self) -> list[Replica]:
+        return [one.replica for one in self._ready.held] if self._ready else []
+
+    # ---------------------------------------------------------------------------- the ends
+
+    def _is_flagged(self) -> bool:
+        """Look at the flag, when all passes so far are done."""
+        flag = self._options.until
+        if flag is None:
+            return False
+        with LOCK, self._ready.changing() if self._ready else nullcontext():
+            events = flag.fetch()
+        for event in events:
+            self._await(event)
+        self._await_all()
+        return flag.is_raised
+
+    def _tell(self, tell: Progress | None) -> None:
+        """Tell of the passes that are done, from time to time; host code may do anything then."""
+        if tell is None or time.perf_counter() - self._told < PROGRESS_SECONDS:
+            return
+        if self.done < self._options.passes:
+            self._call(tell)
+
+    def _call(self, tell: Progress) -> None:
+        self._await_all()
+        self._give_back(Transfers.AUTO)
+        self._ready = None
+        tell(self.done, self._options.passes)
+        self._told = time.perf_counter()
+
+    def _finish(self, tell: Progress | None) -> None:
+        if tell is None:
+            self._give_back(self._work.transfers)
+            return
+        self._await_all()
+        self._give_back(self._work.transfers)
+        tell(self.done, self._options.passes)
+
+    def _give_back(self, transfers: Transfers) -> None:
+        with LOCK:
+            ready = self._ready
+            if ready is None:
+                return
+            waiting = self._residency.give_back(
+                ready.held, replace(self._work, transfers=transfers)
+            )
+        back = f"what {self._work.kernel} wrote is copied back"
+        wait_for(waiting, back, self._replicas)
+
+    # ------------------------------------------------------------------------------ waiting
+
+    def _await_oldest(self) -> None:
+        oldest = self._pace.oldest
+        if oldest is not None:
+            self._await(oldest)
+            self._pace.ended()
+
+    def _await_all(self) -> None:
+        while self._pace.oldest is not None:
+            self._await_oldest()
+
+    def _await(self, event: Event) -> None:
+        """Wait for work, and hear while it is under way that the run is to end."""
+        started = time.perf_counter()
+        is_stoppable = self._options.cancel is not None or self._options.timeout is not None
+        while is_stoppable and not event.done:
+            self._check_stop()
+            waited = time.perf_counter() - started
+            if waited < _RESTLESS_SECONDS and hasattr(os, "sched_yield"):
+                os.sched_yield()
+            else:
+                time.sleep(min(waited * _PAUSE_SHARE, _LONGEST_PAUSE))
+        why = f"the passes of {self._work.kernel} go on"
+        if PROFILES and is_stoppable:
+            note_wait(event, time.perf_counter() - started, why, self._replicas)
+        wait_for([event], why, self._replicas)
+
+    def _check_stop(self) -> None:
+        """Raise where the run is to end: what is under way ends by itself."""
+        options = self._options
+        if options.cancel is not None and options.cancel.is_set():
+            raise PassesCancelledError(
+                f"`{self._work.kernel}` was cancelled after {self._count()}",
+                advice="the buffers are as these passes left them",
+                done=self.done,
+            )
+        timeout = options.timeout
+        if timeout is not None and time.perf_counter() - self._started > timeout:
+            raise PassesTimeoutError(
+                f"`{self._work.kernel}` took longer than {timeout:g} seconds, and was stopped "
+                f"after {self._count()}",
+                advice="the buffers are as these passes left them",
+                done=self.done,
+            )
+
+    def _count(self) -> str:
+        return f"{self.done} of {self._options.passes} passes"
