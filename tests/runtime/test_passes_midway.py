@@ -132,6 +132,22 @@ def test_a_bar(discrete: Accelerator, capsys: pytest.CaptureFixture[str]) -> Non
     assert "50/50" in shown
 
 
+# ----------------------------------------------------------------------------- profile
+
+
+def test_for_a_profile_all_passes_are_one_dispatch(discrete: Accelerator) -> None:
+    a, b = two()
+    discrete.compute(run_counting, a, b, 50)
+    with discrete.profile() as profile:
+        discrete.compute(run_counting, a, b, 3000)
+        discrete.compute(run_counting, a, b, 100)
+        np.asarray(a)
+    (row,) = [row for row in profile.dispatches if row.kernel == "count"]
+    assert row.count == 2
+    assert 0 < row.least_seconds < row.most_seconds < row.execute_seconds
+    assert row.copy_out.nbytes == 4 * LENGTH
+
+
 # --------------------------------------------------------------------- other threads
 
 

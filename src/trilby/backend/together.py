@@ -7,7 +7,7 @@ from trilby.backend.kept import FadingEvent
 
 
 class Together:
-    """Steps that follow each other; what the ones that are over took is added up."""
+    """Steps that follow each other; what those took that are over is added up."""
 
     __slots__ = ("_failed", "_queued", "_ran", "_under_way", "origin")
 
@@ -16,7 +16,7 @@ class Together:
         self._under_way: deque[Event] = deque()
         self._queued: float | None = None
         self._ran = 0.0
-        self._failed = False
+        self._failed: list[Event] = []
         for step in steps:
             self.add(step)
 
@@ -29,9 +29,10 @@ class Together:
 
     def _count_what_is_over(self) -> None:
         while self._under_way and self._under_way[0].done:
-            times = self._under_way.popleft().times
+            step = self._under_way.popleft()
+            times = step.times
             if times is None:
-                self._failed = True
+                self._failed.append(step)
                 continue
             if self._queued is None:
                 self._queued = times[0]
@@ -56,6 +57,6 @@ class Together:
         return times[1] if times else 0.0
 
     def wait(self) -> None:
-        """Wait for one after the other."""
-        for step in tuple(self._under_way):
+        """Wait for one after the other; raise what failed."""
+        for step in (*self._failed, *self._under_way):
             step.wait()
