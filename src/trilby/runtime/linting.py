@@ -8,11 +8,12 @@ from trilby.analysis.linting.accesses import Walked
 from trilby.analysis.linting.contract import contract_of, local_sizes, used_axes
 from trilby.analysis.linting.kernel_facts import KernelFacts
 from trilby.analysis.linting.launch import Launch, launch_of
+from trilby.analysis.linting.plain_decider import PlainDecider
 from trilby.analysis.linting.question import Decider
 from trilby.analysis.linting.registry import all_lints
 from trilby.analysis.linting.report import Report
 from trilby.analysis.linting.walk import walk_kernel
-from trilby.analysis.linting.z3_solver import Z3Decider
+from trilby.analysis.linting.z3_solver import Z3Decider, z3_module
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.data.ndrange import NDRange, as_range
 from trilby.errors import ArgumentTypeError
@@ -54,7 +55,7 @@ def lint_kernel(graph: KernelGraph, launch: Launch | None) -> Report:
 
 def decider() -> Decider:
     """The solver that is installed."""
-    return Z3Decider()
+    return PlainDecider() if z3_module() is None else Z3Decider()
 
 
 def kernel_facts(graph: KernelGraph, launch: Launch | None, decides: Decider) -> KernelFacts:

@@ -72,14 +72,20 @@ def _overrun(facts: "KernelFacts", asked: Overrun) -> Iterator[Overrun]:
         yield replace(asked, missing=outcome.reason)
         return
     missing = missing_data(terms, (asked.index,))
-    if missing:
-        yield replace(asked, missing=missing)
-    elif not _is_meant(facts, asked) and _fits_some_launch(facts, asked, inside):
+    fits = None if missing else _is_fine(facts, asked, inside)
+    if missing or fits is None:
+        yield replace(asked, missing=missing or "the launches that it fits were not found")
+    elif fits:
         yield asked
     elif facts.confirm(outcome, (asked.access,)):
         yield replace(asked, example=outcome)
     else:
         yield replace(asked, missing=missing_rest(terms, asked.access.guards, "it happens"))
+
+
+def _is_fine(facts: "KernelFacts", asked: Overrun, inside: Expr) -> bool | None:
+    """Whether it is up to the launch; None where that is not known."""
+    return False if _is_meant(facts, asked) else _fits_some_launch(facts, asked, inside)
 
 
 def _counts_on_contract(asked: Overrun) -> bool:
@@ -94,7 +100,7 @@ def _is_meant(facts: "KernelFacts", asked: Overrun) -> bool:
     return id_index(asked.index, asked.extent) != "" and _counts_on_contract(asked)
 
 
-def _fits_some_launch(facts: "KernelFacts", asked: Overrun, inside: Expr) -> bool:
+def _fits_some_launch(facts: "KernelFacts", asked: Overrun, inside: Expr) -> bool | None:
     """Whether there is a launch of some items in which all of them stay inside."""
     launch = facts.launch
     most = (4, 3, 2)[len(launch.axes) - 1]
@@ -109,4 +115,4 @@ def _fits_some_launch(facts: "KernelFacts", asked: Overrun, inside: Expr) -> boo
         assumed=facts.contract.races,
         exercised=() if launch.is_given else compared,
     )
-    return facts.decider.fits(question) is not False
+    return facts.decider.fits(question)

@@ -18,7 +18,7 @@ from trilby.analysis.linting.accesses import Access, Walked
 from trilby.analysis.linting.launch import AXES, extents_of
 from trilby.analysis.linting.terms import Terms, leaves_of
 from trilby.analysis.touching.expressions import Expr
-from trilby.data.dtypes import I64
+from trilby.data.dtypes import I32
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def contract_of(walked: Walked, axes: tuple[str, ...]) -> Contract:
 def size_term(terms: Terms, walked: Walked, axis: str) -> Expr:
     """The size of the range along an axis."""
     given = walked.known.get(f"max_{axis}")
-    return terms.make("grid", (), f"max_{axis}", I64) if given is None else terms.number(given)
+    return terms.make("grid", (), f"max_{axis}", I32) if given is None else terms.number(given)
 
 
 def _ranges(walked: Walked, axes: tuple[str, ...]) -> Iterator[Expr]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from trilby.analysis.linting.accesses import Access, Memory
 from trilby.analysis.linting.terms import Terms
 from trilby.analysis.touching.expressions import Expr
-from trilby.data.dtypes import I64
+from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import ArrayType, NDArrayType, path_steps, step_into
 
@@ -75,10 +75,10 @@ def extents_of(terms: Terms, memory: Memory, path: str) -> list[Expr]:
 
 def _dims(terms: Terms, memory: Memory, array: object) -> list[Expr]:
     if isinstance(array, NDArrayType):
-        return [terms.make("extent", (), (memory.number, n), I64) for n in range(array.rank)]
+        return [terms.make("extent", (), (memory.number, n), I32) for n in range(array.rank)]
     if isinstance(array, ArrayType):
         return [
-            terms.make("length", (), (memory.number, dim), I64)
+            terms.make("length", (), (memory.number, dim), I32)
             if isinstance(dim, str)
             else terms.number(dim)
             for dim in array.dims

@@ -1,21 +1,17 @@
 """How findings speak of elements, work items and launches."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from trilby.analysis.linting.accesses import Access
 from trilby.analysis.linting.witness import Witness, range_text
 from trilby.data.schema import ArrayType, NDArrayType, path_steps, step_into
-
-if TYPE_CHECKING:
-    from trilby.data.dtypes import Type
 
 
 def element_text(access: Access, indices: Sequence[int]) -> str:
     """`grid.array[1, 2]`, `table.result[3].x`."""
     text = access.memory.name
     left = list(indices)
-    here: Type | None = access.memory.type
+    here = access.memory.type
     for step in path_steps(access.path):
         if step == "[]":
             rank = here.rank if isinstance(here, ArrayType | NDArrayType) else 1
@@ -23,7 +19,7 @@ def element_text(access: Access, indices: Sequence[int]) -> str:
             left = left[rank:]
         else:
             text += f".{step}"
-        here = step_into(here, step) if here is not None else None
+        here = step_into(here, step) or here
     return text
 
 
