@@ -1,60 +1,143 @@
 """`tb.lint`: what can be proved of a kernel or a compute function without running it."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from trilby.analysis.barriers import works_in_groups
 from trilby.analysis.linting.accesses import Walked
+from trilby.analysis.linting.compute_facts import ComputeFacts
 from trilby.analysis.linting.contract import contract_of, local_sizes, used_axes
 from trilby.analysis.linting.kernel_facts import KernelFacts
 from trilby.analysis.linting.launch import Launch, launch_of
+from trilby.analysis.linting.ledger_facts import LedgerFacts
 from trilby.analysis.linting.plain_decider import PlainDecider
 from trilby.analysis.linting.question import Decider
-from trilby.analysis.linting.registry import all_lints
-from trilby.analysis.linting.report import Report
+from trilby.analysis.linting.report import Finding, Report
+from trilby.analysis.linting.silence import is_silenced
 from trilby.analysis.linting.walk import walk_kernel
 from trilby.analysis.linting.z3_solver import Z3Decider, z3_module
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.data.ndrange import NDRange, as_range
 from trilby.errors import ArgumentTypeError
-from trilby.reflect.functions import Compute, Kernel, is_kernel
-from trilby.runtime.compile import analyse_kernel
+from trilby.model.op import Func
+from trilby.reflect.functions import Compute, Kernel, is_compute, is_kernel
+from trilby.runtime.compile import ContextOf, analyse_compute, analyse_kernel
+from trilby.runtime.ledger import Ledger
 from trilby.runtime.lint_examples import Examples
+from trilby.runtime.lint_settings import LintSettings, settings_for
+from trilby.source import Location
 
 
 def lint(
-    function: Kernel[...] | Compute[..., Any],
+    function: Kernel[...] | Compute[..., Any] | Ledger,
     *,
     range: int | tuple[int, ...] | NDRange | None = None,  # noqa: A002 -- as in `cc.dispatch`
+    settings: LintSettings | None = None,
 ) -> Report:
-    """Look for races, accesses outside of arrays, parting barriers and waste.
+    """Look for races, accesses outside of arrays, parting barriers, waste, and needless copies.
 
     >>> report = tb.lint(square_kernel)
     >>> report.verdict
     'clean'
 
-    With a range the verdict holds for launches over it, without one for all launches.
+    With a range the verdict on a kernel holds for launches over it, without one for all launches.
+    A compute function is linted with the kernels that it dispatches, as it dispatches them; the
+    ledger of a recorded run for copies that were made in vain. `settings` take the place of those
+    in `pyproject.toml`.
     """
+    if isinstance(function, Ledger):
+        return _lint_ledger(function, settings or LintSettings())
+    if is_compute(function):
+        if range is not None:
+            raise ArgumentTypeError(
+                f"`{function.name}` is a compute function, and a range belongs to a kernel",
+                advice="leave the range out: what it dispatches is seen",
+            )
+        chosen = settings or settings_for(function.location.file)
+        return lint_compute(analyse_compute(function), chosen, function.location)
     if is_kernel(function):
+        chosen = settings or settings_for(function.location.file)
         launch = None if range is None else launch_of(as_range(range))
-        return lint_kernel(analyse_kernel(function).graph, launch)
+        return lint_kernel(analyse_kernel(function).graph, launch, chosen, function.location)
     raise ArgumentTypeError(
-        f"{function!r} is neither a kernel nor a compute function",
-        advice="give what @tb.kernel or @tb.compute made",
+        f"{function!r} cannot be linted",
+        advice="give what @tb.kernel or @tb.compute made, or a ledger",
     )
 
 
-def lint_kernel(graph: KernelGraph, launch: Launch | None) -> Report:
+def lint_kernel(
+    graph: KernelGraph, launch: Launch | None, settings: LintSettings, location: Location
+) -> Report:
     """Run the lints of kernels."""
     facts = kernel_facts(graph, launch, decider())
-    findings = [
-        finding for lint_ in all_lints() if lint_.subject == "kernel" for finding in lint_(facts)
-    ]
-    return Report(short_name(graph.entry.name), tuple(findings), tuple(facts.assumptions))
+    found = [finding for one in settings.lints("kernel") for finding in one(facts)]
+    name = short_name(graph.entry.name)
+    return _report(name, found, facts.assumptions, graph.functions, settings, location)
+
+
+def lint_compute(context: ContextOf, settings: LintSettings, location: Location) -> Report:
+    """Run the lints of compute functions, and those of kernels for every dispatch."""
+    facts = ComputeFacts(context.graph, context.says_what_moves)
+    found = [finding for one in settings.lints("compute") for finding in one(facts)]
+    assumptions: dict[str, None] = {}
+    functions: list[Func] = list(context.graph.functions)
+    for seen in facts.dispatches():
+        graph = context.graph.kernels[seen.op.kernel]
+        kernel = kernel_facts(graph, seen.launch, decider())
+        for one in settings.lints("kernel"):
+            found += (_dispatched(f, seen.op.location) for f in one(kernel))
+        assumptions |= kernel.assumptions
+        functions += graph.functions
+    name = short_name(context.entry.func.name)
+    return _report(name, found, assumptions, functions, settings, location)
+
+
+def _dispatched(finding: Finding, where: Location) -> Finding:
+    """A finding in a kernel, with the dispatch that shows it."""
+    return replace(finding, others=(*finding.others, where))
+
+
+def _lint_ledger(ledger: Ledger, settings: LintSettings) -> Report:
+    recording = ledger.recording
+    locations = [copy.location for copy in ledger.copies]
+    facts = LedgerFacts(recording.trace, tuple(recording.copies), locations)
+    found = [finding for one in settings.lints("ledger") for finding in one(facts)]
+    return _report("a recorded run", found, {}, (), settings, None)
+
+
+def _report(
+    name: str,
+    found: Iterable[Finding],
+    assumptions: Iterable[str],
+    functions: Iterable[Func],
+    settings: LintSettings,
+    location: Location | None,
+) -> Report:
+    functions = tuple(functions)
+    spoken = list(_once(_weighed(found, settings)))
+    kept = [finding for finding in spoken if not is_silenced(finding, functions)]
+    return Report(name, tuple(kept), tuple(assumptions), len(spoken) - len(kept), location)
+
+
+def _weighed(found: Iterable[Finding], settings: LintSettings) -> Iterator[Finding]:
+    for finding in found:
+        level = settings.severity.get(finding.lint)
+        yield finding if level is None else replace(finding, severity=level)
+
+
+def _once(found: Iterable[Finding]) -> Iterator[Finding]:
+    """Each finding once, also where several dispatches show it."""
+    seen: set[object] = set()
+    for finding in found:
+        key = (finding.lint, finding.location, finding.verdict)
+        if key not in seen:
+            seen.add(key)
+            yield finding
 
 
 def decider() -> Decider:
-    """The solver that is installed."""
+    """The solver that is installed, or what does without."""
     return PlainDecider() if z3_module() is None else Z3Decider()
 
 
@@ -64,7 +147,7 @@ def kernel_facts(graph: KernelGraph, launch: Launch | None, decides: Decider) ->
     launch = _completed(graph, first, launch)
     walked = walk_kernel(graph, launch.known, launch.same, launch.scalars)
     examples = Examples(graph, launch)
-    contract = contract_of(walked, launch.axes)
+    contract = contract_of(walked, launch)
     return KernelFacts(
         graph, walked, launch, decides, examples.confirm, examples.confirm_divergence, contract
     )

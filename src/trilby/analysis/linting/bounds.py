@@ -64,17 +64,18 @@ def _overrun(facts: "KernelFacts", asked: Overrun) -> Iterator[Overrun]:
         return
     part = ItemPart(asked.access.guards, asked.access.indices, fails=inside)
     assumed = facts.contract.bounds if _counts_on_contract(asked) else facts.contract.races
-    question = Question(terms, facts.launch, (part,), assumed=assumed)
+    missing = missing_data(terms, (asked.index,))
+    question = Question(terms, facts.launch, (part,), assumed=assumed, wants_example=not missing)
     outcome = facts.decider.decide(question)
     if isinstance(outcome, Proved):
         return
-    if isinstance(outcome, Undecided):
-        yield replace(asked, missing=outcome.reason)
+    if missing or isinstance(outcome, Undecided):
+        reason = outcome.reason if isinstance(outcome, Undecided) else ""
+        yield replace(asked, missing=missing or reason)
         return
-    missing = missing_data(terms, (asked.index,))
-    fits = None if missing else _is_fine(facts, asked, inside)
-    if missing or fits is None:
-        yield replace(asked, missing=missing or "the launches that it fits were not found")
+    fits = _is_fine(facts, asked, inside)
+    if fits is None:
+        yield replace(asked, missing="the launches that it fits were not found")
     elif fits:
         yield asked
     elif facts.confirm(outcome, (asked.access,)):
@@ -94,10 +95,16 @@ def _counts_on_contract(asked: Overrun) -> bool:
 
 
 def _is_meant(facts: "KernelFacts", asked: Overrun) -> bool:
-    """True for `a.array[kc.x + 1]`: the range is as long as the array."""
-    if facts.launch.is_given and not facts.launch.lengths:
-        return id_index(asked.index, asked.extent) != ""
-    return id_index(asked.index, asked.extent) != "" and _counts_on_contract(asked)
+    """True for `a.array[kc.x + 1]`: the range is as long as the array, or the dispatch says so."""
+    axis = id_index(asked.index, asked.extent)
+    launch = facts.launch
+    for relation in launch.relations:
+        keys = relation.number.keys(launch.parameters)
+        if relation.what == f"max_{axis}" and asked.extent.what in keys:
+            return True
+    if launch.is_given and not launch.lengths and not launch.relations:
+        return axis != ""
+    return axis != "" and _counts_on_contract(asked)
 
 
 def _fits_some_launch(facts: "KernelFacts", asked: Overrun, inside: Expr) -> bool | None:

@@ -13,9 +13,10 @@ Each is told as an assumption of the report. Where the dispatch is seen, none is
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from trilby.analysis.linting.accesses import Access, Walked
-from trilby.analysis.linting.launch import AXES, extents_of
+from trilby.analysis.linting.launch import AXES, Launch, extents_of
 from trilby.analysis.linting.terms import Terms, leaves_of
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import I32
@@ -119,12 +120,36 @@ def linear(term: Expr) -> tuple[list[tuple[Expr, int]], int]:
 # -- ranges and pitches
 
 
-def contract_of(walked: Walked, axes: tuple[str, ...]) -> Contract:
-    """What the accesses of a kernel count on."""
-    false = walked.terms.false  # a range that is given does not care for what is usual
-    races = tuple(c for c in dict.fromkeys(_pitches(walked, axes)) if c is not false)
-    bounds = (*races, *(c for c in dict.fromkeys(_ranges(walked, axes)) if c is not false))
-    return Contract(races, bounds)
+def contract_of(walked: Walked, launch: Launch) -> Contract:
+    """What the accesses of a kernel count on, and what the dispatch says."""
+    terms = walked.terms
+    told = tuple(_relations(terms, launch))
+    races = (*told, *dict.fromkeys(_pitches(walked, launch.axes)))
+    ranges = (
+        condition
+        for condition in dict.fromkeys(_ranges(walked, launch.axes))
+        if not _is_told(launch, condition)
+    )
+    # a range that is given does not care for what is usual
+    return Contract(
+        tuple(c for c in races if c is not terms.false),
+        tuple(c for c in (*races, *ranges) if c is not terms.false),
+    )
+
+
+def _relations(terms: Terms, launch: Launch) -> Iterator[Expr]:
+    for relation in launch.relations:
+        leaf = terms.make(relation.kind, (), relation.what, I32)
+        yield terms.compare("eq", leaf, relation.number.term(terms, launch.parameters))
+
+
+def _is_told(launch: Launch, condition: Expr) -> bool:
+    """Whether the dispatch says how a range and a length are related."""
+    size, extent = condition.args or (condition, condition)
+    return any(
+        relation.what == size.what and extent.what in relation.number.keys(launch.parameters)
+        for relation in launch.relations
+    )
 
 
 def size_term(terms: Terms, walked: Walked, axis: str) -> Expr:
@@ -134,16 +159,44 @@ def size_term(terms: Terms, walked: Walked, axis: str) -> Expr:
 
 
 def _ranges(walked: Walked, axes: tuple[str, ...]) -> Iterator[Expr]:
-    """Arrays that are indexed by an id are as long as the range."""
+    """Arrays that are indexed by an id are as long as the range, and what it is shifted by."""
     terms = walked.terms
-    for access in walked.accesses:
-        if access.memory.kind != "global":
+    counted = list(_counted(walked, axes))
+    for access, place, axis, _, extent in counted:
+        if is_guarded(access, axis):
             continue
-        extents = extents_of(terms, access.memory, access.path)
-        for index, extent in zip(access.indices, extents, strict=True):
-            axis = id_index(index, extent)
-            if axis in axes and not is_guarded(access, axis):
-                yield terms.compare("le", size_term(terms, walked, axis), extent)
+        shift = _shift(counted, access, place, axis)
+        size = terms.plus(size_term(terms, walked, axis), terms.constant(shift, I32))
+        yield terms.compare("le", size, extent)
+
+
+Counted: TypeAlias = tuple[Access, int, str, Expr, Expr]
+"""An access whose index at a place is an id and a number: the id's axis, the index, the extent."""
+
+
+def _counted(walked: Walked, axes: tuple[str, ...]) -> Iterator[Counted]:
+    for access in walked.accesses:
+        if access.memory.kind == "global":
+            extents = extents_of(walked.terms, access.memory, access.path)
+            pairs = zip(access.indices, extents, strict=True)
+            for place, (index, extent) in enumerate(pairs):
+                axis = id_index(index, extent)
+                if axis in axes:
+                    yield access, place, axis, index, extent
+
+
+def _shift(counted: list[Counted], access: Access, place: int, axis: str) -> int:
+    """The number by which every access to an array is shifted, where it is written so.
+
+    An integral image has a row and a column of zeros in front: `sums.array[y + 1, x + 1]`.
+    """
+    same = [
+        (other.does, linear(index)[1])
+        for other, at, along, index, _ in counted
+        if other.memory is access.memory and at == place and along == axis
+    ]
+    least = min(offset for _, offset in same)
+    return max(least, 0) if any(does != "read" for does, _ in same) else 0
 
 
 def id_index(index: Expr, extent: Expr) -> str:

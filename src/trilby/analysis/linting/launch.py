@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from trilby.analysis.linting.accesses import Access, Memory
 from trilby.analysis.linting.terms import Terms
@@ -11,6 +12,27 @@ from trilby.data.ndrange import NDRange
 from trilby.data.schema import ArrayType, NDArrayType, path_steps, step_into
 
 AXES: tuple[str, ...] = ("x", "y", "z")
+
+
+class Number(Protocol):
+    """A number that host code computes, which has a term."""
+
+    def term(self, terms: Terms, parameters: Mapping[object, int]) -> Expr:
+        """The term of the number, where buffers are parameters of a kernel."""
+        ...
+
+    def keys(self, parameters: Mapping[object, int]) -> set[tuple[int, object]]:
+        """The lengths of parameters that it is made of."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A field of the kernel context (`grid`) or an argument (`scalar`) is a number of the host."""
+
+    kind: str
+    what: object
+    number: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +50,9 @@ class Launch:
     lengths: Mapping[tuple[int, object], int] = field(default_factory=dict[tuple[int, object], int])
     scalars: Mapping[int, int] = field(default_factory=dict[int, int])
     same: Mapping[int, int] = field(default_factory=dict[int, int])
+    relations: tuple[Relation, ...] = ()
+    parameters: Mapping[object, int] = field(default_factory=dict[object, int])
+    """The parameters by what the host calls their buffers."""
     whole_groups: bool = False
     has_groups: bool = False
     """True where the groups matter: barriers, local arrays, or ids of groups."""

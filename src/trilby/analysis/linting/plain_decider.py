@@ -28,6 +28,8 @@ class PlainDecider:
         """Proved where there is no such launch, an example where there is."""
         if _contradicts(question) or _proved(question):
             return Proved()
+        if not question.wants_example:
+            return Undecided(GIVEN_UP)
         return next(examples(question), Undecided(GIVEN_UP))
 
     def fits(self, question: Question) -> bool | None:

@@ -54,6 +54,8 @@ class Question:
     tickets: frozenset[object] = frozenset()
     uncovered: tuple[Cover, ...] | None = None
     """That nobody in the group of the only item fills the indices where it is."""
+    wants_example: bool = True
+    """False where a proof is all that would help."""
     exercised: tuple[Expr, ...] = ()
     """For `fits`: conditions that not all work items of the launch may meet."""
 

@@ -1,7 +1,7 @@
 """Which accesses of two work items meet: the pairs that the race lints report on."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -63,17 +63,18 @@ def _collision(
 ) -> Collision | None:
     if _are_apart(facts, first, second):
         return None
-    outcome = facts.decider.decide(_question(facts, first, second, tickets))
-    if isinstance(outcome, Proved):
-        return None
-    benign = kind == "write-write" and _same_value(facts.walked.terms, first, second)
-    if isinstance(outcome, Undecided):
-        return Collision(kind, first, second, None, outcome.reason, benign)
     terms = facts.walked.terms
     missing = missing_data(terms, (*first.indices, *second.indices))
-    if not missing and facts.confirm(outcome, (first, second)):
+    question = _question(facts, first, second, tickets)
+    outcome = facts.decider.decide(replace(question, wants_example=not missing))
+    if isinstance(outcome, Proved):
+        return None
+    benign = kind == "write-write" and _same_value(terms, first, second)
+    if isinstance(outcome, Undecided):
+        return Collision(kind, first, second, None, missing or outcome.reason, benign)
+    if facts.confirm(outcome, (first, second)):
         return Collision(kind, first, second, outcome, is_benign=benign)
-    why = missing or missing_rest(terms, (*first.guards, *second.guards), "they meet")
+    why = missing_rest(terms, (*first.guards, *second.guards), "they meet")
     return Collision(kind, first, second, None, why, benign)
 
 

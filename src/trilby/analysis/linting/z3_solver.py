@@ -63,7 +63,7 @@ class Z3Decider:
     def decide(self, question: Question) -> Outcome:
         """Proved where there is no such launch, an example where there is."""
         first = self._asked(question, abstract=True)
-        if not isinstance(first, Undecided):
+        if not isinstance(first, Undecided) or not question.wants_example:
             return first
         for small in _small_launches(question.launch):
             found = self._asked(replace(question, launch=small), abstract=False)
@@ -79,6 +79,8 @@ class Z3Decider:
         found = solver.check()
         if found == z3.unsat:
             return Proved()
+        if found == z3.sat and not question.wants_example:
+            return Undecided("it may be")
         if found == z3.sat and (not abstract or asked.is_exact):
             return asked.smallest(solver)
         return Undecided("z3 gave up: the index arithmetic is too hard for it")
@@ -277,7 +279,7 @@ class _Asked:
         one, other = self.items
         found: list[Any] = []
         for leaf in one.leaves():
-            if leaf.op not in {"opaque", "turns"} or not other.has(leaf):
+            if leaf.op not in {"opaque", "turns", "fn"} or not other.has(leaf):
                 continue
             level, loops = one.sharing(leaf)
             if level == "item":

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from trilby.analysis.linting.launch import AXES, Launch
-from trilby.analysis.linting.terms import Level, LoopMark, Terms
+from trilby.analysis.linting.terms import Level, LoopMark, Terms, leaves_of, level_of
 from trilby.analysis.linting.witness import Item
 from trilby.analysis.linting.z3_products import Products
 from trilby.analysis.touching.expressions import Expr
@@ -250,9 +250,9 @@ class ItemTerms:
                 found = encoding.length(term)
             case "literal":
                 found = encoding.function(("literal", what), 0)
-            case "data" | "fn":
+            case "data":
                 found = self._function(term)
-            case "opaque" | "turn" | "turns":
+            case "opaque" | "turn" | "turns" | "fn":
                 found = self._unknown(term)
             case _:
                 found = self._operation(term)
@@ -271,7 +271,7 @@ class ItemTerms:
         if term.type is BOOL:
             return made
         found = made
-        if term.op == "opaque":
+        if term.op in {"opaque", "fn"}:
             self._facts += _within(found, term.type)
         else:
             self._facts += [found >= 0, found <= LARGEST]
@@ -368,6 +368,9 @@ class ItemTerms:
             mark = leaf.what
             loops = mark.outer if isinstance(mark, LoopMark) else ()
             return terms.levels.get(leaf.number, "item"), loops
+        if leaf.op == "fn":
+            marks = {part.what for part in leaves_of((leaf,)) if isinstance(part.what, LoopMark)}
+            return level_of(terms, leaf), tuple(marks)
         why = terms.unknowns.get(leaf.number)
         return (why.level, why.loops) if why else ("item", ())
 

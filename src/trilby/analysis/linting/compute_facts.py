@@ -1,0 +1,80 @@
+"""What lints of compute functions are given: their models, plans and dispatches."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from trilby.analysis.linting.dispatches import SeenDispatch, seen_dispatches
+from trilby.analysis.reach import ComputeGraph
+from trilby.analysis.residency_plan import plan_transfers
+from trilby.analysis.transfer_plan import Action, Copy, TransferPlan, When
+from trilby.model.op import Block, Func, Op, blocks
+from trilby.model.ops.host import HostFor, HostIf, HostWhile
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedCopy:
+    """A copy of the plan: before which op, in how many loops, and whether in each turn."""
+
+    copy: Copy
+    op: Op
+    func: Func
+    loops: tuple[Op, ...]
+    every_turn: bool
+
+
+@dataclass(slots=True, eq=False)
+class ComputeFacts:
+    """A compute function, as lints see it."""
+
+    graph: ComputeGraph
+    is_explicit: bool = False
+    """True where it says itself what moves."""
+    _plans: dict[str, TransferPlan] = field(default_factory=dict[str, TransferPlan])
+
+    @property
+    def name(self) -> str:
+        """The symbol of the function."""
+        return self.graph.entry.name
+
+    @property
+    def plans(self) -> dict[str, TransferPlan]:
+        """Where copies would be placed, by function."""
+        if not self._plans and not self.is_explicit:
+            self._plans = plan_transfers(self.graph)
+        return self._plans
+
+    def dispatches(self) -> Iterator[SeenDispatch]:
+        """Every dispatch, with what is known of its launches."""
+        return seen_dispatches(self.graph)
+
+    def copies(self) -> Iterator[PlacedCopy]:
+        """Every copy that the plan places."""
+        for plan in self.plans.values():
+            for op, loops, every in _walked(plan.func.body, (), every=True):
+                actions = (*plan.before.get(op, ()), *plan.after.get(op, ()))
+                for copy, is_sure in _copies(actions, sure=True):
+                    yield PlacedCopy(copy, op, plan.func, loops, every and is_sure)
+
+
+def _walked(
+    block: Block, loops: tuple[Op, ...], *, every: bool
+) -> Iterator[tuple[Op, tuple[Op, ...], bool]]:
+    """Every op with the loops around it, and whether it runs in each of their turns."""
+    for op in block.ops:
+        yield op, loops, every
+        if isinstance(op, HostFor | HostWhile):
+            for inner in blocks(op):
+                yield from _walked(inner, (*loops, op), every=True)
+        else:
+            sure = every and not isinstance(op, HostIf)
+            for inner in blocks(op):
+                yield from _walked(inner, loops, every=sure)
+
+
+def _copies(actions: tuple[Action, ...], *, sure: bool) -> Iterator[tuple[Copy, bool]]:
+    for action in actions:
+        if isinstance(action, Copy):
+            yield action, sure
+        elif isinstance(action, When):
+            yield from _copies(action.then, sure=False)
+            yield from _copies(action.otherwise, sure=False)

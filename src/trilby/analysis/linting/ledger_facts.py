@@ -1,0 +1,39 @@
+"""What lints of a run are given: what was touched, what was copied, and what had to be."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trilby.oracle.excess import CopyMade, Excess, excess
+from trilby.oracle.minimum import minimum
+from trilby.oracle.trace import HOST, Touch, Trace
+from trilby.source import Location
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LedgerFacts:
+    """A recorded run. `locations` are the lines that needed the copies, in their order."""
+
+    trace: Trace
+    copies: Sequence[CopyMade]
+    locations: Sequence[Location | None]
+
+    def excess(self) -> Sequence[Excess]:
+        """The bytes that moved in vain."""
+        return excess(self.trace, self.copies)
+
+    def least(self) -> int:
+        """The bytes that had to move."""
+        return minimum(self.trace, "range").nbytes
+
+    def least_on_device(self, location: Location, place: str) -> int:
+        """The bytes that would have to move if the host's accesses of a line were a kernel's."""
+        moved = Trace()
+        moved.buffers = list(self.trace.buffers)
+        moved.sharing = set(self.trace.sharing)
+        moved.touches = [
+            Touch(place, t.accesses, t.label, t.location)
+            if t.place == HOST and t.location == location
+            else t
+            for t in self.trace.touches
+        ]
+        return minimum(moved, "range").nbytes

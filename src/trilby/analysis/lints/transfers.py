@@ -1,0 +1,182 @@
+"""Compute functions whose data moves more often than it has to."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from trilby.analysis.alias import Reference, Reload, Text
+from trilby.analysis.linting.compute_facts import ComputeFacts, PlacedCopy
+from trilby.analysis.linting.names_used import uses_of
+from trilby.analysis.linting.registry import compute_lint
+from trilby.analysis.linting.report import Finding
+from trilby.data.dtypes import ScalarType
+from trilby.data.schema import ArrayType, BufferType, NDArrayType, Type
+from trilby.model.op import Func, Op, walk
+from trilby.model.ops.core import Var, VarStore
+from trilby.model.ops.host import Dispatch, HostRun, HostValue
+
+
+@compute_lint("copy-in-loop")
+def copy_in_loop(facts: ComputeFacts) -> Iterator[Finding]:
+    """The host looks at, or changes, a buffer in every turn of a loop that also dispatches on it.
+
+    Each turn then waits for the device and copies. Look behind the loop, or in every so-many-th
+    turn; or do in a kernel what the host does there. One element is cheap and only hinted at.
+    """
+    seen: set[object] = set()
+    for placed in facts.copies():
+        if not placed.loops or not placed.every_turn or not placed.copy.certain:
+            continue
+        key = (placed.op.location, placed.copy.to, _spoken(placed.func, placed.copy.what))
+        if key in seen:
+            continue
+        seen.add(key)
+        yield _copied(facts, placed)
+
+
+def _copied(facts: ComputeFacts, placed: PlacedCopy) -> Finding:
+    copy, name = placed.copy, _spoken(placed.func, placed.copy.what)
+    is_element = bool(copy.indices)
+    what = f"an element of `{name}`" if is_element else f"`{name}`{_cost(placed.func, name)}"
+    way = "from the device" if copy.to == "host" else "to the device"
+    advice = (
+        "look at it behind the loop, or in every so-many-th turn"
+        if copy.to == "host"
+        else "write what the host writes here in a kernel"
+    )
+    return Finding(
+        "copy-in-loop",
+        "hint" if is_element else "warning",
+        "bug",
+        f"every turn of this loop copies {what} {way}",
+        placed.op.location,
+        advice,
+        others=(placed.loops[-1].location,),
+        function=facts.name,
+    )
+
+
+def _spoken(func: Func, reference: Reference) -> str:
+    """What the user calls a buffer."""
+    if isinstance(reference, Reload):
+        names = (op.name for op in walk(func.body) if isinstance(op, Var))
+        values = (op.value for op in walk(func.body) if isinstance(op, Var))
+        return dict(zip(values, names, strict=True)).get(reference.var, "a buffer")
+    return reference.code if isinstance(reference, Text) else getattr(reference, "hint", "a buffer")
+
+
+def _cost(func: Func, name: str) -> str:
+    """The bytes of a buffer, where the type of the variable is known: ` (4 × length bytes)`."""
+    for op in walk(func.body):
+        if isinstance(op, Var) and op.name == name:
+            of = getattr(op.value.type, "of", None)
+            size = _bytes(of) if isinstance(of, Type) else ""
+            return f" ({size} bytes)" if size else ""
+    return ""
+
+
+def _bytes(type_: Type) -> str:
+    if isinstance(type_, NDArrayType):
+        return f"{type_.element.size} × the product of its shape"
+    if not isinstance(type_, BufferType):
+        return ""
+    parts = [
+        f"{field.type.element.size} × {' × '.join(map(str, field.type.dims))}"
+        for field in type_.fields
+        if isinstance(field.type, ArrayType) and isinstance(field.type.element, ScalarType)
+    ]
+    return " + ".join(parts)
+
+
+@compute_lint("never-read-back")
+def never_read_back(facts: ComputeFacts) -> Iterator[Finding]:
+    """A buffer is made here, kernels write it, and nobody ever looks at it.
+
+    Neither the host nor another kernel reads what was computed: the dispatch is for nothing, or
+    the result was forgotten.
+    """
+    for func in facts.graph.functions:
+        for uses in uses_of(func, facts.graph):
+            if uses.is_made_here and uses.written and not uses.read:
+                yield Finding(
+                    "never-read-back",
+                    "warning",
+                    "bug",
+                    f"`{uses.name}` is made here and written by `{uses.written[0]}`, and nobody "
+                    "reads it",
+                    uses.location,
+                    "return it, read it, or leave the dispatch out",
+                    function=facts.name,
+                )
+
+
+@compute_lint("raw-view-kept")
+def raw_view_kept(facts: ComputeFacts) -> Iterator[Finding]:
+    """A raw view of a buffer is kept while kernels are dispatched.
+
+    While a writable raw view is alive the host may write at any time, so the buffer is copied to
+    the device before every dispatch. Let go of it (`del view`) before, or use the tracked view.
+    """
+    for func in facts.graph.functions:
+        ops = list(walk(func.body))
+        for place, op in enumerate(ops):
+            name = _kept_view(op, ops)
+            behind = ops[place:]
+            if name and any(isinstance(o, Dispatch) for o in behind) and not _deleted(behind, name):
+                yield Finding(
+                    "raw-view-kept",
+                    "warning",
+                    "bug",
+                    f"the raw view `{name}` is alive while kernels are dispatched: its buffer "
+                    "counts as written all the time",
+                    op.location,
+                    f"write `del {name}` before the dispatch, or use the buffer's own view",
+                    function=facts.name,
+                )
+
+
+def _kept_view(op: Op, ops: Sequence[Op]) -> str:
+    """The name under which a raw view is kept; empty for other ops."""
+    if isinstance(op, Var) and op.init:
+        value, name = op.init[0], op.name
+    elif isinstance(op, VarStore):
+        value = op.stored
+        name = next((v.name for v in ops if isinstance(v, Var) and v.result is op.var), "")
+    else:
+        return ""
+    made = next((o for o in ops if getattr(o, "result", None) is value), None)
+    is_raw = isinstance(made, HostValue) and re.search(r"\.raw\(\)\s*$", made.code)
+    return name if is_raw else ""
+
+
+def _deleted(ops: Sequence[Op], name: str) -> bool:
+    pattern = re.compile(rf"\bdel\b.*\b{name}\b")
+    return any(isinstance(op, HostRun) and pattern.search(op.code) for op in ops)
+
+
+@compute_lint("opaque-call", severity="hint")
+def opaque_call(facts: ComputeFacts) -> Iterator[Finding]:
+    """A call into code that is not known, which is handed a buffer in a loop with dispatches.
+
+    What it does to the buffer cannot be planned: copies are decided at run time, in every turn.
+    Hand it what it needs (`a.array[0]`) instead of the buffer, or make it a compute function.
+    """
+    for placed in facts.copies():
+        op = placed.op
+        is_call = isinstance(op, HostValue | HostRun) and "(" in op.code
+        if (
+            is_call
+            and placed.every_turn
+            and placed.loops
+            and not placed.copy.certain
+            and not placed.copy.indices
+        ):
+            yield Finding(
+                "opaque-call",
+                "hint",
+                "bug",
+                f"this call may do anything to `{_spoken(placed.func, placed.copy.what)}`: in each "
+                "turn the copy is decided when it runs",
+                op.location,
+                "hand it the numbers that it needs instead of the buffer",
+                function=facts.name,
+            )
