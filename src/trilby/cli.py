@@ -15,6 +15,7 @@ from trilby.tools.demos import demo_list, run_demo
 from trilby.tools.devices import as_json, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
 from trilby.tools.explain import explain
+from trilby.tools.lint import LintOptions, lint_paths, list_lints
 from trilby.tools.load import load_function
 from trilby.tools.reference import math_page
 
@@ -80,6 +81,15 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("name", nargs="?", metavar="NAME", help="an example; without one, a list")
     demo.add_argument("arguments", nargs=argparse.REMAINDER, help="what the example is given")
     demo.set_defaults(run=_demo)
+    linting = commands.add_parser("lint", help="find races, wrong indices, and waste")
+    linting.add_argument("paths", metavar="PATH", nargs="*", help="files, folders, or modules")
+    linting.add_argument("--format", choices=["text", "json", "sarif"], default="text")
+    linting.add_argument("--select", metavar="ID,…", default="", help="run these lints only")
+    linting.add_argument("--ignore", metavar="ID,…", default="", help="leave these lints out")
+    linting.add_argument(
+        "--list", action="store_true", help="list all lints, or explain those of --select"
+    )
+    linting.set_defaults(run=_lint)
     reference = commands.add_parser("reference", help="print a page of the reference")
     reference.add_argument("page", choices=["math"])
     reference.set_defaults(run=_reference)
@@ -111,6 +121,22 @@ def _demo(options: argparse.Namespace) -> int:
     else:
         run_demo(options.name, options.arguments)
     return 0
+
+
+def _ids(given: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in given.split(",") if name.strip())
+
+
+def _lint(options: argparse.Namespace) -> int:
+    """0 where nothing is found, 1 for findings, 2 where something cannot be looked at."""
+    select, ignore = _ids(options.select), _ids(options.ignore)
+    if options.list:
+        sys.stdout.write(list_lints(select))
+        return 0
+    wanted = LintOptions(tuple(options.paths) or (".",), options.format, select, ignore)
+    text, code = lint_paths(wanted)
+    sys.stdout.write(text)
+    return code
 
 
 def _reference(_options: argparse.Namespace) -> int:

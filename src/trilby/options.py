@@ -47,6 +47,8 @@ class Options:
     backend: str | None = None
     """`TRILBY_BACKEND`: what `Accelerator()` opens, such as `opencl:1`; None is the first
     that works."""
+    lint: bool = False
+    """`TRILBY_LINT`: warn of what the lints find when a compute function first runs."""
     log: LogLevel = "info"
     """`TRILBY_LOG`: how much is told; `info` says what was chosen and what was passed over."""
 
@@ -56,6 +58,7 @@ class Options:
         given = os.environ if environment is None else environment
         return cls(
             backend=given.get("TRILBY_BACKEND", "").strip() or None,
+            lint=given.get("TRILBY_LINT", "").strip().lower() in {"1", "yes", "true", "on"},
             log=_log_level(given.get("TRILBY_LOG", "").strip().lower() or "info"),
         )
 

@@ -3,7 +3,7 @@
 Python blocks of a page run in order in one namespace. A `text` block right behind a Python
 block is what that block prints. A block behind `<!-- emit FILE:FUNCTION TARGET -->` is what
 `trilby emit` prints, and one behind `<!-- explain FILE:FUNCTION STRATEGY SECTION … -->` those
-sections of what `trilby explain` prints.
+sections of what `trilby explain` prints. One behind `<!-- lints -->` is `trilby lint --list`.
 
 `python -m tests.docs.pages` puts into every such block what should stand there.
 """
@@ -21,6 +21,7 @@ from typing import Any
 from trilby.options import Transfers
 from trilby.tools.emit import emit
 from trilby.tools.explain import explain
+from trilby.tools.lint import list_lints
 from trilby.tools.load import load_function
 
 ROOT = Path(__file__).parent.parent.parent
@@ -86,6 +87,8 @@ def generated(page: Path) -> Iterator[tuple[Fenced, str]]:
                 sections = text.strip().split("\n\n")
                 chosen = [part for part in sections if part.split(maxsplit=1)[0] in wanted]
                 yield block, "\n\n".join(chosen or sections) + "\n"
+            case ["lints"]:
+                yield block, list_lints()
             case _:
                 pass
 

@@ -1,5 +1,6 @@
 """The accelerator: a device, and the way to run compute functions on it."""
 
+import importlib
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import FunctionType, TracebackType
@@ -51,7 +52,8 @@ class Accelerator:
     the device can, or `"discrete"` for a memory of the device's own, with real copies.
     `memory_limit` is the most that buffers may take on the device: a number of bytes, or a
     text such as `"256MB"`. With `poison=True` every stale copy is overwritten with a pattern,
-    so that a missing transfer cannot hide.
+    so that a missing transfer cannot hide. With `lint=True` what the lints find is warned of when
+    a compute function first runs.
     """
 
     def __init__(  # noqa: PLR0913 -- each is a setting by name
@@ -65,6 +67,7 @@ class Accelerator:
         memory: Literal["shared", "discrete"] | None = None,
         memory_limit: int | str | None = None,
         poison: bool = False,
+        lint: bool | None = None,
     ) -> None:
         options = Options.from_environment()
         set_up(options.log)
@@ -75,6 +78,7 @@ class Accelerator:
         self._ledgers: list[Ledger] = []
         self._memory = memory
         self._poison = poison
+        self._lints = options.lint if lint is None else lint
         self._limit = as_bytes(memory_limit)
         self._retired: list[Residency] = []
         self._fallbacks = fallbacks
@@ -86,7 +90,7 @@ class Accelerator:
     def _begin_on(self, backend: Backend) -> None:
         shares = shares_memory(self._memory, backend.device)
         self._backend = backend
-        self.compiler = Compiler(backend)
+        self.compiler = Compiler(backend, _warner() if self._lints else None)
         self.residency = Residency(
             backend, self._record, share=shares, poison=self._poison, limit=self._limit
         )
@@ -292,6 +296,11 @@ def _announce(device: DeviceInfo, passed_over: tuple[PassedOver, ...]) -> None:
     for other in passed_over:
         tell("warning", "%s was passed over: %s", other.name, other.reason)
     tell("info", "using %s (%s)", device.spec, device.name)
+
+
+def _warner() -> Callable[[Compute[..., Any]], None]:
+    """What warns of lints; it is loaded only where that is asked for."""
+    return importlib.import_module("trilby.runtime.lint_warnings").warn_of
 
 
 def _entry_point(

@@ -212,6 +212,8 @@ class Compiler:
     """The caches of one accelerator."""
 
     backend: Backend
+    first: Callable[[Compute[..., Any]], None] | None = None
+    """Called with a compute function before it runs for the first time."""
     _kernels: dict[tuple[Kernel[...], tuple[int, ...]], ReadyKernel] = field(
         default_factory=dict[tuple[Kernel[...], tuple[int, ...]], ReadyKernel]
     )
@@ -252,6 +254,8 @@ class Compiler:
 
     def _make(self, compute: Compute[..., Any], transfers: Transfers) -> ReadyCompute:
         context = analyse_compute(compute)
+        if self.first is not None:
+            self.first(compute)
         for analysed in context.kernels:
             self._hand_over(analysed)
         entry = context.entry

@@ -45,13 +45,18 @@ class Overrun:
 def overruns(facts: "KernelFacts") -> Iterator[Overrun]:
     """Every index that is not proved to be inside."""
     done: set[object] = set()
+    vague: set[object] = set()
     for access in facts.walked.accesses:
+        if access.memory in vague and missing_data(facts.walked.terms, access.indices):
+            continue  # one that cannot be told is enough for an array
         extents = extents_of(facts.walked.terms, access.memory, access.path)
         for axis, (index, extent) in enumerate(zip(access.indices, extents, strict=True)):
             key = (index, extent, access.guards, access.location)
             if key not in done:
                 done.add(key)
-                yield from _overrun(facts, Overrun(access, axis, index, extent))
+                for found in _overrun(facts, Overrun(access, axis, index, extent)):
+                    vague.update({access.memory} if found.missing else ())
+                    yield found
 
 
 def _overrun(facts: "KernelFacts", asked: Overrun) -> Iterator[Overrun]:

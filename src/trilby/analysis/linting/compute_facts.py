@@ -9,6 +9,7 @@ from trilby.analysis.residency_plan import plan_transfers
 from trilby.analysis.transfer_plan import Action, Copy, TransferPlan, When
 from trilby.model.op import Block, Func, Op, blocks
 from trilby.model.ops.host import HostFor, HostIf, HostWhile
+from trilby.model.ops.memory import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class PlacedCopy:
     func: Func
     loops: tuple[Op, ...]
     every_turn: bool
+    writer: Op | None = None
+    """For a copy to the device: what the host writes in each turn of the innermost loop."""
 
 
 @dataclass(slots=True, eq=False)
@@ -53,7 +56,17 @@ class ComputeFacts:
             for op, loops, every in _walked(plan.func.body, (), every=True):
                 actions = (*plan.before.get(op, ()), *plan.after.get(op, ()))
                 for copy, is_sure in _copies(actions, sure=True):
-                    yield PlacedCopy(copy, op, plan.func, loops, every and is_sure)
+                    writer = _writer(plan, loops[-1]) if loops else None
+                    yield PlacedCopy(copy, op, plan.func, loops, every and is_sure, writer)
+
+
+def _writer(plan: TransferPlan, loop: Op) -> Op | None:
+    """A store of the host in each turn of a loop."""
+    for block in blocks(loop):
+        for op, loops, every in _walked(block, (), every=True):
+            if isinstance(op, Store) and op in plan.writers and every and not loops:
+                return op
+    return None
 
 
 def _walked(

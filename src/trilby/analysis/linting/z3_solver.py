@@ -310,7 +310,7 @@ class _Asked:
                     best = solver.model()
                     break
                 solver.pop()
-        for wish in encoding.wishes():
+        for wish in (*self._first_items(), *encoding.wishes()):
             solver.push()
             solver.add(wish)
             if solver.check() == z3.sat:
@@ -318,6 +318,14 @@ class _Asked:
             else:
                 solver.pop()
         return self._example(best)
+
+    def _first_items(self) -> list[Any]:
+        """That the items are those that one would look at first, axis by axis."""
+        found: list[Any] = []
+        for number, item in enumerate(self.items):
+            for axis, place in zip(self.question.launch.axes, item.ids(), strict=True):
+                found.append(place <= (number if axis == "x" else 0))
+        return found
 
     def _example(self, model: Any) -> Example:
         encoding, axes = self.encoding, self.question.launch.axes

@@ -196,6 +196,10 @@ class ItemTerms:
             return [self._ids[axis] for axis in self.encoding.launch.axes]
         return [self._ids[name] for name in names] + self.groups()
 
+    def ids(self) -> list[Any]:
+        """Its global ids."""
+        return [self._ids[axis] for axis in self.encoding.launch.axes]
+
     def groups(self) -> list[Any]:
         """The ids of its group."""
         return [self._ids[f"group_{axis}"] for axis in self.encoding.launch.axes]

@@ -26,6 +26,8 @@ def copy_in_loop(facts: ComputeFacts) -> Iterator[Finding]:
     for placed in facts.copies():
         if not placed.loops or not placed.every_turn or not placed.copy.certain:
             continue
+        if placed.copy.to == "device" and placed.writer is None:
+            continue
         key = (placed.op.location, placed.copy.to, _spoken(placed.func, placed.copy.what))
         if key in seen:
             continue
@@ -48,7 +50,7 @@ def _copied(facts: ComputeFacts, placed: PlacedCopy) -> Finding:
         "hint" if is_element else "warning",
         "bug",
         f"every turn of this loop copies {what} {way}",
-        placed.op.location,
+        (placed.writer or placed.op).location if copy.to == "device" else placed.op.location,
         advice,
         others=(placed.loops[-1].location,),
         function=facts.name,

@@ -1,0 +1,252 @@
+"""`trilby lint`: the lints of all functions in files, folders and modules, in three forms."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, TypeAlias
+
+from trilby.analysis.linting.registry import all_lints, lint_named
+from trilby.analysis.linting.report import Finding, Report
+from trilby.errors import ArgumentValueError, TrilbyError
+from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
+from trilby.runtime.compile import analyse_compute
+from trilby.runtime.lint_settings import LintSettings, settings_for
+from trilby.runtime.linting import lint
+from trilby.source import Location, excerpt
+from trilby.tools.load import load_module
+from trilby.tools.sarif import as_sarif
+
+Format: TypeAlias = Literal["text", "json", "sarif"]
+Lintable: TypeAlias = "Kernel[...] | Compute[..., Any]"
+
+CLEAN, FOUND, FAILED = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class LintOptions:
+    """What the command line asks for; `select` and `ignore` go before `pyproject.toml`."""
+
+    paths: tuple[str, ...]
+    format: Format = "text"
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    def settings(self, file: str) -> LintSettings:
+        """The settings for a file."""
+        project = settings_for(file)
+        return LintSettings(
+            self.select or project.select, (*project.ignore, *self.ignore), project.severity
+        )
+
+
+@dataclass(slots=True)
+class Linted:
+    """The reports on all functions that were found, and what could not be looked at."""
+
+    reports: list[Report] = field(default_factory=list[Report])
+    failures: list[str] = field(default_factory=list[str])
+    files: int = 0
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, by file and line, each once."""
+        found = {
+            (finding.lint, finding.location, finding.verdict): finding
+            for report in self.reports
+            for finding in report.findings
+        }
+        return sorted(
+            found.values(), key=lambda one: (one.location.file, one.location.line, one.lint)
+        )
+
+    @property
+    def code(self) -> int:
+        """What the command ends with: hints are no reason to fail."""
+        if self.failures:
+            return FAILED
+        return FOUND if any(one.severity != "hint" for one in self.findings) else CLEAN
+
+
+def _order(finding: Finding) -> tuple[str, int, str]:
+    return finding.location.file, finding.location.line, finding.lint
+
+
+def lint_paths(options: LintOptions) -> tuple[str, int]:
+    """The text to print, and the exit code."""
+    linted = lint_all(options)
+    forms = {"text": as_text, "json": as_json, "sarif": _sarif}
+    return forms[options.format](linted), linted.code
+
+
+def lint_all(options: LintOptions) -> Linted:
+    """Lint every function of some files, folders and modules."""
+    linted = Linted()
+    for module, path in _modules(options.paths, linted):
+        linted.files += 1
+        for function in lintable(module):
+            try:
+                settings = options.settings(str(path))
+                linted.reports.append(lint(function, settings=settings))
+            except TrilbyError as error:
+                linted.failures.append(str(error))
+    return linted
+
+
+def lintable(module: ModuleType) -> list[Lintable]:
+    """The compute functions of a module, and the kernels that none of them dispatches."""
+    own = [thing for thing in _functions(module) if thing.function.__module__ == module.__name__]
+    computes: list[Lintable] = [thing for thing in own if is_compute(thing)]
+    dispatched: set[object] = set()
+    for compute in computes:
+        if is_compute(compute):
+            dispatched.update(kernel.kernel for kernel in analyse_compute(compute).kernels)
+    return [*computes, *(thing for thing in own if is_kernel(thing) and thing not in dispatched)]
+
+
+def _functions(module: ModuleType) -> Iterator[Reflectable]:
+    for thing in vars(module).values():
+        if isinstance(thing, Reflectable):
+            yield thing
+        elif isinstance(thing, type) and thing.__module__ == module.__name__:
+            yield from (inner for inner in vars(thing).values() if isinstance(inner, Reflectable))
+
+
+def _modules(paths: Sequence[str], linted: Linted) -> Iterator[tuple[ModuleType, Path]]:
+    for path in paths:
+        for file in _files(path):
+            try:
+                yield load_module(file), file
+            except TrilbyError as error:
+                linted.failures.append(str(error))
+        if not Path(path).exists():
+            found = _imported(path)
+            yield found, Path(found.__file__ or ".")
+
+
+def _files(path: str) -> list[Path]:
+    place = Path(path)
+    if place.is_file():
+        return [place]
+    if not place.is_dir():
+        return []
+    found = sorted(place.rglob("*.py"))
+    return [file for file in found if _is_ours(file.relative_to(place), file)]
+
+
+def _is_ours(inside: Path, file: Path) -> bool:
+    """Whether a file of a folder is worth importing: it speaks of Trilby, and is not hidden."""
+    if any(part.startswith((".", "__pycache__")) for part in inside.parts):
+        return False
+    return "trilby" in file.read_text(encoding="utf-8", errors="replace")
+
+
+def _imported(name: str) -> ModuleType:
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ArgumentValueError(
+            f"`{name}` is neither a file, nor a folder, nor a module: {error}",
+            advice="name what is to be linted: app.py, src/, package.module",
+        ) from error
+
+
+# -- what is printed
+
+
+def as_text(linted: Linted) -> str:
+    """The findings one after the other, each with its line, and what they come to."""
+    parts = [_finding_text(finding) for finding in linted.findings]
+    parts += [f"cannot be linted: {failure}\n" for failure in linted.failures]
+    return "\n".join([*parts, _total(linted)]) + "\n"
+
+
+def _finding_text(finding: Finding) -> str:
+    where, level = finding.location, finding.severity
+    if finding.verdict == "unknown":
+        level = "unknown"
+    lines = [f"{_shown(where)}: {level}[{finding.lint}] {finding.message}"]
+    shown = excerpt(where)
+    if shown:
+        lines.append(shown)
+    lines += [f"  with {_shown(other)}" for other in finding.others if other != where]
+    if finding.advice:
+        lines.append(f"  help: {finding.advice}")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(where: Location) -> str:
+    path = Path(where.file)
+    here = Path.cwd()
+    name = path.relative_to(here) if path.is_relative_to(here) else path
+    return f"{name}:{where.line}:{where.column + 1}"
+
+
+def _total(linted: Linted) -> str:
+    verdicts = [report.verdict for report in linted.reports]
+    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("clean", "unknown", "bug"))
+    found = len(linted.findings)
+    return f"{len(verdicts)} functions: {counts}; {found} findings"
+
+
+def as_json(linted: Linted) -> str:
+    """The findings for programs."""
+    table = {
+        "functions": [_report_table(report) for report in linted.reports],
+        "failures": linted.failures,
+    }
+    return json.dumps(table, indent=2) + "\n"
+
+
+def _report_table(report: Report) -> dict[str, Any]:
+    return {
+        "function": report.function,
+        "file": report.location.file if report.location else "",
+        "line": report.location.line if report.location else 0,
+        "verdict": report.verdict,
+        "assumptions": list(report.assumptions),
+        "silenced": report.silenced,
+        "findings": [finding_table(finding) for finding in report.findings],
+    }
+
+
+def finding_table(finding: Finding) -> dict[str, Any]:
+    """A finding as JSON has it."""
+    where, witness = finding.location, finding.witness
+    table: dict[str, Any] = {
+        "lint": finding.lint,
+        "severity": finding.severity,
+        "verdict": finding.verdict,
+        "message": finding.message,
+        "advice": finding.advice,
+        "file": where.file,
+        "line": where.line,
+        "column": where.column + 1,
+    }
+    if witness is not None:
+        table["witness"] = {
+            "items": [list(item) for item in witness.items],
+            "element": witness.element,
+            "range": list(witness.range.size),
+            "local": list(witness.range.local) if witness.range.local else None,
+            "arguments": dict(witness.arguments),
+        }
+    return table
+
+
+def _sarif(linted: Linted) -> str:
+    return as_sarif(linted.findings, all_lints())
+
+
+def list_lints(names: Sequence[str] = ()) -> str:
+    """All lints with their summaries, or the pages of some."""
+    if names:
+        pages = [lint_named(name) for name in names]
+        return "\n\n".join(f"{one.id} ({one.severity})\n\n{one.page}" for one in pages) + "\n"
+    width = max(len(one.id) for one in all_lints())
+    return "".join(f"{one.id:{width}}  {one.summary}\n" for one in all_lints())

@@ -1,0 +1,53 @@
+"""Findings in SARIF 2.1.0, the form that code hosts and editors read."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from trilby.analysis.linting.registry import Lint
+from trilby.analysis.linting.report import Finding
+from trilby.source import Location
+from trilby.version import VERSION
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
+
+
+def as_sarif(findings: Iterable[Finding], lints: Iterable[Lint]) -> str:
+    """One run of one tool with all its rules and results."""
+    driver = {
+        "name": "trilby lint",
+        "version": VERSION,
+        "rules": [_rule(lint) for lint in lints],
+    }
+    run = {"tool": {"driver": driver}, "results": [_result(one) for one in findings]}
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
+
+
+def _rule(lint: Lint) -> dict[str, Any]:
+    return {
+        "id": lint.id,
+        "shortDescription": {"text": lint.summary},
+        "fullDescription": {"text": lint.page},
+        "defaultConfiguration": {"level": _LEVELS[lint.severity]},
+    }
+
+
+def _result(finding: Finding) -> dict[str, Any]:
+    return {
+        "ruleId": finding.lint,
+        "level": _LEVELS[finding.severity],
+        "kind": "review" if finding.verdict == "unknown" else "fail",
+        "message": {"text": f"{finding.message}\n{finding.advice}".strip()},
+        "locations": [_place(finding.location)],
+        "relatedLocations": [_place(other) for other in finding.others],
+    }
+
+
+def _place(where: Location) -> dict[str, Any]:
+    region = {"startLine": max(where.line, 1), "startColumn": where.column + 1}
+    if where.end_line >= where.line and where.end_column:
+        region |= {"endLine": where.end_line, "endColumn": where.end_column + 1}
+    return {
+        "physicalLocation": {"artifactLocation": {"uri": where.file}, "region": region},
+    }

@@ -1,0 +1,181 @@
+"""Kernels and compute functions for the lints that are not about races, bounds and barriers."""
+
+import trilby as tb
+from trilby import (
+    ComputeContext,
+    F32Array,
+    F32Array2D,
+    KernelContext,
+    NDRange,
+    S32Array,
+    f32,
+    i32,
+)
+
+
+@tb.kernel
+def has_too_many(kc: KernelContext, a: S32Array, b: S32Array) -> None:
+    a.array[kc.x] = 1
+
+
+@tb.func
+def looks_away(a: S32Array, n: i32) -> i32:
+    return n
+
+
+@tb.kernel
+def hands_on_for_nothing(kc: KernelContext, a: S32Array, b: S32Array) -> None:
+    a.array[kc.x] = looks_away(b, kc.x)
+
+
+@tb.kernel
+def writes_for_nobody(kc: KernelContext, a: S32Array) -> None:
+    kept = tb.private(i32, 4)
+    kept[kc.x % 4] = 1
+    a.array[kc.x] = 2
+
+
+@tb.kernel
+def takes_no_turns(kc: KernelContext, a: S32Array) -> None:
+    a.array[kc.x] = a.array[kc.x] + 1 if kc.pass_id % 2 == 0 else a.array[kc.x] - 1
+
+
+@tb.kernel
+def takes_turns(kc: KernelContext, a: S32Array, b: S32Array) -> None:
+    if kc.pass_id % 2 == 0:
+        b.array[kc.x] = a.array[kc.x]
+    else:
+        a.array[kc.x] = b.array[kc.x]
+
+
+@tb.kernel
+def counts(kc: KernelContext, a: S32Array) -> None:
+    a.array[0] += 1
+
+
+@tb.kernel
+def slips_into_double(kc: KernelContext, a: F32Array) -> None:
+    a.array[kc.x] = f32(a.array[kc.x] * kc.local_x)
+
+
+@tb.kernel
+def runs_down_columns(kc: KernelContext, a: F32Array2D, b: F32Array2D) -> None:
+    b.array[kc.x, kc.y] = a.array[kc.x, kc.y] * 2.0
+
+
+@tb.kernel
+def runs_along_rows(kc: KernelContext, a: F32Array2D, b: F32Array2D) -> None:
+    b.array[kc.y, kc.x] = a.array[kc.y, kc.x] * 2.0
+
+
+# -- silenced
+
+
+@tb.kernel
+def silent_line(kc: KernelContext, a: S32Array) -> None:
+    a.array[0] = kc.x  # trilby: ignore[race-write-write]
+
+
+@tb.kernel  # trilby: ignore[race-write-write, shared-counter]
+def silent_function(kc: KernelContext, a: S32Array) -> None:
+    a.array[0] = kc.x
+
+
+@tb.kernel
+def silent_for_another(kc: KernelContext, a: S32Array) -> None:
+    a.array[0] = kc.x  # trilby: ignore[out-of-bounds]
+
+
+# -- compute functions
+
+
+@tb.kernel
+def add_one(kc: KernelContext, a: S32Array) -> None:
+    a.array[kc.x] += 1
+
+
+@tb.kernel
+def shift(kc: KernelContext, a: S32Array, b: S32Array) -> None:
+    if kc.x + 1 < a.length:
+        b.array[kc.x] = a.array[kc.x + 1]
+
+
+@tb.kernel
+def difference(kc: KernelContext, a: S32Array, b: S32Array) -> None:
+    b.array[kc.x] = a.array[kc.x + 1] - a.array[kc.x]
+
+
+@tb.compute
+def adds(cc: ComputeContext, a: S32Array) -> None:
+    cc.dispatch(a.length, add_one, a)
+
+
+@tb.compute
+def rounds_up(cc: ComputeContext, a: S32Array) -> None:
+    cc.dispatch(NDRange((a.length + 31) // 32 * 32, local=32), add_one, a)
+
+
+@tb.compute
+def differs_within(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
+    cc.dispatch(a.length - 1, difference, a, b)
+
+
+@tb.compute
+def differs_beyond(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
+    cc.dispatch(a.length, difference, a, b)
+
+
+@tb.compute
+def onto_itself(cc: ComputeContext, a: S32Array) -> None:
+    cc.dispatch(a.length, shift, a, a)
+
+
+@tb.compute
+def looks_every_time(cc: ComputeContext, a: S32Array, turns: int) -> int:
+    total = 0
+    for _ in range(turns):
+        cc.dispatch(a.length, add_one, a)
+        total += int(sum(a.array[:]))
+    return total
+
+
+@tb.compute
+def writes_every_time(cc: ComputeContext, a: S32Array, turns: int) -> None:
+    for turn in range(turns):
+        a.array[0] = turn
+        cc.dispatch(a.length, add_one, a)
+
+
+@tb.compute
+def looks_at_last(cc: ComputeContext, a: S32Array, turns: int) -> int:
+    for _ in range(turns):
+        cc.dispatch(a.length, add_one, a)
+    return int(sum(a.array[:]))
+
+
+@tb.compute
+def forgets_the_result(cc: ComputeContext, a: S32Array) -> None:
+    b = S32Array.create(length=a.length)
+    cc.dispatch(a.length, shift, a, b)
+
+
+@tb.compute
+def gives_the_result(cc: ComputeContext, a: S32Array) -> S32Array:
+    b = S32Array.create(length=a.length)
+    cc.dispatch(a.length, shift, a, b)
+    return b
+
+
+@tb.compute
+def keeps_a_raw_view(cc: ComputeContext, a: S32Array) -> None:
+    view = a.array.raw()
+    view[0] = 1
+    cc.dispatch(a.length, add_one, a)
+
+
+@tb.compute
+def lets_go_of_a_raw_view(cc: ComputeContext, a: S32Array) -> None:
+    view = a.array.raw()
+    view[0] = 1
+    del view
+    cc.dispatch(a.length, add_one, a)

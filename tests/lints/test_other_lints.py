@@ -1,0 +1,160 @@
+"""Waste and slips in kernels, and what compute functions do with them."""
+
+import numpy as np
+import pytest
+from tests.lints import other_programs as programs
+
+import trilby as tb
+from trilby import Accelerator, NDRange, S32Array, Transfers
+from trilby.analysis.linting.report import Report
+from trilby.reflect.functions import Compute, Kernel
+
+
+def ids(report: Report) -> set[str]:
+    return {finding.lint for finding in report.findings}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "lint"),
+    [
+        (programs.has_too_many, "unused-parameter"),
+        (programs.hands_on_for_nothing, "unused-parameter"),
+        (programs.writes_for_nobody, "write-unseen"),
+        (programs.takes_no_turns, "pass-parity"),
+        (programs.counts, "shared-counter"),
+        (programs.slips_into_double, "f64-in-f32"),
+        (programs.runs_down_columns, "strided-access"),
+    ],
+)
+def test_waste_is_found(kernel: Kernel[...], lint: str) -> None:
+    report = tb.lint(kernel)
+    assert lint in ids(report), str(report)
+    (finding,) = report.of(lint)
+    assert finding.severity in {"warning", "hint"}
+    assert finding.location.file == programs.__file__
+
+
+@pytest.mark.parametrize(
+    "kernel", [programs.takes_turns, programs.runs_along_rows, programs.add_one]
+)
+def test_what_is_fine_is_not_told(kernel: Kernel[...]) -> None:
+    assert ids(tb.lint(kernel)) == set()
+
+
+def test_groups_that_leave_lanes_idle() -> None:
+    (finding,) = tb.lint(programs.add_one, range=NDRange(48, local=24)).findings
+    assert finding.lint == "wasted-lanes"
+    assert "8 of 32 lanes" in finding.message
+    assert tb.lint(programs.add_one, range=NDRange(64, local=32)).findings == ()
+
+
+# -- comments
+
+
+def test_a_comment_silences_its_line() -> None:
+    report = tb.lint(programs.silent_line)
+    assert (report.verdict, report.silenced) == ("clean", 1)
+
+
+def test_a_comment_silences_its_function() -> None:
+    report = tb.lint(programs.silent_function)
+    assert (report.verdict, report.silenced) == ("clean", 1)
+
+
+def test_a_comment_with_another_id_silences_nothing() -> None:
+    report = tb.lint(programs.silent_for_another)
+    assert (report.verdict, report.silenced) == ("bug", 0)
+
+
+# -- dispatches
+
+
+@pytest.mark.parametrize("function", [programs.adds, programs.differs_within])
+def test_dispatches_that_fit(function: Compute[..., object]) -> None:
+    report = tb.lint(function)
+    assert report.verdict == "clean", str(report)
+
+
+@pytest.mark.parametrize(
+    ("function", "lint"),
+    [
+        (programs.rounds_up, "out-of-bounds"),
+        (programs.differs_beyond, "out-of-bounds"),
+        (programs.onto_itself, "race-read-write"),
+    ],
+)
+def test_dispatches_that_do_not(function: Compute[..., object], lint: str) -> None:
+    report = tb.lint(function)
+    assert report.verdict == "bug", str(report)
+    assert lint in ids(report)
+    assert any(where.line > 0 for where in report.of(lint)[0].others)
+
+
+# -- transfers
+
+
+@pytest.mark.parametrize(
+    ("function", "lint", "severity"),
+    [
+        (programs.looks_every_time, "copy-in-loop", "warning"),
+        (programs.writes_every_time, "copy-in-loop", "warning"),
+        (programs.forgets_the_result, "never-read-back", "warning"),
+        (programs.keeps_a_raw_view, "raw-view-kept", "warning"),
+    ],
+)
+def test_needless_copies_are_found(
+    function: Compute[..., object], lint: str, severity: str
+) -> None:
+    report = tb.lint(function)
+    assert lint in ids(report), str(report)
+    assert report.of(lint)[0].severity == severity
+
+
+def test_the_cost_of_a_turn_is_told() -> None:
+    (finding,) = tb.lint(programs.looks_every_time).of("copy-in-loop")
+    cost = "`a` (4 × length bytes) from the device"
+    assert finding.message == f"every turn of this loop copies {cost}"
+    assert "behind the loop" in finding.advice
+
+
+@pytest.mark.parametrize(
+    "function",
+    [programs.looks_at_last, programs.gives_the_result, programs.lets_go_of_a_raw_view],
+)
+def test_what_costs_nothing_is_not_told(function: Compute[..., object]) -> None:
+    assert ids(tb.lint(function)) == set()
+
+
+# -- ledgers
+
+
+def test_a_recorded_run_that_copies_just_in_case() -> None:
+    accelerator = Accelerator("interpreter", transfers=Transfers.ALWAYS)
+    a = S32Array.of(np.arange(8, dtype=np.int32))
+    with accelerator.record() as ledger:
+        accelerator.compute(programs.adds, a)
+        accelerator.compute(programs.adds, a)
+    assert ids(tb.lint(ledger)) & {"transfer-duplicate", "transfer-round-trip", "transfer-unused"}
+
+
+def test_a_recorded_run_that_is_as_good_as_can_be() -> None:
+    accelerator = Accelerator("interpreter")
+    a = S32Array.of(np.arange(8, dtype=np.int32))
+    with accelerator.record() as ledger:
+        accelerator.compute(programs.adds, a)
+        accelerator.compute(programs.adds, a)
+        assert a.array[0] == 2
+    assert ids(tb.lint(ledger)) == set()
+
+
+def test_a_host_statement_that_had_better_be_a_kernel() -> None:
+    accelerator = Accelerator("interpreter")
+    a = S32Array.of(np.arange(64, dtype=np.int32))
+    with accelerator.record() as ledger:
+        accelerator.compute(programs.adds, a)
+        a.array[:] = a.array[:] * 2
+        accelerator.compute(programs.adds, a)
+        assert a.array[1] == 5
+    (finding,) = tb.lint(ledger).of("host-statement-to-kernel")
+    assert "bytes" in finding.message
+    assert finding.location.file == __file__
