@@ -128,7 +128,8 @@ def test_without_a_solver_the_plain_cases_are_proved(monkeypatch: pytest.MonkeyP
 
 
 def test_the_examples_are_clean_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lint", str(EXAMPLES)]) == 0
+    names = ("life", "mandel", "result_table", "saxpy", "squares", "viola_jones")
+    assert main(["lint", *(str(EXAMPLES / f"{name}.py") for name in names)]) == 0
     assert " 0 unknown, 0 bug" in capsys.readouterr().out
 
 

@@ -59,9 +59,7 @@ class Linted:
             for report in self.reports
             for finding in report.findings
         }
-        return sorted(
-            found.values(), key=lambda one: (one.location.file, one.location.line, one.lint)
-        )
+        return sorted(found.values(), key=_order)
 
     @property
     def code(self) -> int:
