@@ -22,6 +22,14 @@ def test_runs(runs: tuple[Times, ...]) -> None:
     assert figures(list(runs)) == RunFigures(4, 1, 28.0, 4.0, 16.0, 7.0)
 
 
+def test_several_at_once() -> None:
+    made = RunFigures()
+    made.add(*RUNS[:3])
+    made.add()
+    made.add(*RUNS[3:])
+    assert made == figures(RUNS)
+
+
 @pytest.mark.parametrize("cut", range(5))
 def test_joined_runs_are_all_of_them(cut: int) -> None:
     joined = figures(RUNS[:cut])

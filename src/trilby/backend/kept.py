@@ -77,7 +77,7 @@ class KeptInOrder(KeptRuns, Generic[T]):
     def wait(self) -> None:
         """Wait for one after the other."""
         for event in tuple(self.events):
-            if event is not None:
+            if event is not None and not self._is_over(event):
                 self._wait(event)
 
     @abstractmethod
@@ -105,18 +105,17 @@ class KeptEvents(KeptInOrder[Event]):
         wait_whatever(event)
 
 
-class FadingEvent(ABC):
+class FadingEvent:
     """An event whose times are forgotten after a while, unless somebody wants them kept."""
 
     __slots__ = ()
 
-    @abstractmethod
     def keep_times(self) -> None:
         """Somebody will ask for its times, perhaps much later."""
+        raise NotImplementedError
 
 
 def wait_whatever(event: Event) -> None:
     """Return when some work is over, however it ends: whoever needs its result hears of that."""
-    if not event.done:
-        with suppress(TrilbyError):
-            event.wait()
+    with suppress(TrilbyError):
+        event.wait()

@@ -52,7 +52,7 @@ class RunAgain(Repeated):
         return kept
 
     def _keep(self, event: Event | None) -> None:
-        if isinstance(self.kept, KeptEvents):
+        if self.kept is not None and isinstance(self.kept, KeptEvents):
             self.kept.put(event)
 
     def replace(self, position: int, argument: Argument) -> None:

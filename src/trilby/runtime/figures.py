@@ -17,18 +17,18 @@ class RunFigures:
     most: float = 0.0
     delay: float = 0.0
 
-    def add(self, times: Times) -> None:
-        """Add one run."""
-        self.count += 1
-        if times is None:
-            self.failed += 1
-            return
-        delay, seconds = times
-        alone = self.count - self.failed == 1
-        self.least = seconds if alone or seconds < self.least else self.least
-        self.most = max(self.most, seconds)
-        self.seconds += seconds
-        self.delay += delay
+    def add(self, *runs: Times) -> None:
+        """Add some runs."""
+        done = [times for times in runs if times is not None]
+        if done:
+            seconds = [times[1] for times in done]
+            least = min(seconds)
+            self.least = least if self.count == self.failed else min(self.least, least)
+            self.most = max(self.most, *seconds)
+            self.seconds += sum(seconds)
+            self.delay += sum([times[0] for times in done])
+        self.count += len(runs)
+        self.failed += len(runs) - len(done)
 
     def join(self, other: Self) -> None:
         """Add other runs."""

@@ -16,12 +16,19 @@ class Dispatched(NamedTuple):
     """A kernel, and the line that dispatched it."""
 
     kernel: str
-    location: Location
+    file: str
+    line: int
 
     @classmethod
     def by(cls, writer: KernelWrite) -> "Dispatched":
         """What dispatched a launch."""
-        return cls(writer.kernel, writer.caller.line)
+        caller = writer.caller
+        return cls(writer.kernel, caller.code.co_filename, caller.number)
+
+    @property
+    def location(self) -> Location:
+        """The line."""
+        return Location(self.file, self.line)
 
 
 class ProfiledRuns:
@@ -67,8 +74,11 @@ class ProfiledRuns:
 
     def _take(self) -> None:
         lines, number = self._lines, self._kept.taken
-        for times in self._kept.take():
+        runs = self._kept.take()
+        while runs:
             while len(lines) > 1 and lines[1][0] <= number:
                 lines.popleft()
-            self._figures.setdefault(lines[0][1], RunFigures()).add(times)
-            number += 1
+            count = lines[1][0] - number if len(lines) > 1 else len(runs)
+            self._figures.setdefault(lines[0][1], RunFigures()).add(*runs[:count])
+            del runs[:count]
+            number += count

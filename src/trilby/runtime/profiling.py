@@ -38,7 +38,13 @@ class WaitedAt(NamedTuple):
 
     why: str
     buffer: str
-    location: Location
+    file: str
+    line: int
+
+    @property
+    def location(self) -> Location:
+        """The line."""
+        return Location(self.file, self.line)
 
 
 class Place(NamedTuple):
@@ -239,7 +245,7 @@ class Book:
 
 
 def _is_over(event: Event, *, wait: bool) -> bool:
-    if wait:
+    if wait and not event.done:
         wait_whatever(event)
     return event.done
 
@@ -294,7 +300,9 @@ def compiling(backend: Backend) -> Generator[None]:
 
 def note_wait(event: Event, seconds: float, why: str, replicas: "Sequence[Replica]") -> None:
     """The host has waited for an event, for the sake of these replicas."""
-    at = WaitedAt(why, replicas[0].label if len(replicas) == 1 else "", Caller.now().line)
+    caller = Caller.now()
+    buffer = replicas[0].label if len(replicas) == 1 else ""
+    at = WaitedAt(why, buffer, caller.code.co_filename, caller.number)
     backends = [replica.owner.backend for replica in replicas]
     for book in PROFILES:
         if any(backend in book.backends for backend in backends):
