@@ -7,7 +7,7 @@ import pytest
 from trilby import Accelerator
 
 
-@pytest.fixture(params=["interpreter", "opencl"], scope="session")
+@pytest.fixture(params=["interpreter", "opencl", "native"], scope="session")
 def accelerator(request: pytest.FixtureRequest) -> Iterator[Accelerator]:
     with Accelerator(request.param, memory="discrete", poison=True) as opened:
         yield opened

@@ -13,7 +13,7 @@ from trilby import Accelerator
 
 FOLDER = Path(__file__).parents[2] / "examples"
 PROGRAMS = sorted(path.stem for path in FOLDER.glob("*.py"))
-DEVICES = ("interpreter", "opencl")
+DEVICES = ("interpreter", "opencl", "native")
 
 
 def program(name: str) -> ModuleType:

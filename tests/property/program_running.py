@@ -154,7 +154,7 @@ def open_benches() -> list[Bench]:
     return [
         _bench("interpreter", lambda: Accelerator("interpreter", poison=True)),
         _bench("discrete", lambda: Accelerator("opencl", memory="discrete", poison=True)),
-        _bench("shared", lambda: Accelerator("opencl", memory="shared", poison=True)),
+        _bench("shared", lambda: Accelerator("native", memory="shared", poison=True)),
     ]
 
 

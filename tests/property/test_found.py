@@ -20,7 +20,7 @@ from trilby import (
 )
 
 
-@pytest.fixture(params=["interpreter", "opencl"], scope="module")
+@pytest.fixture(params=["interpreter", "opencl", "native"], scope="module")
 def accelerator(request: pytest.FixtureRequest) -> Iterator[Accelerator]:
     with Accelerator(request.param, poison=True) as opened:
         yield opened

@@ -27,7 +27,8 @@ PATIENCE = 300.0
 class Bench:
     """Two devices; opened anew at times, since they keep what they have compiled."""
 
-    def __init__(self) -> None:
+    def __init__(self, backend: str) -> None:
+        self.backend = backend
         self.runs = 0
         self.judged = 0
         self.smaller: dict[Program, Program] = {}
@@ -38,7 +39,7 @@ class Bench:
         if self.runs % 100 == 0:
             self.close()
             self.interpreter = self._open.enter_context(Accelerator("interpreter", poison=True))
-            self.device = self._open.enter_context(Accelerator("opencl", poison=True))
+            self.device = self._open.enter_context(Accelerator(self.backend, poison=True))
         self.runs += 1
         return self.interpreter, self.device
 
@@ -87,9 +88,9 @@ def say(text: str) -> None:
         sys.stderr.flush()
 
 
-@pytest.fixture
-def bench() -> Iterator[Bench]:
-    made = Bench()
+@pytest.fixture(params=["opencl", "native"])
+def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+    made = Bench(request.param)
     yield made
     made.close()
 
