@@ -1,0 +1,216 @@
+"""What it costs to dispatch a small kernel, and how long the first result takes.
+
+A kernel that adds one to 1,024 ints is run 1,000 times, with the numbers brought once and looked
+at once: by Trilby on the native device and on OpenCL, by raw pyopencl, by Numba, and by a C
+function that is called through ctypes. They take turns; medians and minima are given. Then a first
+result in a new process, with nothing kept from before and with everything. Peers that are not
+installed are named and left out.
+"""
+
+import ctypes
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import trilby as tb
+from trilby import Accelerator, ComputeContext, KernelContext, S32Array
+
+LENGTH = 1024
+DISPATCHES = 1_000
+TURNS = 30
+PROCESSES = 5
+
+C_CODE = """
+void add_one(int *restrict a, int n) { for (int i = 0; i < n; i++) a[i] = a[i] + 1; }
+"""
+
+OPENCL_CODE = """
+__kernel void add_one(__global int *a, int n) {
+    int i = get_global_id(0);
+    if (i < n) a[i] = a[i] + 1;
+}"""
+
+FIRST_RESULT = """
+import numpy as np
+import trilby as tb
+from trilby import Accelerator, ComputeContext, KernelContext, S32Array
+
+@tb.kernel
+def add_one(kc: KernelContext, a: S32Array) -> None:
+    a.array[kc.x] = a.array[kc.x] + 1
+
+@tb.compute
+def once(cc: ComputeContext, a: S32Array) -> None:
+    cc.dispatch(a.length, add_one, a)
+
+a = S32Array.of(range(32))
+Accelerator({backend!r}).compute(once, a)
+assert a.array[31] == 32
+"""
+
+
+@tb.kernel
+def add_one(kc: KernelContext, a: S32Array) -> None:
+    a.array[kc.x] = a.array[kc.x] + 1
+
+
+@tb.compute
+def again(cc: ComputeContext, a: S32Array, times: int) -> None:
+    for _ in range(times):
+        cc.dispatch(a.length, add_one, a)
+
+
+def trilby_on(backend: str) -> Callable[[], int]:
+    """The loop as a compute function."""
+    accelerator = Accelerator(backend, memory="discrete")
+    a = S32Array.create(accelerator, length=LENGTH)
+
+    def loop() -> int:
+        a.array[:] = 0
+        accelerator.compute(again, a, DISPATCHES)
+        return int(a.array[LENGTH - 1])
+
+    return loop
+
+
+def raw_pyopencl() -> Callable[[], int]:
+    """The loop as one writes it with pyopencl."""
+    cl: Any = import_module("pyopencl")
+    context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+    queue = cl.CommandQueue(context)
+    kernel = cl.Kernel(cl.Program(context, OPENCL_CODE).build(), "add_one")
+    kernel.set_scalar_arg_dtypes([None, np.int32])
+    numbers = np.zeros(LENGTH, np.int32)
+    device = cl.Buffer(context, cl.mem_flags.READ_WRITE, numbers.nbytes)
+
+    def loop() -> int:
+        numbers[:] = 0
+        cl.enqueue_copy(queue, device, numbers, is_blocking=False)
+        for _ in range(DISPATCHES):
+            kernel(queue, (LENGTH,), (LENGTH,), device, LENGTH)
+        cl.enqueue_copy(queue, numbers, device)
+        return int(numbers[LENGTH - 1])
+
+    return loop
+
+
+def numba() -> Callable[[], int]:
+    """A function that Numba compiles, called for each dispatch."""
+
+    def add(a: Any) -> None:
+        for i in range(len(a)):
+            a[i] = a[i] + 1
+
+    compiled: Any = import_module("numba").njit(add)
+    numbers = np.zeros(LENGTH, np.int32)
+
+    def loop() -> int:
+        numbers[:] = 0
+        for _ in range(DISPATCHES):
+            compiled(numbers)
+        return int(numbers[LENGTH - 1])
+
+    return loop
+
+
+def c_function() -> Callable[[], int]:
+    """A function of a library that gcc makes."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder) / "add.c", Path(folder) / "add.so"
+        source.write_text(C_CODE, "utf-8")
+        flags = ["-O3", "-march=native", "-shared", "-fPIC"]
+        subprocess.run(["gcc", *flags, str(source), "-o", str(library)], check=True)  # noqa: S607 -- whichever gcc there is
+        function = ctypes.CDLL(str(library)).add_one
+    function.argtypes = (ctypes.c_void_p, ctypes.c_int)
+    function.restype = None
+    numbers = np.zeros(LENGTH, np.int32)
+    address = numbers.ctypes.data
+
+    def loop() -> int:
+        numbers[:] = 0
+        for _ in range(DISPATCHES):
+            function(address, LENGTH)
+        return int(numbers[LENGTH - 1])
+
+    return loop
+
+
+def sides() -> dict[str, Callable[[], int]]:
+    """Everybody who is here."""
+    found = {"trilby, native": trilby_on("native")}
+    if find_spec("pyopencl"):
+        found |= {"trilby, opencl": trilby_on("opencl"), "raw pyopencl": raw_pyopencl()}
+    if find_spec("numba"):
+        found["numba"] = numba()
+    if shutil.which("gcc"):
+        found["C through ctypes"] = c_function()
+    everybody = ("trilby, opencl", "raw pyopencl", "numba", "C through ctypes")
+    for name in (name for name in everybody if name not in found):
+        print(f"{name:18} is not installed")
+    return found
+
+
+def dispatches() -> None:
+    """Print what one dispatch takes on each side."""
+    loops = sides()
+    times: dict[str, list[float]] = {name: [] for name in loops}
+    for turn in range(TURNS + 1):
+        for name, loop in loops.items():
+            started = time.perf_counter()
+            assert loop() == DISPATCHES
+            if turn:  # the first time somebody compiles
+                times[name].append((time.perf_counter() - started) / DISPATCHES * 1e6)
+    for name, measured in times.items():
+        middle, least = statistics.median(measured), min(measured)
+        print(f"{name:18} median {middle:6.2f} µs   shortest {least:6.2f} µs a dispatch")
+
+
+def first_results() -> None:
+    """Print how long a new process takes until it has a result."""
+    backends = ["native"] + ["opencl"] * bool(find_spec("pyopencl"))
+    for backend in backends:
+        cold: list[float] = []
+        warm: list[float] = []
+        with tempfile.TemporaryDirectory() as kept:
+            seconds(backend, kept)
+            for _ in range(PROCESSES):
+                with tempfile.TemporaryDirectory() as fresh:
+                    cold.append(seconds(backend, fresh))
+                warm.append(seconds(backend, kept))
+        print(
+            f"first result, {backend:8} cold {statistics.median(cold) * 1e3:6.0f} ms   "
+            f"warm {statistics.median(warm) * 1e3:6.0f} ms   "
+            f"(shortest {min(cold) * 1e3:.0f} and {min(warm) * 1e3:.0f} ms)"
+        )
+
+
+def seconds(backend: str, cache: str) -> float:
+    """The wall time of a new process with a folder for what is kept."""
+    folders = dict.fromkeys(("TRILBY_CACHE", "POCL_CACHE_DIR", "XDG_CACHE_HOME"), cache)
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "first.py"
+        program.write_text(FIRST_RESULT.format(backend=backend), "utf-8")
+        started = time.perf_counter()
+        subprocess.run([sys.executable, str(program)], check=True, env={**os.environ, **folders})
+        return time.perf_counter() - started
+
+
+def main() -> None:
+    """Print both tables."""
+    dispatches()
+    first_results()
+
+
+if __name__ == "__main__":
+    main()
