@@ -5,7 +5,7 @@ Each runs in a process of its own, which can be ended if its threads wait for ea
 
 import gc
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -40,14 +40,14 @@ def launch_of(accelerator: Accelerator, kernel: object) -> OpenCLRepeated:
 
 def let(launch: OpenCLRepeated, act: Callable[[], object]) -> None:
     """Let something happen once, just before the driver gets a launch."""
-    enqueue = launch.enqueue
+    steps = launch.steps
 
-    def enqueue_after(wait_list: Any) -> Any:
-        launch.enqueue = enqueue
+    def step_after() -> Iterator[Any]:
+        launch.steps = steps
         act()
-        return enqueue(wait_list)
+        yield next(steps)
 
-    launch.enqueue = enqueue_after
+    launch.steps = step_after()
 
 
 def meet(name: str) -> None:

@@ -46,10 +46,11 @@ def run_demo(name: str, arguments: Sequence[str]) -> None:
     try:
         runpy.run_path(str(path), run_name="__main__")
     except ModuleNotFoundError as error:
-        if error.name not in NEEDS:
+        package = NEEDS.get(error.name or "")
+        if package is None:
             raise
         raise SourceError(
-            f"the example `{path.stem}` needs the package {NEEDS[error.name]}",
+            f"the example `{path.stem}` needs the package {package}",
             advice="pip install 'trilby[demos]'",
         ) from error
     finally:
