@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from rich.console import Console
 
@@ -18,6 +19,8 @@ from trilby.tools.explain import explain
 from trilby.tools.lint import LintOptions, lint_paths, list_lints
 from trilby.tools.load import load_function
 from trilby.tools.reference import math_page
+
+AddParser: TypeAlias = Callable[..., argparse.ArgumentParser]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="trilby", description="Kernels as Python functions.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    devices = commands.add_parser(
+    for add in (_add_devices, _add_emit, _add_explain, _add_demo, _add_lint, _add_reference):
+        add(commands.add_parser)
+    return parser
+
+
+def _add_devices(add_parser: AddParser) -> None:
+    devices = add_parser(
         "devices", help="list every backend and device, and test each with a small kernel"
     )
     devices.add_argument("--json", action="store_true", help="for programs")
@@ -50,7 +59,10 @@ def _parser() -> argparse.ArgumentParser:
         help="say what `Accelerator(prefer=[…])` would open: entries with commas between them",
     )
     devices.set_defaults(run=_devices)
-    emitting = commands.add_parser("emit", help="print what a function becomes")
+
+
+def _add_emit(add_parser: AddParser) -> None:
+    emitting = add_parser("emit", help="print what a function becomes")
     emitting.add_argument("function", metavar="FILE:FUNCTION", help="a kernel or compute function")
     emitting.add_argument("--target", choices=list(TARGETS), default="opencl")
     emitting.add_argument(
@@ -63,7 +75,10 @@ def _parser() -> argparse.ArgumentParser:
         "--no-lines", action="store_true", help="leave out the marks of the Python lines"
     )
     emitting.set_defaults(run=_emit)
-    explaining = commands.add_parser(
+
+
+def _add_explain(add_parser: AddParser) -> None:
+    explaining = add_parser(
         "explain", help="print a compute function before and after, and what its kernels access"
     )
     explaining.add_argument(
@@ -77,11 +92,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     explaining.add_argument("--kernel", metavar="NAME", help="show the tables of this kernel only")
     explaining.set_defaults(run=_explain)
-    demo = commands.add_parser("demo", help="list the examples, or run one")
+
+
+def _add_demo(add_parser: AddParser) -> None:
+    demo = add_parser("demo", help="list the examples, or run one")
     demo.add_argument("name", nargs="?", metavar="NAME", help="an example; without one, a list")
     demo.add_argument("arguments", nargs=argparse.REMAINDER, help="what the example is given")
     demo.set_defaults(run=_demo)
-    linting = commands.add_parser("lint", help="find races, wrong indices, and waste")
+
+
+def _add_lint(add_parser: AddParser) -> None:
+    linting = add_parser("lint", help="find races, wrong indices, and waste")
     linting.add_argument("paths", metavar="PATH", nargs="*", help="files, folders, or modules")
     linting.add_argument("--format", choices=["text", "json", "sarif"], default="text")
     linting.add_argument("--select", metavar="ID,…", default="", help="run these lints only")
@@ -90,10 +111,12 @@ def _parser() -> argparse.ArgumentParser:
         "--list", action="store_true", help="list all lints, or explain those of --select"
     )
     linting.set_defaults(run=_lint)
-    reference = commands.add_parser("reference", help="print a page of the reference")
+
+
+def _add_reference(add_parser: AddParser) -> None:
+    reference = add_parser("reference", help="print a page of the reference")
     reference.add_argument("page", choices=["math"])
     reference.set_defaults(run=_reference)
-    return parser
 
 
 def _ranks(text: str) -> tuple[int, ...]:
