@@ -6,7 +6,7 @@ not all lanes run.
 
 from trilby.codegen.llvm.conversions import from_storage, scalar, to_storage
 from trilby.codegen.llvm.lanes import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
-from trilby.codegen.llvm.places import gathered, is_interleaved, pointer_of
+from trilby.codegen.llvm.places import gathered, is_interleaved, pointer_of, safe_places
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.layout import size_of
 from trilby.data.schema import BufferType, NDArrayType, StructType, leaves
@@ -129,9 +129,9 @@ def _scatter(writer: KernelWriter, pointer: Lanes, number: Lanes) -> None:
     bits = writer.vector(BIT)
     symbol = f"@llvm.masked.scatter.{writer.suffix(number.kind)}.v{writer.lanes}p0"
     writer.declare(f"declare void {symbol}({vector}, {pointers}, {bits})")
-    size = size_of_kind(number.kind)
-    place = f"{pointers} align {size} {writer.spread(pointer)}"
-    given = f"{vector} {writer.spread(number)}, {place}, {bits} {writer.lanes_on}"
+    places, mask = safe_places(writer, pointer)
+    place = f"{pointers} align {size_of_kind(number.kind)} {places}"
+    given = f"{vector} {writer.spread(number)}, {place}, {bits} {mask}"
     writer.line(f"call void {symbol}({given})")
 
 

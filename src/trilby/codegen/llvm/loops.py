@@ -1,25 +1,29 @@
 """Loops. Where lanes may leave one by one, a loop goes on until the last of them has left."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from trilby.codegen.llvm.arithmetic import compared
 from trilby.codegen.llvm.control import yielded
 from trilby.codegen.llvm.conversions import scalar
 from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
 from trilby.codegen.llvm.trips import trips
 from trilby.codegen.llvm.writer import KernelWriter, Scope, Slot
-from trilby.model.op import Block, walk
+from trilby.model.op import walk
 from trilby.model.ops.control import For, While
+
+LONGEST = 200
+"""How many ops a loop may have at the most to be written twice."""
 
 
 def while_(writer: KernelWriter, op: While) -> None:
     """Run `test` and `body` while the test holds."""
-    loop = _Loop(writer, op, op.body)
-    with writer.masked(writer.mask):
-        loop.begin()
+
+    def test() -> Lanes:
         writer.block(op.test, "")
-        loop.test(writer.take(yielded(op.test)))
-        loop.run()
-        loop.again()
-    loop.finish()
+        return writer.take(yielded(op.test))
+
+    _Loop(writer, op).write(_Steps(test, lambda: None, lambda: None))
 
 
 def for_(writer: KernelWriter, op: For) -> None:
@@ -27,36 +31,36 @@ def for_(writer: KernelWriter, op: For) -> None:
     start, stop, step = (writer.take(value) for value in (op.start, op.stop, op.step))
     type_ = scalar(op.start.type)
     (item,) = op.body.params
-    (stride,) = writer.shapes.of(item)
-    counter = writer.slots(type_, (stride,))
+    counter = writer.slots(type_, writer.shapes.of(item))
     writer.fill(counter, [start])
-    turns = _Turns(writer, op, counter)
+    turns = _Turns(writer, counter[0].kind)
     if step.literal not in {1, -1}:
         turns.count(trips(writer, type_, start, stop, step))
-    loop = _Loop(writer, op, op.body)
-    with writer.masked(writer.mask):
-        loop.begin()
-        (now,) = writer.read(counter)
-        writer.values[item] = (now,)
+
+    def begin() -> None:
+        writer.values[item] = writer.read(counter)
+
+    def test() -> Lanes:
+        begin()
         if turns.slots:
-            loop.test(turns.go_on())
-        else:
-            order = "lt" if step.literal == 1 else "gt"
-            loop.test(compared(writer, order, type_, [now, stop]))
-        loop.run()
+            return turns.go_on()
+        order = "lt" if step.literal == 1 else "gt"
+        return compared(writer, order, type_, [writer.take(item), stop])
+
+    def advance() -> None:
         (now,) = writer.read(counter)
         writer.fill(counter, [writer.add(now, step)])
         turns.advance()
-        loop.again()
-    loop.finish()
+
+    _Loop(writer, op).write(_Steps(test, begin, advance))
 
 
 class _Turns:
     """The number of the turn, the same for all lanes that are in the loop."""
 
-    def __init__(self, writer: KernelWriter, op: For, counter: list[Slot]) -> None:
+    def __init__(self, writer: KernelWriter, kind: str) -> None:
         self._writer = writer
-        self._kind = counter[0].kind
+        self._kind = kind
         self.slots: list[Slot] = []
         self._all: Lanes | None = None
 
@@ -80,60 +84,114 @@ class _Turns:
             self._writer.fill(self.slots, [self._writer.add(now, of_kind(1, self._kind))])
 
 
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The labels of a loop: where its test begins, and its body."""
+
+    head: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """What a loop does in a turn, around its body.
+
+    `test` says which lanes go on, `begin` gives the values that the body takes, and `advance`
+    prepares the next turn.
+    """
+
+    test: Callable[[], Lanes]
+    begin: Callable[[], None]
+    advance: Callable[[], None]
+
+
 class _Loop:
-    """The blocks and masks of a loop, from its beginning to its end."""
+    """The blocks and masks of a loop.
 
-    def __init__(self, writer: KernelWriter, op: For | While, body: Block) -> None:
+    A loop that lanes may leave one by one is written twice, if nothing runs in it but itself: as
+    long as all lanes are in it, no mask is asked for.
+    """
+
+    def __init__(self, writer: KernelWriter, op: For | While) -> None:
         self._writer = writer
-        self._body = body
+        self._body = op.body
         self._is_divergent = op in writer.shapes.divergent
-        self._head = writer.fresh("loop")
-        self._leaves = any(inner in writer.shapes.leaving for inner in walk(body))
-        self._scope = Scope(writer.fresh("next"), writer.fresh("exit"), is_loop=True)
+        self._leaves = any(inner in writer.shapes.leaving for inner in walk(op.body))
+        self._exit = writer.fresh("exit")
+        self._alive = writer.mask_memory() if self._is_divergent else ""
+        self._turn = writer.alloca(writer.vector(BIT)) if self._leaves else ""
+        self._is_twice = self._is_divergent and writer.mask is None and _is_innermost(op)
 
-    def begin(self) -> None:
-        """The head, to which each turn comes back."""
+    def write(self, steps: _Steps) -> None:
+        """The whole loop."""
         writer = self._writer
-        if self._is_divergent:
-            self._scope.alive = writer.mask_memory()
-        if self._leaves:
-            self._scope.turn = writer.alloca(writer.vector(BIT))
-        writer.label(self._head)
-        if self._is_divergent:
-            writer.mask = writer.load(writer.vector(BIT), self._scope.alive)
+        slow = _Turn(writer.fresh("loop"), writer.fresh("body"))
+        if self._is_twice:
+            fast = _Turn(writer.fresh("loop"), writer.fresh("body"))
+            with writer.masked(None):
+                self._run(fast, slow, steps)
+        with writer.masked(writer.mask):
+            self._run(slow, slow, steps)
+        writer.label(self._exit)
 
-    def test(self, condition: Lanes) -> None:
+    def _run(self, turn: _Turn, slow: _Turn, steps: _Steps) -> None:
+        writer = self._writer
+        is_fast = turn is not slow
+        writer.label(turn.head)
+        if self._is_divergent and not is_fast:
+            writer.mask = writer.load(writer.vector(BIT), self._alive)
+        self._test(turn, slow, steps.test())
+        writer.label(turn.body)
+        if self._is_divergent and not is_fast:
+            writer.mask = writer.load(writer.vector(BIT), self._alive)
+        steps.begin()
+        self._write_body()
+        steps.advance()
+        self._again(turn, slow)
+
+    def _test(self, turn: _Turn, slow: _Turn, condition: Lanes) -> None:
         """Go on with the lanes for which the condition holds."""
         writer = self._writer
-        body = writer.fresh("body")
         if condition.is_uniform:
-            writer.branch(condition.text, body, self._scope.exit)
-        else:
-            writer.mask = writer.both(writer.lanes_on, writer.spread(condition))
-            writer.store(writer.vector(BIT), writer.mask, self._scope.alive)
-            writer.branch(writer.any(writer.mask), body, self._scope.exit)
-        writer.label(body)
+            writer.branch(condition.text, turn.body, self._exit)
+            return
+        mask = writer.spread(condition)
+        if writer.mask is not None:
+            mask = writer.both(writer.mask, mask)
+        writer.store(writer.vector(BIT), mask, self._alive)
+        if turn is not slow:
+            some = writer.fresh("some")
+            writer.branch(writer.all(mask), turn.body, some)
+            writer.label(some)
+        writer.branch(writer.any(mask), slow.body, self._exit)
 
-    def run(self) -> None:
+    def _write_body(self) -> None:
         """The body, up to where the next turn is prepared."""
         writer = self._writer
-        if self._scope.turn:
-            writer.store(writer.vector(BIT), writer.lanes_on, self._scope.turn)
-        writer.scopes.append(self._scope)
+        scope = Scope(writer.fresh("next"), self._exit, is_loop=True, alive=self._alive)
+        if self._turn:
+            scope.turn = self._turn
+            writer.store(writer.vector(BIT), writer.lanes_on, self._turn)
+        writer.scopes.append(scope)
         with writer.masked(writer.mask):
-            writer.block(self._body, self._scope.end)
+            writer.block(self._body, scope.end)
         writer.scopes.pop()
-        writer.label(self._scope.end)
+        writer.label(scope.end)
 
-    def again(self) -> None:
+    def _again(self, turn: _Turn, slow: _Turn) -> None:
         """Back to the head, if a lane is left."""
         writer = self._writer
-        if self._is_divergent and self._leaves:
-            left = writer.load(writer.vector(BIT), self._scope.alive)
-            writer.branch(writer.any(left), self._head, self._scope.exit)
-        else:
-            writer.jump(self._head)
+        if not self._is_divergent or not self._leaves:
+            writer.jump(turn.head)
+            return
+        left = writer.load(writer.vector(BIT), self._alive)
+        if turn is not slow:
+            some = writer.fresh("some")
+            writer.branch(writer.all(left), turn.head, some)
+            writer.label(some)
+        writer.branch(writer.any(left), slow.head, self._exit)
 
-    def finish(self) -> None:
-        """What comes after the loop."""
-        self._writer.label(self._scope.exit)
+
+def _is_innermost(op: For | While) -> bool:
+    inner = list(walk(op.body))
+    return len(inner) <= LONGEST and not any(isinstance(one, For | While) for one in inner)

@@ -14,7 +14,7 @@ from trilby.codegen.llvm.target import LlvmTarget
 from trilby.codegen.llvm.waiting import write_waiting_groups
 from trilby.codegen.llvm.writer import Analysed, KernelWriter
 from trilby.data.dtypes import ScalarType
-from trilby.model.op import walk
+from trilby.model.op import Func, walk
 from trilby.model.ops.grid import Barrier
 from trilby.source import Location
 
@@ -41,7 +41,7 @@ def generate(graph: KernelGraph, target: LlvmTarget) -> LlvmModule:
     func = forward(inline(graph))
     spans = Spans(func)
     analysed = Analysed(func, shapes_of(func, spans), spans)
-    lanes = target.width_bits // 32
+    lanes = lanes_for(func, target)
     writer = KernelWriter(analysed, target, lanes, OP_RULES)
     launch = read_launch(writer)
     read_arguments(writer)
@@ -60,6 +60,23 @@ def generate(graph: KernelGraph, target: LlvmTarget) -> LlvmModule:
         asserts=tuple(writer.asserts),
         prints=tuple(writer.prints),
     )
+
+
+LONG_KERNEL = 250
+"""How many values a kernel may compute to be run in two vectors at once."""
+
+
+def lanes_for(func: Func, target: LlvmTarget) -> int:
+    """How many work items run at once: two vectors of 32 bits, to hide how long each step takes.
+
+    One vector is enough where it is a wide one, where numbers have 64 bits and fill two, and where
+    a kernel is so long that compiling it takes longer than it saves.
+    """
+    lanes = target.width_bits // 32
+    kinds = [op.result.type for op in walk(func.body) if op.result is not None]
+    wide = sum(isinstance(kind, ScalarType) and kind.bits == 64 for kind in kinds)
+    is_full = target.width_bits >= 512 or wide * 3 > len(kinds) or len(kinds) > LONG_KERNEL
+    return lanes if is_full else lanes * 2
 
 
 _ATTRIBUTES = """\

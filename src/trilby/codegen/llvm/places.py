@@ -9,7 +9,16 @@ A pointer into one is that of lane 0, and an access adds the lane.
 
 from dataclasses import replace
 
-from trilby.codegen.llvm.lanes import LONG, POINTER, Lanes, of_kind, stored_kind
+from trilby.codegen.llvm.ir import ALL
+from trilby.codegen.llvm.lanes import (
+    BIT,
+    LONG,
+    POINTER,
+    Lanes,
+    of_kind,
+    size_of_kind,
+    stored_kind,
+)
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.codegen.structs import first_bound
 from trilby.data.dtypes import I32, ScalarType, Type
@@ -140,14 +149,27 @@ def length(writer: KernelWriter, base: Lanes, buffer: BufferType, name: str) -> 
 
 def gathered(writer: KernelWriter, pointer: Lanes, kind: str) -> Lanes:
     """A number from a place of its own in every lane that runs."""
-    vector, pointers = writer.vector(kind), writer.vector(POINTER)
+    vector, pointers, bits = writer.vector(kind), writer.vector(POINTER), writer.vector(BIT)
     symbol = f"@llvm.masked.gather.{writer.suffix(kind)}.v{writer.lanes}p0"
-    mask = f"{writer.vector('i1')} {writer.lanes_on}"
-    writer.declare(f"declare {vector} {symbol}({pointers}, {writer.vector('i1')}, {vector})")
-    place = f"{pointers} {writer.spread(pointer)}"
-    return Lanes(
-        kind, writer.let(f"call {vector} {symbol}({place}, {mask}, {vector} poison)"), None
-    )
+    writer.declare(f"declare {vector} {symbol}({pointers}, {bits}, {vector})")
+    places, mask = safe_places(writer, pointer)
+    given = f"{pointers} align {size_of_kind(kind)} {places}, {bits} {mask}, {vector} poison"
+    return Lanes(kind, writer.let(f"call {vector} {symbol}({given})"), None)
+
+
+def safe_places(writer: KernelWriter, pointer: Lanes) -> tuple[str, str]:
+    """The pointers of all lanes, and the mask with which they may be used.
+
+    Where a processor has no masks for such accesses, each lane would be a branch of its own, so
+    lanes that are off use a place that belongs to nobody.
+    """
+    pointers = writer.spread(pointer)
+    if writer.mask is None or "avx512f" in writer.target.features:
+        return pointers, writer.lanes_on
+    vector = writer.vector(POINTER)
+    nowhere = writer.spread(Lanes(POINTER, writer.dummy))
+    chosen = f"select {writer.vector(BIT)} {writer.mask}, {vector} {pointers}, {vector} {nowhere}"
+    return writer.let(chosen), ALL
 
 
 def _widened(writer: KernelWriter, number: Lanes) -> Lanes:
