@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from trilby.codegen.llvm.conversions import rounded, scalar
 from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
+from trilby.codegen.llvm.vector_math import in_vectors
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.model.intrinsics import INTRINSICS
@@ -52,7 +53,7 @@ def _in_c(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lanes:
     if all(arg.is_uniform for arg in args):
         given = ", ".join(f"{kind} {arg.text}" for arg in args)
         return Lanes(kind, writer.let(f"call {kind} @{name}({given})"))
-    return _lane_by_lane(writer, name, args)
+    return in_vectors(writer, function, args) or _lane_by_lane(writer, name, args)
 
 
 def _lane_by_lane(writer: KernelWriter, name: str, args: Sequence[Lanes]) -> Lanes:
