@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import llvmlite.binding  # pyright: ignore[reportMissingTypeStubs] -- it has none
+import llvmlite.binding  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
 from tests.codegen.running import Given, Size, copy_of, graph_of, is_array
 

@@ -23,11 +23,9 @@ def in_vectors(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> La
         return found and writer.apply("fptrunc {t} {0} to {o}", [found], "float")
     bits = {"float": 32, "double": 64}[args[0].kind]
     piece = writer.target.width_bits // bits
-    is_there = writer.target.vector_math == "libmvec" and function in _FUNCTIONS
-    if not is_there or writer.lanes < piece or writer.target.width_bits not in _LETTERS:
-        return None
-    letter = _LETTERS[writer.target.width_bits]
-    if letter == "d" and "avx2" not in writer.target.features:
+    letter, needed = _REGISTERS.get(writer.target.width_bits, ("", ""))
+    is_there = writer.target.vector_math == "libmvec" and needed in writer.target.features
+    if not is_there or function not in _FUNCTIONS or writer.lanes < piece:
         return None
     kind, name = args[0].kind, f"{function}{'f' if bits == 32 else ''}"
     symbol = f"@_ZGV{letter}N{piece}{'v' * len(args)}_{name}"
@@ -41,8 +39,8 @@ def in_vectors(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> La
     return Lanes(kind, _joined(writer, kind, found, piece), None)
 
 
-_LETTERS = {128: "b", 256: "d", 512: "e"}
-"""How symbols name the registers they take: SSE, AVX2, AVX-512."""
+_REGISTERS = {128: ("b", "sse2"), 256: ("d", "avx2"), 512: ("e", "avx512f")}
+"""How symbols name the registers they take, and the feature of processors that have them."""
 
 
 def _call(writer: KernelWriter, symbol: str, small: str, args: list[str]) -> str:
