@@ -53,6 +53,11 @@ def over_nothing(cc: ComputeContext, a: S32Array) -> None:
 
 
 @tb.compute
+def over_what_comes_to_nothing(cc: ComputeContext, a: S32Array) -> None:
+    cc.dispatch(21 % 3, double, a)
+
+
+@tb.compute
 def over_constants(cc: ComputeContext, a: S32Array) -> None:
     cc.dispatch(COUNT + 1, double, a)
 
@@ -88,7 +93,12 @@ def test_without_work_items_nothing_is_needed(
 
 @pytest.mark.parametrize(
     "function",
-    [over_what_is_computed, over_nothing, over_a_number_that_changes],
+    [
+        over_what_is_computed,
+        over_nothing,
+        over_what_comes_to_nothing,
+        over_a_number_that_changes,
+    ],
     ids=lambda one: one.name,
 )
 def test_where_only_a_launch_knows_its_range_it_brings_what_it_needs(

@@ -217,6 +217,7 @@ def drive(accelerator, other):
 def part(cc, line, to, size):
     cc.dispatch(size, copy, to, line)
     cc.dispatch((line.length - 8) * 2, copy, to, line)
+    cc.dispatch(21 % 3, copy, to, line)
     for g in range(3):
         cc.dispatch(size, copy, to, line)
 

@@ -10,7 +10,7 @@ from trilby.analysis.alias import Text
 from trilby.analysis.host_ops import HostOps
 from trilby.analysis.host_trees import Call, Display, Hole, Item, Member, Name, Node, Number
 from trilby.analysis.known_calls import OURS
-from trilby.model.ops.core import Constant, VarLoad
+from trilby.model.ops.core import VarLoad
 from trilby.model.ops.host import HostValue
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.value import Value
@@ -20,10 +20,11 @@ Conditions: TypeAlias = tuple[Text, ...]
 
 def has_items(size: Value, ops: HostOps) -> Conditions | None:
     """What must be true for a range to have work items; None where only the launch can tell."""
+    number = ops.seen(size).number
+    if number is not None:
+        return () if number > 0 else None
     maker = ops.makers.get(size)
     match maker:
-        case Constant(literal):
-            return () if literal > 0 else None
         case Load() | Extent():
             return ()
         case VarLoad(var):
