@@ -118,15 +118,17 @@ def compare(
 
 def main() -> None:
     """Print all comparisons."""
-    with Accelerator("opencl", memory="discrete") as accelerator:
-        for title, loop, ours in (
-            ("the same launch again", again, again_in_passes),
-            ("two buffers in turns", in_turns, flipped),
-            ("until a flag is raised", until_done, passes_until_done),
-        ):
-            sides = side(accelerator, loop), side(accelerator, ours)
-            for times in (10, 100, 1_000, 10_000):
-                compare(title, times, *sides)
+    for backend in ("native", "opencl"):
+        with Accelerator(backend, memory="discrete") as accelerator:
+            print(accelerator)
+            for title, loop, ours in (
+                ("the same launch again", again, again_in_passes),
+                ("two buffers in turns", in_turns, flipped),
+                ("until a flag is raised", until_done, passes_until_done),
+            ):
+                sides = side(accelerator, loop), side(accelerator, ours)
+                for times in (10, 100, 1_000):
+                    compare(title, times, *sides)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def options_among(
     kernel: object, args: Sequence[object], kwargs: dict[str, Any]
 ) -> tuple[PassOptions | None, dict[str, Any]]:
     """The options of a dispatch, if it has any, and what is left for the kernel."""
-    given = {name: kwargs[name] for name in DISPATCH_OPTIONS if name in kwargs}
+    given = {name: kwargs[name] for name in DISPATCH_OPTIONS if name in kwargs} if kwargs else None
     if not given:
         return None, kwargs
     if is_kernel(kernel):

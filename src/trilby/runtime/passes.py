@@ -140,42 +140,45 @@ class PassesRun:
         self._check_stop()
         started = time.perf_counter()
         with LOCK:
-            ready = self._ready
-            is_ready = ready is not None and ready.is_current
-        if not is_ready:
-            self._prepare()
-        count = self._pace.next_size(until - self.done)
+            is_ready = self._ready is not None and self._ready.is_current
+        work = None if is_ready else self._announced()
         with LOCK:
-            ready = self._ready
+            ready = self._ready if work is None else self._prepare(work)
             if ready is None or not ready.is_current:  # another thread was in between
                 return
+            count = self._pace.next_size(until - self.done)
             ready.passes.run(count, work_before(ready.held))
-            self._pace.begun(ready.passes.latest, count, started)
-            self._note()
+            event = self._note()
+            if event is not None:
+                self._pace.begun(event, count, started)
 
-    def _prepare(self) -> None:
-        """Bring what all passes that are left need; only the first time more than that."""
-        left = range(self.done, self._options.passes)
-        work = replace(self._work, uses=self._uses(self._footprints.over(left)))
-        if self.done:
-            work = replace(work, transfers=Transfers.AUTO)
+    def _announced(self) -> Work:
+        """What is left to be done, of which those hear who may have to undo it."""
+        work = self._work
+        if self.done:  # what a strategy brings beyond what is needed, it brings once
+            left = self._footprints.over(range(self.done, self._options.passes))
+            work = replace(work, uses=self._uses(left), transfers=Transfers.AUTO)
         if self._residency.before_launch is not None:
             self._residency.before_launch(work)
-        with LOCK:
-            self._note()
-            held, prepared = self._residency.prepare(work)
-            passes = self._residency.backend.passes(prepared, self.done)
-            versions = [(one.content, one.content.version) for one in held]
-            self._ready = _Ready(held, passes, self.done, versions)
+        return work
 
-    def _note(self) -> None:
+    def _prepare(self, work: Work) -> _Ready:
+        """Bring what all passes that are left need. The lock is held."""
+        self._note()
+        held, prepared = self._residency.prepare(work)
+        passes = self._residency.backend.passes(prepared, self.done)
+        versions = [(one.content, one.content.version) for one in held]
+        self._ready = _Ready(held, passes, self.done, versions)
+        return self._ready
+
+    def _note(self) -> Event | None:
         """Let the buffers know of all passes that were begun. The lock is held.
 
         Where Ctrl-C comes in between, it is done once more.
         """
         ready = self._ready
         if ready is None or ready.passes.begun == ready.noted:
-            return
+            return None
         begun = ready.passes.begun
         held = ready.held
         if self._footprints.differ:
@@ -189,6 +192,7 @@ class PassesRun:
         ready.noted = begun
         if self._profiled is not None:
             self._profiled.add(event)
+        return event
 
     def _tell_profiles(self) -> None:
         """For a profile all passes are one launch."""
