@@ -221,10 +221,18 @@ print("sound")
 """
 
 
-@pytest.mark.parametrize("name", ["opencl", "opencl, shared"])
-def test_an_interrupt_during_a_wait_loses_nothing(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "turns"),
+    [
+        ("opencl", 2_000_000),
+        ("opencl, shared", 2_000_000),
+        ("native", 10_000_000),
+        ("native, shared", 10_000_000),
+    ],
+)
+def test_an_interrupt_during_a_wait_loses_nothing(name: str, turns: int) -> None:
     root = str(Path(__file__).parents[2])
-    text = INTERRUPTED.format(root=root, name=name, turns=2_000_000)
+    text = INTERRUPTED.format(root=root, name=name, turns=turns)
     done = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True, timeout=100, check=False
     )
@@ -237,7 +245,7 @@ def test_an_interrupt_in_a_kernel_of_the_interpreter_loses_nothing() -> None:
         timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
         timer.start()
         with pytest.raises(KeyboardInterrupt):
-            accelerator.compute(dispatch, 8, spin, a, 100_000_000)
+            accelerator.compute(dispatch, 8, spin, a, 10_000_000)
         timer.join()
         accelerator.compute(dispatch, 8, add, a, 1)
         assert a.array.tolist() == list(range(1, 9))
@@ -304,7 +312,8 @@ def test_buffers_in_cycles_that_the_collector_finds_at_any_moment(
 
 def test_an_accelerator_that_is_closed_in_flight(accelerator: Accelerator) -> None:
     a = S32Array.of(range(64))
-    name = "opencl, shared" if accelerator.residency.replicas.shares else accelerator.device.backend
+    shares = accelerator.residency.replicas.shares
+    name = accelerator.device.backend + (", shared" if shares else "")
     with opened_as(name) as other:
         other.compute(dispatch, 64, spin, a, 1000)
     expected = [spun(i, 1000) for i in range(64)]

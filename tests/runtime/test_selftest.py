@@ -13,7 +13,7 @@ from trilby.errors import DeviceError
 from trilby.runtime.selftest import check_device
 
 
-@pytest.mark.parametrize("name", ["interpreter", "opencl"])
+@pytest.mark.parametrize("name", ["interpreter", "opencl", "native"])
 def test_a_device_that_works(name: str) -> None:
     assert check_device(open_backend(name).backend) is None
 

@@ -20,6 +20,8 @@ PAIRS = [
     ("opencl", "opencl"),
     ("opencl", "opencl, shared"),
     ("opencl, shared", "opencl, shared"),
+    ("native", "native, shared"),
+    ("native, shared", "opencl"),
 ]
 
 

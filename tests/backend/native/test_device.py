@@ -22,6 +22,7 @@ from tests.backend.native.running import (
 
 from trilby.backend.base import Argument, Repeated, Rows, Scalar, StructArgument
 from trilby.backend.native import NativeBackend, NativeFamily
+from trilby.backend.native.record import COST
 from trilby.backend.null import NullExecutable, NullFamily, NullMemory
 from trilby.codegen.llvm import LlvmModule
 from trilby.data.dtypes import (
@@ -357,6 +358,16 @@ def until_it_is_brief(repeated: Repeated) -> int:
         repeated.latest.wait()
         runs += 1
     return runs
+
+
+def test_a_number_that_grows_much_may_make_a_launch_long(native: NativeBackend) -> None:
+    prepared = scaling(native, upload(native, np.ones(4, np.int32)), 1)
+    prepared.record[COST] = 100
+    prepared.replace(1, Scalar(I32, 2))
+    prepared.replace(1, Scalar(I32, 1000))
+    assert prepared.record[COST] == 100
+    prepared.replace(1, Scalar(I32, 10_000))
+    assert prepared.record[COST] == 0
 
 
 def test_a_launch_that_is_held_back_may_end(native: NativeBackend) -> None:

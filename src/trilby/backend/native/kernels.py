@@ -16,6 +16,7 @@ from trilby.backend.native.llvm import Code
 from trilby.backend.native.printing import Callback
 from trilby.backend.native.record import (
     ARGUMENTS,
+    COST,
     SEQUENCE,
     WORD,
     Record,
@@ -27,6 +28,9 @@ from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError
 from trilby.source import Location
+
+_MUCH = 1024
+"""A number may grow so much in one step, or double, without being taken for another."""
 
 
 class MemoryOwner(Protocol):
@@ -117,6 +121,9 @@ class NativePrepared:
     def _set(self, position: int, argument: Argument) -> None:
         if isinstance(argument, Scalar):
             word = _packed(argument)
+            if word > 2 * self.record[ARGUMENTS + position] + _MUCH:
+                # It may count turns: what a run took before says nothing about the next one.
+                self.record[COST] = 0
         elif isinstance(argument, StructArgument):
             content = argument.content.ljust(-(-len(argument.content) // WORD) * WORD, b"\0")
             self._structs[position] = array("Q", content)

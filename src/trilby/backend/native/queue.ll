@@ -353,13 +353,16 @@ news:
   call void @tell_waiting(ptr %queue)
   br label %out
 over:
-  ; A run that was interrupted says little: believe at most four times what was seen before.
+  ; A run that was interrupted for a moment says little: believe at most four times what was seen
+  ; before, unless it took very long.
   %cost_at = getelementptr %Record, ptr %record, i64 0, i32 3
   %cost = load i64, ptr %cost_at
   %seen = call i64 @llvm.umax.i64(i64 %now_spent, i64 1)
   %four = shl i64 %cost, 2
   %is_first = icmp eq i64 %cost, 0
-  %limit = select i1 %is_first, i64 -1, i64 %four
+  %is_long = icmp ugt i64 %seen, 50000000
+  %is_believed = or i1 %is_first, %is_long
+  %limit = select i1 %is_believed, i64 -1, i64 %four
   %believed = call i64 @llvm.umin.i64(i64 %seen, i64 %limit)
   store i64 %believed, ptr %cost_at
   %next_at = getelementptr %Queue, ptr %queue, i64 0, i32 6
