@@ -1,21 +1,29 @@
-"""The Mandelbrot set: a 2-D range, helper functions, a palette buffer, and a picture.
+"""The Mandelbrot set: a 2-D range, helper functions, a palette buffer, a picture, and a zoom.
 
-Run it with `python examples/mandel.py --out out/`.
+For the zoom the palette goes up once, and every frame comes back as soon as it is drawn.
 """
 
 import argparse
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
+from rich.progress import Progress
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, S32Array, S32Array2D, f32, i32
 
 Pixels: TypeAlias = npt.NDArray[np.int32]
+View: TypeAlias = tuple[float, float, float]
+"""The middle's x and y, and the width."""
+
+WHOLE: View = (-0.6, 0.0, 3.0)
+DEEP: View = (-0.743643, 0.131825, 0.004)
+"""A valley of sea horses."""
 
 
 @tb.func
@@ -47,6 +55,22 @@ def mandel(
     scale = width / image.width
     left, top = x - width / 2, y - image.height * scale / 2
     cc.dispatch((image.width, image.height), mandel_kernel, image, palette, left, top, scale)
+
+
+@tb.compute
+def zoom(
+    cc: ComputeContext,
+    image: S32Array2D,
+    palette: S32Array,
+    views: Sequence[View],
+    display: Callable[[S32Array2D], None],
+) -> None:
+    """Draw one view after the other into the same image, and display each."""
+    for x, y, width in views:
+        scale = width / image.width
+        left, top = x - width / 2, y - image.height * scale / 2
+        cc.dispatch((image.width, image.height), mandel_kernel, image, palette, left, top, scale)
+        display(image)
 
 
 def make_palette(steps: int) -> Pixels:
@@ -81,7 +105,7 @@ def run(
     accelerator: Accelerator,
     size: tuple[int, int],
     steps: int,
-    view: tuple[float, float, float] = (-0.6, 0.0, 3.0),
+    view: View = WHOLE,
 ) -> tuple[Pixels, Pixels]:
     """The picture from the device and the palette it was drawn with."""
     width, height = size
@@ -92,11 +116,59 @@ def run(
     return np.asarray(image), palette
 
 
-def save(pixels: Pixels, path: Path) -> None:
-    """Write 0xRRGGBB pixels as a PNG."""
+def views_between(start: View, end: View, count: int) -> list[View]:
+    """Each is narrower than the one before by the same factor, and no point ever turns back."""
+    ratios = (end[2] / start[2]) ** (np.arange(count) / max(count - 1, 1))
+    near = (1 - ratios) / (1 - end[2] / start[2]) if end[2] != start[2] else np.zeros(count)
+    middles = [[a + (b - a) * n for n in near] for a, b in zip(start[:2], end[:2], strict=True)]
+    return [
+        (float(x), float(y), float(start[2] * r)) for x, y, r in zip(*middles, ratios, strict=True)
+    ]
+
+
+def run_zoom(
+    accelerator: Accelerator, size: tuple[int, int], palette: Pixels, views: Sequence[View]
+) -> list[Pixels]:
+    """The picture of each view."""
+    image = S32Array2D.create(accelerator, width=size[0], height=size[1])
+    frames: list[Pixels] = []
+    with Progress(transient=True) as progress:
+        task = progress.add_task("frames", total=len(views))
+
+        def display(drawn: S32Array2D) -> None:
+            frames.append(np.asarray(drawn))
+            progress.advance(task)
+
+        accelerator.compute(zoom, image, S32Array.of(palette), views, display)
+    return frames
+
+
+def agreement(drawn: Sequence[Pixels], palette: Pixels, views: Sequence[View]) -> float:
+    """The part of the pixels that NumPy draws alike; ends the program where it is small."""
+    sizes = [pixels.shape[::-1] for pixels in drawn]
+    same = [
+        float((pixels == reference(palette, (width, height), *view)).mean())
+        for pixels, (width, height), view in zip(drawn, sizes, views, strict=True)
+    ]
+    if min(same) < 0.999:
+        message = f"only {min(same):.2%} of the pixels agree with NumPy"
+        raise SystemExit(message)
+    return min(same)
+
+
+def picture(pixels: Pixels) -> Image.Image:
+    """From 0xRRGGBB."""
     channels = [(pixels >> shift & 255).astype(np.uint8) for shift in (16, 8, 0)]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(np.stack(channels, axis=-1)).save(path)
+    return Image.fromarray(np.stack(channels, axis=-1))
+
+
+def save(pixels: Pixels, frames: Sequence[Pixels], folder: Path) -> None:
+    """Write the picture as a PNG, and the zoom as a GIF."""
+    folder.mkdir(parents=True, exist_ok=True)
+    picture(pixels).save(folder / "mandel.png")
+    if frames:
+        first, *rest = map(picture, frames)
+        first.save(folder / "mandel.gif", save_all=True, append_images=rest, duration=80, loop=0)
 
 
 def main() -> None:
@@ -108,30 +180,34 @@ def main() -> None:
         "--at",
         type=float,
         nargs=3,
-        default=(-0.6, 0.0, 3.0),
+        default=WHOLE,
         metavar="N",
         help="centre x, centre y and width of the view",
     )
-    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the picture")
+    parser.add_argument("--to", type=float, nargs=3, default=DEEP, metavar="N", help="zoom to here")
+    parser.add_argument("--frames", type=int, default=40, help="of the zoom; 0: none")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the pictures")
     parser.add_argument("--backend", help="opencl, interpreter, …; by default the first that works")
     options = parser.parse_args()
     view = (options.at[0], options.at[1], options.at[2])
+    size = (options.width, options.height)
     # With a memory of its own, as a graphics card has it; on the host's memory nothing moves.
     accelerator = Accelerator(options.backend, memory="discrete")
     print(f"Mandelbrot, {options.width} × {options.height}, on {accelerator.device.name}")
     started = time.perf_counter()
     with accelerator.record() as ledger:
-        size = (options.width, options.height)
         pixels, palette = run(accelerator, size, options.steps, view)
     print(f"{time.perf_counter() - started:.2f} s with compiling; every transfer and its reason:\n")
     print(ledger)
-    same = float((pixels == reference(palette, size, *view)).mean())
-    if same < 0.999:
-        message = f"only {same:.2%} of the pixels agree with NumPy"
-        raise SystemExit(message)
-    path = options.out / "mandel.png"
-    save(pixels, path)
-    print(f"\n{same:.2%} of the pixels agree with NumPy; the picture is {path}")
+    same = agreement([pixels], palette, [view])
+    views = views_between(view, (options.to[0], options.to[1], options.to[2]), options.frames)
+    small = (max(options.width // 4, 1), max(options.height // 4, 1))
+    with accelerator.record() as ledger:
+        frames = run_zoom(accelerator, small, palette, views)
+    print(f"\na zoom in {len(frames)} frames:\n\n{ledger}")
+    same = min(same, agreement(frames[-1:], palette, views[-1:]))
+    save(pixels, frames, options.out)
+    print(f"\n{same:.2%} of the pixels agree with NumPy; see {options.out / 'mandel.png'}")
 
 
 if __name__ == "__main__":
