@@ -1,18 +1,21 @@
 """Conway's game of life: two grids that change places, and what each strategy copies for it.
 
-Run it with `python examples/life.py --out out/`. It writes the last generation as a picture, and
-those that it looked at on the way as an animation.
+It writes the last generation as a picture, and those that it looked at on the way as an animation.
+It begins with a cross, or with a pattern from a file: `--pattern gosper_glider_gun.rle` is found
+among the examples' data, and has to be itself again after its period.
 """
 
 import argparse
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from life_patterns.rle import Pattern, read_pattern
 from PIL import Image
+from rich.progress import track
 
 import trilby as tb
 from trilby import (
@@ -22,23 +25,32 @@ from trilby import (
     Ledger,
     Transfers,
     U8Array2D,
+    i32,
     u8,
 )
 
 Cells: TypeAlias = npt.NDArray[np.uint8]
 
+DATA = Path(__file__).parent / "data"
+
 ALIVE = 255  # a dead cell has less: it fades, so that a picture shows where life has been
+
+
+@tb.func
+def next_of(now: U8Array2D, x: i32, y: i32) -> u8:
+    """What becomes of a cell."""
+    living = 0
+    for row in range(max(y - 1, 0), min(y + 2, now.height)):
+        for column in range(max(x - 1, 0), min(x + 2, now.width)):
+            living += 1 if now.array[row, column] == ALIVE else 0
+    was = now.array[y, x]
+    lives = living == 3 or (living == 4 and was == ALIVE)  # the cell itself is one of them
+    return u8(ALIVE) if lives else u8(was - was // 8)
 
 
 @tb.kernel
 def step(kc: KernelContext, now: U8Array2D, then: U8Array2D) -> None:
-    living = 0
-    for y in range(max(kc.y - 1, 0), min(kc.y + 2, now.height)):
-        for x in range(max(kc.x - 1, 0), min(kc.x + 2, now.width)):
-            living += 1 if now.array[y, x] == ALIVE else 0
-    was = now.array[kc.y, kc.x]
-    lives = living == 3 or (living == 4 and was == ALIVE)  # the cell itself is one of them
-    then.array[kc.y, kc.x] = u8(ALIVE) if lives else u8(was - was // 8)
+    then.array[kc.y, kc.x] = next_of(now, kc.x, kc.y)
 
 
 @tb.compute
@@ -58,6 +70,29 @@ def life(
         if every and generation % every == 0:
             display(now)
     return now
+
+
+@tb.compute
+def life_by_ternary(
+    cc: ComputeContext,
+    first: U8Array2D,
+    second: U8Array2D,
+    generations: int,
+    every: int,
+    display: Callable[[U8Array2D], None],
+) -> U8Array2D:
+    """The same: which grid is which follows from the number of the generation."""
+    for generation in range(generations):
+        now = first if generation % 2 == 0 else second
+        then = second if generation % 2 == 0 else first
+        cc.dispatch((now.width, now.height), lambda kc: step(kc, now, then))
+        if every and (generation + 1) % every == 0:
+            display(then)
+    return first if generations % 2 == 0 else second
+
+
+FLIPS: dict[str, Any] = {"swap": life, "ternary": life_by_ternary}
+"""How the grids change places."""
 
 
 def cross(width: int, height: int) -> Cells:
@@ -80,7 +115,35 @@ def reference(cells: Cells, generations: int) -> Cells:
     return cells
 
 
-def run(accelerator: Accelerator, cells: Cells, generations: int, every: int) -> Sequence[Cells]:
+def placed(pattern: Pattern, width: int, height: int) -> Cells:
+    """A pattern in the upper left of a grid, with a little room around it."""
+    rows, columns = pattern.alive.shape
+    if rows + 4 > height or columns + 4 > width:
+        message = f"the pattern needs --width {columns + 4} and --height {rows + 4} at least"
+        raise SystemExit(message)
+    cells = np.zeros((height, width), np.uint8)
+    cells[2 : 2 + rows, 2 : 2 + columns][pattern.alive] = ALIVE
+    return cells
+
+
+def check_period(accelerator: Accelerator, pattern: Pattern, cells: Cells) -> str:
+    """Whether a pattern is itself again after its period, and not before."""
+    period, (rows, columns) = pattern.period or 0, pattern.alive.shape
+    frames = run(accelerator, cells, period, 1)[:-1]
+    same = [
+        generation
+        for generation, frame in enumerate(frames, start=1)
+        if ((frame[2 : 2 + rows, 2 : 2 + columns] == ALIVE) == pattern.alive).all()
+    ]
+    if same != [period]:
+        message = f"the pattern should be itself after {period} generations, and is after {same}"
+        raise SystemExit(message)
+    return f"the pattern is itself again after {period} generations, and not before"
+
+
+def run(
+    accelerator: Accelerator, cells: Cells, generations: int, every: int, flip: str = "swap"
+) -> Sequence[Cells]:
     """The generations that were displayed, and the last one."""
     first = U8Array2D.of(cells)
     second = U8Array2D.create(accelerator, width=first.width, height=first.height)
@@ -89,7 +152,7 @@ def run(accelerator: Accelerator, cells: Cells, generations: int, every: int) ->
     def display(grid: U8Array2D) -> None:
         shown.append(np.asarray(grid))
 
-    last = accelerator.compute(life, first, second, generations, every, display)
+    last = accelerator.compute(FLIPS[flip], first, second, generations, every, display)
     return [*shown, np.asarray(last)]
 
 
@@ -102,15 +165,20 @@ class Measured(NamedTuple):
 
 
 def measured(
-    accelerator: Accelerator, transfers: Transfers, cells: Cells, generations: int, every: int
+    accelerator: Accelerator,
+    transfers: Transfers,
+    cells: Cells,
+    generations: int,
+    every: int,
+    flip: str,
 ) -> Measured:
     """Run twice: writing every access down takes time, so what is timed is not recorded."""
     with accelerator.strategy(transfers):
         started = time.perf_counter()
-        run(accelerator, cells, generations, every)
+        run(accelerator, cells, generations, every, flip)
         seconds = time.perf_counter() - started
         with accelerator.record() as ledger:
-            run(accelerator, cells, generations, every)
+            run(accelerator, cells, generations, every, flip)
     return Measured(transfers, seconds, ledger)
 
 
@@ -153,23 +221,33 @@ def main() -> None:
     parser.add_argument("--height", type=int, default=360)
     parser.add_argument("--generations", type=int, default=100)
     parser.add_argument("--every", type=int, default=10, help="display each so-many-th; 0: none")
+    parser.add_argument("--flip", choices=FLIPS, default="swap", help="how grids change places")
+    parser.add_argument("--pattern", type=Path, metavar="FILE", help="a pattern in RLE")
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the pictures")
     parser.add_argument("--backend", help="opencl, interpreter, …; by default the first that works")
     options = parser.parse_args()
     # With a memory of its own, as a graphics card has it; on the host's memory nothing moves.
     accelerator = Accelerator(options.backend, memory="discrete")
-    cells, length = cross(options.width, options.height), (options.generations, options.every)
+    game = options.generations, options.every, options.flip
+    cells = cross(options.width, options.height)
+    if options.pattern is not None:
+        path = options.pattern if options.pattern.exists() else DATA / options.pattern
+        pattern = read_pattern(path)
+        cells = placed(pattern, options.width, options.height)
+        if pattern.period is not None:
+            print(check_period(accelerator, pattern, cells))
     print(
         f"Life, {options.width} × {options.height}, {options.generations} generations, "
         f"on {accelerator.device.name}; every transfer and its reason:\n"
     )
     with accelerator.record() as ledger:
-        frames = run(accelerator, cells, *length)
+        frames = run(accelerator, cells, *game)
     print(ledger)
     np.testing.assert_array_equal(frames[-1], reference(cells, options.generations))
     print(f"\nequal to NumPy's; the picture is {save(frames, options.out)}")
     print("\nThe same under every strategy:\n")
-    print(table([measured(accelerator, transfers, cells, *length) for transfers in Transfers]))
+    strategies = track(Transfers, "strategies", transient=True)
+    print(table([measured(accelerator, transfers, cells, *game) for transfers in strategies]))
 
 
 if __name__ == "__main__":

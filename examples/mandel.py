@@ -146,7 +146,7 @@ def run_zoom(
 def agreement(drawn: Sequence[Pixels], palette: Pixels, views: Sequence[View]) -> float:
     """The part of the pixels that NumPy draws alike; ends the program where it is small."""
     sizes = [pixels.shape[::-1] for pixels in drawn]
-    same = [
+    same = [1.0] + [
         float((pixels == reference(palette, (width, height), *view)).mean())
         for pixels, (width, height), view in zip(drawn, sizes, views, strict=True)
     ]
@@ -204,7 +204,8 @@ def main() -> None:
     small = (max(options.width // 4, 1), max(options.height // 4, 1))
     with accelerator.record() as ledger:
         frames = run_zoom(accelerator, small, palette, views)
-    print(f"\na zoom in {len(frames)} frames:\n\n{ledger}")
+    if frames:
+        print(f"\na zoom in {len(frames)} frames:\n\n{ledger}")
     same = min(same, agreement(frames[-1:], palette, views[-1:]))
     save(pixels, frames, options.out)
     print(f"\n{same:.2%} of the pixels agree with NumPy; see {options.out / 'mandel.png'}")
