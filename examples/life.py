@@ -91,7 +91,37 @@ def life_by_ternary(
     return first if generations % 2 == 0 else second
 
 
-FLIPS: dict[str, Any] = {"swap": life, "ternary": life_by_ternary}
+@tb.kernel
+def step_in_turns(kc: KernelContext, first: U8Array2D, second: U8Array2D) -> None:
+    """One of many passes: its number says which grid is which."""
+    now = first if kc.pass_id % 2 == 0 else second
+    then = second if kc.pass_id % 2 == 0 else first
+    then.array[kc.y, kc.x] = next_of(now, kc.x, kc.y)
+
+
+@tb.compute
+def life_by_pass(
+    cc: ComputeContext,
+    first: U8Array2D,
+    second: U8Array2D,
+    generations: int,
+    every: int,
+    display: Callable[[U8Array2D], None],
+) -> U8Array2D:
+    """The same: all generations between two that are displayed are one dispatch."""
+    now, then, done = first, second, 0
+    while done < generations:
+        passes = min(every or generations, generations - done)
+        cc.dispatch((now.width, now.height), step_in_turns, now, then, passes=passes)
+        done += passes
+        if passes % 2:
+            now, then = then, now
+        if every and done % every == 0:
+            display(now)
+    return now
+
+
+FLIPS: dict[str, Any] = {"swap": life, "ternary": life_by_ternary, "pass": life_by_pass}
 """How the grids change places."""
 
 

@@ -80,12 +80,13 @@ def test_a_picture_that_is_not_numpys_ends_the_program() -> None:
         mandel.agreement([np.full((12, 16), -1, np.int32)], palette, [mandel.WHOLE])
 
 
-def test_both_devices_draw_the_same_picture() -> None:
+def test_all_devices_draw_the_same_picture() -> None:
     size, view = (40, 30), (-0.74, 0.11, 0.05)
     drawn = [
         program("mandel").run(opened(name, poison=True), size, 60, view)[0] for name in DEVICES
     ]
-    np.testing.assert_array_equal(*drawn)
+    for picture in drawn[1:]:
+        np.testing.assert_array_equal(picture, drawn[0])
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 3, 31, 64])

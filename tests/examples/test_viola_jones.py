@@ -32,12 +32,13 @@ def raw_windows(pixels: Any, factor: float, neighbours: int = 0) -> list[Box]:
     return sorted((int(x), int(y), int(w), int(h)) for x, y, w, h in found)
 
 
+@pytest.mark.parametrize("device", ["native", "opencl"])
 @pytest.mark.parametrize(("factor", "windows"), [(1.1, 47), (1.2, 28), (1.25, 20)])
 def test_the_astronaut_has_the_windows_and_the_face_that_opencv_finds(
-    factor: float, windows: int
+    factor: float, windows: int, device: str
 ) -> None:
     image = viola_jones.load(viola_jones.PHOTOGRAPH)
-    found = viola_jones.run(opened("opencl", poison=True), image, faces_cascade(), factor)
+    found = viola_jones.run(opened(device, poison=True), image, faces_cascade(), factor)
     pixels = np.asarray(image.channels)
     assert len(found) == windows
     assert found == raw_windows(pixels, factor)
