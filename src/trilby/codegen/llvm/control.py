@@ -10,10 +10,23 @@ from trilby.codegen.llvm.costs import is_short
 from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter, Scope, Slot
-from trilby.model.op import Block, blocks
-from trilby.model.ops.control import AndThen, Break, Continue, If, OrElse, Ternary
+from trilby.model.op import Block, blocks, walk
+from trilby.model.ops.control import (
+    AndThen,
+    Break,
+    Continue,
+    For,
+    If,
+    OrElse,
+    Ternary,
+    While,
+)
 from trilby.model.ops.core import Return, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.memory import Load, Store
 from trilby.model.value import Value, VarType
+
+LONGEST = 150
+"""How many ops a block may have at the most to be written twice."""
 
 # -- variables ----------------------------------------------------------------------------
 
@@ -80,12 +93,31 @@ def _part(writer: KernelWriter, block: Block, mask: str) -> None:
     """Run a block by some of the lanes, and jump around it if there are none."""
     end = writer.fresh("end")
     if not is_short(block, writer.shapes, loads=True):
+        if writer.mask is None and _gains(block):
+            _by_all(writer, block, mask, end)
         some = writer.fresh("some")
         writer.branch(writer.any(mask), some, end)
         writer.label(some)
     with writer.masked(mask):
         writer.block(block, end)
     writer.label(end)
+
+
+def _by_all(writer: KernelWriter, block: Block, mask: str, end: str) -> None:
+    """A second text of a block, for when all lanes run it: it needs no mask."""
+    everyone, others = writer.fresh("everyone"), writer.fresh("others")
+    writer.branch(writer.all(mask), everyone, others)
+    writer.label(everyone)
+    with writer.masked(None):
+        writer.block(block, end)
+    writer.jump(end)
+    writer.label(others)
+
+
+def _gains(block: Block) -> bool:
+    """Whether a block is short enough to be written twice, and touches memory or loops."""
+    ops = list(walk(block))
+    return len(ops) <= LONGEST and any(isinstance(op, Load | Store | For | While) for op in ops)
 
 
 # -- choices ------------------------------------------------------------------------------
