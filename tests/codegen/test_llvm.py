@@ -59,6 +59,18 @@ def test_places_anywhere(target: LlvmTarget) -> None:
     assert np.array_equal(out[at], np.arange(101) * 3)
 
 
+@tb.kernel
+def in_step(kc: KernelContext, out: NDArray[i32]) -> None:
+    """What two even steps leave is the same for all lanes."""
+    for i in range((kc.x - kc.local_x) // 4 + 2):
+        out[kc.x] += i
+
+
+def test_even_steps_cancel(target: LlvmTarget) -> None:
+    (out,) = run_llvm(in_step, NDRange(24, 8), np.zeros(24, np.int32), target=target)
+    assert out.tolist() == [sum(range(x // 8 * 8 // 4 + 2)) for x in range(24)]
+
+
 @tb.func
 def steps(n: i32) -> i32:
     count = 0

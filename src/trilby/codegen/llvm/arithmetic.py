@@ -55,7 +55,7 @@ def binary(writer: KernelWriter, op: Binary) -> None:
     left, right = writer.take(op.left), writer.take(op.right)
     type_ = scalar(op.value.type)
     stride = strides.binary(op, type_, [left.stride, right.stride], [left.literal, right.literal])
-    if stride is not None and stride != 0:
+    if stride is not None:
         base = _computed(writer, op, type_, _base(left), _base(right))
         writer.give(op, Lanes(base.kind, base.text, stride))
     else:
