@@ -212,6 +212,30 @@ def drive(accelerator, other):
     accelerator.compute(part, line)
     return [line]
 """,
+    "a name that is set where it is looked at": """
+@tb.compute
+def part(cc, line, to):
+    cc.dispatch(N, last_half, line, 32)
+    try:
+        one, s = line, 6
+        look(np.sum(one))
+        look(to.array[s])
+    except KeyError:
+        pass
+    one, s = to, 1
+    cc.dispatch(N, increase, line, 4)
+    try:
+        one, s = line, 7
+        look(np.sum(one))
+        look(line.array[s])
+    except KeyError:
+        pass
+
+def drive(accelerator, other):
+    line, to = S32Array.create(length=N), S32Array.of(range(N))
+    accelerator.compute(part, line, to)
+    return [line, to]
+""",
     "a range without work items": """
 @tb.compute
 def part(cc, line, to, size):

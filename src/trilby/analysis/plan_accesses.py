@@ -8,7 +8,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from trilby.analysis.access import Access
-from trilby.analysis.alias import NOTHING, Literally, Points, Reference, Seen, Text, Thing
+from trilby.analysis.alias import (
+    NOTHING,
+    Literally,
+    Points,
+    Reference,
+    Reload,
+    Seen,
+    Text,
+    Thing,
+)
 from trilby.analysis.host_ops import Effects, HostOps
 from trilby.analysis.host_touches import Touch
 from trilby.analysis.plan_effects import UNKNOWN_CALLEE, Effect, Summary
@@ -19,7 +28,7 @@ from trilby.analysis.transfer_plan import Side
 from trilby.data.dtypes import Type
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.op import Op
-from trilby.model.ops.host import Dispatch, DispatchPasses, HostCall
+from trilby.model.ops.host import Dispatch, DispatchPasses, HostCall, HostFor, HostRun, HostWith
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +151,7 @@ class Accesses:
             and not touch.handed
             and (seen.part is not None or not seen.is_part),
         )
-        if seen.where is None:
+        if seen.where is None or not self.is_named_before(op, seen):
             return
         key = self.need(op, "host", (seen.where, seen.part), need)
         if key is None:
@@ -154,6 +163,19 @@ class Accesses:
             state.looked[thing] = key
             if self.is_fixed(seen):
                 state.parts |= {(thing, seen.part)}
+
+    def is_named_before(self, op: Op, seen: Seen) -> bool:
+        """Whether the names of a place mean the same in front of an op: it sets none of them."""
+        names: set[str | None] = set()
+        for reference in (seen.where, *(seen.part.indices if seen.part else ())):
+            match reference:
+                case Reload(var):
+                    names.add(self.ops.called.get(var))
+                case Text(uses=uses):
+                    names.update(uses)
+                case _:
+                    pass
+        return names.isdisjoint(op.sets if isinstance(op, HostRun | HostFor | HostWith) else ())
 
     def is_known_part(self, seen: Seen, state: State) -> bool:
         """Whether the host has a part already."""
