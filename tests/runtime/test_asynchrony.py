@@ -154,6 +154,42 @@ def test_nothing_uses_memory_that_a_raw_view_shows(lazy: Lazy, transfers: tb.Tra
             assert b.array.tolist() == ([turn - 1] * 4 if turn else [0, 1, 2, 3])
 
 
+def test_a_raw_view_of_memory_that_a_known_launch_uses_is_current(lazy: Lazy) -> None:
+    a = S32Array.of(range(4))
+    for _ in range(3):
+        lazy.accelerator.compute(dispatch, 4, number, a)
+    raw = a.array.raw()
+    raw[:] = -1
+    lazy.accelerator.compute(dispatch, 4, number, a)
+    assert raw.tolist() == [100, 101, 102, 103]
+
+
+def test_the_host_has_everything_at_the_end_of_a_tracked_call(apart: Lazy) -> None:
+    """Also what can be seen without anybody knowing: nothing is under way then."""
+    lent = np.zeros(4, np.float32)
+    array = apart.accelerator.array(lent)
+    with apart.accelerator.strategy(tb.Transfers.TRACKED):
+        apart.accelerator.compute(dispatch, 4, plus_one, array, array)
+    assert apart.under_way("download") == 0
+    assert lent.tolist() == [1] * 4
+
+
+@tb.compute
+def make_and_drop(cc: ComputeContext, a: S32Array) -> None:
+    made = S32Array.create(length=4)
+    cc.dispatch(4, number, made)
+    del made
+    cc.dispatch(4, add, a, 1)
+
+
+def test_a_tracked_call_leaves_what_ended_inside_of_it(apart: Lazy) -> None:
+    a = S32Array.of(range(4))
+    with apart.accelerator.strategy(tb.Transfers.TRACKED):
+        apart.accelerator.compute(make_and_drop, a)
+    assert len(apart.backend.started("download")) == 1
+    assert a.array.tolist() == [1, 2, 3, 4]
+
+
 def test_many_buffers_in_a_chain(lazy: Lazy) -> None:
     buffers = [S32Array.of([k] * 4) for k in range(5)]
     for _ in range(3):

@@ -111,7 +111,7 @@ def test_a_launch_that_cannot_fit_is_refused_with_figures(limited: Accelerator) 
     text = str(caught.value)
     assert "one launch needs 4,000 bytes on the device at the same time" in text
     assert "the memory limit has 3,000" in text
-    assert "raise `memory_limit`" in text
+    assert "launch over smaller buffers, one part after the other, or raise `memory_limit`" in text
     assert "programs.py" in text
     assert a.array.tolist() == b.array.tolist() == list(range(499))
     limited.compute(dispatch, 499, add, a, 1)  # one of them fits
@@ -221,6 +221,10 @@ def crowded(*uses: tuple[str, bool, int, int]) -> Room:
         ([("soon", True, 98, 99), ("late", True, 10, 90)], "late"),
         # of the dirty that were used once: the one that was used longest ago
         ([("new", False, 0, 99), ("old", False, 0, 20)], "old"),
+        # 80 since its only use, against 8 until the next one
+        ([("again", False, 90, 99), ("once", False, 0, 20)], "once"),
+        # the next use counts, which is at 101 or at 100, and not how far uses lie apart
+        ([("late", False, 97, 99), ("overdue", False, 20, 60)], "late"),
     ],
 )
 def test_who_goes(uses: list[tuple[str, bool, int, int]], expected: str) -> None:
@@ -242,6 +246,22 @@ def test_what_is_pinned_and_what_is_the_hosts_stays() -> None:
     assert gone.names == ["free"]
     with pytest.raises(OutOfDeviceMemoryError, match="needs 12 bytes"):
         room.allocate(8, {id(kept)}, gone)
+
+
+def test_who_was_used_when_matters_once_a_device_was_full() -> None:
+    backend = Watched(room=4)
+    room = Room(backend, None)
+    content, held = on_host(4), backend.allocate(4)
+    room.add(content, replica(content, span(0, 4)))
+
+    def evict(_content: Content, gone: Replica) -> None:
+        room.remove(gone)
+        backend.free(held)
+
+    assert not room.is_tight
+    room.allocate(4, set(), evict)
+    assert room.is_tight
+    assert Room(backend, 4).is_tight
 
 
 def test_what_another_device_has_too_is_clean() -> None:
