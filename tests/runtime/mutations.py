@@ -4,14 +4,15 @@
     python -m tests.runtime.mutations content room    some of them
     python -m tests.runtime.mutations --only 120:180 residency
 
-Each mutant is a copy of the package that lacks one rule. The tests that come by its line run
-first; a mutant that they do not notice goes on to all that need no driver, and at last to all that
-move data. One that hangs is stopped, and was noticed. What remains is a rule that nobody checks,
-unless `equivalents.py` says why nobody could see a difference.
+Each mutant is a copy of the package that lacks one rule. The tests that come by its line and need
+no driver run first, fast ones before slow ones; a mutant that they do not notice goes on to all
+that move data. One that hangs is stopped, and was noticed. What remains is a rule that nobody
+checks, unless `equivalents.py` says why nobody could see a difference.
 """
 
 import argparse
 import importlib
+import json
 import os
 import shutil
 import signal
@@ -20,15 +21,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
-from functools import partial
-from io import StringIO
 from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol
 from tests.runtime.equivalents import EQUIVALENTS
 from tests.runtime.mutants import Mutant, change_here, mutants_of
-from tests.runtime.reached import Follower, tests_by_line
+from tests.runtime.reached import Place, lines_reached
 
 ROOT = Path(__file__).parents[2]
 MODULES = (
@@ -45,40 +44,70 @@ WITHOUT_DEVICES = ("-k", "not opencl and not interrupt")
 LAST = ("tests/runtime", "tests/apps", "tests/property/test_found_programs.py")
 NOT_ABOUT_DATA = ("typing", "compile", "callers", "choice", "accelerator", "selftest")
 QUICK = ("-x", "-q", "-n0", "-p", "no:cacheprovider", "--hypothesis-profile=first_failure")
-MOST_NEAR = 40
-MOST_SECONDS = 60, 180, 900
+MOST_SECONDS = 240, 900
 PASSED, BROKEN, NEVER_RUN = 0, 3, 99
 """What pytest ends with where all is well, and at worst; between them are failures."""
 
 
-class Trial:
-    """Runs the tests that need no driver, in children that have imported everything already."""
+class Trials:
+    """A plugin of pytest that tries mutants with the tests, in the place of running these.
 
-    def __init__(self) -> None:
-        self._files = [f"tests/runtime/test_{name}.py" for name in QUICK_TESTS]
-        with redirect_stdout(StringIO()):
-            pytest.main(["--collect-only", *QUICK, *self._files])
+    Every mutant has a child of the process that has collected them, so that it costs little more
+    than the first test that notices.
+    """
+
+    def __init__(self, judge: "Callable[[Trials], None]") -> None:
+        self._judge = judge
+        self._items: list[pytest.Item] = []
+        self._near: dict[Place, list[pytest.Item]] = {}
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """What pytest calls when it has collected all tests."""
+        self._items = session.items
         with tempfile.TemporaryDirectory() as folder:
             recorded = Path(folder) / "recorded.json"
-            follower = Follower([_path_of(module) for module in MODULES], recorded)
-            if not _passes(lambda: _pytest(self._files, follower), MOST_SECONDS[-1]):
+            if not _passes(lambda: self._follow(recorded), MOST_SECONDS[-1]):
                 sys.exit("the tests fail without any change")
-            self._tests = tests_by_line(recorded)
+            found: list[tuple[int, list[Place]]] = json.loads(recorded.read_text(encoding="utf-8"))
+            for number, places in found:
+                for module, line in places:
+                    self._near.setdefault((module, line), []).append(self._items[number])
+        self._judge(self)
+        return True
 
-    def survives(self, mutant: Mutant) -> bool:
-        """Run the tests on a mutant, those first that come by its line and are fast."""
-        nearest = self._tests.get((mutant.module, mutant.line), ())[:MOST_NEAR]
-        both = zip((nearest, self._files), MOST_SECONDS, strict=False)
-        return all(_passes(partial(_tried, mutant, tests), most) for tests, most in both if tests)
+    def _follow(self, target: Path) -> int:
+        """Run all tests, and write down what they come by; the fastest come first."""
+        files = [_path_of(module) for module in MODULES]
+        found: list[tuple[float, int, list[Place]]] = []
+        for number, item in enumerate(self._items):
+            following = self._items[number + 1 :][:1]
+            outcomes: list[bool] = []
+            started = time.perf_counter()
+            lines = lines_reached(lambda: outcomes.append(_passes_test(item, following)), files)  # noqa: B023 -- it is run at once
+            found.append((time.perf_counter() - started, number, sorted(lines)))
+            if not all(outcomes):
+                return 1
+        places = [(number, lines) for _, number, lines in sorted(found)]
+        target.write_text(json.dumps(places), encoding="utf-8")
+        return 0
+
+    def survive(self, mutant: Mutant) -> bool:
+        """Run the tests that come by the line of a mutant: true where they all pass."""
+        near = self._near.get((mutant.module, mutant.line), [])
+        return _passes(lambda: _tried(mutant, near), MOST_SECONDS[0])
 
 
-def _tried(mutant: Mutant, tests: Sequence[str]) -> int:
+def _tried(mutant: Mutant, tests: Sequence[pytest.Item]) -> int:
     change_here(mutant, importlib.import_module(f"trilby.runtime.{mutant.module}"))
-    return _pytest(tests)
+    for number, item in enumerate(tests):
+        if not _passes_test(item, tests[number + 1 :][:1]):
+            return 1
+    return 0
 
 
-def _pytest(tests: Sequence[str], *plugins: object) -> int:
-    return int(pytest.main([*QUICK, *WITHOUT_DEVICES, *tests], plugins))
+def _passes_test(item: pytest.Item, following: Sequence[pytest.Item]) -> bool:
+    reports = runtestprotocol(item, log=False, nextitem=next(iter(following), None))
+    return not any(report.failed for report in reports)
 
 
 def _passes(run: Callable[[], int], seconds: float) -> bool:
@@ -151,31 +180,40 @@ def main() -> int:
     low, _, high = str(given.only).partition(":")
     lines = range(int(low or 0), int(high or sys.maxsize))
     os.chdir(ROOT)
-    trial = Trial()
     if not given.quick and not _passes_all(None):
         sys.exit("the tests fail without any change")
-    lives = [_judged(trial, module, lines, quick=given.quick) for module in given.modules]
-    return min(sum(lives), 1)
+    survivors: list[Mutant] = []
+
+    def judge(trials: Trials) -> None:
+        for module in given.modules:
+            survivors.extend(_judged(trials, module, lines, quick=given.quick))
+
+    files = [f"tests/runtime/test_{name}.py" for name in QUICK_TESTS]
+    pytest.main([*QUICK, "-s", *WITHOUT_DEVICES, *files], [Trials(judge)])
+    return min(len(survivors), 1)
 
 
-def _judged(trial: Trial, module: str, lines: range, *, quick: bool) -> int:
-    """Try all mutants of a module, tell of each and of all, and count those that live."""
+def _judged(trials: Trials, module: str, lines: range, *, quick: bool) -> list[Mutant]:
+    """Try all mutants of a module, tell of each and of all, and give those that live."""
     known = EQUIVALENTS.get(module, {})
     source = _path_of(module).read_text(encoding="utf-8")
     mutants = [mutant for mutant in mutants_of(module, source) if mutant.line in lines]
-    told = {"caught": 0, "same  ": 0, "LIVES ": 0}
+    survivors: list[Mutant] = []
+    same = 0
     for number, mutant in enumerate(mutants, start=1):
-        outcome = "same  " if mutant.name in known else "caught"
-        if mutant.name not in known and trial.survives(mutant) and (quick or _passes_all(mutant)):
+        outcome = "caught"
+        if mutant.name in known:
+            outcome, same = "same  ", same + 1
+        elif trials.survive(mutant) and (quick or _passes_all(mutant)):
             outcome = "LIVES "
-        told[outcome] += 1
+            survivors.append(mutant)
         sys.stdout.write(f"{number:4}/{len(mutants)} {outcome} {mutant}\n")
         sys.stdout.flush()
-    caught, same, lives = told.values()
-    what = f"{caught} caught, {same} equivalents, {lives} survivors"
+    caught = len(mutants) - same - len(survivors)
+    what = f"{caught} caught, {same} equivalents, {len(survivors)} survivors"
     sys.stdout.write(f"{module}: {len(mutants)} mutants, {what}\n")
     sys.stdout.flush()
-    return lives
+    return survivors
 
 
 if __name__ == "__main__":
