@@ -4,10 +4,10 @@ One statement is left out, one condition turned round, or one part of an express
 """
 
 import ast
-import copy
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from types import CodeType, FunctionType, ModuleType
 from typing import TypeAlias, cast
 
@@ -23,31 +23,30 @@ class Mutant:
     line: int
     name: str
     function: str
-    tree: ast.Module
+    source: str
+    number: int
 
     def __str__(self) -> str:
         return f"{self.module}.py:{self.line}: {self.name}"
 
     @property
-    def text(self) -> str:
-        """The module as a program."""
-        return ast.unparse(self.tree)
+    def tree(self) -> ast.Module:
+        """The module with the change."""
+        tree = ast.parse(self.source)
+        _apply(next(islice(_changes(tree), self.number, None))[1])
+        return ast.fix_missing_locations(tree)
 
 
 def mutants_of(module: str, source: str) -> Iterator[Mutant]:
-    """All mutants of a module, in the order of its lines."""
-    tree = ast.parse(source)
+    """All mutants of a module."""
     seen: Counter[str] = Counter()
-    for number in range(sum(1 for _ in _changes(tree))):
-        changed = copy.deepcopy(tree)
-        function, change = next(c for n, c in enumerate(_changes(changed)) if n == number)
+    for number, (function, change) in enumerate(_changes(ast.parse(source))):
         line, what = _described(change)
         name = f"{function}: {what}"
         seen[name] += 1
         if seen[name] > 1:
             name += f", no. {seen[name]}"
-        _apply(change)
-        yield Mutant(module, line, name, function, ast.fix_missing_locations(changed))
+        yield Mutant(module, line, name, function, source, number)
 
 
 def _apply(change: Change) -> None:
@@ -167,7 +166,7 @@ def _without_a_part(value: object) -> Iterator[ast.expr]:
 
 def change_here(mutant: Mutant, module: ModuleType) -> None:
     """Let the function of a mutant, which is in use already, lack its rule from now on."""
-    compiled = compile(mutant.tree, module.__file__ or "", "exec")
+    compiled = compile(mutant.tree, vars(module).get("__file__", ""), "exec")
     codes = [code for code in _codes(compiled) if code.co_qualname == mutant.function]
     found: object = module
     for name in mutant.function.split("."):

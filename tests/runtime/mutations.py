@@ -11,9 +11,11 @@ checks, unless `equivalents.py` says why nobody could see a difference.
 """
 
 import argparse
+import ast
 import importlib
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -45,6 +47,7 @@ LAST = ("tests/runtime", "tests/apps", "tests/property/test_found_programs.py")
 NOT_ABOUT_DATA = ("typing", "compile", "callers", "choice", "accelerator", "selftest")
 QUICK = ("-x", "-q", "-n0", "-p", "no:cacheprovider", "--hypothesis-profile=first_failure")
 MOST_SECONDS = 240, 900
+MOST_CPU_SECONDS = 90
 PASSED, BROKEN, NEVER_RUN = 0, 3, 99
 """What pytest ends with where all is well, and at worst; between them are failures."""
 
@@ -116,6 +119,7 @@ def _passes(run: Callable[[], int], seconds: float) -> bool:
     if not child:
         try:
             os.setsid()
+            resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_SECONDS, MOST_CPU_SECONDS))
             quiet = os.open(os.devnull, os.O_WRONLY)
             os.dup2(quiet, 1)
             os.dup2(quiet, 2)
@@ -137,6 +141,11 @@ def _path_of(module: str, root: Path = ROOT) -> Path:
     return root / "src" / "trilby" / "runtime" / f"{module}.py"
 
 
+def source_of(module: str) -> str:
+    """The text of a module of the runtime."""
+    return _path_of(module).read_text(encoding="utf-8")
+
+
 def _passes_all(mutant: Mutant | None) -> bool:
     """Run all tests that move data in a copy of everything: drivers must not be forked."""
     with tempfile.TemporaryDirectory() as folder:
@@ -145,7 +154,7 @@ def _passes_all(mutant: Mutant | None) -> bool:
             shutil.copytree(ROOT / name, place / name, ignore=shutil.ignore_patterns(".*"))
         shutil.copy(ROOT / "pyproject.toml", place)
         if mutant is not None:
-            _path_of(mutant.module, place).write_text(mutant.text, encoding="utf-8")
+            _path_of(mutant.module, place).write_text(ast.unparse(mutant.tree), encoding="utf-8")
         ignored = [f"--ignore=tests/runtime/test_{name}.py" for name in NOT_ABOUT_DATA]
         path = os.pathsep.join((str(place / "src"), folder))
         with subprocess.Popen(
@@ -196,8 +205,7 @@ def main() -> int:
 def _judged(trials: Trials, module: str, lines: range, *, quick: bool) -> list[Mutant]:
     """Try all mutants of a module, tell of each and of all, and give those that live."""
     known = EQUIVALENTS.get(module, {})
-    source = _path_of(module).read_text(encoding="utf-8")
-    mutants = [mutant for mutant in mutants_of(module, source) if mutant.line in lines]
+    mutants = [one for one in mutants_of(module, source_of(module)) if one.line in lines]
     survivors: list[Mutant] = []
     same = 0
     for number, mutant in enumerate(mutants, start=1):
