@@ -67,6 +67,8 @@ def test_what_was_lent_is_whole_when_the_access_is_over_in_which_its_array_went(
     accelerator = with_backend(monkeypatch, Watched(), poison=True)
     lent, other = np.zeros(8, np.float32), S32Array.create(length=8)
     accelerator.compute(dispatch, 8, add, other, 1)
+    if access == "write":
+        assert other.array.tolist() == [1] * 8  # nothing is to be waited for then
     ring = ring_of(accelerator.array(lent))
     accelerator.compute(dispatch, 8, plus_one, ring[0], ring[0])
     del ring
