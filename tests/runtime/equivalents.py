@@ -3,4 +3,13 @@
 By module, and by the name that `mutations.py` gives them.
 """
 
-EQUIVALENTS: dict[str, dict[str, str]] = {}
+EQUIVALENTS: dict[str, dict[str, str]] = {
+    "watch": {
+        "Watch.before_read: `if not RECORDINGS and self.content.is_quiet:` became nothing": (
+            "where all is quiet, the rest finds nothing to fetch and nothing to wait for"
+        ),
+        "Watch.before_write: `if self.content.is_quiet:` became nothing": (
+            "where all is quiet, the rest finds nothing to wait for"
+        ),
+    },
+}

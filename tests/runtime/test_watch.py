@@ -14,6 +14,7 @@ from tests.runtime.programs import add, dispatch, number, plus_one, write_some
 
 from trilby import Accelerator, Ledger, NDArray, S32Array
 from trilby.data.ranges import Ranges
+from trilby.data.segment import Segment
 from trilby.errors import DeviceError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import CONTENTS, LOCK
@@ -370,6 +371,18 @@ def test_a_segment_that_is_collected_in_the_middle_of_things_goes_when_they_are_
     null.accelerator.compute(dispatch, 8, add, b, 1)
     assert content.replicas == []
     assert null.backend.counts.frees == 1
+
+
+def test_a_segment_in_the_place_of_one_that_is_gone_has_nothing_of_it() -> None:
+    memory = np.zeros(64, np.uint8)
+    with LOCK:
+        old = Segment(memory, "old", borrowed=False)
+        whole = watched(old).content.whole
+        watched(old).content.host = Ranges.EMPTY  # as if a device had it newer
+        del old
+        gc.collect()
+        new = Segment(memory, "new", borrowed=False)
+        assert watched(new).content.host == whole
 
 
 def test_an_array_whose_content_became_another_takes_leave_of_it(null: Nulls) -> None:
