@@ -17,6 +17,7 @@ from tests.runtime.programs import add, dispatch, plus_one, spin, spun
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, i32
 from trilby.backend.base import Argument, Executable
+from trilby.backend.giving import GIVING
 from trilby.backend.interpreter.device import InterpreterPrepared
 from trilby.data.ndrange import NDRange
 from trilby.runtime.content import LOCK
@@ -82,6 +83,24 @@ def test_what_was_lent_is_whole_when_the_access_is_over_in_which_its_array_went(
 
 
 # ---------------------------------------------------------- while the driver is given commands
+
+
+def test_a_device_is_asked_for_nothing_while_it_is_given_commands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backend = Watched()
+    accelerator = with_backend(monkeypatch, backend, poison=True)
+    lent, other = np.zeros(8, np.float32), S32Array.create(length=8)
+    array = accelerator.array(lent)
+    accelerator.compute(dispatch, 8, plus_one, array, array)
+    before = list(backend.done)
+    with monkeypatch.context() as giving:
+        giving.setattr(GIVING, "now", True)
+        del array
+        gc.collect()
+        assert backend.done == before
+    accelerator.compute(dispatch, 8, add, other, 1)
+    assert lent.tolist() == [1] * 8
 
 
 @tb.kernel

@@ -85,6 +85,15 @@ def test_a_walk_that_meets_what_is_there_stops_before_it(discrete: Accelerator) 
     assert a.array.tolist() == [100, 101, 102, -1, *range(104, 116)]
 
 
+def test_a_jump_to_where_a_walk_would_have_come_is_no_walk(discrete: Accelerator) -> None:
+    a = on_device(discrete, 64)
+    with discrete.record() as ledger:
+        a.array[5] = -1
+        assert [a.array[i] for i in range(4)] == [100, 101, 102, 103]
+        assert a.array[7] == 107
+    assert downloads(ledger) == [(4, 4), (8, 8), (16, 8), (32, 4)]
+
+
 def test_pieces_are_no_walk(discrete: Accelerator) -> None:
     a = on_device(discrete, 64)
     with discrete.record() as ledger:
