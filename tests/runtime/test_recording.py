@@ -2,12 +2,14 @@
 
 import gc
 from collections.abc import Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from tests.runtime.conftest import opened_as
+from tests.runtime.contents import START, Pending, on_host, replica, span
 from tests.runtime.programs import add, add_to, copy, dispatch, number, take
 
 import trilby as tb
@@ -15,7 +17,17 @@ from trilby import Accelerator, KernelContext, Ledger, NDArray, S32Array, f32
 from trilby.data.ranges import Ranges
 from trilby.oracle.excess import Kind
 from trilby.oracle.trace import HOST, Touch
+from trilby.runtime.content import Content, Replica
+from trilby.runtime.pieces import Piece
+from trilby.runtime.recording import Recording
+from trilby.runtime.replicas import Moved, Reason
+from trilby.runtime.residency import Held
 
+if TYPE_CHECKING:
+    from trilby.runtime.replicas import Replicas
+    from trilby.runtime.watch import Watch
+
+WHOLE = span(0, 16)
 ARRAY = ((4, 36),)
 """The bytes of the elements of an S32Array of eight."""
 
@@ -203,6 +215,75 @@ def test_an_array_of_numbers_is_one_field(discrete: Accelerator) -> None:
         assert out.tolist() == [-1.0] * 4
     assert [one.fields for one in ledger.recording.trace.buffers] == [(("", 0, 16),)] * 2
     assert [one.field for one in ledger.copies] == ["", ""]
+
+
+# ------------------------------------------------------------------------- by hand
+
+
+class Owner:
+    """A device as a recording sees it."""
+
+    def __init__(self, place: str) -> None:
+        self.shares = False
+        self.place = place
+
+
+@pytest.fixture
+def recording() -> Recording:
+    return Recording(cast("Replicas", Owner("here")))
+
+
+def test_what_lies_beyond_a_buffer_is_not_its_own(recording: Recording) -> None:
+    """Its content is larger, where others overlap it; the host's own memory is no second place."""
+    content = on_host()
+    content.host = span(0, 8) | span(10, 16)
+    content.fresh = span(2, 6) | span(10, 14)
+    mine = replica(content, span(5, 7), place=(4, 12), owner=recording.owner)
+    replica(content, span(0, 10), owner=Owner("there"))
+    replica(content, span(0, 16), owner=Owner("the host's"), shared=True)
+    recording.begin(content, mine)
+    (buffer,) = recording.trace.buffers
+    assert buffer.valid == {"here": ((1, 3),), "there": ((0, 6),), HOST: ((2, 4),)}
+    assert buffer.fresh == ((0, 2), (6, 8))
+
+
+def test_a_buffer_is_called_as_the_first_kernel_calls_it(recording: Recording) -> None:
+    content = on_host()
+    mine = replica(content, owner=recording.owner)
+    for name in ("what a plan brought", "numbers"):
+        mine.label = name
+        recording.begin(content, mine)
+    assert [buffer.name for buffer in recording.trace.buffers] == ["numbers"]
+
+
+def test_what_belongs_to_other_devices_alone_is_not_written_down(recording: Recording) -> None:
+    content = on_host()
+    other = replica(content, owner=Owner("there"))
+    replica(content, place=(0, 8), owner=recording.owner)
+    watch = cast("Watch", SimpleNamespace(content=content, address=other.address, nbytes=16))
+    recording.begin(content, other)
+    recording.host_reads(watch, Ranges.span(0, 4))
+    recording.host_writes(watch, Ranges.span(0, 4))
+    recording.raw_writes(held(content, other))
+    recording.raw_reads(held(content, other))
+    recording.moved(Moved("up", other, Piece(START, 4), Reason("", None), Pending()))
+    assert recording.trace.touches == []
+    assert recording.copies == []
+
+
+def test_a_raw_view_may_read_what_the_kernel_wrote_of_it(recording: Recording) -> None:
+    content = on_host()
+    mine = replica(content, owner=recording.owner)
+    recording.begin(content, mine)
+    recording.raw_reads(held(content, mine, seen=span(0, 8), writes=span(12, 16)))
+    assert recording.trace.touches == []
+    recording.raw_reads(held(content, mine, seen=span(0, 8), writes=span(4, 12)))
+    (touch,) = recording.trace.touches
+    assert summary(touch) == (True, "raw view", [(((4, 8),), (), ())])
+
+
+def held(content: Content, mine: Replica, seen: Ranges = WHOLE, writes: Ranges = WHOLE) -> Held:
+    return Held(content, mine, Ranges.EMPTY, writes, Ranges.EMPTY, seen, seen)
 
 
 @tb.kernel
