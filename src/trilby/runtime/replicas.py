@@ -105,7 +105,7 @@ class Replicas:
             if not shared:
                 self._begin(replica, lengths)
         except BaseException:
-            self.backend.free(memory, (*replica.writers, *replica.readers))
+            self.backend.free(memory, replica.writers)
             raise
         content.replicas.append(replica)
         content.changed()

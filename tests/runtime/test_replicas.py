@@ -1,0 +1,103 @@
+"""The memory of one device, each rule by itself: what has to wait for what, and what moves."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import count
+
+import pytest
+from tests.runtime.contents import Pending
+from tests.runtime.devices import Deferred, Watched
+
+from trilby.backend.base import Backend, Event, Memory, Rows
+from trilby.backend.done import DoneEvent
+from trilby.data.ranges import Ranges
+from trilby.data.segment import Segment
+from trilby.errors import DeviceError
+from trilby.runtime import replicas as module
+from trilby.runtime.content import Content, Replica
+from trilby.runtime.replicas import Moved, Replicas
+
+LENGTHS = (range(4),)
+
+
+def on(backend: Backend, *, share: bool = False, poison: bool = False) -> Replicas:
+    """The memory of a device; copies are told to nobody."""
+    return Replicas(backend, _hear, share=share, poison=poison, limit=None)
+
+
+def _hear(_moved: Moved) -> None: ...
+
+
+def content_of(segment: Segment) -> Content:
+    """Memory that the host has filled."""
+    whole = Ranges.span(segment.address, segment.address + segment.nbytes)
+    return Content(segment.address, segment.address + segment.nbytes, whole, Ranges.EMPTY)
+
+
+def made(replicas: Replicas) -> Replica:
+    """The copy of a buffer of 16 bytes whose first four are a length."""
+    segment = Segment.allocate(16, "a")
+    return replicas.make(content_of(segment), segment, LENGTHS, set())
+
+
+class FailsToUpload(Deferred):
+    """Work that is put off; no upload is taken. What was freed is told, and after what."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.freed: list[tuple[Event, ...]] = []
+
+    def upload(
+        self,
+        memory: Memory,
+        offset: int,
+        source: memoryview,
+        after: Sequence[Event] = (),
+        rows: Rows | None = None,
+    ) -> DoneEvent:
+        raise DeviceError("upload failed")
+
+    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
+        self.freed.append(tuple(after))
+
+
+# ------------------------------------------------------------------------------- new memory
+
+
+def test_every_accelerator_on_a_device_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_OPENED", defaultdict[str, "count[int]"](lambda: count(1)))
+    spec = Watched().device.spec
+    assert [on(Watched()).place for _ in range(3)] == [spec, f"{spec}#2", f"{spec}#3"]
+
+
+def test_memory_that_a_device_cannot_share_is_copied() -> None:
+    able, unable = Deferred(shares=True), Deferred(shares=False)
+    assert made(on(able, share=True)).shared
+    assert not made(on(unable, share=True)).shared
+    assert not made(on(able, share=False)).shared
+
+
+def test_memory_that_could_not_be_filled_is_given_back_when_nothing_uses_it() -> None:
+    backend = FailsToUpload()
+    with pytest.raises(DeviceError, match="upload failed"):
+        made(on(backend, poison=True))
+    assert backend.freed == [tuple(backend.started("fill"))]
+    assert len(backend.started("fill")) == 1
+
+
+def test_lengths_come_after_the_poison() -> None:
+    backend = Deferred()
+    made(on(backend, poison=True))
+    (poison,), (lengths,) = backend.started("fill"), backend.started("upload")
+    assert lengths.after == (poison,)
+
+
+def test_lengths_that_come_later_wait_for_all_that_uses_the_memory() -> None:
+    """Whoever comes next waits for them alone."""
+    backend = Deferred()
+    replicas = on(backend)
+    one = made(replicas)
+    one.writers, one.readers = (writer := Pending(),), (reader := Pending(),)
+    replicas.add_lengths(one, LENGTHS)
+    assert backend.started("upload")[-1].after == (writer, reader)
+    assert (one.writers, one.readers) == ((backend.started("upload")[-1],), ())
