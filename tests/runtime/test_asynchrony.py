@@ -118,6 +118,15 @@ def test_a_host_write_waits_for_copies_that_leave(apart: Lazy) -> None:
     assert apart.under_way("run") == 0
 
 
+def test_new_data_waits_for_kernels_that_read_the_old(apart: Lazy) -> None:
+    a, b, c = S32Array.of(range(4)), S32Array.create(length=4), S32Array.create(length=4)
+    apart.accelerator.compute(dispatch, 4, copy, a, b)
+    a.array[:] = -1
+    apart.accelerator.compute(dispatch, 4, copy, a, c)
+    assert c.array.tolist() == [-1] * 4
+    assert b.array.tolist() == [0, 1, 2, 3]
+
+
 def test_a_host_write_waits_for_kernels_that_read_the_hosts_memory(sharing: Lazy) -> None:
     a, b = S32Array.of(range(4)), S32Array.create(length=4)
     for _ in range(2):

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.runtime.conftest import with_backend
-from tests.runtime.devices import Watched
+from tests.runtime.devices import Deferred, Watched
 from tests.runtime.programs import (
     Table,
     add,
@@ -67,3 +67,12 @@ def test_without_poison_a_copy_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch)
     assert bytes(a.segment.memory) == b"\2\0\0\0" + b"\1\0\0\0" + b"\2\0\0\0"
     a.array[:] = 9
     assert backend.content(0) == b"\2\0\0\0" + b"\1\0\0\0" + b"\4\0\0\0"
+
+
+def test_where_nothing_is_stale_nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = Deferred(shares=True)
+    accelerator = with_backend(monkeypatch, backend, poison=True)
+    a = S32Array.of(range(4))
+    accelerator.compute(dispatch, 4, add, a, 1)
+    assert [event.done for event in backend.started("run")] == [False]
+    assert a.array.tolist() == [1, 2, 3, 4]

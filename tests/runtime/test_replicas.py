@@ -15,9 +15,10 @@ from trilby.data.segment import Segment
 from trilby.errors import DeviceError
 from trilby.runtime import replicas as module
 from trilby.runtime.content import Content, Replica
-from trilby.runtime.replicas import Moved, Replicas
+from trilby.runtime.replicas import Moved, Reason, Replicas
 
 LENGTHS = (range(4),)
+REASON = Reason("it is needed", None)
 
 
 def on(backend: Backend, *, share: bool = False, poison: bool = False) -> Replicas:
@@ -34,10 +35,14 @@ def content_of(segment: Segment) -> Content:
     return Content(segment.address, segment.address + segment.nbytes, whole, Ranges.EMPTY)
 
 
-def made(replicas: Replicas) -> Replica:
-    """The copy of a buffer of 16 bytes whose first four are a length."""
-    segment = Segment.allocate(16, "a")
+def made(replicas: Replicas, nbytes: int = 16) -> Replica:
+    """The copy of a buffer whose first four bytes are a length."""
+    segment = Segment.allocate(nbytes, "a")
     return replicas.make(content_of(segment), segment, LENGTHS, set())
+
+
+def part(one: Replica, start: int, stop: int) -> Ranges:
+    return Ranges.span(start, stop).shifted(one.address)
 
 
 class FailsToUpload(Deferred):
@@ -101,3 +106,47 @@ def test_lengths_that_come_later_wait_for_all_that_uses_the_memory() -> None:
     replicas.add_lengths(one, LENGTHS)
     assert backend.started("upload")[-1].after == (writer, reader)
     assert (one.writers, one.readers) == ((backend.started("upload")[-1],), ())
+
+
+# --------------------------------------------------------------------------- to the device
+
+
+def test_zeros_that_nobody_wrote_are_made_once() -> None:
+    backend = Watched()
+    replicas = on(backend)
+    one = made(replicas)
+    content = Content(one.address, one.address + 16, one.whole, one.whole)
+    before = list(backend.done)
+    for _ in range(2):
+        replicas.to_device(content, one, one.whole, REASON)
+    assert backend.done == [*before, "fill"]
+    assert one.valid == one.whole
+
+
+def test_what_is_copied_without_need_is_there() -> None:
+    replicas = on(Watched())
+    one = made(replicas)
+    content = Content(one.address, one.address + 16, one.whole, Ranges.EMPTY)
+    replicas.upload(content, one, REASON)
+    assert one.valid == one.whole
+
+
+@pytest.mark.parametrize("why", ["the device has it", "nobody wrote it", "it has to move"])
+def test_a_small_gap_is_closed_only_with_what_has_to_move(why: str) -> None:
+    moved: list[tuple[int, int]] = []
+    replicas = Replicas(
+        Watched(),
+        lambda copy: moved.append((copy.piece.start - copy.replica.address, copy.piece.size)),
+        share=False,
+        poison=False,
+        limit=None,
+    )
+    one = made(replicas, 32)
+    content = Content(one.address, one.address + 32, one.whole, Ranges.EMPTY)
+    gap = part(one, 6, 8)
+    if why == "the device has it":
+        one.valid = gap
+    elif why == "nobody wrote it":
+        content.fresh = gap
+    replicas.to_device(content, one, part(one, 0, 6) | part(one, 8, 32), REASON)
+    assert moved == ([(0, 32)] if why == "it has to move" else [(0, 6), (8, 24)])
