@@ -15,7 +15,7 @@ from trilby.data.segment import Segment
 from trilby.errors import DeviceError
 from trilby.runtime import replicas as module
 from trilby.runtime.content import Content, Replica
-from trilby.runtime.replicas import Moved, Reason, Replicas
+from trilby.runtime.replicas import Moved, Reason, Replicas, bring_home
 
 LENGTHS = (range(4),)
 REASON = Reason("it is needed", None)
@@ -131,6 +131,28 @@ def test_what_is_copied_without_need_is_there() -> None:
     assert one.valid == one.whole
 
 
+def test_a_fill_waits_for_all_that_uses_the_memory_and_all_wait_for_it() -> None:
+    backend = Deferred()
+    replicas = on(backend)
+    one = made(replicas)
+    content = Content(one.address, one.address + 16, one.whole, one.whole)
+    one.writers, one.readers = (writer := Pending(),), (reader := Pending(),)
+    replicas.to_device(content, one, one.whole, REASON)
+    (fill,) = backend.started("fill")
+    assert fill.after == (writer, reader)
+    assert (one.writers, one.readers) == ((fill,), ())
+
+
+def test_poison_leaves_lengths_alone() -> None:
+    backend = Watched()
+    replicas = on(backend, poison=True)
+    one = made(replicas)
+    one.host[:4] = b"abcd"
+    replicas.add_lengths(one, LENGTHS)
+    replicas.spoil_device(one, one.whole)
+    assert backend.content(0) == b"abcd" + b"\xa5" * 12
+
+
 @pytest.mark.parametrize("why", ["the device has it", "nobody wrote it", "it has to move"])
 def test_a_small_gap_is_closed_only_with_what_has_to_move(why: str) -> None:
     moved: list[tuple[int, int]] = []
@@ -150,3 +172,15 @@ def test_a_small_gap_is_closed_only_with_what_has_to_move(why: str) -> None:
         content.fresh = gap
     replicas.to_device(content, one, part(one, 0, 6) | part(one, 8, 32), REASON)
     assert moved == ([(0, 32)] if why == "it has to move" else [(0, 6), (8, 24)])
+
+
+# ----------------------------------------------------------------------------- to the host
+
+
+def test_what_is_current_nowhere_is_told() -> None:
+    one = made(on(Watched()))
+    content = Content(one.address, one.address + 16, Ranges.EMPTY, Ranges.EMPTY)
+    content.replicas.append(one)
+    one.valid = part(one, 0, 8)
+    with pytest.raises(AssertionError, match="is current nowhere"):
+        bring_home(content, one.whole, REASON)

@@ -213,12 +213,12 @@ class Replicas:
         for event in content.before_host_writes(stale):
             event.wait()
         memory = np.frombuffer(replica.host, np.uint8)
-        for start, stop in stale & replica.whole:
+        for start, stop in stale:
             memory[start - replica.address : stop - replica.address] = POISON
 
     def spoil_device(self, replica: Replica, stale: Ranges) -> None:
         """Overwrite what is no longer current on the device, for tests."""
-        if self._poison and not replica.shared:
+        if self._poison:
             self._fill(replica, stale - replica.lengths, POISON)
 
     def _fill(self, replica: Replica, ranges: Ranges, byte: int) -> None:
