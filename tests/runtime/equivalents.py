@@ -4,6 +4,12 @@ By module, and by the name that `mutations.py` gives them.
 """
 
 EQUIVALENTS: dict[str, dict[str, str]] = {
+    "residency": {
+        "Residency._begin: `one.replica.shared and work.executable.debugs` became "
+        "`work.executable.debugs`": (
+            "where a device has memory of its own, the host's bytes are put back as they are"
+        ),
+    },
     "watch": {
         "Watch.before_read: `if not RECORDINGS and self.content.is_quiet:` became nothing": (
             "where all is quiet, the rest finds nothing to fetch and nothing to wait for"

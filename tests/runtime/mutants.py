@@ -71,9 +71,18 @@ def _changes(tree: ast.Module) -> Iterator[tuple[str, Change]]:
         bound = _first_bound(function)
         yield from ((name, change) for change in _statements(function, bound))
         for statement in function.body:
-            for node in ast.walk(statement):
+            for node in _walk(statement):
                 found = (*_statements(node, bound), *_conditions(node), *_parts(node))
                 yield from ((name, change) for change in found)
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and all below it, but for types, which decide about nothing."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        for child in cast("list[object]", value if isinstance(value, list) else [value]):
+            if name != "annotation" and isinstance(child, ast.AST):
+                yield from _walk(child)
 
 
 def _functions(body: list[ast.stmt], prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
@@ -139,6 +148,8 @@ def _not(test: ast.expr) -> ast.expr:
 def _parts(node: ast.AST) -> Iterator[Change]:
     """Of `a and b`, `a | b`, `a - b`, `a + b`, `not a`, `(*a, *b)`: without one of its parts."""
     for name, value in ast.iter_fields(node):
+        if name == "annotation":
+            continue
         entries = cast("list[object]", value if isinstance(value, list) else [value])
         for number, entry in enumerate(entries):
             place = number if isinstance(value, list) else None

@@ -110,6 +110,14 @@ def test_kernels_that_only_read_a_buffer_do_not_wait_for_each_other(lazy: Lazy) 
     assert [event.done for event in lazy.backend.started("run")] == [False, False, True] * 2
 
 
+def test_a_kernel_that_overwrites_a_buffer_waits_for_those_that_read_it(lazy: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    lazy.accelerator.compute(dispatch, 4, copy, a, b)
+    lazy.accelerator.compute(dispatch, 4, number, a)
+    assert a.array.tolist() == [100, 101, 102, 103]
+    assert b.array.tolist() == [0, 1, 2, 3]
+
+
 def test_a_host_write_waits_for_copies_that_leave(apart: Lazy) -> None:
     a, b = S32Array.of(range(4)), S32Array.create(length=4)
     apart.accelerator.compute(dispatch, 4, copy, a, b)
@@ -148,7 +156,8 @@ def test_a_kernel_waits_for_a_copy_of_what_it_overwrites(apart: Lazy) -> None:
     apart.accelerator.compute(dispatch, 4, add, a, 1)
     apart.accelerator.compute(fetch_then_number, a)
     early = apart.last("download")
-    early.wait()
+    apart.last("run").wait()
+    assert early.done
     assert a.array.tolist() == [100, 101, 102, 103]
 
 
@@ -259,6 +268,17 @@ def test_two_accelerators_on_the_hosts_memory_one_reads_one_writes(
     assert a.array.tolist() == [3] * 4
 
 
+def test_what_comes_home_waits_for_copies_of_what_was_there_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, other = (Lazy(monkeypatch, shares=False) for _ in range(2))
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    other.accelerator.compute(dispatch, 4, copy, a, b)
+    one.accelerator.compute(dispatch, 4, add, a, 1)
+    assert a.array.tolist() == [1, 2, 3, 4]
+    assert b.array.tolist() == [0, 1, 2, 3]
+
+
 def test_a_buffer_that_is_dropped_in_flight(lazy: Lazy) -> None:
     a, b = S32Array.of(range(4)), S32Array.create(length=4)
     lazy.accelerator.compute(dispatch, 4, copy, a, b)
@@ -308,6 +328,15 @@ def test_waiting_for_an_accelerator_waits_for_all_its_work(lazy: Lazy) -> None:
     lazy.accelerator.compute(dispatch, 4, add, a, 1)
     lazy.accelerator.wait()
     assert lazy.under_way("run") == 0
+
+
+def test_waiting_for_an_accelerator_waits_for_its_copies(apart: Lazy) -> None:
+    a = S32Array.of(range(4))
+    apart.accelerator.compute(dispatch, 4, add, a, 1)
+    apart.accelerator.compute(fetch_it, a)
+    assert apart.under_way("download") == 1
+    apart.accelerator.wait()
+    assert apart.under_way("download") == 0
 
 
 def test_a_ledger_of_work_under_way_waits_for_it(apart: Lazy) -> None:

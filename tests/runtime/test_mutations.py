@@ -26,6 +26,7 @@ class Box:
 
 
 def last(box, start=0):
+    end: int | None = 0
     for one in box:
         start = one
         continue

@@ -15,7 +15,8 @@ from trilby.data.segment import Segment
 from trilby.errors import DeviceError
 from trilby.runtime import replicas as module
 from trilby.runtime.content import Content, Replica
-from trilby.runtime.replicas import Moved, Reason, Replicas, bring_home
+from trilby.runtime.pieces import Piece
+from trilby.runtime.replicas import Moved, Reason, Replicas, bring_home, piece_stop
 
 LENGTHS = (range(4),)
 REASON = Reason("it is needed", None)
@@ -39,6 +40,16 @@ def made(replicas: Replicas, nbytes: int = 16) -> Replica:
     """The copy of a buffer whose first four bytes are a length."""
     segment = Segment.allocate(nbytes, "a")
     return replicas.make(content_of(segment), segment, LENGTHS, set())
+
+
+def telling() -> tuple[Replicas, list[tuple[int, int]]]:
+    """The memory of a device, and where its copies begin and how long a row of them is."""
+    moved: list[tuple[int, int]] = []
+
+    def hear(copy: Moved) -> None:
+        moved.append((copy.piece.start - copy.replica.address, copy.piece.size))
+
+    return Replicas(Watched(), hear, share=False, poison=False, limit=None), moved
 
 
 def part(one: Replica, start: int, stop: int) -> Ranges:
@@ -155,14 +166,7 @@ def test_poison_leaves_lengths_alone() -> None:
 
 @pytest.mark.parametrize("why", ["the device has it", "nobody wrote it", "it has to move"])
 def test_a_small_gap_is_closed_only_with_what_has_to_move(why: str) -> None:
-    moved: list[tuple[int, int]] = []
-    replicas = Replicas(
-        Watched(),
-        lambda copy: moved.append((copy.piece.start - copy.replica.address, copy.piece.size)),
-        share=False,
-        poison=False,
-        limit=None,
-    )
+    replicas, moved = telling()
     one = made(replicas, 32)
     content = Content(one.address, one.address + 32, one.whole, Ranges.EMPTY)
     gap = part(one, 6, 8)
@@ -175,6 +179,35 @@ def test_a_small_gap_is_closed_only_with_what_has_to_move(why: str) -> None:
 
 
 # ----------------------------------------------------------------------------- to the host
+
+
+@pytest.mark.parametrize("has_gap", [True, False])
+def test_a_small_gap_is_closed_only_with_what_the_host_lacks(has_gap: bool) -> None:  # noqa: FBT001 -- as pytest gives it
+    replicas, moved = telling()
+    one = made(replicas, 32)
+    host = part(one, 6, 8) if has_gap else Ranges.EMPTY
+    content = Content(one.address, one.address + 32, host, Ranges.EMPTY)
+    content.replicas.append(one)
+    one.valid = one.whole
+    bring_home(content, part(one, 0, 6) | part(one, 8, 32), REASON)
+    assert moved == ([(0, 6), (8, 24)] if has_gap else [(0, 32)])
+
+
+def test_rows_are_current_and_what_lies_between_them_is_not() -> None:
+    replicas, moved = telling()
+    one = made(replicas, 64)
+    content = Content(one.address, one.address + 64, Ranges.EMPTY, Ranges.EMPTY)
+    content.replicas.append(one)
+    one.valid = one.whole
+    rows = part(one, 0, 4) | part(one, 16, 20) | part(one, 32, 36)
+    bring_home(content, rows, REASON)
+    assert moved == [(0, 4)]  # one copy of three rows
+    assert content.host == rows
+
+
+def test_a_piece_ends_with_its_last_row() -> None:
+    assert piece_stop(Piece(100, 4)) == 104
+    assert piece_stop(Piece(100, 4, rows=3, pitch=16)) == 136
 
 
 def test_what_is_current_nowhere_is_told() -> None:

@@ -6,7 +6,7 @@ import pytest
 from tests.runtime.conftest import with_backend
 from tests.runtime.contents import on_host, replica, span
 from tests.runtime.devices import Watched
-from tests.runtime.programs import add, add_to, copy, dispatch, number
+from tests.runtime.programs import add, add_to, copy, dispatch, number, square_kernel
 
 import trilby as tb
 from trilby import Accelerator, KernelContext, Ledger, S32Array
@@ -74,6 +74,18 @@ def test_what_was_not_used_for_longest_goes_first(limited: Accelerator) -> None:
         assert ledger.copies == ()
         assert a.array[0] == 100
     assert ledger.copies == ()  # it came home when it went
+
+
+def test_launches_that_are_new_count_as_uses(limited: Accelerator) -> None:
+    a, b, c, d = buffers(4)
+    limited.compute(dispatch, LENGTH, number, a)
+    limited.compute(dispatch, LENGTH, square_kernel, a)  # so it seems to be needed again soon
+    limited.compute(dispatch, LENGTH, number, b)
+    limited.compute(dispatch, LENGTH, number, c)
+    with limited.record() as ledger:
+        limited.compute(dispatch, LENGTH, number, d)
+        assert b.array[0] == 100
+    assert len(ledger.downloads) == 1  # it came home when it went
 
 
 def test_what_is_used_again_and_again_stays(limited: Accelerator) -> None:

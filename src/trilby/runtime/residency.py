@@ -119,7 +119,6 @@ class Residency:
                 reason = Reason("the accelerator is closed", Caller.now())
                 bring_home(content, content.only_at(replica), reason)
                 waiting += content.before_host_writes(replica.whole)
-                waiting += [*replica.writers, *replica.readers]
             for content, replica in pairs:
                 self.replicas.drop(content, replica)
         wait_for(waiting, "the accelerator is closed", [replica for _, replica in pairs])
