@@ -279,6 +279,45 @@ def test_what_comes_home_waits_for_copies_of_what_was_there_before(
     assert b.array.tolist() == [0, 1, 2, 3]
 
 
+def test_a_kernel_on_the_hosts_memory_waits_for_copies_to_other_devices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, other = Lazy(monkeypatch, shares=True), Lazy(monkeypatch, shares=False)
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    other.accelerator.compute(dispatch, 4, copy, a, b)
+    one.accelerator.compute(dispatch, 4, number, a)
+    assert a.array.tolist() == [100, 101, 102, 103]
+    assert b.array.tolist() == [0, 1, 2, 3]
+
+
+@tb.kernel
+def take_the_right(kc: KernelContext, a: S32Array) -> None:
+    a.array[kc.x] = a.array[kc.x + 4]
+
+
+def test_a_kernel_on_the_hosts_memory_waits_for_copies_from_other_devices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, other = Lazy(monkeypatch, shares=True), Lazy(monkeypatch, shares=False)
+    a = S32Array.of(range(8))
+    other.accelerator.compute(dispatch, 8, number, a)
+    one.accelerator.compute(dispatch, 4, take_the_right, a)
+    one.last("run").wait()
+    assert a.array.tolist() == [104, 105, 106, 107, 104, 105, 106, 107]
+
+
+def test_a_kernel_on_memory_of_its_own_waits_for_no_other_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, other = (Lazy(monkeypatch, shares=False) for _ in range(2))
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    other.accelerator.compute(dispatch, 4, copy, a, b)
+    one.accelerator.compute(dispatch, 4, number, a)
+    before = other.under_way("upload")
+    one.last("run").wait()
+    assert other.under_way("upload") == before > 0
+
+
 def test_a_buffer_that_is_dropped_in_flight(lazy: Lazy) -> None:
     a, b = S32Array.of(range(4)), S32Array.create(length=4)
     lazy.accelerator.compute(dispatch, 4, copy, a, b)

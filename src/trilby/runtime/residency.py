@@ -227,7 +227,7 @@ class Residency:
             if replica is None:
                 replica = self.replicas.make(content, use.segment, use.lengths, pinned)
                 pinned.add(id(replica))
-            elif use.lengths and not replica.lengths:
+            elif not replica.lengths:
                 self.replicas.add_lengths(replica, use.lengths)
             held = _held(content, replica, use)
             known = found.get(id(replica))
