@@ -5,6 +5,10 @@ By module, and by the name that `mutations.py` gives them.
 
 EQUIVALENTS: dict[str, dict[str, str]] = {
     "residency": {
+        "Residency._bring: `work.explicit or replica.shared or replica.valid.covers(needs)` became "
+        "`work.explicit or replica.valid.covers(needs)`": (
+            "on the host's memory more than is needed is still nothing that has to move"
+        ),
         "Residency._begin: `one.replica.shared and work.executable.debugs` became "
         "`work.executable.debugs`": (
             "where a device has memory of its own, the host's bytes are put back as they are"

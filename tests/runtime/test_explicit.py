@@ -253,6 +253,15 @@ def test_a_warning_and_the_data(
     assert counted(ledger) == [("down", 16), ("up", 16)]
 
 
+def test_no_more_comes_than_what_a_launch_lacks(discrete: Accelerator) -> None:
+    """Elsewhere the second launch would bring the rest, since a third may need it."""
+    a, out = S32Array.of(range(64)), S32Array.create(length=4)
+    with discrete.record() as ledger, discrete.explicit(stale="warn"):
+        for start in (0, 16):
+            discrete.compute(dispatch, 4, take, a, start, out)
+    assert counted(ledger) == [("up", 16), ("up", 16)]
+
+
 def test_blocks_inside_of_each_other(discrete: Accelerator) -> None:
     a = S32Array.of(range(4))
     with discrete.explicit():

@@ -1,10 +1,8 @@
 """What each strategy copies; the results are the same."""
 
+import numpy as np
 import pytest
-from tests.runtime.programs import (
-    add_to,
-    add_to_all,
-)
+from tests.runtime.programs import add_to, add_to_all, dispatch, take
 
 import trilby as tb
 from trilby import Accelerator, Ledger, S32Array
@@ -52,6 +50,17 @@ def test_a_tracked_call_brings_home_what_it_wrote_at_its_end(discrete: Accelerat
         assert moved(ledger) == [("up", EIGHT), ("down", EIGHT)]
         assert a.array.tolist() == list(range(1, 9))
     assert len(ledger.copies) == 2
+
+
+def test_the_tracker_knows_whole_buffers_only(discrete: Accelerator) -> None:
+    a, out = S32Array.of(range(64)), S32Array.create(length=4)
+    expected = {tb.Transfers.TRACKED: 64 * 4, tb.Transfers.AUTO: 4 * 4}
+    for transfers, up in expected.items():
+        a.array[:] = np.arange(64)
+        with discrete.strategy(transfers), discrete.record() as ledger:
+            discrete.compute(dispatch, 4, take, a, 8, out)
+        assert ledger.bytes_up == up
+        assert out.array.tolist() == [8, 9, 10, 11]
 
 
 @pytest.mark.parametrize("transfers", tb.Transfers)
