@@ -8,10 +8,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from pathlib import Path
-from typing import Literal, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias, get_args
 
 from trilby.errors import ArgumentValueError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MOST_THREADS = 4096
 
@@ -84,11 +86,13 @@ def thread_limit(environment: Mapping[str, str] | None = None) -> int | None:
     return int(text)
 
 
-def cache_folder(environment: Mapping[str, str] | None = None) -> Path | None:
+def cache_folder(environment: Mapping[str, str] | None = None) -> "Path | None":
     """`TRILBY_CACHE`: where compiled kernels are kept; None where it is `off`.
 
     Without it, `trilby` in the user's folder for such things: `XDG_CACHE_HOME`, or `~/.cache`.
     """
+    from pathlib import Path  # noqa: PLC0415 -- it takes longer to load than all else here
+
     given = os.environ if environment is None else environment
     text = given.get("TRILBY_CACHE", "").strip()
     if text:

@@ -32,6 +32,8 @@ LATE_IMPORTS = {
     "trilby.backend.opencl": "pyopencl takes a while to load and may be missing",
     "trilby.backend.registry": "a backend is loaded when it is asked for",
     "trilby.cli": "a command loads only what it needs",
+    "trilby.options": "only the native device needs pathlib",
+    "trilby.spelling": "only mistakes need difflib",
 }
 """The modules that may import inside a function, and why."""
 

@@ -8,13 +8,13 @@ over is handed back with the reason.
 import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Protocol, runtime_checkable
 
 from trilby.backend.base import Backend, DeviceInfo, Family, Kind
 from trilby.backend.preference import Preference, preferences
 from trilby.backend.vendors import has_driver_for_others
 from trilby.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
+from trilby.spelling import closest
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,8 +302,8 @@ def _package_missing(entry: Entry, error: ImportError) -> DeviceUnavailableError
 
 def _unknown(name: str) -> ArgumentValueError:
     names = [entry.name for entry in ENTRIES]
-    close = get_close_matches(name, names, n=1)
-    meant = f"did you mean `{close[0]}`? " if close else ""
+    close = closest(name, names)
+    meant = f"did you mean `{close}`? " if close else ""
     return ArgumentValueError(
         f"there is no backend `{name}`", advice=f"{meant}the backends are {', '.join(names)}"
     )

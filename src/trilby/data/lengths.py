@@ -1,6 +1,5 @@
 """The lengths of a buffer: from what a user gives, from a header in memory, from a shape."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
@@ -12,6 +11,7 @@ from trilby.data.layout import Layout, layout
 from trilby.data.schema import ArrayType, BufferType, Field
 from trilby.data.segment import Live
 from trilby.errors import BindingError
+from trilby.spelling import closest
 
 
 def given_lengths(type_: BufferType, given: Mapping[str, object]) -> dict[str, int]:
@@ -105,11 +105,11 @@ def _length(type_: BufferType, name: str, value: object, kind: ScalarType) -> in
 
 
 def _unknown(type_: BufferType, name: str, kinds: Mapping[str, ScalarType]) -> BindingError:
-    close = difflib.get_close_matches(name, kinds, n=1)
+    close = closest(name, kinds)
     if type_.field(name):
         advice = f"set it when the buffer exists: `buffer.{name} = ...`"
     elif close:
-        advice = f"did you mean `{close[0]}`?"
+        advice = f"did you mean `{close}`?"
     else:
         advice = f"its lengths: {', '.join(kinds) or 'none'}"
     return BindingError(f"`{type_.name}` has no length `{name}`", advice=advice)

@@ -5,7 +5,6 @@ for a struct that was made by calling its class, to a small segment of its own. 
 are descriptors that `declare` puts on the class.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
@@ -17,6 +16,7 @@ from trilby.data.ranges import Ranges
 from trilby.data.schema import StructType
 from trilby.data.segment import Live, Segment
 from trilby.errors import ArgumentTypeError, FieldError
+from trilby.spelling import closest
 
 
 class Record:
@@ -102,9 +102,9 @@ def unknown_field(owner: str, name: str, known: Iterable[str]) -> FieldError:
     """The error for a name that a buffer, struct or array does not have."""
     if name.startswith("_"):
         return FieldError(f"`{owner}` has no attribute `{name}`")
-    close = difflib.get_close_matches(name, known, n=1)
+    close = closest(name, known)
     fields = ", ".join(known) or "none"
-    advice = f"did you mean `{close[0]}`?" if close else f"its fields: {fields}"
+    advice = f"did you mean `{close}`?" if close else f"its fields: {fields}"
     return FieldError(f"`{owner}` has no field `{name}`", advice=advice)
 
 

@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from difflib import get_close_matches
 from itertools import islice
 from types import UnionType
 from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin
@@ -33,6 +32,7 @@ from trilby.model.value import (
     VarType,
 )
 from trilby.source import NOWHERE, Location
+from trilby.spelling import closest
 
 T = TypeVar("T")
 
@@ -133,8 +133,9 @@ class _Reader:
         )
 
     def unknown(self, token: _Token, what: str, known: Iterable[str], advice: str) -> ModelError:
-        close = [f"did you mean `{name}`? " for name in get_close_matches(token.text, known, 1)]
-        return self.error(token, f"`{token.text}` is not {what}", "".join((*close, advice)))
+        close = closest(token.text, known)
+        hint = f"did you mean `{close}`? " if close else ""
+        return self.error(token, f"`{token.text}` is not {what}", hint + advice)
 
     def peek(self, *kinds: str) -> bool:
         return self.tokens[self.at].kind in kinds

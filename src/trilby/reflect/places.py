@@ -1,7 +1,6 @@
 """Attributes and subscripts: the way from a buffer to one of its numbers."""
 
 import ast
-import difflib
 
 from trilby.data.dtypes import I32, ScalarType
 from trilby.data.kernel_context import GRID_FIELDS
@@ -40,6 +39,7 @@ from trilby.reflect.operands import (
     ShapeOf,
 )
 from trilby.reflect.subset import refuse
+from trilby.spelling import closest
 
 
 def attribute(lw: Lowering, node: ast.Attribute) -> Operand:
@@ -88,8 +88,8 @@ def _grid(lw: Lowering, node: ast.Attribute, context: Value) -> Value:
 
 
 def _unknown(lw: Lowering, node: ast.Attribute, owner: str, names: tuple[str, ...]) -> FieldError:
-    close = difflib.get_close_matches(node.attr, names, n=1)
-    hint = f"did you mean `{close[0]}`? " if close else ""
+    close = closest(node.attr, names)
+    hint = f"did you mean `{close}`? " if close else ""
     listed = ", ".join(f"`{name}`" for name in names)
     return lw.error(
         FieldError, node, f"{owner} has no field `{node.attr}`", f"{hint}it has {listed}"
@@ -149,8 +149,8 @@ def _member(lw: Lowering, node: ast.Attribute, owner: object) -> Operand:
     thing = getattr(owner, node.attr, missing)
     if thing is missing:
         name = getattr(owner, "__name__", type(owner).__name__)
-        close = difflib.get_close_matches(node.attr, dir(owner), n=1)
-        advice = f"did you mean `{close[0]}`?" if close else ""
+        close = closest(node.attr, dir(owner))
+        advice = f"did you mean `{close}`?" if close else ""
         raise lw.error(FieldError, node, f"`{name}` has no attribute `{node.attr}`", advice)
     return lw.known(ast.unparse(node), thing, node)
 

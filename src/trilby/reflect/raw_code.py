@@ -1,7 +1,6 @@
 """From what stands in `@tb.raw` to the raw code of a model, checked against the parameters."""
 
 import ast
-from difflib import get_close_matches
 
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.errors import KernelTypeError
@@ -11,6 +10,7 @@ from trilby.reflect.capture import Captured
 from trilby.reflect.raw import RawHelper
 from trilby.reflect.signature import Signature
 from trilby.source import Location
+from trilby.spelling import closest
 
 
 def raw_code(helper: RawHelper[..., object], signature: Signature, captured: Captured) -> Raw:
@@ -72,6 +72,6 @@ def _check_declared(helper: RawHelper[..., object], signature: Signature, where:
 def _known_advice(name: str, buffers: tuple[str, ...]) -> str:
     if not buffers:
         return "it has none: leave `reads` and `writes` out"
-    close = get_close_matches(name, buffers, n=1)
-    hint = f"did you mean `{close[0]}`? " if close else ""
+    close = closest(name, buffers)
+    hint = f"did you mean `{close}`? " if close else ""
     return f"{hint}its buffers are {', '.join(f'`{buffer}`' for buffer in buffers)}"

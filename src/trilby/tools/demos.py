@@ -4,7 +4,6 @@ They are the files of the folder `examples`: beside the source in the repository
 `share/trilby` where Trilby was installed.
 """
 
-import difflib
 import runpy
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from trilby.errors import ArgumentValueError, SourceError
+from trilby.spelling import closest
 
 NEEDS = MappingProxyType({"PIL": "pillow", "cv2": "opencv-python-headless<5"})
 """The packages that examples import and Trilby itself does not need."""
@@ -61,8 +61,8 @@ def _demo(name: str) -> Path:
     found = demos()
     if name in found:
         return found[name]
-    near = difflib.get_close_matches(name, found, n=1)
-    advice = f"did you mean `{near[0]}`?" if near else "`trilby demo` lists them"
+    near = closest(name, found)
+    advice = f"did you mean `{near}`?" if near else "`trilby demo` lists them"
     raise ArgumentValueError(f"there is no example called `{name}`", advice=advice)
 
 

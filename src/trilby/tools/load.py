@@ -1,6 +1,5 @@
 """Finding a function that was named on the command line: `FILE:FUNCTION`."""
 
-import difflib
 import importlib.util
 import sys
 import traceback
@@ -11,6 +10,7 @@ from types import ModuleType
 from trilby.errors import ArgumentValueError, SourceError, TrilbyError
 from trilby.reflect.functions import Reflectable
 from trilby.source import Location
+from trilby.spelling import closest
 
 
 def load_function(spec: str) -> Reflectable:
@@ -71,8 +71,8 @@ def _functions(module: ModuleType) -> Iterator[str]:
 
 
 def _no_function(path: str, name: str, names: list[str]) -> ArgumentValueError:
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean `{close[0]}`? " if close else ""
+    close = closest(name, names)
+    hint = f"did you mean `{close}`? " if close else ""
     problem = f"has no kernel, func or compute function called `{name}`"
     return ArgumentValueError(
         f"`{path}` {problem}" if name else f"`{path}` names a file and no function in it",
