@@ -116,6 +116,25 @@ def drive(accelerator, other):
     accelerator.compute(whole, line)
     return [line]
 """,
+    "a buffer of an object that got another one, and a parameter that is the same": """
+@tb.compute
+def part(cc: ComputeContext, line: S32Array, other: S32Array, world):
+    world.main, other = other, world.main
+    for g in range(4):
+        cc.dispatch(N, set_and_add, world.spare, g)
+    return line.array.tolist()
+
+@tb.compute
+def launch(cc: ComputeContext, line: S32Array):
+    cc.dispatch(N, set_and_add, line, 7)
+
+def drive(accelerator, other):
+    one, two, three = (S32Array.of(range(N)) for _ in range(3))
+    world = SimpleNamespace(main=one, spare=two)
+    accelerator.compute(launch, two)
+    look(accelerator.compute(part, two, three, world))
+    return [one, two, three]
+""",
     "a parameter that gets another buffer at the end of a try": """
 @tb.compute
 def part(cc, one, other):

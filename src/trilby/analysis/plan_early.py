@@ -144,6 +144,8 @@ class Early:
     def _written(self, op: Op, side: Side, thing: Thing) -> Points | None:
         """What an op writes that may be a buffer under another name; None where it is the same."""
         done = self.events.get(op, {})
+        if any(other.kind == "found" and what in _WRITES for what, other in done):
+            return None  # it may be any buffer
         found = NOTHING
         for stop in [what for what, touched in done if touched is thing and what in _STOPS[side]]:
             others = frozenset(self.ops.things.others(thing))
