@@ -46,8 +46,12 @@ WITHOUT_DEVICES = ("-k", "not opencl and not interrupt")
 LAST = ("tests/runtime", "tests/apps", "tests/property/test_found_programs.py")
 NOT_ABOUT_DATA = ("typing", "compile", "callers", "choice", "accelerator", "selftest")
 QUICK = ("-x", "-q", "-n0", "-p", "no:cacheprovider", "--hypothesis-profile=first_failure")
-MOST_SECONDS = 240, 900
-MOST_CPU_SECONDS = 90
+MOST_CPU_SECONDS = 240
+MOST_NEAR_SECONDS = 8.0
+"""What all tests without a driver may take, and those that try one mutant."""
+IDLE_SECONDS = 30.0
+"""Who has not used the processor for so long waits for something that never comes."""
+MOST_SECONDS = 1800
 PASSED, BROKEN, NEVER_RUN = 0, 3, 99
 """What pytest ends with where all is well, and at worst; between them are failures."""
 
@@ -62,42 +66,47 @@ class Trials:
     def __init__(self, judge: "Callable[[Trials], None]") -> None:
         self._judge = judge
         self._items: list[pytest.Item] = []
-        self._near: dict[Place, list[pytest.Item]] = {}
+        self._near: dict[Place, list[tuple[float, int]]] = {}
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """What pytest calls when it has collected all tests."""
         self._items = session.items
         with tempfile.TemporaryDirectory() as folder:
             recorded = Path(folder) / "recorded.json"
-            if not _passes(lambda: self._follow(recorded), MOST_SECONDS[-1]):
+            if not _passes(lambda: self._follow(recorded), MOST_CPU_SECONDS):
                 sys.exit("the tests fail without any change")
-            found: list[tuple[int, list[Place]]] = json.loads(recorded.read_text(encoding="utf-8"))
-            for number, places in found:
+            found: list[tuple[float, int, list[Place]]]
+            found = json.loads(recorded.read_text(encoding="utf-8"))
+            for seconds, number, places in sorted(found):
                 for module, line in places:
-                    self._near.setdefault((module, line), []).append(self._items[number])
+                    self._near.setdefault((module, line), []).append((seconds, number))
         self._judge(self)
         return True
 
     def _follow(self, target: Path) -> int:
-        """Run all tests, and write down what they come by; the fastest come first."""
+        """Run all tests, and write down what each takes and what it comes by."""
         files = [_path_of(module) for module in MODULES]
         found: list[tuple[float, int, list[Place]]] = []
         for number, item in enumerate(self._items):
             following = self._items[number + 1 :][:1]
             outcomes: list[bool] = []
-            started = time.perf_counter()
+            started = time.process_time()
             lines = lines_reached(lambda: outcomes.append(_passes_test(item, following)), files)  # noqa: B023 -- it is run at once
-            found.append((time.perf_counter() - started, number, sorted(lines)))
+            found.append((time.process_time() - started, number, sorted(lines)))
             if not all(outcomes):
                 return 1
-        places = [(number, lines) for _, number, lines in sorted(found)]
-        target.write_text(json.dumps(places), encoding="utf-8")
+        target.write_text(json.dumps(found), encoding="utf-8")
         return 0
 
     def survive(self, mutant: Mutant) -> bool:
-        """Run the tests that come by the line of a mutant: true where they all pass."""
-        near = self._near.get((mutant.module, mutant.line), [])
-        return _passes(lambda: _tried(mutant, near), MOST_SECONDS[0])
+        """Run the fastest of the tests that come by the line of a mutant: true if they pass."""
+        near: list[pytest.Item] = []
+        left = MOST_NEAR_SECONDS
+        for seconds, number in self._near.get((mutant.module, mutant.line), ()):
+            left -= seconds
+            if left > 0 or not near:
+                near.append(self._items[number])
+        return _passes(lambda: _tried(mutant, near), 5 * MOST_NEAR_SECONDS)
 
 
 def _tried(mutant: Mutant, tests: Sequence[pytest.Item]) -> int:
@@ -113,24 +122,27 @@ def _passes_test(item: pytest.Item, following: Sequence[pytest.Item]) -> bool:
     return not any(report.failed for report in reports)
 
 
-def _passes(run: Callable[[], int], seconds: float) -> bool:
-    """Run tests in a child, which is stopped if it takes too long."""
+def _passes(run: Callable[[], int], most: float) -> bool:
+    """Run tests in a child, which is stopped if it takes too long or waits for ever."""
     child = os.fork()
     if not child:
         try:
             os.setsid()
-            resource.setrlimit(resource.RLIMIT_CPU, (MOST_CPU_SECONDS, MOST_CPU_SECONDS))
+            resource.setrlimit(resource.RLIMIT_CPU, (int(most), int(most)))
             quiet = os.open(os.devnull, os.O_WRONLY)
             os.dup2(quiet, 1)
             os.dup2(quiet, 2)
             os._exit(run())
         finally:
             os._exit(NEVER_RUN)
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    used, since = 0.0, time.monotonic()
+    while time.monotonic() < since + IDLE_SECONDS:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return _is_pass(os.waitstatus_to_exitcode(status))
+        now = time.clock_gettime((~child << 3) | 2)  # the processor time of that process
+        if now > used:
+            used, since = now, time.monotonic()
         time.sleep(0.005)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
@@ -166,7 +178,7 @@ def _passes_all(mutant: Mutant | None) -> bool:
             start_new_session=True,
         ) as process:
             try:
-                return _is_pass(process.wait(MOST_SECONDS[-1]))
+                return _is_pass(process.wait(MOST_SECONDS))
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 return False
