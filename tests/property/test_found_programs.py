@@ -255,6 +255,22 @@ def drive(accelerator, other):
     accelerator.compute(part, line, to)
     return [line, to]
 """,
+    "an attribute that may be a parameter, or anything": """
+@tb.compute
+def part(cc, line: S32Array, to: S32Array, world):
+    world.main = world.main
+    for g in range(4):
+        cc.dispatch(N, set_and_add, world.spare, g)
+        cc.dispatch(N, copy, to, line)
+    return line.array.tolist()
+
+def drive(accelerator, other):
+    lines = [S32Array.of(range(k, k + N)) for k in (3, 15, 20)]
+    world = SimpleNamespace(main=lines[0], spare=lines[1])
+    accelerator.compute(part, lines[0], lines[2], world)
+    look(accelerator.compute(part, lines[1], lines[2], world))
+    return lines
+""",
     "a range without work items": """
 @tb.compute
 def part(cc, line, to, size):

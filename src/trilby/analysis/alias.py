@@ -81,9 +81,11 @@ class Things:
     def others(self, thing: Thing) -> Iterable[Thing]:
         """The things that may be the same buffer under another name.
 
-        Two parameters may; a buffer that was made here may only be one that was found.
+        Two parameters may; a buffer that was made here may only be one that was found. What is not
+        known to be a buffer may be any that is.
         """
-        for other in self._alike.get(_family(self.types[thing]), ()) if thing in self.types else ():
+        type_ = self.types.get(thing)
+        for other in self.types if type_ is None else self._alike.get(_family(type_), ()):
             kinds = {thing.kind, other.kind}
             if other is not thing and ("found" in kinds or kinds == {"parameter"}):
                 yield other

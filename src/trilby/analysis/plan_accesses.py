@@ -93,8 +93,9 @@ class Accesses:
 
     def placed(self, need: Need, *, surely: bool) -> Need:
         """A need as it stands behind what has happened in this turn."""
-        others = {one for thing in need.things for one in self.ops.things.others(thing)}
-        met = frozenset(others & self.turn.named)
+        others = self.ops.things.others
+        named = self.turn.named - need.things
+        met = frozenset(one for one in named if not need.things.isdisjoint(others(one)))
         return replace(need, surely=surely, exposed=self.turn.unknown, met=met)
 
     def written(self, op: Op, side: Side, things: Points, state: State, *, surely: bool) -> None:
