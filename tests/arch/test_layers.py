@@ -24,7 +24,7 @@ OWNERS = {
     "ml_dtypes": ("trilby.data.dtypes",),
     "pyopencl": ("trilby.backend.opencl",),
     "rich": ("trilby.tools", "trilby.cli"),
-    "z3": ("trilby.analysis.linting.z3_solver",),
+    "z3": ("trilby.analysis.linting.z3_session",),
 }
 """Who alone may import a package: modules whose name begins so."""
 

@@ -1,6 +1,6 @@
 """`tb.lint`: what can be proved of a kernel or a compute function without running it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,8 @@ from trilby.analysis.linting.question import Decider
 from trilby.analysis.linting.report import Finding, Report
 from trilby.analysis.linting.silence import is_silenced
 from trilby.analysis.linting.walk import walk_kernel
-from trilby.analysis.linting.z3_solver import Z3Decider, z3_module
+from trilby.analysis.linting.z3_session import z3_module
+from trilby.analysis.linting.z3_solver import Z3Decider
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.data.ndrange import NDRange, as_range
 from trilby.errors import ArgumentTypeError
@@ -55,7 +56,8 @@ def lint(
                 advice="leave the range out: what it dispatches is seen",
             )
         chosen = settings or settings_for(function.location.file)
-        return lint_compute(analyse_compute(function), chosen, function.location)
+        constants = _integers(function.function.__globals__)
+        return lint_compute(analyse_compute(function), constants, chosen, function.location)
     if is_kernel(function):
         chosen = settings or settings_for(function.location.file)
         launch = None if range is None else launch_of(as_range(range))
@@ -76,9 +78,11 @@ def lint_kernel(
     return _report(name, found, facts.assumptions, graph.functions, settings, location)
 
 
-def lint_compute(context: ContextOf, settings: LintSettings, location: Location) -> Report:
+def lint_compute(
+    context: ContextOf, constants: Mapping[str, int], settings: LintSettings, location: Location
+) -> Report:
     """Run the lints of compute functions, and those of kernels for every dispatch."""
-    facts = ComputeFacts(context.graph, context.says_what_moves)
+    facts = ComputeFacts(context.graph, constants, context.says_what_moves)
     found = [finding for one in settings.lints("compute") for finding in one(facts)]
     assumptions: dict[str, None] = {}
     functions: list[Func] = list(context.graph.functions)
@@ -91,6 +95,14 @@ def lint_compute(context: ContextOf, settings: LintSettings, location: Location)
         functions += graph.functions
     name = short_name(context.entry.func.name)
     return _report(name, found, assumptions, functions, settings, location)
+
+
+def _integers(names: Mapping[str, object]) -> dict[str, int]:
+    return {
+        name: value
+        for name, value in names.items()
+        if isinstance(value, int) and not isinstance(value, bool)
+    }
 
 
 def _dispatched(finding: Finding, where: Location) -> Finding:
@@ -160,6 +172,9 @@ def _completed(graph: KernelGraph, walked: Walked, launch: Launch | None) -> Lau
     local = dict(launch.local)
     if not local:
         local = {axis: n for axis, n in local_sizes(walked).items() if axis in launch.axes}
+        if local:  # along an axis that no local array knows, groups are one item wide
+            unused = (a for a in launch.axes if f"local_{a}" not in walked.fields)
+            local |= {axis: 1 for axis in unused if axis not in local}
     return replace(
         launch, local=local, whole_groups=waits, has_groups=waits or bool(names) or bool(local)
     )

@@ -115,6 +115,9 @@ def _functions(module: ModuleType) -> Iterator[Reflectable]:
 
 def _modules(paths: Sequence[str], linted: Linted) -> Iterator[tuple[ModuleType, Path]]:
     for path in paths:
+        folder = str(Path(path).absolute())
+        if Path(path).is_dir() and folder not in sys.path:
+            sys.path.insert(0, folder)  # the packages in it import each other
         for file in _files(path):
             try:
                 yield load_module(file), file

@@ -15,6 +15,7 @@ from trilby.analysis.linting.contract import compares_id, id_index, is_guarded
 from trilby.analysis.linting.launch import AXES, extents_of
 from trilby.analysis.linting.missing import missing_data, missing_rest
 from trilby.analysis.linting.question import ItemPart, Question
+from trilby.analysis.linting.terms import Terms
 from trilby.analysis.linting.witness import Example, Proved, Undecided
 from trilby.analysis.touching.expressions import Expr
 
@@ -83,10 +84,18 @@ def _overrun(facts: "KernelFacts", asked: Overrun) -> Iterator[Overrun]:
         yield replace(asked, missing="the launches that it fits were not found")
     elif fits:
         yield asked
+    elif _missing_guards(terms, asked.access):
+        yield replace(asked, missing=_missing_guards(terms, asked.access))
     elif facts.confirm(outcome, (asked.access,)):
         yield replace(asked, example=outcome)
     else:
         yield replace(asked, missing=missing_rest(terms, asked.access.guards, "it happens"))
+
+
+def _missing_guards(terms: Terms, access: Access) -> str:
+    """What is not known of the conditions, where they come out of data."""
+    found = missing_data(terms, access.guards)
+    return found.replace("the index depends", "whether it happens depends")
 
 
 def _is_fine(facts: "KernelFacts", asked: Overrun, inside: Expr) -> bool | None:
@@ -107,7 +116,9 @@ def _is_meant(facts: "KernelFacts", asked: Overrun) -> bool:
         keys = relation.number.keys(launch.parameters)
         if relation.what == f"max_{axis}" and asked.extent.what in keys:
             return True
-    if launch.is_given and not launch.lengths and not launch.relations:
+    if launch.parameters:  # a dispatch that was seen, of a range that has to do with other things
+        return False
+    if launch.is_given and not launch.lengths:
         return axis != ""
     return axis != "" and _counts_on_contract(asked)
 

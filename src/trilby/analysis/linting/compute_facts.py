@@ -1,6 +1,6 @@
 """What lints of compute functions are given: their models, plans and dispatches."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from trilby.analysis.linting.dispatches import SeenDispatch, seen_dispatches
@@ -30,6 +30,8 @@ class ComputeFacts:
     """A compute function, as lints see it."""
 
     graph: ComputeGraph
+    constants: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The integers of its module, by name."""
     is_explicit: bool = False
     """True where it says itself what moves."""
     _plans: dict[str, TransferPlan] = field(default_factory=dict[str, TransferPlan])
@@ -48,7 +50,7 @@ class ComputeFacts:
 
     def dispatches(self) -> Iterator[SeenDispatch]:
         """Every dispatch, with what is known of its launches."""
-        return seen_dispatches(self.graph)
+        return seen_dispatches(self.graph, self.constants)
 
     def copies(self) -> Iterator[PlacedCopy]:
         """Every copy that the plan places."""

@@ -1,6 +1,6 @@
 """What is known of the launches that a compute function makes, for linting their kernels."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from trilby.analysis.linting.host_numbers import HostNumber, HostNumbers
@@ -21,10 +21,10 @@ class SeenDispatch:
     launch: Launch
 
 
-def seen_dispatches(graph: ComputeGraph) -> Iterator[SeenDispatch]:
+def seen_dispatches(graph: ComputeGraph, constants: Mapping[str, int]) -> Iterator[SeenDispatch]:
     """Every dispatch of a compute function and of those that it calls."""
     for func in graph.functions:
-        numbers = HostNumbers(func)
+        numbers = HostNumbers(func, constants)
         for op in walk(func.body):
             if isinstance(op, Dispatch) and op.kernel in graph.kernels:
                 yield SeenDispatch(op, func, _launch(graph, numbers, op))

@@ -6,6 +6,8 @@
 from trilby.analysis.linting.terms import Terms, leaves_of
 from trilby.analysis.touching.expressions import Expr
 
+MOST_PICKED = 4
+
 
 def amount_of_growth(terms: Terms, before: Expr, after: Expr) -> Expr | None:
     """`d` where a turn adds `d` to the variable, and `d` does not depend on it."""
@@ -47,6 +49,21 @@ def bounds_of_growth(before: Expr, after: Expr) -> tuple[int, int] | None:
             return None if inner is None else (inner[0] + by, inner[1] + by)
         case _:
             return None
+
+
+def picked_leaves(before: Expr, after: Expr) -> list[Expr] | None:
+    """What a turn may set the variable to, where it keeps it otherwise: `if …: best = k`."""
+    if after is before:
+        return []
+    if after.op != "select":
+        return [after]
+    found: list[Expr] = []
+    for arm in after.args[1:]:
+        inner = picked_leaves(before, arm)
+        if inner is None:
+            return None
+        found += inner
+    return found if len(found) <= MOST_PICKED else None
 
 
 def shrinks(before: Expr, after: Expr) -> bool:

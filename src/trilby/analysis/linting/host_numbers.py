@@ -10,6 +10,7 @@ from typing import TypeAlias
 from trilby.analysis import host_trees
 from trilby.analysis.host_code import expression_tree
 from trilby.analysis.linting.terms import Terms
+from trilby.analysis.linting.walk_numbers import folded
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import I32
 from trilby.model.op import Func, Op, walk
@@ -60,6 +61,16 @@ class HostNumber:
         return {key for key in found if key is not None}
 
 
+def _computed(op: str, left: HostNumber, right: HostNumber) -> HostNumber:
+    """An operation; numbers are computed at once."""
+    numbers = [one.what for one in (left, right) if isinstance(one.what, int)]
+    if left.op == right.op == "constant" and len(numbers) == 2:
+        found = folded(op, numbers, I32)
+        if found is not None:
+            return HostNumber("constant", what=found)
+    return HostNumber(op, (left, right))
+
+
 Sizes: TypeAlias = tuple[HostNumber, ...]
 
 
@@ -68,6 +79,8 @@ class HostNumbers:
     """Reads the numbers of one compute function. Variables that are set twice are not followed."""
 
     func: Func
+    constants: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The integers of the module, by name."""
     _made: dict[Value, Op] = field(default_factory=dict[Value, Op])
     _inits: dict[str, Value] = field(default_factory=dict[str, Value])
     _names: dict[Value, str] = field(default_factory=dict[Value, str])
@@ -113,6 +126,8 @@ class HostNumbers:
     def named(self, name: str) -> HostNumber:
         """The number that a local name is."""
         init = self._inits.get(name)
+        if init is None and name in self.constants and name not in self._names.values():
+            return HostNumber("constant", what=self.constants[name])
         return HostNumber("name", what=name) if init is None else self.number(init)
 
     def _read(self, node: host_trees.Node | None, op: HostValue) -> HostNumber:
@@ -124,7 +139,9 @@ class HostNumbers:
             case host_trees.Name():
                 return self.named(node.name)
             case host_trees.Operation(sign, (left, right)) if sign in _SIGNS:
-                return HostNumber(_SIGNS[sign], (self._read(left, op), self._read(right, op)))
+                return _computed(_SIGNS[sign], self._read(left, op), self._read(right, op))
+            case host_trees.Operation("-", (inner,)):
+                return _computed("sub", HostNumber("constant", what=0), self._read(inner, op))
             case _:
                 return HostNumber("name", what=node.code if node is not None else id(op))
 

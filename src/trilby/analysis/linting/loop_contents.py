@@ -14,6 +14,7 @@ from trilby.analysis.linting.growth import (
     bounds_of_growth,
     depends_on,
     multiplies,
+    picked_leaves,
     shrinks,
 )
 from trilby.analysis.linting.loop_turn import FollowedLoop, TriedTurn, scalar_of
@@ -60,9 +61,9 @@ class LoopContents:
         terms, before = self.loop.terms, self.tried.before[var]
         start, after = self.loop.start[var], self.tried.after[var]
         if not isinstance(start, Expr):
-            start = self._unknown(var)
+            start = self._unknown(var, turn)
         if not isinstance(after, Expr):
-            return self._unknown(var)
+            return self._unknown(var, turn)
         probes = frozenset(term.number for term in self.tried.before.values())
         by = amount_of_growth(terms, before, after)
         if by is not None and self._is_fixed(by):
@@ -78,7 +79,7 @@ class LoopContents:
 
     def _bounded(self, var: Value, start: Expr, before: Expr, after: Expr, turn: Expr) -> Expr:
         """A number that is not known, and what can be said of it."""
-        terms, found = self.loop.terms, self._unknown(var)
+        terms, found = self.loop.terms, self._unknown(var, turn)
         zero = terms.number(0)
         is_first = terms.compare("eq", turn, zero)
         terms.fact(found, terms.implies(is_first, terms.compare("eq", found, start)))
@@ -90,16 +91,43 @@ class LoopContents:
         if shrinks(before, after):
             within = terms.both(terms.compare("le", zero, found), terms.compare("le", found, start))
             terms.fact(found, terms.implies(terms.compare("le", zero, start), within))
+        picked = picked_leaves(before, after)
+        if picked is not None:
+            terms.fact(found, self._picked(found, start, picked, turn))
         if multiplies(before, after):
             grown = terms.compare("le", start, found)
             terms.fact(found, terms.implies(terms.compare("le", zero, start), grown))
         return found
 
-    def _unknown(self, var: Value) -> Expr:
+    def _picked(self, found: Expr, start: Expr, picked: list[Expr], turn: Expr) -> Expr:
+        """The variable is what it was at first, or was set to one of these in an earlier turn."""
+        terms, tried = self.loop.terms, self.tried
+        either = terms.compare("eq", found, start)
+        probes = frozenset(term.number for term in tried.before.values())
+        for leaf in picked:
+            if depends_on(leaf, probes) or depends_on(tried.goes_on, probes):
+                return terms.true
+            why = Unknown("loop", "the turn in which a variable was set", "item", ())
+            earlier = terms.unknown(I64, why)
+            at = {self.loop.turn.number: earlier}
+            then = terms.all_of(
+                (
+                    terms.compare("le", terms.number(0), earlier),
+                    terms.compare("lt", earlier, turn),
+                    terms.put_in(tried.goes_on, at, tried.since),
+                    terms.compare("eq", found, terms.put_in(leaf, at, tried.since)),
+                )
+            )
+            either = terms.either(either, then)
+        return either
+
+    def _unknown(self, var: Value, turn: Expr) -> Expr:
         type_ = scalar_of(var) or I64
         level = self.levels.get(var, "item")
         reason = f"how `{var.hint or 'a variable'}` changes in a loop"
-        return self.loop.terms.unknown(type_, Unknown("loop", reason, level, self.loop.mark.all))
+        mark = self.loop.mark
+        loops = mark.all if turn is self.loop.turn else mark.outer
+        return self.loop.terms.unknown(type_, Unknown("loop", reason, level, loops))
 
     def _is_fixed(self, term: Expr) -> bool:
         """Whether a term is the same in every turn."""
@@ -161,7 +189,7 @@ class LoopContents:
             start = terms.constant(numbers[0], type_)
             self.inside[var] = terms.plus(start, terms.times(turn, by))
             return
-        found = self._unknown(var)
+        found = self._unknown(var, turn)
         rows = [
             terms.both(
                 terms.compare("eq", turn, terms.number(k)),

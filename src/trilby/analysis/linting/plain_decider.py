@@ -26,7 +26,7 @@ class PlainDecider:
 
     def decide(self, question: Question) -> Outcome:
         """Proved where there is no such launch, an example where there is."""
-        if _contradicts(question) or _proved(question):
+        if is_plain(question):
             return Proved()
         if not question.wants_example:
             return Undecided(GIVEN_UP)
@@ -38,6 +38,11 @@ class PlainDecider:
 
 
 # -- proofs
+
+
+def is_plain(question: Question) -> bool:
+    """Whether it is plain that there is no such launch."""
+    return _contradicts(question) or _proved(question)
 
 
 def _contradicts(question: Question) -> bool:

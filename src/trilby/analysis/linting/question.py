@@ -31,6 +31,9 @@ class Cover:
 
     conditions: tuple[Expr, ...]
     indices: tuple[Expr, ...]
+    loops: tuple[LoopMark, ...] = ()
+    """The loops around it; `same_turns` of them are also around the item, in the same turn."""
+    same_turns: tuple[LoopMark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def _judged(
     facts: "KernelFacts", reader: Access, writers: list[Access]
 ) -> tuple[Example | None, str]:
     terms = facts.walked.terms
-    plain = [w for w in writers if not w.loops and not unknown_leaves((*w.guards, *w.indices))]
+    plain = [w for w in writers if _is_plain(w, reader)]
     if plain and isinstance(_asked(facts, reader, plain, strict=True), Proved):
         return None, ""
     vague = [w for w in writers if missing_data(terms, w.indices)]
@@ -74,6 +74,12 @@ def _judged(
     return None, ""
 
 
+def _is_plain(writer: Access, reader: Access) -> bool:
+    """Whether a write stands before the read, and nothing of it is unknown."""
+    is_before = writer.number < reader.number
+    return is_before and not unknown_leaves((*writer.guards, *writer.indices))
+
+
 def _depends(writer: Access) -> bool:
     return any(leaf.op != "fn" for leaf in unknown_leaves(writer.guards))
 
@@ -87,7 +93,13 @@ def _asked(
     """
     terms = facts.walked.terms
     covers = tuple(
-        Cover(_known_guards(w.guards) if strict else w.guards, w.indices) for w in writers
+        Cover(
+            _known_guards(w.guards) if strict else w.guards,
+            w.indices,
+            w.loops,
+            tuple(loop for loop in w.loops if loop in reader.loops and w.number < reader.number),
+        )
+        for w in writers
     )
     question = Question(
         terms,

@@ -5,14 +5,16 @@ is proved of that holds of products. That is quick, and enough for pitches and g
 example has to hold of real products.
 """
 
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
+
+from trilby.analysis.linting.z3_session import Session
 
 
 class Products:
     """The products that were met, and the laws that tie them together."""
 
-    def __init__(self, z3: Any, *, abstract: bool) -> None:
+    def __init__(self, z3: Session, *, abstract: bool) -> None:
         self._z3 = z3
         self._function = None
         if abstract:
@@ -20,6 +22,7 @@ class Products:
             self._function = z3.Function("times", integer, integer, integer)
         self._made: dict[tuple[int, int], tuple[Any, Any, Any]] = {}
         self._divided = 0
+        self._xors: list[tuple[Any, Any, Any]] = []
 
     def times(self, left: Any, right: Any) -> Any:
         """A product; plain where one factor is a number."""
@@ -37,11 +40,34 @@ class Products:
             self._made[key] = (left, right, made)
         return self._made[key][2]
 
+    def xor(self, left: Any, right: Any) -> Any:
+        """The exclusive or of bits, of which some laws are known."""
+        integer = self._z3.IntSort()
+        found = self._z3.Function("xor", integer, integer, integer)(left, right)
+        self._xors.append((left, right, found))
+        return found
+
+    def _xor_laws(self) -> list[Any]:
+        z3 = self._z3
+        found: list[Any] = []
+        for a, b, bits in self._xors:
+            found += [
+                z3.Implies(z3.And(a >= 0, b >= 0), z3.And(bits >= 0, bits <= a + b)),
+                (bits == a) == (b == 0),
+                (bits == b) == (a == 0),
+            ]
+        for (a, b, bits), (c, d, others) in product(self._xors, repeat=2):
+            found.append(z3.Implies(z3.And(c == bits, d == b), others == a))
+            found.append(z3.Implies(z3.And(d == bits, c == a), others == b))
+            found.append(z3.Implies(z3.And(b == d, bits == others), a == c))
+        return found
+
     def divided(self, left: Any, right: Any) -> tuple[Any, Any, list[Any]]:
         """Quotient and remainder, rounded towards minus infinity, and what defines them."""
         z3 = self._z3
         self._divided += 1
-        quotient, rest = z3.Ints(f"quotient{self._divided} rest{self._divided}")
+        quotient = z3.Int(f"quotient{self._divided}")
+        rest = z3.Int(f"rest{self._divided}")
         rises = z3.And(right > 0, rest >= 0, rest < right)
         falls = z3.And(right < 0, rest <= 0, rest > right)
         return (
@@ -55,22 +81,22 @@ class Products:
 
     def laws(self) -> list[Any]:
         """What holds of the products that were met."""
-        found: list[Any] = []
-        for a, b, product in self._made.values():
-            found += self._of_one(a, b, product)
+        found = self._xor_laws()
+        for a, b, result in self._made.values():
+            found += self._of_one(a, b, result)
         for one, other in combinations(self._made.values(), 2):
             found += self._of_two(one, other)
         return found
 
-    def _of_one(self, a: Any, b: Any, product: Any) -> list[Any]:
+    def _of_one(self, a: Any, b: Any, result: Any) -> list[Any]:
         z3 = self._z3
         return [
-            z3.Implies(z3.Or(a == 0, b == 0), product == 0),
-            z3.Implies(a == 1, product == b),
-            z3.Implies(b == 1, product == a),
-            z3.Implies(z3.And(a >= 1, b >= 1), z3.And(product >= a, product >= b)),
-            z3.Implies(z3.And(a <= -1, b >= 1), z3.And(product <= a, product <= -b)),
-            z3.Implies(z3.And(b <= -1, a >= 1), z3.And(product <= b, product <= -a)),
+            z3.Implies(z3.Or(a == 0, b == 0), result == 0),
+            z3.Implies(a == 1, result == b),
+            z3.Implies(b == 1, result == a),
+            z3.Implies(z3.And(a >= 1, b >= 1), z3.And(result >= a, result >= b)),
+            z3.Implies(z3.And(a <= -1, b >= 1), z3.And(result <= a, result <= -b)),
+            z3.Implies(z3.And(b <= -1, a >= 1), z3.And(result <= b, result <= -a)),
         ]
 
     def _of_two(self, one: tuple[Any, Any, Any], other: tuple[Any, Any, Any]) -> list[Any]:

@@ -1,21 +1,24 @@
-"""Deciding questions with z3. The one module that knows it; it is loaded when it is asked for.
+"""Deciding questions with z3.
 
 Numbers are integers without bounds: that the index arithmetic of a kernel does not wrap around
 at 32 bits is assumed of signed ones; subtractions of unsigned ones and narrow types do wrap.
 """
 
-import importlib
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 from itertools import product
 from math import prod
 from typing import Any
 
 from trilby.analysis.linting.accesses import ANYWHERE
+from trilby.analysis.linting.covers import CountedCovers
+from trilby.analysis.linting.evaluate import evaluated
 from trilby.analysis.linting.launch import Launch
+from trilby.analysis.linting.plain_decider import is_plain
 from trilby.analysis.linting.question import Cover, Question
+from trilby.analysis.linting.terms import LoopMark, Terms, leaves_of
 from trilby.analysis.linting.witness import Example, Outcome, Proved, Undecided
+from trilby.analysis.linting.z3_session import Session
 from trilby.analysis.linting.z3_terms import Encoding, ItemTerms
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.ndrange import NDRange
@@ -31,15 +34,8 @@ MOST_LISTED = 64
 
 
 MOST_IN_GROUP = 1024
-
-
-@cache
-def z3_module() -> Any:
-    """The package, or None where it is not installed."""
-    try:
-        return importlib.import_module("z3")
-    except ImportError:
-        return None
+MOST_TURNS = 64
+"""Loops of more turns than this are not looked at turn by turn."""
 
 
 class Z3Decider:
@@ -54,14 +50,13 @@ class Z3Decider:
         self._effort = effort
         self._seconds = seconds
 
-    def _solver(self) -> Any:
-        solver = z3_module().Solver()
-        solver.set("rlimit", self._effort)
-        solver.set("timeout", int(self._seconds * 1000))
-        return solver
+    def _solver(self, z3: Session) -> Any:
+        return z3.solver(self._effort, self._seconds)
 
     def decide(self, question: Question) -> Outcome:
         """Proved where there is no such launch, an example where there is."""
+        if is_plain(question):
+            return Proved()
         first = self._asked(question, abstract=True)
         if not isinstance(first, Undecided) or not question.wants_example:
             return first
@@ -72,9 +67,9 @@ class Z3Decider:
         return self._asked(question, abstract=False)
 
     def _asked(self, question: Question, *, abstract: bool) -> Outcome:
-        z3 = z3_module()
+        z3 = Session()
         asked = _Asked(z3, question, abstract=abstract)
-        solver = self._solver()
+        solver = self._solver(z3)
         solver.add(*asked.conditions())
         found = solver.check()
         if found == z3.unsat:
@@ -87,16 +82,38 @@ class Z3Decider:
 
     def fits(self, question: Question) -> bool | None:
         """Whether there is a launch in which no work item does what is asked."""
-        z3 = z3_module()
         for positive in (True, False):
+            z3 = Session()
             fitting = _Fitting(z3, question, positive=positive)
-            if self._checked(fitting.someone()) != z3.unsat:
-                found = self._checked(fitting.conditions())
+            if self._checked(z3, fitting.someone()) != z3.unsat:
+                if self._fits_usual(z3, question, positive=positive):
+                    return True
+                found = self._checked(z3, fitting.conditions())
                 return None if found == z3.unknown else found == z3.sat
         return False
 
-    def _checked(self, conditions: list[Any]) -> Any:
-        solver = self._solver()
+    def _fits_usual(self, z3: Session, question: Question, *, positive: bool) -> bool:
+        """Whether all goes well where buffers are as long as the range, or somewhat longer."""
+        size = max(question.launch.size.values(), default=4)
+        fitting = _Fitting(z3, question, positive=positive)
+        violation, well = (
+            fitting.violation(),
+            [
+                *fitting.someone(),
+                *fitting.exercised(),
+                *fitting.assumed(),
+            ],
+        )
+        scalars = (1, size) if fitting.encoding.integer_scalars() else (1,)
+        for length, scalar in product((4 * size, size, size + 1, size + 2), scalars):
+            fixed = fitting.fixed(length, scalar)
+            is_well = self._checked(z3, [*violation, *fixed]) == z3.unsat
+            if is_well and self._checked(z3, [*well, *fixed]) == z3.sat:
+                return True
+        return False
+
+    def _checked(self, z3: Session, conditions: list[Any]) -> Any:
+        solver = self._solver(z3)
         solver.add(*conditions)
         return solver.check()
 
@@ -117,7 +134,7 @@ def _small_launches(launch: Launch) -> Iterator[Launch]:
 class _Fitting:
     """A launch in which every work item is well: all of a small one, or any of a large one."""
 
-    def __init__(self, z3: Any, question: Question, *, positive: bool) -> None:
+    def __init__(self, z3: Session, question: Question, *, positive: bool) -> None:
         self.z3 = z3
         self.question = question
         self.encoding = Encoding(z3, question.terms, question.launch, abstract=False)
@@ -127,11 +144,32 @@ class _Fitting:
     def conditions(self) -> list[Any]:
         """Everything that has to hold of the launch."""
         found = [self._is_well(number, place) for number, place in enumerate(self._places())]
-        if self.question.exercised:
-            found.append(self._someone(1001, self.question.exercised, fail=True))
+        return [*found, *self.exercised(), *self.assumed(), *self.someone()]
+
+    def exercised(self) -> list[Any]:
+        """Some item does not meet the guards that compare its id."""
+        asked = self.question.exercised
+        return [self._someone(1001, asked, fail=True)] if asked else []
+
+    def assumed(self) -> list[Any]:
+        """What is taken for granted of launches."""
         item = ItemTerms(self.encoding, 1002)
-        found += [item.truth(condition) for condition in self.question.assumed]
-        return [*found, *self.someone()]
+        found = [item.truth(condition) for condition in self.question.assumed]
+        return [*found, *item.facts()]
+
+    def violation(self) -> list[Any]:
+        """Some item does what is asked."""
+        item = ItemTerms(self.encoding, 1003)
+        found = [item.truth(condition) for condition in self.part.conditions]
+        if self.part.fails is not None:
+            found.append(self.z3.Not(item.truth(self.part.fails)))
+        return [*found, *item.facts(), *self.assumed(), *self.encoding.facts]
+
+    def fixed(self, length: int, scalar: int) -> list[Any]:
+        """All lengths and arguments are these numbers, where they are not given."""
+        lengths = [one for one in self.encoding.lengths.values() if not isinstance(one, int)]
+        scalars = self.encoding.integer_scalars()
+        return [*(one == length for one in lengths), *(one == scalar for one in scalars)]
 
     def someone(self) -> list[Any]:
         """Some item comes to where it could happen, with arguments that are usual."""
@@ -162,7 +200,9 @@ class _Fitting:
     def _is_well(self, number: int, place: dict[str, int]) -> Any:
         z3, item = self.z3, ItemTerms(self.encoding, number, place)
         conditions = [item.truth(condition) for condition in self.part.conditions]
-        well = item.truth(self.part.fails) if self.part.fails is not None else z3.BoolVal(False)  # noqa: FBT003 -- z3's spelling
+        well = (
+            item.truth(self.part.fails) if self.part.fails is not None else z3.BoolVal(value=False)
+        )
         holds = z3.Implies(z3.And(*conditions, *item.facts()), well)
         return z3.ForAll(item.variables, holds) if item.variables else holds
 
@@ -172,10 +212,25 @@ class _Fitting:
         return self.z3.And(self.z3.Not(met) if fail else met, *item.facts())
 
 
+def _short_loop(terms: Terms, loop: LoopMark, conditions: tuple[Expr, ...]) -> int | None:
+    """How many turns a loop has, where a condition on nothing but the turn says so."""
+    turn = terms.turn(loop)
+    own = [c for c in conditions if all(_is_of(leaf, turn) for leaf in leaves_of((c,)))]
+    own = [c for c in own if any(leaf is turn for leaf in leaves_of((c,)))]
+    for count in range(MOST_TURNS + 1):
+        if any(evaluated(condition, {turn.number: count}) == 0 for condition in own):
+            return count
+    return None
+
+
+def _is_of(leaf: Expr, turn: Expr) -> bool:
+    return leaf is turn or leaf.op == "constant"
+
+
 class _Asked:
     """A question while it is put to z3."""
 
-    def __init__(self, z3: Any, question: Question, *, abstract: bool) -> None:
+    def __init__(self, z3: Session, question: Question, *, abstract: bool) -> None:
         self.z3 = z3
         self.question = question
         self.encoding = Encoding(z3, question.terms, question.launch, abstract=abstract)
@@ -225,22 +280,49 @@ class _Asked:
 
     def _uncovered(self, covers: tuple[Cover, ...]) -> list[Any]:
         """No item of the group of the first one fills the indices at which that one is."""
-        z3, encoding, launch = self.z3, self.encoding, self.question.launch
+        z3, terms, reader = self.z3, self.question.terms, self.items[0]
+        axes = self.question.launch.axes
+        here = dict(zip((f"group_{a}" for a in axes), reader.groups(), strict=True))
+        counted = CountedCovers(self.question)
+        found: list[Any] = []
+        for place, cover in product(self._local_places(), covers):
+            for turns in self._turns(cover):
+                known = {terms.turn(m).number: n for m, n in turns.items() if isinstance(n, int)}
+                if not counted.add(cover, place, known):
+                    writer = ItemTerms(self.encoding, 100 + len(found), {**here, **place})
+                    found.append(self._never(writer, cover, turns))
+        at = [reader.number(index) for index in self.question.items[0].indices]
+        found += [
+            z3.Or(*[one != number for one, number in zip(at, filled, strict=True)])
+            for filled in counted.filled
+        ]
+        return found
+
+    def _never(self, writer: ItemTerms, cover: Cover, turns: dict[LoopMark, Any]) -> Any:
+        z3, terms = self.z3, self.question.terms
+        for loop, turn in turns.items():
+            writer.fix(terms.turn(loop), turn)
+        filled = [writer.truth(condition) for condition in cover.conditions]
         reader = self.items[0]
         at = [reader.number(index) for index in self.question.items[0].indices]
-        here = dict(zip((f"group_{a}" for a in launch.axes), reader.groups(), strict=True))
-        found: list[Any] = []
-        for place in self._local_places():
-            for cover in covers:
-                writer = ItemTerms(encoding, 100 + len(found), {**here, **place})
-                filled = [writer.truth(condition) for condition in cover.conditions]
-                filled += [
-                    writer.number(index) == one
-                    for index, one in zip(cover.indices, at, strict=True)
-                ]
-                never = z3.Not(z3.And(*filled, *writer.facts()))
-                found.append(z3.ForAll(writer.variables, never) if writer.variables else never)
-        return found
+        pairs = zip(cover.indices, at, strict=True)
+        filled += [writer.number(index) == one for index, one in pairs]
+        never = z3.Not(z3.And(*filled, *writer.facts()))
+        return z3.ForAll(writer.variables, never) if writer.variables else never
+
+    def _turns(self, cover: Cover) -> list[dict[LoopMark, Any]]:
+        """The turns in which a cover is looked at: that of the item, and every one of short loops.
+
+        A loop of which neither is known is left open.
+        """
+        terms, reader = self.question.terms, self.items[0]
+        shared = {loop: reader.number(terms.turn(loop)) for loop in cover.same_turns}
+        listed: list[dict[LoopMark, Any]] = [shared]
+        for loop in cover.loops:
+            count = None if loop in shared else _short_loop(terms, loop, cover.conditions)
+            if count is not None and len(listed) * count <= MOST_TURNS:
+                listed = [{**turns, loop: n} for turns in listed for n in range(count)]
+        return listed
 
     def _local_places(self) -> list[dict[str, Any]]:
         """The ids of every item of a group, where its size is known."""
@@ -255,7 +337,7 @@ class _Asked:
     def _in_one_group(self) -> Any:
         one, other = self.items
         if not self.question.launch.has_groups:
-            return self.z3.BoolVal(True)  # noqa: FBT003 -- z3's spelling
+            return self.z3.BoolVal(value=True)
         return self.z3.And(*[a == b for a, b in zip(one.groups(), other.groups(), strict=True)])
 
     def _same_phase(self) -> Any:

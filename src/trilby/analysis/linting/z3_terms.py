@@ -8,6 +8,7 @@ from trilby.analysis.linting.launch import AXES, Launch
 from trilby.analysis.linting.terms import Level, LoopMark, Terms, leaves_of, level_of
 from trilby.analysis.linting.witness import Item
 from trilby.analysis.linting.z3_products import Products
+from trilby.analysis.linting.z3_session import Session
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import BOOL, ScalarType
 
@@ -17,7 +18,7 @@ LARGEST = 2**31 - 1
 class Encoding:
     """The numbers that all work items of a launch share, and what holds of them."""
 
-    def __init__(self, z3: Any, terms: Terms, launch: Launch, *, abstract: bool) -> None:
+    def __init__(self, z3: Session, terms: Terms, launch: Launch, *, abstract: bool) -> None:
         self.z3 = z3
         self.products = Products(z3, abstract=abstract)
         self.terms = terms
@@ -189,6 +190,10 @@ class ItemTerms:
         self.variables.append(made)
         return made
 
+    def fix(self, leaf: Expr, number: Any) -> None:
+        """Give an unknown number its value."""
+        self._known[leaf.number] = self.z3.IntVal(number) if isinstance(number, int) else number
+
     def place(self) -> list[Any]:
         """What tells the item from others."""
         names = [f"local_{axis}" for axis in self.encoding.launch.axes]
@@ -256,6 +261,8 @@ class ItemTerms:
                 found = encoding.function(("literal", what), 0)
             case "data":
                 found = self._function(term)
+            case "fn" if what == "xor" and term.type.is_integer:
+                found = encoding.products.xor(*[self.number(arg) for arg in term.args])
             case "opaque" | "turn" | "turns" | "fn":
                 found = self._unknown(term)
             case _:
@@ -373,10 +380,20 @@ class ItemTerms:
             loops = mark.outer if isinstance(mark, LoopMark) else ()
             return terms.levels.get(leaf.number, "item"), loops
         if leaf.op == "fn":
-            marks = {part.what for part in leaves_of((leaf,)) if isinstance(part.what, LoopMark)}
+            marks = sorted(self._marks(leaf), key=lambda mark: mark.number)
             return level_of(terms, leaf), tuple(marks)
         why = terms.unknowns.get(leaf.number)
         return (why.level, why.loops) if why else ("item", ())
+
+    def _marks(self, term: Expr) -> set[LoopMark]:
+        """The loops on whose turns a term depends."""
+        found: set[LoopMark] = set()
+        for part in leaves_of((term,)):
+            if isinstance(part.what, LoopMark):
+                found.update({part.what} if part.op == "turn" else part.what.outer)
+            elif part.op == "opaque" and part.number in self.encoding.terms.unknowns:
+                found.update(self.encoding.terms.unknowns[part.number].loops)
+        return found
 
     def tickets(self, counters: frozenset[object]) -> list[tuple[Expr, object]]:
         """The numbers that were drawn from some counters."""
