@@ -2,7 +2,7 @@
 # when that has been done.
 
 BIN := .venv/bin
-DEMO := examples/life.py --out out/
+DEMO := examples/showcase.py --out out/
 CODE := $(wildcard src tests examples bench)
 TYPING := $(wildcard tests/typing/*.py)
 HEADING = @printf '\n== %s ==\n'
@@ -14,7 +14,7 @@ HEADING = @printf '\n== %s ==\n'
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
-run: setup-run  ## run the demonstration
+run: setup-run  ## show what it can do: life, faces, and what was copied
 	@$(BIN)/python $(DEMO)
 
 test: setup-dev  ## run every check, then every test

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from rich.progress import track
+from terminal.bars import watched
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, NDRange, f32
@@ -153,7 +153,7 @@ def measure(accelerator: Accelerator, numbers: tuple[Floats, Floats, Floats]) ->
     """Each way, once to compile and once for the clock."""
     exact, rows = reference(*numbers), list[Measured]()
     count, tokens, _ = numbers[0].shape
-    for way in track(("plain", "flash"), "ways", transient=True):
+    for way in watched(("plain", "flash"), "ways"):
         run(accelerator, way, numbers)
         started = time.perf_counter()
         found = run(accelerator, way, numbers)

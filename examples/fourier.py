@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
-from rich.progress import track
+from terminal.bars import watched
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, f32, i32
@@ -119,7 +119,7 @@ def measure(accelerator: Accelerator, numbers: Complex) -> list[Measured]:
     """Each way, once to compile and once for the clock, and NumPy's."""
     exact = np.fft.fft(numbers.astype(np.complex128))
     rows: list[Measured] = []
-    for way in track(WAYS, "ways", transient=True):
+    for way in watched(WAYS, "ways"):
         run(accelerator, way, numbers)
         started = time.perf_counter()
         found = run(accelerator, way, numbers)

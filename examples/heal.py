@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
-from rich.progress import Progress
+from terminal.bars import bar
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, f32, i32, u8
@@ -171,7 +171,7 @@ def run(accelerator: Accelerator, image: Pixels, hole: Hole, reach: int, rounds:
     slopes = accelerator.array(slopes_of(source).astype(np.float32))
     hollow = accelerator.array(inside.astype(np.uint8))
     step = 2 / (1 + math.sin(math.pi / hole.side))  # the best one for a square
-    with Progress(transient=True) as progress:
+    with bar() as progress:
         for _ in progress.track(range(10), description="blending"):
             accelerator.compute(blend, patch, slopes, hollow, -(-rounds // 10), step)
     filled, healed = np.asarray(patch), image.copy()

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 from rich.progress import Progress
+from terminal.bars import bar
 
 import trilby as tb
 from trilby import (
@@ -116,7 +117,7 @@ def run(accelerator: Accelerator, pixels: Pixels, count: int, rounds: int) -> Fo
         S32Array2D.create(accelerator, width=4, height=count),
         S32Array.create(accelerator, length=1),
     )
-    with Progress(transient=True) as progress:
+    with bar() as progress:
         progress.add_task("rounds", total=rounds)
         taken = accelerator.compute(cluster, data, rounds, progress)
     return Found(np.asarray(data.colours), np.asarray(data.nearest), taken)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
-from rich.progress import Progress
+from terminal.bars import bar
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, S32Array, S32Array2D, f32, i32
@@ -132,7 +132,7 @@ def run_zoom(
     """The picture of each view."""
     image = S32Array2D.create(accelerator, width=size[0], height=size[1])
     frames: list[Pixels] = []
-    with Progress(transient=True) as progress:
+    with bar() as progress:
         task = progress.add_task("frames", total=len(views))
 
         def display(drawn: S32Array2D) -> None:

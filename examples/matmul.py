@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from rich.progress import track
+from terminal.bars import watched
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, F32Array2D, KernelContext, NDRange, f32
@@ -140,7 +140,7 @@ def measure(accelerator: Accelerator, size: int, times: int) -> list[Measured]:
         accelerator.compute(compute, a, b, c)
         accelerator.wait()
 
-    for name, compute in track(STEPS.items(), "steps", transient=True):
+    for name, compute in watched(STEPS.items(), "steps"):
         seconds = fastest(lambda compute=compute: multiply(compute), times)
         found.append(Measured(name, work / seconds, error_of(np.asarray(c), exact)))
     seconds = fastest(lambda: left @ right, times)

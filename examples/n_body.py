@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
-from rich.progress import track
+from terminal.bars import watched
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, f32, i32
@@ -135,7 +135,7 @@ def run(
 ) -> list[npt.NDArray[np.float32]]:
     """The places of the stars in each frame; between two frames are so many steps."""
     shown: list[npt.NDArray[np.float32]] = []
-    for _ in track(range(frames), "frames", transient=True):
+    for _ in watched(range(frames), "frames"):
         accelerator.compute(advance, stars, dt, steps)
         places = np.asarray(stars.place)
         shown.append(np.stack([places["x"], places["y"]], axis=1))

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.progress import track
 from rodinia_suite.backprop import backprop
 from rodinia_suite.bfs import bfs
 from rodinia_suite.hotspot import hotspot
@@ -21,6 +20,7 @@ from rodinia_suite.nw import nw
 from rodinia_suite.pathfinder import pathfinder
 from rodinia_suite.srad import srad
 from rodinia_suite.workload import Workload
+from terminal.bars import watched
 
 from trilby import Accelerator, Ledger
 
@@ -100,9 +100,7 @@ def main() -> None:
     # With a memory of its own, as a graphics card has it; on the host's memory nothing moves.
     accelerator = Accelerator(options.backend, memory="discrete")
     chosen = options.names or list(PROGRAMS)
-    rows = [
-        measure(accelerator, programs[name]()) for name in track(chosen, "programs", transient=True)
-    ]
+    rows = [measure(accelerator, programs[name]()) for name in watched(chosen, "programs")]
     print(f"on {accelerator.device.name}; every result is NumPy's\n")
     print(table(rows))
     if len(rows) == 1:

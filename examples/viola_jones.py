@@ -18,7 +18,7 @@ import numpy.typing as npt
 from cascade.grouping import Box, boxes_of, grouped
 from cascade.haar import Cascade, read_cascade
 from PIL import Image, ImageDraw
-from rich.progress import track
+from terminal.bars import watched
 
 import trilby as tb
 from trilby import (
@@ -266,7 +266,7 @@ def run(accelerator: Accelerator, image: RGBAImage, cascade: Cascade, factor: fl
     sums = [S32Array2D.create(accelerator, width=width + 1, height=height + 1) for _ in range(2)]
     scratch = Scratch(pictures[0], pictures[1], sums[0], sums[1])
     found = Windows.create(accelerator, length=10_000)
-    progress = track(levels, "sizes", transient=True)
+    progress = watched(levels, "sizes")
     accelerator.compute(find, image, cascade, progress, scratch, found)
     if found.count > found.length:
         message = f"{found.count} windows, and the table has room for {found.length}"

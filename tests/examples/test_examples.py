@@ -150,6 +150,7 @@ SMALL: dict[str, tuple[object, ...]] = {
     "result_table": ("--points", 50),
     "rodinia": ("--small", "hotspot"),
     "saxpy": ("--length", 100),
+    "showcase": ("--width", 12, "--height", 9, "--side", 32),
     "squares": ("--length", 8),
     "viola_jones": ("--side", 32),
 }
@@ -161,6 +162,7 @@ DRAWING = {
     "life": [".gif", ".png"],
     "mandel": [".gif", ".png"],
     "n_body": [".gif"],
+    "showcase": [".gif", ".png", ".png", ".png"],
     "viola_jones": [".png"],
 }
 """What those that draw leave in their folder."""
