@@ -167,7 +167,7 @@ class Repeated(ABC):
     @property
     @abstractmethod
     def latest(self) -> Event:
-        """The last run; there must have been one."""
+        """The last run; before the first one something that is done."""
 
     @abstractmethod
     def run(self, after: "Sequence[Event | Repeated]") -> None:

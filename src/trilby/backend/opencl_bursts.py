@@ -17,12 +17,13 @@ from weakref import WeakSet
 import pyopencl as cl
 
 from trilby.backend.base import Argument, Event, Repeated
+from trilby.backend.done import DoneEvent
 from trilby.backend.giving import GIVING
 from trilby.backend.opencl_events import OpenCLEvent, OpenCLRuns, RefusedEvent, is_over
 from trilby.backend.opencl_kernels import OpenCLPrepared
 from trilby.errors import DeviceError
 
-MOST_HELD = 32
+MOST_HELD = 64
 """The launches of a burst. From so many on, waking the device hardly counts."""
 
 UNSEEN_BURSTS = 8
@@ -84,8 +85,10 @@ class OpenCLRepeated(Repeated):
         event: Event
         if self.event is not None:
             event = OpenCLEvent(self.event, self.prepared.task)
+        elif self.failure is not None:
+            event = RefusedEvent(self.failure)
         else:
-            event = RefusedEvent(self.refusal)
+            event = DoneEvent()
         event.origin = self.origin
         return event
 
@@ -147,13 +150,6 @@ class OpenCLRepeated(Repeated):
         if all(type(one) is OpenCLRepeated for one in after):
             self.chain = cast("Sequence[OpenCLRepeated]", after)
             self.follows = self.chain[0] if len(after) == 1 else None
-
-    @property
-    def refusal(self) -> DeviceError:
-        """Why the driver did not take the last run."""
-        if self.failure is None:
-            raise AssertionError("it was never run")
-        return self.failure
 
 
 class Burst:
@@ -240,6 +236,8 @@ class Burst:
 def _event(work: Event | Repeated) -> Event:
     if not isinstance(work, OpenCLRepeated):
         return work.latest if isinstance(work, Repeated) else work
-    if work.event is None:
-        raise work.refusal
-    return OpenCLEvent(work.event, work.prepared.task)
+    if work.event is not None:
+        return OpenCLEvent(work.event, work.prepared.task)
+    if work.failure is not None:
+        raise work.failure
+    return DoneEvent()

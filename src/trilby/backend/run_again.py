@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from trilby.backend.base import Argument, Event, Prepared, Repeated, events_of
+from trilby.backend.done import DoneEvent
 from trilby.backend.kept import KeptEvents
 from trilby.errors import TrilbyError
 
@@ -18,13 +19,11 @@ class RunAgain(Repeated):
         super().__init__([], 1)
         self._run = run
         self._prepared = prepared
-        self._latest: Event | None = None
+        self._latest: Event = DoneEvent()
 
     @property
     def latest(self) -> Event:
         """The last run."""
-        if self._latest is None:
-            raise AssertionError("it was never run")
         return self._latest
 
     def run(self, after: Sequence[Event | Repeated]) -> None:

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from trilby.backend.base import Event, Memory, Repeated, events_of
 from trilby.data.ranges import Ranges
@@ -28,13 +28,51 @@ LOCK = RLock()
 _MOST_READERS = 16
 
 
+class RunsAhead(Protocol):
+    """The last of the launches of a hot loop that have not noted what they left under way."""
+
+    def note_round(self) -> None:
+        """Note it, of all launches of the loop."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Clock:
+    """Counts the changes of all contents and of the work under way on replicas.
+
+    As long as it stands still nothing has changed, but by the launches of a hot loop, each of
+    which leaves the replicas as it did in the turn before. `ahead` is the last of these, if they
+    have not been noted; who wants to know has them noted. `runner` stands for the accelerator whose
+    launches these are.
+    """
+
+    now: int = 0
+    runner: object = None
+    ahead: RunsAhead | None = None
+
+    def settle(self) -> None:
+        """Note what the launches of a hot loop have left under way."""
+        if self.ahead is not None:
+            self._note()
+
+    def _note(self) -> None:
+        with LOCK:
+            if self.ahead is not None:  # another thread may have been faster
+                self.ahead.note_round()
+                self.ahead = None
+
+
+CLOCK = Clock()
+
+
 @dataclass(slots=True, eq=False)
 class Replica:
     """The memory of a segment on one device, and which bytes of it are current.
 
     `shared` memory is the host's own: nothing is ever stale there, but work on it must be
     waited for. `writing` and `reading` are the work that has to be done before the memory may
-    be read, or overwritten; of launches that are repeated, their last runs. `asked` are the
+    be read, or overwritten; of launches that are repeated, their last runs. `noted_writing` and
+    `noted_reading` lack what a hot loop has not noted yet, see `Clock`. `asked` are the
     bytes that kernels needed so far. `lengths` are the bytes of the lengths of arrays, which are
     no data: they never change and are always there.
     """
@@ -48,8 +86,8 @@ class Replica:
     fields: tuple[tuple[str, int, int], ...] = ()
     lengths: Ranges = Ranges.EMPTY
     valid: Ranges = Ranges.EMPTY
-    writing: tuple[Event | Repeated, ...] = ()
-    reading: tuple[Event | Repeated, ...] = ()
+    noted_writing: tuple[Event | Repeated, ...] = ()
+    noted_reading: tuple[Event | Repeated, ...] = ()
     last_use: int = 0
     use_before: int = 0
     is_named: bool = False
@@ -94,6 +132,30 @@ class Replica:
         return self.address == address and self.host.nbytes == nbytes
 
     @property
+    def writing(self) -> tuple[Event | Repeated, ...]:
+        """The work that has to be done before the memory may be read."""
+        CLOCK.settle()
+        return self.noted_writing
+
+    @writing.setter
+    def writing(self, work: tuple[Event | Repeated, ...]) -> None:
+        CLOCK.settle()
+        self.noted_writing = work
+        CLOCK.now += 1
+
+    @property
+    def reading(self) -> tuple[Event | Repeated, ...]:
+        """The work that has to be done, too, before the memory may be overwritten."""
+        CLOCK.settle()
+        return self.noted_reading
+
+    @reading.setter
+    def reading(self, work: tuple[Event | Repeated, ...]) -> None:
+        CLOCK.settle()
+        self.noted_reading = work
+        CLOCK.now += 1
+
+    @property
     def writers(self) -> tuple[Event, ...]:
         """The work under way that writes the memory."""
         return events_of(self.writing)
@@ -127,16 +189,6 @@ class Replica:
         """Forget work that is done."""
         self.writing = tuple(event for event in self.writers if not event.done)
         self.reading = tuple(event for event in self.readers if not event.done)
-
-
-@dataclass(slots=True, eq=False)
-class Clock:
-    """Counts the changes of all contents: as long as it stands still, nothing has changed."""
-
-    now: int = 0
-
-
-CLOCK = Clock()
 
 
 @dataclass(slots=True, eq=False)

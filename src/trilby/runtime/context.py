@@ -15,6 +15,7 @@ from trilby.reflect.quote import quote
 from trilby.runtime.binding import positional
 from trilby.runtime.callers import Caller, errors_at_dispatch, point_to
 from trilby.runtime.compile import ReadyCompute
+from trilby.runtime.content import CLOCK
 from trilby.runtime.explicit import Stale, block_of, explicit_block
 from trilby.runtime.flags import FlagPlace
 from trilby.runtime.parts import Place, are_apart, field_of, part_of
@@ -215,6 +216,7 @@ def run_compute(
         return _run(context, ready, args, kwargs)
     finally:
         accelerator.residency.backend.flush()
+        CLOCK.settle()
         context.bring_home_written()
         bury_when_idle()
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
 from trilby.analysis.pass_footprints import PassFootprints
-from trilby.backend.base import Scalar
+from trilby.backend.base import Repeated, Scalar
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange, as_range
 from trilby.options import Transfers
@@ -58,6 +58,8 @@ class Known:
     `changing` are the reflected functions with constants that may be other ones by now.
     `moment` is the last one at which `versions` were seen to be the same.
     `follower` is the launch that came after it the last time: loops repeat themselves.
+    `repeated` is the moment of its last run that left all as the run before had, and `steady` that
+    of the second of these: if the clock still shows it, every run of the loop does so.
     """
 
     kernel: Kernel[...]
@@ -75,8 +77,11 @@ class Known:
     unsure: bool
     versions: tuple[tuple[Content, int], ...]
     order: Order
+    launch: Repeated
     profiled: ProfiledRuns | None
     moment: int = -1
+    repeated: int = -1
+    steady: int = -1
     follower: "Known | None" = None
 
     def is_current(self) -> bool:
@@ -87,13 +92,30 @@ class Known:
         self.moment = CLOCK.now
         return True
 
+    def submit(self) -> None:
+        """Give the device what is held back, this launch as the last."""
+        try:
+            self.launch.submit()
+        except BaseException:
+            self.order.note_interrupt()
+            raise
+
+    def note_round(self) -> None:
+        """Let the replicas know of a turn of the steady loop that ends with this launch."""
+        one = self
+        while True:
+            one = cast("Known", one.follower)
+            one.order.note_left()
+            if one is self:
+                return
+
     def come_from(self, caller: Caller) -> None:
         """It is dispatched from another line than the last time."""
         self.code, self.instruction = caller.code, caller.instruction
         self.writer = KernelWrite(self.writer.kernel, caller)
-        self.order.launch.origin = self.writer
+        self.launch.origin = self.writer
         if self.profiled is not None:
-            self.profiled.come_from(self.order.launch, self.writer)
+            self.profiled.come_from(self.launch, self.writer)
 
 
 class Launches:
@@ -101,13 +123,14 @@ class Launches:
 
     def __init__(self, accelerator: "Accelerator") -> None:
         self._accelerator = accelerator
+        self._runner = object()
         self._last: Known | None = None
         self._known: dict[tuple[object, ...], Known] = {}
         self._buffers: dict[object, tuple[int, ...]] = {}
         self._footprints: dict[tuple[object, ...], tuple[ParameterFootprint, ...]] = {}
         self._passes: dict[tuple[object, ...], KnownPasses] = {}
 
-    def again(  # noqa: C901, PLR0912, PLR0915 -- calls would cost more than what they do
+    def again(  # noqa: PLR0912 -- calls would cost more than what they do
         self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers
     ) -> bool:
         """Launch what was launched before, if nothing stands against it.
@@ -139,46 +162,50 @@ class Launches:
             frame = _frame(2)
             if frame.f_lasti != known.instruction or frame.f_code is not known.code:
                 known.come_from(Caller.now())
-            order = known.order
-            if last is None:
-                order.run_anew(None)
-            elif order.before is not last.order:
-                order.run_anew(last.order)
+            launch = known.launch
+            if known.steady != CLOCK.now or launch.same is None:
+                self._run(known, last)
             else:
-                for replica, writing, reading in order.found:
-                    if replica.writing is not writing or replica.reading is not reading:
-                        order.run_anew(last.order)
-                        break
-                else:
-                    launch = order.launch
-                    if launch.same is None:
-                        launch.run(order.after)
-                    else:
-                        launch.held.append(launch.same)
-                        if len(launch.held) >= launch.most:
-                            launch.submit()
-                    for replica, writing, reading in order.left:
-                        replica.writing, replica.reading = writing, reading
-            if last is not None:
-                last.follower = known
-            self._last = known
+                self._last = CLOCK.ahead = known
+                launch.held.append(launch.same)
+                if len(launch.held) >= launch.most:
+                    known.submit()
             return True
         finally:
             _release()
 
+    def _run(self, known: Known, last: Known | None) -> None:
+        """Run a launch, and see whether it belongs to a loop that repeats itself."""
+        CLOCK.settle()
+        if CLOCK.runner is not self._runner:
+            CLOCK.runner = self._runner
+            CLOCK.now += 1
+        before = None if last is None else last.order
+        if not known.order.run_again(before):
+            known.order.run_anew(before)
+        elif known.repeated == CLOCK.now:
+            known.steady = CLOCK.now
+        else:
+            known.repeated = CLOCK.now
+        if last is not None:
+            last.follower = known
+        self._last = known
+
     def forget(self) -> None:
         """Go the long way with every launch once more."""
         with LOCK:
+            CLOCK.settle()
             self._last = None
             self._known.clear()
 
     def profile_anew(self) -> None:
         """Others profile from now on, or nobody. The lock is held, and nothing is held back."""
+        CLOCK.settle()
         backend = self._accelerator.residency.backend
         self._last = None
         for known in self._known.values():
             known.follower = None  # which may be one that is not among these
-            known.profiled = keep_runs(backend, known.order.launch, known.writer)
+            known.profiled = keep_runs(backend, known.launch, known.writer)
 
     def _fits(self, known: Known, args: Sequence[Any]) -> bool:
         """The rarer checks: numbers, constants, and whether somebody wants to know of it."""
@@ -206,6 +233,7 @@ class Launches:
         for position, buffer in known.buffers:
             if buffer() is not args[position]:
                 return None
+        CLOCK.now += 1  # it follows another launch than the last time
         plain = type(size) is int or _is_plain(size)
         return known if plain and known.count == len(args) else None
 
@@ -217,7 +245,7 @@ class Launches:
         if position in analysed.footprint.relevant or not isinstance(kind, ScalarType):
             return False
         value = as_number(analysed.kernel, parameter, kind, given)
-        known.order.launch.replace(known.slots[position], Scalar(kind, value))
+        known.launch.replace(known.slots[position], Scalar(kind, value))
         known.numbers[entry] = position, given
         return True
 
@@ -335,6 +363,7 @@ class Launches:
             self._is_unsure(analysed, scalars),
             standing.versions,
             Order(standing.launch, standing.read, standing.written),
+            standing.launch,
             keep_runs(self._accelerator.residency.backend, standing.launch, writer),
         )
 

@@ -4,10 +4,11 @@ Replicas name such a launch itself as work under way, and mean its last run. So 
 they look the same in every turn, and what follows from that is worked out once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from trilby.backend.base import Event, Repeated
+from trilby.errors import TrilbyError
 from trilby.runtime.content import Replica
 
 UnderWay: TypeAlias = tuple[Event | Repeated, ...]
@@ -60,14 +61,48 @@ class Order:
         after = work
         if before is not None and before.covers(work):
             after = (before.launch,)
-        self.launch.run(after)
-        self.found, self.before, self.after, self._waited = found, before, after, work
+        self.found, self.before, self.after, self._waited = found, None, after, work
+        self._run(self._note_anew)
+        now = _state(self.replicas)
+        self.left = tuple(one for one, old in zip(now, found, strict=True) if not _same(one, old))
+        self.before = before
+
+    def run_again(self, before: "Order | None") -> bool:
+        """Run it as the last time if all is as it was then, and say whether that is so."""
+        if before is None or before is not self.before:
+            return False
+        for replica, writing, reading in self.found:
+            if replica.writing is not writing or replica.reading is not reading:
+                return False
+        self._run(self.note_left)
+        return True
+
+    def _run(self, note: Callable[[], None]) -> None:
+        """Run the launch and note it; where that is interrupted, others wait for everything."""
+        try:
+            self.launch.run(self.after)
+            note()
+        except TrilbyError:
+            raise
+        except BaseException:
+            self.note_interrupt()
+            raise
+
+    def note_interrupt(self) -> None:
+        """It was run or was not: let others wait for that, and for all that came before."""
+        for replica, writing, reading in self.found:
+            replica.writing = tuple(dict.fromkeys((*writing, *reading, self.launch)))
+
+    def _note_anew(self) -> None:
         for replica in self._written:
             replica.writing, replica.reading = self._as_writer, ()
         for replica in self._read:
             self._note_reader(replica)
-        now = _state(self.replicas)
-        self.left = tuple(one for one, old in zip(now, found, strict=True) if not _same(one, old))
+
+    def note_left(self) -> None:
+        """Let the replicas know of a run like the last one."""
+        for replica, writing, reading in self.left:
+            replica.noted_writing, replica.noted_reading = writing, reading
 
     def _note_reader(self, replica: Replica) -> None:
         """Add the launch to those that read a replica, with the same result as the last time."""
