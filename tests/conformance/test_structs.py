@@ -6,7 +6,21 @@ import numpy as np
 from tests.conformance.running import launch
 
 import trilby as tb
-from trilby import Accelerator, KernelContext, NDArray, f16, f32, f64, i8, i16, i32, i64, u8
+from trilby import (
+    Accelerator,
+    KernelContext,
+    NDArray,
+    f16,
+    f32,
+    f64,
+    i8,
+    i16,
+    i32,
+    i64,
+    u8,
+    u16,
+    u32,
+)
 
 
 class Point(tb.Struct):
@@ -245,6 +259,36 @@ def test_unions_share_their_bytes(accelerator: Accelerator) -> None:
     for i in range(3):
         copy = cells.cell[i + 3]
         assert (copy.bits.number, copy.used) == (float(numbers[i]), i > 1)
+
+
+class Word(tb.Union):
+    whole: u32
+    half: tb.Array[u16] = tb.array(2)
+    byte: tb.Array[u8] = tb.array(4)
+
+
+@tb.kernel
+def own_unions(kc: KernelContext, out: NDArray[u32]) -> None:
+    """Members of unequal sizes in an array of a work item's own."""
+    words = tb.private(Word, 3)
+    for i in range(3):
+        words[i].whole = u32(0x01020304) * u32(kc.x + i)
+    words[1].byte[2] = u8(kc.x)
+    words[2].half[kc.x % 2] = u16(7)
+    out[kc.x, 0] = u32(words[0].byte[kc.x % 4])
+    out[kc.x, 1] = words[1].whole
+    out[kc.x, 2] = words[2].whole
+
+
+def test_unions_of_unequal_members_in_private_arrays(accelerator: Accelerator) -> None:
+    out = accelerator.array(np.zeros((40, 3), np.uint32))
+    launch(accelerator, 40, own_unions, out)
+    x = np.arange(40)
+    words = np.array([0x01020304 * (x + i) for i in range(3)], np.uint32)
+    first = words[0].view(np.uint8).reshape(-1, 4)[x, x % 4].copy()
+    words[1].view(np.uint8).reshape(-1, 4)[:, 2] = x
+    words[2].view(np.uint16).reshape(-1, 2)[x, x % 2] = 7
+    assert np.array_equal(np.asarray(out), np.stack([first, words[1], words[2]], axis=1))
 
 
 @tb.kernel

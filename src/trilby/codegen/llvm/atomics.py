@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from trilby.codegen.llvm.conversions import scalar
 from trilby.codegen.llvm.lanes import BIT, POINTER, Lanes, of_kind, size_of_kind
-from trilby.codegen.llvm.places import is_interleaved, pointer_of
+from trilby.codegen.llvm.places import pointer_of
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.errors import BuildError
 from trilby.model.ops.memory import Atomic, CompareExchange
+from trilby.model.value import space_of
 
 _WORDS = {"exchange": "xchg"}
 _SIGNED = {"min": ("min", "umin"), "max": ("max", "umax")}
@@ -56,7 +57,7 @@ def compare_exchange(writer: KernelWriter, op: CompareExchange) -> None:
 
 
 def _place(writer: KernelWriter, op: Atomic | CompareExchange) -> Lanes:
-    if is_interleaved(writer, op.base):
+    if space_of(op.base.type) == "private":
         raise BuildError(
             "an array of one work item needs no atomics",
             advice="use `+=` and its kin on a private array",

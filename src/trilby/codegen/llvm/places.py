@@ -3,8 +3,9 @@
 Pointers are `Lanes`, too: the same for all, or so many bytes apart from lane to lane, which is
 what makes a load of neighbours one load of a vector.
 
-Private arrays of all lanes lie interleaved: the bytes of a number in lane 1 follow those in lane 0.
-A pointer into one is that of lane 0, and an access adds the lane.
+Private arrays of all lanes lie interleaved, but where `interleaving` says otherwise: the bytes of a
+number in lane 1 follow those in lane 0. A pointer into one is that of lane 0, and an access adds
+the lane.
 """
 
 from dataclasses import replace

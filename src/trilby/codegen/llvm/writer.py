@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from trilby.analysis.spans import Spans
+from trilby.codegen.llvm.interleaving import can_interleave
 from trilby.codegen.llvm.ir import ALL, Ir
 from trilby.codegen.llvm.lanes import BIT, Lanes, Stride, part_kinds
 from trilby.codegen.llvm.scratch import Scratch
@@ -78,7 +79,7 @@ class KernelWriter(Ir):
         self.grid: dict[str, Lanes] = {}
         self.scopes: list[Scope] = []
         self.mask: str | None = None
-        self.interleaved = True
+        self.interleaved = can_interleave(self.func)
         self.report = ""
         self.printer = ""
         self.asserts = list[tuple[str, Location]]()
