@@ -6,10 +6,10 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, get_args
 
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError
 
 if TYPE_CHECKING:

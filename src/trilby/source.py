@@ -5,7 +5,8 @@ This module knows files, lines and columns. It knows nothing of what the source 
 
 import linecache
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from trilby.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,10 @@ from collections import defaultdict
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
+
+from trilby.dataclass import dataclass
 
 Stage: TypeAlias = Literal["reflect", "analyse", "generate", "build"]
 

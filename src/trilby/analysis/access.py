@@ -7,7 +7,6 @@ when its buffer is created, so reading it is no access to data.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Flag
 from typing import TypeAlias
 
@@ -15,6 +14,7 @@ from trilby.analysis.kernel_aliases import Aliases, Root, aliases_of
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.data.dtypes import Type
 from trilby.data.schema import INDEX, ArrayType, BufferType, NDArrayType, PadType, join_path
+from trilby.dataclass import dataclass
 from trilby.errors import KernelTypeError
 from trilby.model.op import Func, Op, Raw, walk
 from trilby.model.ops.core import Call

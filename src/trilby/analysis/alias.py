@@ -7,11 +7,12 @@ each name holds what the other held.
 """
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from trilby.data.dtypes import Type
 from trilby.data.schema import BufferType, NDArrayType
+from trilby.dataclass import dataclass
 from trilby.model.value import Value
 
 Kind: TypeAlias = Literal["parameter", "created", "filled", "found", "container", "context"]

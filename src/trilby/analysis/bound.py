@@ -5,9 +5,10 @@ Python's own question of definite assignment, on the structured blocks of a mode
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 
+from trilby.dataclass import dataclass
 from trilby.model.holes import identifiers
 from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.control import Break, Continue

@@ -2,7 +2,7 @@
 
 import builtins
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import cast
 
 from trilby.analysis import known_calls
@@ -22,6 +22,7 @@ from trilby.analysis.host_trees import (
     OneOf,
     Statement,
 )
+from trilby.dataclass import dataclass
 
 WRITES = "writes to a buffer"
 CHANGES = "may change an object from outside"

@@ -9,7 +9,7 @@ what such a launch leaves behind is not covered by what is said here.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from trilby.analysis.footprint_text import footprint_text
@@ -25,6 +25,7 @@ from trilby.analysis.touching.touches import Does, Scope, Touch
 from trilby.data.dtypes import BOOL, Type
 from trilby.data.ranges import Ranges
 from trilby.data.schema import BufferType, NDArrayType
+from trilby.dataclass import dataclass
 from trilby.model.value import Value
 
 MOST_KNOWN = 256

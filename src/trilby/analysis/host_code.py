@@ -1,7 +1,7 @@
 """From the text of host ops to their trees: the one analysis that knows Python's syntax."""
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from trilby.analysis.host_trees import (
@@ -30,6 +30,7 @@ from trilby.analysis.host_trees import (
     Statement,
     plain_names,
 )
+from trilby.dataclass import dataclass
 from trilby.model.holes import marked, operand_number
 
 

@@ -6,7 +6,7 @@ function; this is about one op at a time.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from trilby.analysis.alias import (
@@ -36,6 +36,7 @@ from trilby.analysis.host_trees import (
     Span,
 )
 from trilby.data.schema import INDEX, BufferType, NDArrayType, PadType, index_count, join_path
+from trilby.dataclass import dataclass
 from trilby.model.holes import identifiers, in_place_sign
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore

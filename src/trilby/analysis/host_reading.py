@@ -5,7 +5,7 @@ and write what it is given, and keep it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from trilby.analysis import known_calls
 from trilby.analysis.alias import (
@@ -53,6 +53,7 @@ from trilby.analysis.host_trees import (
 )
 from trilby.data.dtypes import I64
 from trilby.data.schema import INDEX
+from trilby.dataclass import dataclass
 from trilby.model.op import Op
 from trilby.model.value import Value
 

@@ -1,7 +1,7 @@
 """Statements that are kept as text: what they do with buffers, and what their names hold after."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trilby.analysis.alias import Seen
 from trilby.analysis.host_reading import Reader
@@ -22,6 +22,7 @@ from trilby.analysis.host_trees import (
     OneOf,
     Statement,
 )
+from trilby.dataclass import dataclass
 
 
 @dataclass(slots=True)

@@ -1,7 +1,6 @@
 """Accesses of the host, and what can be told of them without looking at names."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from trilby.analysis import known_calls
 from trilby.analysis.alias import (
@@ -18,6 +17,7 @@ from trilby.analysis.alias import (
 from trilby.analysis.host_trees import Call
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import BufferType, index_count, join_path, type_at
+from trilby.dataclass import dataclass
 from trilby.model.value import Value
 
 _COMPUTED: Mapping[str, Callable[[int, int], int]] = {

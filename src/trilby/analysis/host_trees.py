@@ -5,7 +5,9 @@ up, changed. How numbers are made of numbers matters as far as it decides betwee
 (`bufs[g % 2]`).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from trilby.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ Without regard to order: a variable that holds one buffer after the other counts
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from trilby.data.schema import BufferType, NDArrayType, join_path
+from trilby.dataclass import dataclass
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.control import Ternary
 from trilby.model.ops.core import Var, VarLoad, VarStore, Yield

@@ -5,12 +5,12 @@ say how the type came about. What a device has is not known here.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from trilby.analysis.reach import KernelGraph, as_on_device, short_name
 from trilby.data.dtypes import F64, I64, U64, Type
 from trilby.data.schema import ArrayType, NDArrayType, StructType
+from trilby.dataclass import dataclass
 from trilby.model.op import Func, Op, operands, walk
 from trilby.model.ops import arith
 from trilby.model.ops.core import Call, Constant

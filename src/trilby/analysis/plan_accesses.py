@@ -5,7 +5,7 @@ flows between the ops is left to the walk.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from trilby.analysis.access import Access
 from trilby.analysis.alias import (
@@ -27,6 +27,7 @@ from trilby.analysis.plan_state import STALE, Key, State
 from trilby.analysis.transfer_plan import Side
 from trilby.data.dtypes import Type
 from trilby.data.schema import BufferType, NDArrayType
+from trilby.dataclass import dataclass
 from trilby.model.op import Op
 from trilby.model.ops.host import Dispatch, DispatchPasses, HostCall, HostFor, HostRun, HostWith
 

@@ -8,12 +8,13 @@ another one is written in between, the copy starts only if they are apart when t
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from trilby.analysis.alias import NOTHING, Literally, Points, Reference, Reload, Text, Thing
 from trilby.analysis.host_ops import HostOps
 from trilby.analysis.plan_effects import Events
 from trilby.analysis.transfer_plan import Side
+from trilby.dataclass import dataclass
 from trilby.model.holes import identifiers
 from trilby.model.op import Block, Op, blocks, operands, walk
 from trilby.model.ops.control import Break, Continue

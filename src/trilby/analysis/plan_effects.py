@@ -1,11 +1,11 @@
 """What a compute function does to what it is given, for those that call it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Flag
 
 from trilby.analysis.alias import Thing
 from trilby.data.dtypes import Type
+from trilby.dataclass import dataclass
 from trilby.model.op import Func, Op
 
 

@@ -6,7 +6,7 @@ that has a name there, and the use surely comes in the first turn.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from trilby.analysis.alias import NOTHING, Literally, Part, Points, Reference, Reload, Text, Thing
@@ -15,6 +15,7 @@ from trilby.analysis.host_trees import Hole, Node, Number
 from trilby.analysis.plan_state import Key, State, single
 from trilby.analysis.transfer_plan import Side
 from trilby.data.schema import INDEX
+from trilby.dataclass import dataclass
 from trilby.model.op import Op, walk
 from trilby.model.ops.core import Var, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostWith

@@ -6,11 +6,12 @@ newer on the host is not current on the device, unknown is neither. A few bits e
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from trilby.analysis.alias import Memory, Part, Points, Thing, Things
 from trilby.analysis.transfer_plan import Side
+from trilby.dataclass import dataclass
 from trilby.model.op import Op
 from trilby.model.value import Value
 

@@ -4,12 +4,13 @@ Of a loop the first turn is followed apart from the others: what is needed in th
 only, is needed once. A name that alternates between two buffers is known in the first turn.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from trilby.analysis.alias import Memory, Text
 from trilby.analysis.plan_accesses import Accesses
 from trilby.analysis.plan_needs import Hoist, Trips, Turn, add, names_set, trips_of
 from trilby.analysis.plan_state import CURRENT, WRITTEN, State
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Op
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return

@@ -4,10 +4,11 @@ Asked for what lies behind a loop. The answer is yes only if it is yes on every 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from trilby.analysis.alias import Thing
 from trilby.analysis.plan_effects import Events
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return

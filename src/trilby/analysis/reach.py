@@ -1,8 +1,9 @@
 """Which functions a program reaches: the graphs that are analysed and compiled as one."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from trilby.dataclass import dataclass
 from trilby.errors import RecursionRefusedError, TrilbyError
 from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.core import Call

@@ -8,7 +8,7 @@ has to be known; where it is stale on some ways only, a local flag says which wa
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from trilby.analysis.access import Access
 from trilby.analysis.alias import NOTHING, Reference, Reload, Text, Thing
@@ -35,6 +35,7 @@ from trilby.analysis.transfer_plan import (
     When,
 )
 from trilby.data.schema import BufferType, NDArrayType
+from trilby.dataclass import dataclass
 from trilby.model.holes import identifiers
 from trilby.model.op import Func, Op, blocks, walk
 from trilby.model.ops.core import Return, Var

@@ -7,10 +7,10 @@ looks at one function, in one pass; what it cannot see has the bounds of its typ
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from trilby.data.dtypes import BOOL, I32, ScalarType
 from trilby.data.schema import BufferType
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, walk
 from trilby.model.ops import arith
 from trilby.model.ops.control import For, Ternary

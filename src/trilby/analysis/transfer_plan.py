@@ -4,10 +4,11 @@ Pure data. A plan belongs to one function, and its keys are ops of that function
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from trilby.analysis.alias import Reference, Text
+from trilby.dataclass import dataclass
 from trilby.model.op import Func, Op
 
 Side: TypeAlias = Literal["device", "host"]

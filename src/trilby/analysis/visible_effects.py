@@ -8,7 +8,7 @@ attributes and loops are taken for harmless, and well-known names for what they 
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trilby.analysis.effect_texts import CALLS, CHANGES, SETS_OUTER, WRITES, Texts
 from trilby.analysis.host_code import expression_tree, statement_trees
@@ -17,6 +17,7 @@ from trilby.analysis.known_calls import NOTHING, READING
 from trilby.analysis.reach import ComputeGraph
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import BufferType, NDArrayType
+from trilby.dataclass import dataclass
 from trilby.model.holes import identifiers, in_place_sign
 from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore

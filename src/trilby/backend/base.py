@@ -10,13 +10,13 @@ axis of its shape; a number is a `Scalar`, a struct a `StructArgument`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from trilby.analysis.reach import KernelGraph
 from trilby.data.dtypes import Number, ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import StructType
+from trilby.dataclass import dataclass
 
 if TYPE_CHECKING:
     from trilby.backend.kept import KeptRuns

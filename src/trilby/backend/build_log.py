@@ -6,8 +6,8 @@ compilers and calls none.
 """
 
 import re
-from dataclasses import dataclass
 
+from trilby.dataclass import dataclass
 from trilby.source import Location
 
 _DIRECTIVE = re.compile(r'^\s*#line\s+\d+\s+"(?P<file>.*)"\s*$', re.MULTILINE)

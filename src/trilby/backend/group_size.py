@@ -11,10 +11,10 @@ driver.
 """
 
 import math
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from trilby.data.ndrange import NDRange, dividing, spelled
+from trilby.dataclass import dataclass
 from trilby.errors import RangeError
 
 WIDE = ((128,), (128, 1), (128, 1, 1))

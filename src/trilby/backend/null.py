@@ -5,7 +5,6 @@ around a device. `open(0).counts` says what was asked for.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import (
@@ -22,6 +21,7 @@ from trilby.backend.failures import foreign
 from trilby.backend.pass_by_pass import PassByPass
 from trilby.backend.run_again import RunAgain
 from trilby.data.ndrange import NDRange
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
 
 DEVICE = DeviceInfo(

@@ -11,7 +11,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import cast
 
 import pyopencl as cl
@@ -20,6 +19,7 @@ from trilby.backend.base import DeviceInfo, Times
 from trilby.backend.failures import assertion_failed, failed
 from trilby.backend.kept import KeptInOrder
 from trilby.data.segment import Live
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
 from trilby.source import Location
 

@@ -6,7 +6,7 @@ leaves it to the next.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, partial
 from struct import Struct
 from typing import Protocol, TypeAlias
@@ -20,6 +20,7 @@ from trilby.backend.group_size import GroupLimits, group_size, rounded_up
 from trilby.backend.opencl_events import Task
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
 from trilby.source import Location
 

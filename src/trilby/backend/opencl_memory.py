@@ -10,12 +10,12 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pyopencl as cl
 
 from trilby.backend.base import DeviceInfo, Event
 from trilby.backend.failures import no_room
+from trilby.dataclass import dataclass
 
 KEPT_SHARE = 8
 """Of the memory of a device, one part in so many may be kept for later."""

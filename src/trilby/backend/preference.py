@@ -6,10 +6,10 @@ or else a part of the name or the vendor. This module opens nothing.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import cast, get_args
 
 from trilby.backend.base import DeviceInfo, Kind
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError
 
 KINDS: tuple[Kind, ...] = get_args(Kind)

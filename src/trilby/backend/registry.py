@@ -7,12 +7,13 @@ over is handed back with the reason.
 
 import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, runtime_checkable
 
 from trilby.backend.base import Backend, DeviceInfo, Family, Kind
 from trilby.backend.preference import Preference, preferences
 from trilby.backend.vendors import has_driver_for_others
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
 from trilby.spelling import closest
 

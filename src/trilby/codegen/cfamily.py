@@ -5,7 +5,6 @@ helpers and at last the kernel. It knows no device and no driver.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from trilby.analysis.reach import KernelGraph, as_on_device, reaching
 from trilby.analysis.uneven_loops import uneven_loops_around_others
@@ -20,6 +19,7 @@ from trilby.codegen.structs import Structs
 from trilby.codegen.support import SUPPORT_NAMES, support_text
 from trilby.codegen.text import Line, with_line_directives
 from trilby.data.kernel_context import GRID_FIELDS
+from trilby.dataclass import dataclass
 from trilby.model.op import Func, walk
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier, Grid

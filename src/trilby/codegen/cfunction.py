@@ -7,7 +7,7 @@ statement that could change what a waiting text reads first makes it a variable.
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from trilby.analysis.spans import Spans
 from trilby.codegen.dialect import Dialect
@@ -17,6 +17,7 @@ from trilby.codegen.text import Dependence, Line, Text
 from trilby.codegen.uses import uses_of
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import BufferType, NDArrayType, StructType
+from trilby.dataclass import dataclass
 from trilby.model.op import Func, Op
 from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value, space_of
 from trilby.source import Location

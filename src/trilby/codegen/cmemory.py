@@ -1,7 +1,5 @@
 """Places in memory, as the C family writes them."""
 
-from dataclasses import dataclass
-
 from trilby.codegen.cfunction import FunctionWriter
 from trilby.codegen.structs import is_fixed
 from trilby.codegen.text import EQUAL, MEMORY, POSTFIX, SUM, UNARY, Text, reads_of
@@ -16,6 +14,7 @@ from trilby.data.schema import (
     path_steps,
     step_into,
 )
+from trilby.dataclass import dataclass
 from trilby.model.op import walk
 from trilby.model.ops.memory import Atomic, CompareExchange, Extent, Load, Place, Store
 from trilby.model.value import RefType, Space, Value, space_of

@@ -4,9 +4,9 @@ OpenCL C and CUDA C share one writer; a `Dialect` holds all that it asks them.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from trilby.data.dtypes import ScalarType
+from trilby.dataclass import dataclass
 from trilby.model.value import Space
 
 

@@ -10,13 +10,13 @@ import ast
 import warnings
 from collections.abc import Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
 from typing import cast
 
 from trilby.codegen.python_blocks import Writer
 from trilby.codegen.python_text import placed
 from trilby.codegen.python_values import SLICE, Known
+from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.op import Func
 

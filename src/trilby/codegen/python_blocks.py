@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from trilby.codegen.python_changes import Change, change_at
@@ -16,6 +16,7 @@ from trilby.codegen.python_text import (
 )
 from trilby.codegen.python_transfers import transfer_statement
 from trilby.codegen.python_values import Known, Stack, is_literal, number_tree
+from trilby.dataclass import dataclass
 from trilby.model.holes import in_place_sign
 from trilby.model.op import Block, Op, operands
 from trilby.model.ops.control import Break, Continue

@@ -6,9 +6,9 @@ between, the three are written one by one, with the same effect.
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
 from trilby.codegen.python_values import Known
+from trilby.dataclass import dataclass
 from trilby.model.holes import in_place_sign
 from trilby.model.op import Op, blocks, operands
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore

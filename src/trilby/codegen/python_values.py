@@ -9,11 +9,12 @@ import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from trilby.analysis.bound import sure_loads
 from trilby.codegen.python_text import placed
 from trilby.data.dtypes import Number
+from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.holes import identifiers
 from trilby.model.op import Block, Func, Op, blocks, operands, walk

@@ -5,7 +5,7 @@ no member there: it is reached through a small function, `S32Array_array(s)`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.names import Names
@@ -23,6 +23,7 @@ from trilby.data.schema import (
     path_steps,
     step_into,
 )
+from trilby.dataclass import dataclass
 from trilby.model.value import RefType, Space, space_of
 
 TAIL = "(tail)"

@@ -1,8 +1,8 @@
 """Pieces of generated text: expressions with their binding strength, lines with their origin."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from trilby.dataclass import dataclass
 from trilby.model.value import Value
 from trilby.source import Location
 

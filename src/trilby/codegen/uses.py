@@ -1,8 +1,8 @@
 """Where the values of a function are used, as far as it matters for writing expressions."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops.core import Var, VarLoad, VarStore
 from trilby.model.value import Value

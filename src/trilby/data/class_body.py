@@ -9,10 +9,10 @@ import linecache
 import re
 from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import FrameType
 from typing import cast
 
+from trilby.dataclass import dataclass
 from trilby.errors import SchemaError
 from trilby.source import Location
 

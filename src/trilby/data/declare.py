@@ -6,7 +6,6 @@ terms what is wrong where they do not. Knows no memory.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import FrameType
 from typing import (
     ClassVar,
@@ -30,6 +29,7 @@ from trilby.data.record import Element, Record
 from trilby.data.schema import ArrayType, BufferType, Field, PadType, StructType
 from trilby.data.segment import PAGE
 from trilby.data.views import Array
+from trilby.dataclass import dataclass
 
 C = TypeVar("C")
 

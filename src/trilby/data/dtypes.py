@@ -6,12 +6,13 @@ instead, so that annotated kernels read and check as ordinary Python.
 """
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 import ml_dtypes
 import numpy as np
+
+from trilby.dataclass import dataclass
 
 Number: TypeAlias = "bool | int | float"
 

@@ -6,7 +6,7 @@ of memory, of buffers that exist, or of the classes that users write.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ from trilby.data.schema import (
     path_steps,
     step_into,
 )
+from trilby.dataclass import dataclass
 from trilby.errors import BindingError, SchemaError
 
 

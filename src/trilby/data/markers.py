@@ -4,8 +4,9 @@ These are notes for `declare`, nothing more: no check is made here, because only
 around a field knows where it stands.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, overload
+
+from trilby.dataclass import dataclass
 
 if TYPE_CHECKING:
     from typing import Self

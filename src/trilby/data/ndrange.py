@@ -1,9 +1,9 @@
 """How many work items a launch has, and in what groups."""
 
 import math
-from dataclasses import dataclass
 from typing import cast
 
+from trilby.dataclass import dataclass
 from trilby.errors import RangeError
 
 MAX_DIMENSIONS = 3

@@ -8,12 +8,13 @@ steps into an array and takes one index for each of its dimensions.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import TypeVar
 
 from trilby.data.dtypes import ScalarType, Type
+from trilby.dataclass import dataclass
 from trilby.source import Location
 
 

@@ -8,13 +8,14 @@ are current before they are read.
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
 from trilby.data.layout import round_up
 from trilby.data.ranges import Ranges
+from trilby.dataclass import dataclass
 from trilby.errors import BindingError, ReleasedError
 
 PAGE = 4096

@@ -8,7 +8,6 @@ nothing of them and little of NumPy's protocols.
 import math
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, SupportsIndex, cast
 
 import numpy as np
@@ -18,6 +17,7 @@ from trilby.data.ranges import Ranges, union
 from trilby.data.record import Element, Record, unknown_field
 from trilby.data.segment import Live, Segment, address_of
 from trilby.data.values import check_shape, number, numbers, record, records
+from trilby.dataclass import dataclass
 
 MOST_PIECES = 4096
 """Elements that lie in more pieces than this are announced as one range around them."""

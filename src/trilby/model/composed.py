@@ -6,10 +6,10 @@ numbers that come out are those of the steps in the order of the host's function
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from trilby.data import matrices, vectors
+from trilby.dataclass import dataclass
 from trilby.model import math_functions
 
 

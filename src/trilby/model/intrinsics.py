@@ -9,9 +9,9 @@ but are made of simpler ones have their rows in `composed`.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from trilby.dataclass import dataclass
 from trilby.model import math_functions
 
 Takes: TypeAlias = Literal["float", "integer", "number"]

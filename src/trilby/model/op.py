@@ -14,11 +14,12 @@ verifying follow from the roles alone:
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cache
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 from trilby.data.dtypes import Type
+from trilby.dataclass import dataclass
 from trilby.model.value import Value
 from trilby.source import NOWHERE, Location
 

@@ -15,9 +15,10 @@ tracked = rewrite(func, visit)
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
+from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.build import Builder
 from trilby.model.op import Block, Func, Op, operands, roles, walk

@@ -6,7 +6,6 @@ fits every type, because Python decides about it when it runs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from trilby.data.dtypes import BOOL, Kind, ScalarType, Type, fits
@@ -20,6 +19,7 @@ from trilby.data.schema import (
     leaves,
     type_at,
 )
+from trilby.dataclass import dataclass
 from trilby.model.intrinsics import INTRINSICS
 from trilby.model.op import Block, Func, Op, blocks, operands
 from trilby.model.ops import arith, control, core, debug, memory, structs

@@ -21,10 +21,11 @@ op, but for these marks.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from trilby.data.schema import BufferType, NDArrayType
+from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.op import Block, Func, Op, Raw, blocks, operands, roles
 from trilby.model.ops.memory import Atomic, Load, Store

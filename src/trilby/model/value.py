@@ -1,10 +1,10 @@
 """Values, and the types that only values of a model have."""
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from trilby.data.dtypes import Type
 from trilby.data.schema import BufferType, NDArrayType
+from trilby.dataclass import dataclass
 
 Space: TypeAlias = Literal["global", "constant", "local", "private"]
 SPACES: tuple[Space, ...] = ("global", "constant", "local", "private")

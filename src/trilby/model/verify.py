@@ -5,8 +5,9 @@ they should. What breaks a rule is a fault of whoever made the model, not of its
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.op import Block, Func, Op, operands, roles
 from trilby.model.ops.control import AndThen, Break, Continue, For, OrElse, Ternary, While

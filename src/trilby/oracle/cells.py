@@ -6,12 +6,13 @@ copies.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trilby.dataclass import dataclass
 from trilby.oracle.trace import HOST, Access, Range, Trace, TracedBuffer
 
 Which: TypeAlias = NDArray[np.bool_]

@@ -5,13 +5,13 @@ to see who used what it brought.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trilby.dataclass import dataclass
 from trilby.oracle.cells import Cells, Places, Step, Which, cells_of
 from trilby.oracle.trace import Trace
 

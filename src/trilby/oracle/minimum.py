@@ -5,9 +5,9 @@ copied at all, at every point of the program. `tests/oracle` compares it with a 
 every schedule.
 """
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from trilby.dataclass import dataclass
 from trilby.oracle.cells import Cells, cells_of
 from trilby.oracle.ranged import fewest_bytes
 from trilby.oracle.trace import Trace

@@ -5,9 +5,9 @@ records; this module only keeps it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from trilby.dataclass import dataclass
 from trilby.source import NOWHERE, Location
 
 Range: TypeAlias = tuple[int, int]

@@ -9,12 +9,12 @@ import ast
 import inspect
 import linecache
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType
 from typing import Final, TypeAlias, TypeGuard
 
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, SourceError
 from trilby.reflect.code_sites import FunctionNode, find_site
 from trilby.source import Location

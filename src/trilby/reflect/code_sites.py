@@ -12,10 +12,11 @@ import ast
 import inspect
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType
 from typing import Final, TypeAlias, cast
+
+from trilby.dataclass import dataclass
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 

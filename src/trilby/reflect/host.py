@@ -6,8 +6,9 @@ welcome here. Compiling a model back to Python is not this package's part.
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, UnsupportedSyntaxError
 from trilby.model.build import Builder
 from trilby.model.op import Block, Func

@@ -1,11 +1,11 @@
 """Assignments of compute functions as stores: to variables, to buffers, and the rest as text."""
 
 import ast
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import BufferType
+from trilby.dataclass import dataclass
 from trilby.model.build import Builder
 from trilby.model.ops.core import Var, VarStore
 from trilby.model.ops.host import HostRun, HostValue, HostView

@@ -1,10 +1,11 @@
 """Expressions of compute functions as ops: what the model understands, the rest as text."""
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from trilby.data.dtypes import I32, Number, ScalarType, Type
 from trilby.data.schema import StructType
+from trilby.dataclass import dataclass
 from trilby.model.build import Builder
 from trilby.model.ops.core import Constant, VarLoad
 from trilby.model.ops.host import Dispatch, DispatchPasses, HostCall, HostValue, HostView

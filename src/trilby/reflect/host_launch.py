@@ -3,11 +3,11 @@
 import ast
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from inspect import Parameter
 from types import FunctionType
 from typing import Any, TypeAlias, cast
 
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError
 from trilby.reflect.dispatch_options import DISPATCH_OPTIONS, check_options
 from trilby.reflect.functions import Compute, Helper, Kernel, Reflectable

@@ -6,7 +6,9 @@ many (a name that an inner function shadows), never one too few.
 
 import ast
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from trilby.dataclass import dataclass
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp

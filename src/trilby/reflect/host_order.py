@@ -8,8 +8,8 @@ or be something that may as well be evaluated later: a constant, a local name.
 import ast
 import builtins
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from trilby.dataclass import dataclass
 from trilby.reflect.capture import MISSING
 from trilby.reflect.host_types import Typing, literal
 

@@ -6,8 +6,9 @@ else is kept as text, whole.
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from trilby.dataclass import dataclass
 from trilby.model.build import Builder
 from trilby.model.op import Block
 from trilby.model.ops.control import Break, Continue

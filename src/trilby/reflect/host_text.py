@@ -8,8 +8,9 @@ import ast
 import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from trilby.dataclass import dataclass
 
 Position: TypeAlias = tuple[int, int]
 """A line, counted from 1, and a column in bytes, as in `ast`."""

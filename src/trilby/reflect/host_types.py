@@ -8,7 +8,7 @@ changes what is believed about a function, never what it does.
 import ast
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import ModuleType
 from typing import cast
 
@@ -24,6 +24,7 @@ from trilby.data.schema import (
     StructType,
     join_path,
 )
+from trilby.dataclass import dataclass
 from trilby.model.value import OBJECT, RefType
 from trilby.reflect.capture import MISSING, Captured
 from trilby.reflect.host_names import Locals

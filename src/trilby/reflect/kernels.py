@@ -2,9 +2,10 @@
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trilby.data.dtypes import is_numpy_scalar
+from trilby.dataclass import dataclass
 from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
 from trilby.model.build import Builder
 from trilby.model.op import Func

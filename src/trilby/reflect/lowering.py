@@ -8,11 +8,12 @@ at a node.
 import ast
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from trilby.data.dtypes import F32, F64, ScalarType, Type, is_numpy_scalar, scalar_of
 from trilby.data.schema import StructType
+from trilby.dataclass import dataclass
 from trilby.errors import FieldError, KernelNameError, KernelTypeError, TrilbyError
 from trilby.model.build import Builder
 from trilby.model.op import Op

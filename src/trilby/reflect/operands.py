@@ -1,10 +1,10 @@
 """What an expression of a kernel can be before it is a value of the model."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from trilby.data.dtypes import Number, Type
 from trilby.data.schema import ArrayType, StructType
+from trilby.dataclass import dataclass
 from trilby.model.value import Value
 
 

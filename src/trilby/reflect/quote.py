@@ -9,10 +9,10 @@ import __future__
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
 from typing import Any, Final, cast
 
+from trilby.dataclass import dataclass
 from trilby.errors import (
     ArgumentTypeError,
     KernelNameError,

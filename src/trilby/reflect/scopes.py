@@ -6,8 +6,9 @@ declared in the innermost block that holds every place where its name occurs.
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from trilby.dataclass import dataclass
 
 BlockPath: TypeAlias = tuple[tuple[int, str], ...]
 """The way to a block from the function's body: statements (by line and column) and parts."""

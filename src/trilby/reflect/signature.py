@@ -4,7 +4,7 @@ import ast
 import inspect
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import get_args, get_origin
 
@@ -15,6 +15,7 @@ from trilby.data.dtypes import SCALARS, ScalarType, Type
 from trilby.data.kernel_context import KernelContext
 from trilby.data.ndarray import NDArray
 from trilby.data.schema import NDArrayType, StructType
+from trilby.dataclass import dataclass
 from trilby.errors import KernelNameError, KernelTypeError, TrilbyError, UnsupportedSyntaxError
 from trilby.model.value import KERNEL_CONTEXT, NONE
 from trilby.reflect.capture import Captured, capture

@@ -7,7 +7,6 @@ leaves all data as it was. The errors here name no place: whoever dispatches kno
 import inspect
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from typing import Any, TypeAlias, TypeGuard
@@ -25,6 +24,7 @@ from trilby.data.record import Record
 from trilby.data.schema import BufferType, NDArrayType, PadType, StructType, in_global, spoken
 from trilby.data.segment import Segment
 from trilby.data.views import Array
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError
 from trilby.reflect.functions import Kernel
 from trilby.reflect.signature import Parameter, Signature, kernel_signature

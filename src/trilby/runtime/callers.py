@@ -6,12 +6,12 @@ import os
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Self
 
+from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
 from trilby.source import Location
 

@@ -6,7 +6,7 @@ is cached for each function, and made anew when a Python constant that was folde
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from threading import RLock
 from types import FunctionType
@@ -21,6 +21,7 @@ from trilby.backend.base import Backend, Executable
 from trilby.backend.features import check_features
 from trilby.codegen.python import compile_compute
 from trilby.data.schema import NDArrayType
+from trilby.dataclass import dataclass
 from trilby.errors import KernelTypeError
 from trilby.model.op import Func
 from trilby.model.text import to_text

@@ -11,12 +11,13 @@ belong to several accelerators and be used by several threads.
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import RLock
 from typing import TYPE_CHECKING, Protocol
 
 from trilby.backend.base import Event, Memory, Repeated, events_of
 from trilby.data.ranges import Ranges
+from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ not start again, and the error says what that was.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from threading import RLock
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from trilby.analysis.visible_effects import VisibleEffect, visible_effects
 from trilby.backend.base import Backend, DeviceInfo
 from trilby.backend.preference import Preference
 from trilby.backend.registry import any_fits, open_preferred
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, DeviceUnavailableError
 from trilby.reflect.functions import Compute
 from trilby.runtime.callers import errors_in_user_code

@@ -1,9 +1,10 @@
 """What is added up for a profile: counts, bytes, seconds."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Self
 
 from trilby.backend.base import Times
+from trilby.dataclass import dataclass
 
 
 @dataclass(slots=True)

@@ -1,6 +1,5 @@
 """The element of a buffer that says when passes may stop."""
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +11,7 @@ from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.data.views import Array
 from trilby.data.window import window_of
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError
 from trilby.runtime.content import LOCK
 from trilby.runtime.parts import Part

@@ -9,7 +9,6 @@ nothing that would make data move has happened.
 import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +18,7 @@ from trilby.analysis.pass_footprints import PassFootprints
 from trilby.backend.base import Repeated, Scalar
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange, as_range
+from trilby.dataclass import dataclass
 from trilby.options import Transfers
 from trilby.reflect.functions import Kernel
 from trilby.reflect.kernels import Reflected

@@ -5,10 +5,11 @@ from what was touched; `ledger.ratio` is how near the run came to it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from trilby.dataclass import dataclass
 from trilby.oracle.excess import Excess, excess
 from trilby.oracle.minimum import Minimum, minimum
 from trilby.runtime.put_get import Redundant

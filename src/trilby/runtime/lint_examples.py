@@ -1,7 +1,7 @@
 """Running what a solver found on the interpreter: do the work items really do that?"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from math import prod
 
@@ -19,6 +19,7 @@ from trilby.backend.interpreter.translate import Program, translate
 from trilby.data.dtypes import I32, ScalarType, Type
 from trilby.data.layout import layout, numpy_dtype, size_of
 from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType
+from trilby.dataclass import dataclass
 from trilby.errors import KernelIndexError
 
 MOST_BYTES = 1 << 26

@@ -10,13 +10,14 @@ unused-parameter = "error"
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from trilby.analysis.linting.registry import Lint, all_lints
 from trilby.analysis.linting.report import Severity
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError
 
 FILE = "pyproject.toml"

@@ -1,9 +1,9 @@
 """Which launch some work belongs to: what its event says when it fails or is measured."""
 
-from dataclasses import dataclass
 from typing import cast
 
 from trilby.backend.base import Event
+from trilby.dataclass import dataclass
 from trilby.runtime.callers import Caller
 
 

@@ -1,7 +1,7 @@
 """Which bytes are meant by what a program names: a buffer, a view, a struct, a single field."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from trilby.data.buffer import Buffer
@@ -11,6 +11,7 @@ from trilby.data.record import Record, unknown_field
 from trilby.data.segment import Segment
 from trilby.data.views import Array
 from trilby.data.window import exact_index, window_of
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError
 from trilby.runtime.binding import is_ndarray, places_of
 from trilby.runtime.callers import Caller

@@ -2,11 +2,11 @@
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, cast, runtime_checkable
 
 from trilby.data.dtypes import I32
 from trilby.data.segment import Segment
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError
 from trilby.reflect.dispatch_options import DISPATCH_OPTIONS, check_options
 from trilby.reflect.functions import Kernel, is_kernel

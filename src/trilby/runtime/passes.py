@@ -9,13 +9,14 @@ import os
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from trilby.analysis.footprint import ParameterFootprint
 from trilby.analysis.pass_footprints import PassFootprints
 from trilby.backend.base import Event, Passes
 from trilby.backend.together import Together
+from trilby.dataclass import dataclass
 from trilby.errors import PassesCancelledError, PassesTimeoutError
 from trilby.options import Transfers
 from trilby.runtime.content import LOCK, Content, Replica

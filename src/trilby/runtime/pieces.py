@@ -1,8 +1,7 @@
 """How a set of bytes is cut into copies: as few as possible without moving what must not."""
 
-from dataclasses import dataclass
-
 from trilby.data.ranges import Range, Ranges
+from trilby.dataclass import dataclass
 
 SMALL_GAP = 8
 """So many bytes between two ranges are sooner moved than left out: lengths, padding."""

@@ -1,9 +1,10 @@
 """The profile: what kernels, copies, compilations and waits of a stretch of program took."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from trilby.dataclass import dataclass
 from trilby.runtime.profile_rows import (
     BufferRow,
     CompileRow,

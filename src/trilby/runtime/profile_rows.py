@@ -1,7 +1,6 @@
 """The rows of a profile: what is known of a kernel and line, a buffer, a wait, a compilation."""
 
-from dataclasses import dataclass
-
+from trilby.dataclass import dataclass
 from trilby.runtime.figures import BothWays, DispatchFigures, WaitFigures
 from trilby.source import Location
 

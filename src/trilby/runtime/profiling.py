@@ -7,12 +7,13 @@ piled up. So the program under measurement waits for nothing that it would not w
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 from trilby.backend.base import Backend, Event, Repeated
 from trilby.backend.kept import ROOM, FadingEvent, wait_whatever
+from trilby.dataclass import dataclass
 from trilby.runtime.callers import Caller
 from trilby.runtime.figures import BothWays, CopyFigures, DispatchFigures, WaitFigures
 from trilby.runtime.origins import KernelWrite, launch_of

@@ -1,10 +1,10 @@
 """Copies that are asked for before anybody needs them: by a plan, or by `put` and `get`."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from trilby.data.ranges import Ranges
+from trilby.dataclass import dataclass
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK
 from trilby.runtime.explicit import name_of

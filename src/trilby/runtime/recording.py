@@ -1,9 +1,10 @@
 """Writes down what host and kernels touch while somebody records, for the oracle to judge."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from trilby.data.ranges import Ranges
+from trilby.dataclass import dataclass
 from trilby.oracle.excess import CopyMade
 from trilby.oracle.trace import HOST, Access, Trace
 from trilby.runtime.callers import Caller

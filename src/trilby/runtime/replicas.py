@@ -7,7 +7,6 @@ work and waits for none, except where poison or a full device make it.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -16,6 +15,7 @@ import numpy as np
 from trilby.backend.base import Backend, Event, Rows
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
+from trilby.dataclass import dataclass
 from trilby.errors import GuardError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import Content, Replica

@@ -6,13 +6,14 @@ are made that are not needed yet: `ALWAYS` and `BY_ACCESS` copy around every lau
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trilby.analysis.footprint import ParameterFootprint
 from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Prepared, Repeated
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
+from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
 from trilby.options import Transfers
 from trilby.runtime.callers import Caller

@@ -7,13 +7,14 @@ where there is another device to start again on.
 
 import weakref
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from trilby.backend.base import Event
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Live, Segment
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, TrilbyError
 from trilby.options import Transfers
 from trilby.runtime.callers import Caller

@@ -6,7 +6,7 @@ programs. How a device is tested is handed in: this module knows no kernel.
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Literal, TypeAlias
 
 from rich.console import Console
@@ -16,6 +16,7 @@ from rich.text import Text
 from trilby.backend.base import Backend, DeviceInfo
 from trilby.backend.preference import Preference
 from trilby.backend.registry import FASTER, PassedOver, Survey, fitting, open_backend, survey
+from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
 
 Check: TypeAlias = Callable[[Backend], str | None]

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from trilby.analysis.linting.registry import all_lints, lint_named
 from trilby.analysis.linting.report import Finding, Report
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError, TrilbyError
 from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
 from trilby.runtime.compile import analyse_compute

@@ -1,11 +1,12 @@
 """What a name, an operand or a value of a compute function may stand for."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import TypeAlias
 
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import ArrayType
+from trilby.dataclass import dataclass
 
 Root: TypeAlias = str | int
 """What a text is given: a local name, or the number of an operand."""

@@ -6,10 +6,11 @@ handed to a kernel as a buffer is one. Sets only grow, so a few rounds over the 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from trilby.data.dtypes import Type
 from trilby.data.schema import INDEX, ArrayType, BufferType, NDArrayType, type_at
+from trilby.dataclass import dataclass
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Var, VarLoad, VarStore
 from trilby.model.ops.host import Dispatch, HostFor, HostRun, HostValue, HostView, HostWith

@@ -8,12 +8,13 @@ do anything to what it is given. Bodies of functions are not looked at: they run
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from trilby.analysis import known_calls
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import ArrayType, BufferType, step_into
+from trilby.dataclass import dataclass
 from trilby.model.holes import in_place_sign, marked, operand_number
 from trilby.model.ops.host import HostRun, HostValue
 from trilby.model.value import RefType

@@ -8,11 +8,12 @@ calls around it cannot show.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from trilby.analysis.bound import bound_before
 from trilby.data.schema import BufferType
+from trilby.dataclass import dataclass
 from trilby.model.holes import in_place_sign
 from trilby.model.op import Block, Func, Op, block_fields, walk
 from trilby.model.ops.core import Constant, VarLoad, Yield

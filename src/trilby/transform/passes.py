@@ -10,8 +10,8 @@ print(to_text(passed.func, like=func))
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from trilby.dataclass import dataclass
 from trilby.model.op import Func
 from trilby.model.verify import verify
 

@@ -5,13 +5,14 @@ made of, where that is possible, so that the emitted Python reads as if somebody
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trilby.analysis.alias import Literally, Reference, Reload, Text
 from trilby.analysis.reach import ComputeGraph
 from trilby.analysis.residency_plan import plan_transfers
 from trilby.analysis.transfer_plan import Action, Copy, Flag, Owe, SetFlag, TransferPlan, When
 from trilby.data.dtypes import BOOL
+from trilby.dataclass import dataclass
 from trilby.model.build import Builder
 from trilby.model.op import Block, Func, Op, block_fields, operands
 from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore

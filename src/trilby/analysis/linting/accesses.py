@@ -1,12 +1,13 @@
 """What lints know of a kernel: its accesses to memory, its barriers, and when each happens."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from trilby.analysis.linting.terms import LoopMark, Terms
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import Type
+from trilby.dataclass import dataclass
 from trilby.source import Location
 
 Does: TypeAlias = Literal["read", "write", "atomic"]

@@ -7,7 +7,7 @@ assumption of the report, which is checked where the dispatch is seen.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trilby.analysis.linting.accesses import Access
@@ -18,6 +18,7 @@ from trilby.analysis.linting.question import ItemPart, Question
 from trilby.analysis.linting.terms import Terms
 from trilby.analysis.linting.witness import Example, Proved, Undecided
 from trilby.analysis.touching.expressions import Expr
+from trilby.dataclass import dataclass
 
 if TYPE_CHECKING:
     from trilby.analysis.linting.kernel_facts import KernelFacts

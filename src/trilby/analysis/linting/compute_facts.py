@@ -1,12 +1,13 @@
 """What lints of compute functions are given: their models, plans and dispatches."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from trilby.analysis.linting.dispatches import SeenDispatch, seen_dispatches
 from trilby.analysis.reach import ComputeGraph
 from trilby.analysis.residency_plan import plan_transfers
 from trilby.analysis.transfer_plan import Action, Copy, TransferPlan, When
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks
 from trilby.model.ops.host import HostFor, HostIf, HostWhile
 from trilby.model.ops.memory import Store

@@ -12,7 +12,6 @@ Each is told as an assumption of the report. Where the dispatch is seen, none is
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from trilby.analysis.linting.accesses import Access, Walked
@@ -20,6 +19,7 @@ from trilby.analysis.linting.launch import AXES, Launch, extents_of
 from trilby.analysis.linting.terms import Terms, leaves_of
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import I32
+from trilby.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

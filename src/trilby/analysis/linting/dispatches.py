@@ -1,13 +1,13 @@
 """What is known of the launches that a compute function makes, for linting their kernels."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from trilby.analysis.linting.host_numbers import HostNumber, HostNumbers
 from trilby.analysis.linting.launch import AXES, Launch, Relation
 from trilby.analysis.reach import ComputeGraph
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import BufferType, NDArrayType
+from trilby.dataclass import dataclass
 from trilby.model.op import Func, walk
 from trilby.model.ops.host import Dispatch
 

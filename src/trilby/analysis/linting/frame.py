@@ -5,7 +5,7 @@ How each op is followed stands in the rules that whoever starts hands in.
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from trilby.analysis.linting.accesses import (
@@ -22,6 +22,7 @@ from trilby.analysis.linting.terms import LoopMark, Terms, Unknown
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import BOOL, I64, ScalarType, Type
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, walk
 from trilby.model.value import Value, VarType
 

@@ -4,7 +4,7 @@ A number is a tree of constants, lengths of the buffers that are dispatched, and
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from trilby.analysis import host_trees
@@ -13,6 +13,7 @@ from trilby.analysis.linting.terms import Terms
 from trilby.analysis.linting.walk_numbers import folded
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import I32
+from trilby.dataclass import dataclass
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostValue, HostWith

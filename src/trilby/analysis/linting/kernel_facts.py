@@ -1,7 +1,7 @@
 """What kernel lints are given: the accesses of a kernel, a launch, and someone to ask."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from trilby.analysis.linting.accesses import Access, Walked
@@ -13,6 +13,7 @@ from trilby.analysis.linting.races import Collision, collisions
 from trilby.analysis.linting.witness import Example, Witness
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.expressions import Expr
+from trilby.dataclass import dataclass
 
 Confirm: TypeAlias = "Callable[[Example, tuple[Access, ...]], bool]"
 """Runs the work items of an example; true where they do what the accesses say."""

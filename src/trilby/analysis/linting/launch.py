@@ -1,7 +1,7 @@
 """What is known of the launches for which a kernel is looked at."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from trilby.analysis.linting.accesses import Access, Memory
@@ -10,6 +10,7 @@ from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import ArrayType, NDArrayType, path_steps, step_into
+from trilby.dataclass import dataclass
 
 AXES: tuple[str, ...] = ("x", "y", "z")
 

@@ -1,8 +1,8 @@
 """What lints of a run are given: what was touched, what was copied, and what had to be."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from trilby.dataclass import dataclass
 from trilby.oracle.excess import CopyMade, Excess, excess
 from trilby.oracle.minimum import minimum
 from trilby.oracle.trace import HOST, Touch, Trace

@@ -5,7 +5,7 @@ amount, one whose numbers can be counted out beforehand, one that only shrinks. 
 unknown, and the same for all work items of a group where everything that they are made of is.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from trilby.analysis.linting.evaluate import evaluated
 from trilby.analysis.linting.frame import Known
@@ -21,6 +21,7 @@ from trilby.analysis.linting.loop_turn import FollowedLoop, TriedTurn, scalar_of
 from trilby.analysis.linting.terms import Level, Terms, Unknown, level_of
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import I64
+from trilby.dataclass import dataclass
 from trilby.model.value import Value
 
 MOST_COUNTED = 256

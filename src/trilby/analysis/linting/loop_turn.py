@@ -1,13 +1,14 @@
 """One turn of a loop that is tried, to see how its variables change."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from trilby.analysis.linting.accesses import AROUND, Phase, Phases
 from trilby.analysis.linting.frame import ORDERED, Frame, Known, LoopExits
 from trilby.analysis.linting.terms import LoopMark, Terms, Unknown
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import ScalarType
+from trilby.dataclass import dataclass
 from trilby.model.op import blocks, walk
 from trilby.model.ops.control import For, While
 from trilby.model.ops.core import VarStore, Yield

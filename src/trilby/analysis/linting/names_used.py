@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from trilby.analysis.access import Access, access_table
 from trilby.analysis.reach import ComputeGraph, short_name
+from trilby.dataclass import dataclass
 from trilby.model.op import Func, Op, operands, walk
 from trilby.model.ops.core import Var, VarLoad
 from trilby.model.ops.host import Dispatch, HostFor, HostRun, HostValue, HostWith

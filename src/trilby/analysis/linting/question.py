@@ -4,7 +4,6 @@ A question asks for work items, turns, a launch and unknown data such that all i
 hold. Solvers know terms and nothing else of kernels.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from trilby.analysis.linting.accesses import Phases
@@ -12,6 +11,7 @@ from trilby.analysis.linting.launch import Launch
 from trilby.analysis.linting.terms import LoopMark, Terms
 from trilby.analysis.linting.witness import Outcome
 from trilby.analysis.touching.expressions import Expr
+from trilby.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Which accesses of two work items meet: the pairs that the race lints report on."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -12,6 +12,7 @@ from trilby.analysis.linting.question import ItemPart, Question
 from trilby.analysis.linting.terms import Terms, Ticket, level_of
 from trilby.analysis.linting.witness import Example, Proved, Undecided
 from trilby.analysis.touching.expressions import Expr
+from trilby.dataclass import dataclass
 
 if TYPE_CHECKING:
     from trilby.analysis.linting.kernel_facts import KernelFacts

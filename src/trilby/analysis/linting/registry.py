@@ -15,12 +15,12 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Literal, TypeAlias
 
 from trilby.analysis.linting.report import Finding, Severity
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError
 
 GROUP = "trilby.lints"

@@ -1,10 +1,11 @@
 """What a lint finds, and the report of all of them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from trilby.analysis.linting.witness import Witness
+from trilby.dataclass import dataclass
 from trilby.source import Location
 
 Severity: TypeAlias = Literal["error", "warning", "hint"]

@@ -1,7 +1,6 @@
 """Trying small launches one by one: examples for questions, without a solver."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice, product
 from math import prod
 from typing import cast
@@ -14,6 +13,7 @@ from trilby.analysis.linting.terms import leaves_of
 from trilby.analysis.linting.witness import Example
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.ndrange import NDRange
+from trilby.dataclass import dataclass
 
 MOST_TRIED = 5_000
 """How many choices of numbers are tried for one question."""

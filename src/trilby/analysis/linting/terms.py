@@ -14,11 +14,12 @@ work item, or the same for all:
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from trilby.analysis.touching.expressions import Expr, Expressions
 from trilby.data.dtypes import BOOL, I64, ScalarType
+from trilby.dataclass import dataclass
 from trilby.source import NOWHERE, Location
 
 DEEPEST = 300

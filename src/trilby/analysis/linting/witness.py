@@ -4,9 +4,10 @@ Nothing here knows how it was found.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from trilby.data.ndrange import NDRange
+from trilby.dataclass import dataclass
 
 Item = tuple[int, int, int]
 

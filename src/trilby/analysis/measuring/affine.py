@@ -7,8 +7,9 @@ back the index.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from trilby.dataclass import dataclass
 
 
 class Form:

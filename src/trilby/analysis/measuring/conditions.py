@@ -1,9 +1,9 @@
 """Conditions of a launch, as comparisons of numbers with zero."""
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from trilby.analysis.measuring.affine import Form, Number, ends, scaled, shifted
+from trilby.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

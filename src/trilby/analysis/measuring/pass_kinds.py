@@ -6,12 +6,12 @@ kinds: between two numbers that it is compared with, those with the same remaind
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import lcm
 
 from trilby.analysis.measuring.evaluate import Evaluation
 from trilby.analysis.touching.expressions import Expr
+from trilby.dataclass import dataclass
 
 MOST_KINDS = 32
 """With more kinds than this the passes are not told apart."""

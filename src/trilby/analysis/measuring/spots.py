@@ -1,7 +1,6 @@
 """Where the places of a path lie in the bytes of a buffer, and where only padding lies."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from math import prod
 from typing import TypeAlias, cast
@@ -19,6 +18,7 @@ from trilby.data.schema import (
     path_steps,
     step_into,
 )
+from trilby.dataclass import dataclass
 
 Axes: TypeAlias = tuple[tuple[int, int], ...]
 """The size and the distance in bytes of each index."""

@@ -1,9 +1,8 @@
 """The numbers of a loop in a launch: its variable, and how many turns it takes."""
 
-from dataclasses import dataclass
-
 from trilby.analysis.measuring.affine import Form, Number, Variables, ends, shifted
 from trilby.data.dtypes import ScalarType
+from trilby.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

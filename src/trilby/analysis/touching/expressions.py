@@ -8,10 +8,10 @@ expression is numbered after all that it is made of, so that they can be evaluat
 Operations mean those of the kernel: they wrap at the width of their type.
 """
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from trilby.data.dtypes import BOOL, I64, ScalarType
+from trilby.dataclass import dataclass
 
 DEEPEST = 64
 """Conditions that are nested deeper than this are opaque: nobody could use them."""

@@ -5,13 +5,13 @@ turn. Every other variable that a loop sets may hold anything in it and behind i
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from trilby.analysis.access import is_length
 from trilby.analysis.touching.expressions import Expr, Loop
 from trilby.analysis.touching.followed_call import FollowedCall, Rule
 from trilby.analysis.touching.integers import cast, computed, counted_type
 from trilby.data.dtypes import BOOL, I64, ScalarType
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Op, blocks, operands, walk
 from trilby.model.ops import arith
 from trilby.model.ops.control import AndThen, Break, Continue, For, While

@@ -5,7 +5,7 @@ How each op is followed stands in the rules that whoever starts hands in.
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 from trilby.analysis.access import Summary, summaries_of
@@ -16,6 +16,7 @@ from trilby.analysis.touching.integers import counted_type
 from trilby.analysis.touching.touches import Does, Known, Scope, Target, Touch
 from trilby.data.dtypes import BOOL, I64
 from trilby.data.schema import index_count, join_path
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.debug import Assert
 from trilby.model.value import Value, VarType

@@ -5,11 +5,11 @@ models and those of its helpers in the order in which they run.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Flag
 from typing import TypeAlias
 
 from trilby.analysis.touching.expressions import Expr, Loop
+from trilby.dataclass import dataclass
 from trilby.source import Location
 
 

@@ -4,7 +4,7 @@ import os
 import platform
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import (
@@ -28,6 +28,7 @@ from trilby.backend.interpreter.translate import Program, translate
 from trilby.backend.pass_by_pass import PassByPass
 from trilby.backend.run_again import RunAgain
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, DeviceUnavailableError
 from trilby.stages import stage
 

@@ -6,7 +6,7 @@ take turns.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ from trilby.backend.interpreter.numbers import (
 from trilby.backend.interpreter.translate import Program, call_chain
 from trilby.backend.interpreter.writer import Line, known
 from trilby.data.ndrange import NDRange
+from trilby.dataclass import dataclass
 from trilby.errors import (
     KernelArithmeticError,
     KernelAssertionError,

@@ -1,7 +1,6 @@
 """The interpreter's device memory: bytes of its own, apart from the host's buffers."""
 
-from dataclasses import dataclass
-
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
 
 POISON = 0xCD

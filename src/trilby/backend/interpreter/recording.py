@@ -6,7 +6,7 @@ by name. Here they take down what they are asked for.
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from trilby.backend.interpreter.execute import Group, WorkItem, explained, groups, work_items
@@ -14,6 +14,7 @@ from trilby.backend.interpreter.numbers import TRAPS
 from trilby.backend.interpreter.translate import Program
 from trilby.data.dtypes import SCALARS
 from trilby.data.ndrange import NDRange
+from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
 from trilby.model.ops.grid import Barrier
 

@@ -5,7 +5,7 @@ A reference to a struct is the pair (bytes, offset). Buffers and n-d arrays are 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from trilby.backend.interpreter.arguments import fixed_offsets
@@ -31,6 +31,7 @@ from trilby.data.schema import (
     path_steps,
     step_into,
 )
+from trilby.dataclass import dataclass
 from trilby.errors import BuildError
 from trilby.model.op import Op
 from trilby.model.ops.memory import (

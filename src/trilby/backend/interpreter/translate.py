@@ -6,7 +6,6 @@ work item can name the place in the user's source.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from types import TracebackType
 from typing import Any
@@ -19,6 +18,7 @@ from trilby.backend.interpreter.render_control import CONTROL_RENDERERS
 from trilby.backend.interpreter.render_group import GROUP_RENDERERS
 from trilby.backend.interpreter.render_memory import MEMORY_RENDERERS
 from trilby.backend.interpreter.writer import FunctionWriter, Line, Names, Renderer, known
+from trilby.dataclass import dataclass
 from trilby.errors import BuildError
 from trilby.model.intrinsics import INTRINSICS
 from trilby.model.op import Func, Op

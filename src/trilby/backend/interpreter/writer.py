@@ -8,10 +8,10 @@ import keyword
 import re
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from trilby.data.dtypes import ScalarType, Type
+from trilby.dataclass import dataclass
 from trilby.errors import BuildError
 from trilby.model.op import Block, Func, Op
 from trilby.model.value import Value

@@ -8,11 +8,12 @@ import os
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from trilby.backend.native.llvm import Processor, detected
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
 from trilby.options import thread_limit
 

@@ -2,7 +2,6 @@
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from struct import Struct
 from typing import Protocol
@@ -26,6 +25,7 @@ from trilby.backend.native.record import (
 )
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
 from trilby.source import Location
 

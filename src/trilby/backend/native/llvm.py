@@ -5,13 +5,13 @@ is kept on disk here.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from typing import Any, Protocol, cast
 
 from llvmlite import binding  # pyright: ignore[reportMissingTypeStubs] -- it has none
 
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
 
 _llvm = cast("Any", binding)

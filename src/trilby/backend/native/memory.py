@@ -8,7 +8,6 @@ queue runs everything in order, so what the next owner begins comes after it.
 import threading
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from trilby.backend.failures import no_room
 from trilby.backend.native.engine import Engine
 from trilby.backend.native.events import NativeEvent
 from trilby.data.segment import Live, address_of
+from trilby.dataclass import dataclass
 
 KEPT_SHARE = 8
 """Of the memory of a machine, one part in so many may be kept for later."""

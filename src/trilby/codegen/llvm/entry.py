@@ -5,7 +5,6 @@ lanes run, and for what is left at the end of a row.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from trilby.codegen.llvm.conversions import from_storage
 from trilby.codegen.llvm.lanes import POINTER, Lanes, stored_kind
@@ -13,6 +12,7 @@ from trilby.codegen.llvm.writer import KernelWriter, Scope
 from trilby.data.dtypes import ScalarType
 from trilby.data.layout import leaf_offset
 from trilby.data.schema import BufferType, NDArrayType, StructType, leaves
+from trilby.dataclass import dataclass
 from trilby.model.op import Op, walk
 from trilby.model.ops.core import Return
 from trilby.model.value import KERNEL_CONTEXT, RefType, Value

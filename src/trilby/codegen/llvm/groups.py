@@ -6,7 +6,7 @@ vector.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from trilby.codegen.llvm import entry
@@ -17,6 +17,7 @@ from trilby.codegen.llvm.rules import OP_RULES
 from trilby.codegen.llvm.shapes import Shapes
 from trilby.codegen.llvm.writer import KernelWriter, Scope, Slot
 from trilby.data.dtypes import Type
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, operands
 from trilby.model.ops.core import Var
 from trilby.model.value import Value, VarType

@@ -3,10 +3,11 @@
 So every analysis knows what a call is given, and masks need not be passed to functions.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from trilby.analysis.reach import KernelGraph
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, block_fields
 from trilby.model.ops.core import Call
 from trilby.model.rewrite import clone_block

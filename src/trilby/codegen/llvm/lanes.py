@@ -5,11 +5,11 @@ lane, of which the scalar is the number in lane 0. Everything else is a vector.
 """
 
 import struct
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from trilby.data.dtypes import BF16, BOOL, F16, F32, Number, ScalarType, Type, round_to
 from trilby.data.schema import BufferType, NDArrayType, StructType, leaves
+from trilby.dataclass import dataclass
 from trilby.model.value import KERNEL_CONTEXT, NONE, RefType
 
 Stride: TypeAlias = int | None

@@ -1,7 +1,6 @@
 """Loops. Where lanes may leave one by one, a loop goes on until the last of them has left."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from trilby.codegen.llvm.arithmetic import compared
 from trilby.codegen.llvm.control import yielded
@@ -9,6 +8,7 @@ from trilby.codegen.llvm.conversions import scalar
 from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
 from trilby.codegen.llvm.trips import trips
 from trilby.codegen.llvm.writer import KernelWriter, Scope, Slot
+from trilby.dataclass import dataclass
 from trilby.model.op import walk
 from trilby.model.ops.control import For, While
 

@@ -1,7 +1,6 @@
 """A kernel graph as one module of LLVM IR."""
 
 import re
-from dataclasses import dataclass
 
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.analysis.spans import Spans
@@ -14,6 +13,7 @@ from trilby.codegen.llvm.target import LlvmTarget
 from trilby.codegen.llvm.waiting import write_waiting_groups
 from trilby.codegen.llvm.writer import Analysed, KernelWriter
 from trilby.data.dtypes import ScalarType
+from trilby.dataclass import dataclass
 from trilby.model.op import Func, walk
 from trilby.model.ops.grid import Barrier
 from trilby.source import Location

@@ -4,11 +4,11 @@ What stands between regions, the control flow around barriers, is run once for a
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from trilby.codegen.llvm.inlining import Inlined
 from trilby.data.schema import BufferType
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops import arith
 from trilby.model.ops.control import Break, Continue, For, While

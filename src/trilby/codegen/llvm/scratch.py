@@ -4,10 +4,11 @@ It is found in one piece where the entry begins. What each vector of a group has
 an array with one element for each of them. Little memory is taken from the stack.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from trilby.codegen.llvm.ir import Ir
 from trilby.data.layout import round_up
+from trilby.dataclass import dataclass
 
 ALIGN = 64
 ON_STACK = 1 << 15

@@ -6,7 +6,7 @@ than its own keeps, in the lanes that are not there, what it had: it differs fro
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.lanes import Stride, part_kinds
 from trilby.data.dtypes import Type
 from trilby.data.schema import StructType, leaves
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, operands
 from trilby.model.ops.arith import Binary, Cast, Neg
 from trilby.model.ops.control import (

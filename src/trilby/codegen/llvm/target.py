@@ -1,6 +1,6 @@
 """The processor that code is generated for."""
 
-from dataclasses import dataclass
+from trilby.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

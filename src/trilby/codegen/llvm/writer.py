@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from trilby.analysis.spans import Spans
@@ -13,6 +13,7 @@ from trilby.codegen.llvm.scratch import Scratch
 from trilby.codegen.llvm.shapes import Parts, Shapes
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.data.dtypes import ScalarType, Type
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, operands, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Yield

@@ -1,8 +1,8 @@
 """Arithmetic. Operands of an op have one type; `cast` is the only conversion."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from trilby.dataclass import dataclass
 from trilby.model.op import Op, Operands
 from trilby.model.value import Value
 

@@ -1,8 +1,8 @@
 """Structured control flow. Nothing jumps but `break`, `continue` and `return`."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Op
 from trilby.model.value import Value
 

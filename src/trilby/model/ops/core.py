@@ -1,8 +1,8 @@
 """Constants, local variables, calls: what every model has."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from trilby.dataclass import dataclass
 from trilby.model.op import Op, Operands
 from trilby.model.value import Value
 

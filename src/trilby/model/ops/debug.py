@@ -1,9 +1,9 @@
 """What a kernel says while it runs: `assert` and `print`."""
 
-from dataclasses import dataclass
 from string import Formatter
 from typing import ClassVar
 
+from trilby.dataclass import dataclass
 from trilby.model.op import Op, Operands
 from trilby.model.value import Value
 

@@ -1,8 +1,8 @@
 """Where a work item stands in the range that was launched, and waiting for others."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from trilby.dataclass import dataclass
 from trilby.model.op import Op
 from trilby.model.value import Value
 

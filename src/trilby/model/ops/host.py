@@ -7,9 +7,9 @@ of buffers by the host are the ordinary `load` and `store`; their indices are Py
 also slices (`host.value @"1:n"`).
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from trilby.dataclass import dataclass
 from trilby.model.op import Block, Op, Operands
 from trilby.model.value import Value
 

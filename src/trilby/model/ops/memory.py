@@ -4,9 +4,9 @@ The base is a buffer, an n-d array, a reference made by `place`, or a local or p
 array. Paths are those of `trilby.data.schema`.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from trilby.dataclass import dataclass
 from trilby.model.op import Op, Operands
 from trilby.model.value import Value
 

@@ -4,9 +4,9 @@ Inside a function a struct is taken apart into its numbers, so that every other 
 numbers only. A number within a struct is a *leaf*: see `trilby.data.schema.leaves`.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from trilby.dataclass import dataclass
 from trilby.model.op import Op, Operands
 from trilby.model.value import Value
 

@@ -5,9 +5,9 @@ a buffer, an n-d array, a view or a struct of one, or an object that may be one:
 context finds the buffer behind it, and passes over what has none.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from trilby.dataclass import dataclass
 from trilby.model.op import Op, Operands
 from trilby.model.value import Value
 

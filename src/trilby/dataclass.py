@@ -1,0 +1,250 @@
+"""Dataclasses that cost little until they are used.
+
+The standard library writes and compiles all methods of a dataclass when its module is imported:
+more than half a millisecond for each class, and a quarter of a second for all of Trilby's. Here a
+method is written when it is first looked at, so that a class nobody makes objects of costs next to
+nothing. Everything else is as there: `fields`, `replace`, `asdict` and `match` know no difference,
+and for a type checker there is none.
+"""
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import MISSING, Field, FrozenInstanceError
+from reprlib import recursive_repr
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, get_origin
+
+_FIELDS = "__dataclass_fields__"
+_PARAMS = "__dataclass_params__"
+
+_FIELD: Any = Field
+_KIND: Any = vars(dataclasses)["_FIELD"]
+_UNSET: object = vars(dataclasses)["_HAS_DEFAULT_FACTORY"]
+"""What the standard library marks fields with, and shows in signatures."""
+
+_DEFAULTS = {
+    "init": True,
+    "repr": True,
+    "eq": True,
+    "order": False,
+    "unsafe_hash": False,
+    "frozen": False,
+    "match_args": True,
+    "kw_only": False,
+    "slots": False,
+    "weakref_slot": False,
+}
+
+
+class _Written:
+    """A method that is written, and put in its own place, when somebody looks at it."""
+
+    __slots__ = ("_class", "_name", "_write")
+
+    def __init__(self, write: Callable[[type], Callable[..., Any]]) -> None:
+        self._write = write
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._class, self._name = owner, name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        method: Any = self._write(self._class)
+        method.__qualname__ = f"{self._class.__qualname__}.{method.__name__}"
+        setattr(self._class, self._name, method)
+        return method.__get__(instance, owner)
+
+
+def _made(text: str, **names: object) -> Any:
+    """The one function that a text defines."""
+    known: dict[str, object] = {}
+    exec(text, names, known)  # noqa: S102 -- it has names of fields in it, and nothing else
+    return known.popitem()[1]
+
+
+def _own_fields(cls: Any) -> dict[str, Field[Any]]:
+    found: dict[str, Field[Any]] = getattr(cls, _FIELDS)
+    return found
+
+
+def _write_init(cls: type) -> Callable[..., Any]:
+    """`__init__`, with the fields as parameters in order, and those by keyword alone at the end."""
+    frozen = getattr(cls, _PARAMS).frozen
+    names: dict[str, object] = {"_set": object.__setattr__, "_unset": _UNSET}
+    first, last, body = ["self"], list[str](), list[str]()
+    for name, one in _own_fields(cls).items():
+        value = name
+        parameter = name
+        if one.default_factory is not MISSING:
+            names[f"_make_{name}"] = one.default_factory
+            parameter += "=_unset"
+            value = f"_make_{name}() if {name} is _unset else {name}"
+        elif one.default is not MISSING:
+            names[f"_default_{name}"] = one.default
+            parameter += f"=_default_{name}"
+        if one.init:
+            (last if one.kw_only else first).append(parameter)
+        elif one.default_factory is not MISSING:
+            value = f"_make_{name}()"
+        elif one.default is not MISSING:
+            value = f"_default_{name}"
+        else:
+            continue
+        body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        body.append("self.__post_init__()")
+    parameters = ", ".join([*first, *(["*", *last] if last else [])])
+    init = _made(f"def __init__({parameters}):\n " + "\n ".join(body or ["pass"]), **names)
+    init.__annotations__ = {name: f.type for name, f in _own_fields(cls).items() if f.init}
+    init.__annotations__["return"] = None
+    return init
+
+
+def _tuple_of(owner: str, names: list[str]) -> str:
+    return "(" + "".join(f"{owner}.{name}, " for name in names) + ")"
+
+
+def _write_repr(cls: type) -> Callable[..., Any]:
+    shown = ", ".join(f"{n}={{self.{n}!r}}" for n, one in _own_fields(cls).items() if one.repr)
+    text = f'def __repr__(self):\n return self.__class__.__qualname__ + f"({shown})"'
+    return recursive_repr()(_made(text))
+
+
+def _write_eq(cls: type) -> Callable[..., Any]:
+    names = [name for name, one in _own_fields(cls).items() if one.compare]
+    same = f"{_tuple_of('self', names)} == {_tuple_of('other', names)}"
+    return _made(
+        "def __eq__(self, other):\n"
+        " if other.__class__ is self.__class__:\n"
+        f"  return {same}\n"
+        " return NotImplemented"
+    )
+
+
+def _write_hash(cls: type) -> Callable[..., Any]:
+    fields = _own_fields(cls).items()
+    names = [n for n, one in fields if (one.compare if one.hash is None else one.hash)]
+    return _made(f"def __hash__(self):\n return hash({_tuple_of('self', names)})")
+
+
+def _write_setattr(cls: type) -> Callable[..., Any]:
+    def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807 -- it becomes one
+        if type(self) is cls or name in _own_fields(cls):
+            raise FrozenInstanceError(f"cannot assign to field {name!r}")
+        super(cls, self).__setattr__(name, value)
+
+    return __setattr__
+
+
+def _write_delattr(cls: type) -> Callable[..., Any]:
+    def __delattr__(self: Any, name: str) -> None:  # noqa: N807 -- it becomes one
+        if type(self) is cls or name in _own_fields(cls):
+            raise FrozenInstanceError(f"cannot delete field {name!r}")
+        super(cls, self).__delattr__(name)
+
+    return __delattr__
+
+
+def _state(self: Any) -> list[Any]:
+    """What is copied or pickled of an object that cannot be changed."""
+    return [getattr(self, name) for name in _own_fields(type(self))]
+
+
+def _set_state(self: Any, state: list[Any]) -> None:
+    for name, value in zip(_own_fields(type(self)), state, strict=True):
+        object.__setattr__(self, name, value)
+
+
+def _field(cls: type, name: str, kind: object, *, kw_only: bool) -> Field[Any]:
+    """A field as the standard library has it."""
+    given = cls.__dict__.get(name, MISSING)
+    found: Any = given if isinstance(given, _FIELD) else dataclasses.field(default=given)
+    if found.default.__class__.__hash__ is None:
+        raise ValueError(f"the default of {name!r} can be changed: use default_factory")
+    if isinstance(kind, dataclasses.InitVar):
+        raise TypeError(f"{name!r}: InitVar is not supported")
+    if found.kw_only is MISSING:
+        found.kw_only = kw_only
+    found.name, found.type = name, kind
+    found._field_type = _KIND  # noqa: SLF001 -- `fields` looks at it
+    return found
+
+
+def _is_class_variable(kind: object) -> bool:
+    if isinstance(kind, str):
+        return kind.startswith("ClassVar")
+    return kind is ClassVar or get_origin(kind) is ClassVar
+
+
+def _methods(cls: type, params: SimpleNamespace) -> dict[str, Any]:
+    """What a class gets beside its fields; what it defines itself stays as it is."""
+    own = cls.__dict__
+    found: dict[str, Any] = {}
+    for name, wanted, write in (
+        ("__init__", True, _write_init),
+        ("__repr__", params.repr, _write_repr),
+        ("__eq__", params.eq, _write_eq),
+    ):
+        if wanted and name not in own:
+            found[name] = _Written(write)
+    # Python itself says that a class with an `__eq__` of its own has no hash.
+    has_hash = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
+    if params.eq and not has_hash:
+        found["__hash__"] = _Written(_write_hash) if params.frozen else None
+    if params.frozen:
+        found["__setattr__"] = _Written(_write_setattr)
+        found["__delattr__"] = _Written(_write_delattr)
+        if params.slots:
+            found |= {"__getstate__": _state, "__setstate__": _set_state}
+    return found
+
+
+def _process(cls: type, params: SimpleNamespace) -> type:
+    """The class with its fields and methods; a new one where it has slots."""
+    fields: dict[str, Field[Any]] = {}
+    for base in cls.__mro__[-2:0:-1]:
+        fields.update(base.__dict__.get(_FIELDS, {}))
+    own = {
+        name: _field(cls, name, kind, kw_only=params.kw_only)
+        for name, kind in cls.__annotations__.items()
+        if not _is_class_variable(kind)
+    }
+    fields.update(own)
+    added: dict[str, Any] = {_FIELDS: fields, _PARAMS: params, **_methods(cls, params)}
+    if "__match_args__" not in cls.__dict__:
+        added["__match_args__"] = _matched(fields)
+    if params.slots:
+        return _with_slots(cls, own, added)
+    added |= {name: one.default for name, one in own.items() if one.default is not MISSING}
+    for name, one in added.items():
+        setattr(cls, name, one)
+        if isinstance(one, _Written):
+            one.__set_name__(cls, name)
+    return cls
+
+
+def _with_slots(cls: type, own: dict[str, Field[Any]], added: dict[str, Any]) -> type:
+    """A class with the same content: slots cannot be added to one that is there."""
+    taken = {slot for base in cls.__mro__[1:] for slot in base.__dict__.get("__slots__", ())}
+    left_out = {*own, "__dict__", "__weakref__"}
+    content = {name: one for name, one in cls.__dict__.items() if name not in left_out}
+    content |= added
+    content["__slots__"] = tuple(name for name in added[_FIELDS] if name not in taken)
+    made = type(cls)(cls.__name__, cls.__bases__, content)
+    made.__qualname__ = cls.__qualname__
+    return made
+
+
+def _matched(fields: dict[str, Field[Any]]) -> tuple[str, ...]:
+    return tuple(name for name, one in fields.items() if one.init and not one.kw_only)
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass  # noqa: PLC0414 -- it is meant to be imported
+else:
+
+    def dataclass(cls: type | None = None, /, **given: bool) -> Any:
+        """`dataclasses.dataclass`, with the parameters that are used here."""
+        if unknown := given.keys() - {"frozen", "slots", "eq", "repr", "kw_only"}:
+            raise TypeError(f"not supported: {', '.join(sorted(unknown))}")
+        params = SimpleNamespace(**_DEFAULTS | given)
+        return (lambda cls: _process(cls, params)) if cls is None else _process(cls, params)
