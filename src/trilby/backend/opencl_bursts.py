@@ -115,7 +115,8 @@ class OpenCLRepeated(Repeated):
     def keep(self, full: Callable[[], None]) -> OpenCLRuns:
         """Keep the driver's event of every run; nothing else about a run changes."""
         self.kept = kept = OpenCLRuns(full)
-        self.put = kept.put
+        self.put = kept.events.append
+        self._burst.kept.add(kept)
         return kept
 
     def keep_no_more(self) -> None:
@@ -162,6 +163,7 @@ class Burst:
         self.held: list[Run] = []
         self._is_giving = False
         self.launches: WeakSet[OpenCLRepeated] = WeakSet()
+        self.kept: WeakSet[OpenCLRuns] = WeakSet()
 
     def submit(self) -> None:
         """Give everything to the driver that is held back; wait where another thread does."""
@@ -175,6 +177,8 @@ class Burst:
                 while self.held:
                     self._give_all()
                 self._queue.flush()
+                for kept in self.kept:
+                    kept.make_room()
             finally:
                 self._is_giving = GIVING.now = False
 

@@ -34,7 +34,7 @@ from trilby.runtime.origins import KernelWrite
 from trilby.runtime.pass_options import PassOptions
 from trilby.runtime.passes import KnownPasses, PassesRun
 from trilby.runtime.profiled_runs import ProfiledRuns
-from trilby.runtime.profiling import keep_runs
+from trilby.runtime.profiling import PROFILES, keep_runs
 from trilby.runtime.ranges import in_whole_groups
 from trilby.runtime.recording import RECORDINGS
 from trilby.runtime.residency import Standing, Use, Work
@@ -78,7 +78,7 @@ class Known:
     versions: tuple[tuple[Content, int], ...]
     order: Order
     launch: Repeated
-    profiled: ProfiledRuns | None
+    profiled: ProfiledRuns | None = None
     moment: int = -1
     repeated: int = -1
     steady: int = -1
@@ -180,6 +180,9 @@ class Launches:
         if CLOCK.runner is not self._runner:
             CLOCK.runner = self._runner
             CLOCK.now += 1
+        if PROFILES and known.profiled is None:
+            backend = self._accelerator.residency.backend
+            known.profiled = keep_runs(backend, known.launch, known.writer)
         before = None if last is None else last.order
         if not known.order.run_again(before):
             known.order.run_anew(before)
@@ -201,11 +204,11 @@ class Launches:
     def profile_anew(self) -> None:
         """Others profile from now on, or nobody. The lock is held, and nothing is held back."""
         CLOCK.settle()
-        backend = self._accelerator.residency.backend
         self._last = None
         for known in self._known.values():
             known.follower = None  # which may be one that is not among these
-            known.profiled = keep_runs(backend, known.launch, known.writer)
+            known.profiled = None
+            known.launch.keep_no_more()
 
     def _fits(self, known: Known, args: Sequence[Any]) -> bool:
         """The rarer checks: numbers, constants, and whether somebody wants to know of it."""
@@ -364,7 +367,6 @@ class Launches:
             standing.versions,
             Order(standing.launch, standing.read, standing.written),
             standing.launch,
-            keep_runs(self._accelerator.residency.backend, standing.launch, writer),
         )
 
     def _is_unsure(self, analysed: AnalysedKernel, scalars: Sequence[int]) -> bool:

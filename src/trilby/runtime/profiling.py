@@ -131,9 +131,6 @@ class Book:
         copy = _Copy(moved, moved.direction, moved.piece.nbytes)
         if moved.direction == "up":
             self._unused.setdefault(moved.replica, []).append(copy)
-        else:
-            writer = launch_of(moved.event)
-            copy.of = Dispatched.by(writer) if writer else None
         if isinstance(moved.event, FadingEvent):
             moved.event.keep_times()
         self._copies.append(copy)
@@ -214,13 +211,15 @@ class Book:
 
     def _count(self, copy: _Copy, moved: "Moved") -> None:
         times = moved.event.times
+        writer = launch_of(moved.event) if copy.direction == "down" else None
         with self._lock:
             self._copied -= copy.nbytes
             copy.moved, copy.seconds = None, times[1] if times else 0.0
             ways = self.buffers.setdefault(_place(moved), BothWays())
             _way(ways, copy).add(copy.nbytes, copy.seconds)
-            if copy.of is not None:
-                self._count_for(copy.of, copy)
+            by = Dispatched.by(writer) if writer else copy.of
+            if by is not None:
+                self._count_for(by, copy)
 
     def _count_for(self, by: Dispatched, copy: _Copy) -> None:
         _way(self._dispatch(by).copies, copy).add(copy.nbytes, copy.seconds)
@@ -276,7 +275,6 @@ def keep_runs(backend: Backend, launch: Repeated, writer: KernelWrite) -> Profil
     """Let those who profile know of all runs of a launch from now on; None where nobody does."""
     books = profiles_of(backend)
     if not books:
-        launch.keep_no_more()
         return None
     runs = ProfiledRuns(launch, writer)
     for book in books:

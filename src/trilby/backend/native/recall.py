@@ -31,7 +31,7 @@ _SPARE = 64
 class NativeRuns(KeptRuns):
     """The runs of a launch from now on; its record is another one after a change of arguments."""
 
-    __slots__ = ("_engine", "_is_ended", "_launch", "_read", "_sequences")
+    __slots__ = ("_engine", "_is_ended", "_launch", "_read", "_sequences", "_total")
 
     def __init__(self, launch: "NativePrepared", full: Callable[[], None]) -> None:
         super().__init__(full)
@@ -40,8 +40,14 @@ class NativeRuns(KeptRuns):
         self._sequences: deque[int] = deque()
         self._read: deque[Times] = deque()
         self._is_ended = False
+        self._total = 0
         self._engine.flush()
         self._engine.recall().runs.append(weakref.ref(self))
+
+    @property
+    def total(self) -> int:
+        """Counted when they are submitted."""
+        return self._total
 
     @property
     def _address(self) -> int:
@@ -55,7 +61,7 @@ class NativeRuns(KeptRuns):
         elif count:
             numbered = enumerate(addresses, first)
             self._sequences.extend(number for number, one in numbered if one == self._address)
-        self.total += count
+        self._total += count
 
     def read(self, slots: Any, completed: int) -> None:
         """Read what those took that are over."""
