@@ -82,6 +82,21 @@ need_judge() {
         "On Debian, as root: apt-get install oclgrind"
 }
 
+# Chromium shows the pages of reports to their tests; those are left out where it is missing, and
+# in continuous integration, for which it is too large.
+need_browser() {
+    if [ "$profile" != dev ] || [ "$(uname -s)" != Linux ] || [ -n "${CI:-}" ] ||
+        command -v chromium >/dev/null
+    then
+        return
+    fi
+    if can_install && apt_install chromium && command -v chromium >/dev/null; then
+        return
+    fi
+    say "chromium is missing: the tests that look at pages in a browser are left out." \
+        "On Debian, as root: apt-get install chromium"
+}
+
 # False for a virtual environment that lost its interpreter, or was moved or copied here: the
 # programs in it name the folder that it was made in.
 is_whole() {
@@ -127,6 +142,7 @@ install() {
 
 need_linker
 need_judge
+need_browser
 if is_installed; then
     exit
 fi

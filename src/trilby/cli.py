@@ -1,16 +1,21 @@
-"""The `trilby` command. It reads arguments, calls a tool, and prints; it decides nothing."""
+"""The `trilby` command. It reads arguments, calls a tool, and prints; it decides nothing.
+
+What only one command needs is loaded by that command.
+"""
 
 import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TypeAlias
 
 from rich.console import Console
 
 from trilby.backend.registry import as_preferences
 from trilby.errors import TrilbyError
-from trilby.options import Transfers
+from trilby.options import Options, Transfers
 from trilby.runtime.selftest import check_device
 from trilby.tools.demos import demo_list, run_demo
 from trilby.tools.devices import as_json, devices_report, print_report
@@ -19,6 +24,7 @@ from trilby.tools.explain import explain
 from trilby.tools.lint import LintOptions, lint_paths, list_lints
 from trilby.tools.load import load_function
 from trilby.tools.reference import math_page
+from trilby.version import VERSION
 
 AddParser: TypeAlias = Callable[..., argparse.ArgumentParser]
 
@@ -40,11 +46,68 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="trilby", description="Kernels as Python functions.")
+    parser = argparse.ArgumentParser(
+        prog="trilby",
+        description="Kernels as Python functions: run them, look at them, check them.",
+        epilog="`trilby COMMAND --help` says more. A command ends with 0 if all went well, with 1 "
+        "if not, and with 2 where its arguments are wrong.",
+    )
+    parser.add_argument("--version", action="version", version=f"trilby {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in (_add_devices, _add_emit, _add_explain, _add_demo, _add_lint, _add_reference):
+    for add in _COMMANDS:
         add(commands.add_parser)
     return parser
+
+
+def _add_run(add_parser: AddParser) -> None:
+    running = add_parser(
+        "run",
+        help="run a program, and see what it moves",
+        description="Run a Python program as `python SCRIPT` does, and end as it ends. What is "
+        "given here holds wherever the program leaves it open: for `Accelerator()`, and not for "
+        'what it says itself, as in `Accelerator("opencl")`.',
+        epilog="example: trilby run --memory discrete --report life.html examples/life.py",
+    )
+    running.add_argument(
+        "--backend", metavar="NAME", help="what Accelerator() opens: native, opencl:1, …"
+    )
+    _add_transfers(running)
+    running.add_argument(
+        "--memory",
+        choices=["shared", "discrete"],
+        help="work on the host's memory, or copy as a card with its own does",
+    )
+    running.add_argument(
+        "--trace", type=Path, metavar="OUT.json", help="write a trace, for ui.perfetto.dev"
+    )
+    running.add_argument(
+        "--report", type=Path, metavar="OUT.html", help="write a page that shows the run"
+    )
+    running.add_argument("script", metavar="SCRIPT", type=Path, help="a Python program")
+    running.add_argument(
+        "arguments", metavar="ARGUMENT", nargs=argparse.REMAINDER, help="what the program is given"
+    )
+    running.set_defaults(run=_run)
+
+
+def _add_transfers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--transfers",
+        choices=[strategy.value for strategy in Transfers],
+        default=Transfers.AUTO.value,
+        help="when data moves (default: auto)",
+    )
+
+
+def _add_doctor(add_parser: AddParser) -> None:
+    doctor = add_parser(
+        "doctor",
+        help="say what is installed, what is missing, and how to get it",
+        description="Look at packages, devices and the cache of kernels, and test each device "
+        "with a small kernel. Ends with 1 where nothing can run a kernel.",
+    )
+    doctor.add_argument("--json", action="store_true", help="for programs")
+    doctor.set_defaults(run=_doctor)
 
 
 def _add_devices(add_parser: AddParser) -> None:
@@ -84,12 +147,7 @@ def _add_explain(add_parser: AddParser) -> None:
     explaining.add_argument(
         "function", metavar="FILE:FUNCTION", help="a compute function or a kernel"
     )
-    explaining.add_argument(
-        "--transfers",
-        choices=[strategy.value for strategy in Transfers],
-        default=Transfers.AUTO.value,
-        help="when data moves (default: auto)",
-    )
+    _add_transfers(explaining)
     explaining.add_argument("--kernel", metavar="NAME", help="show the tables of this kernel only")
     explaining.set_defaults(run=_explain)
 
@@ -125,6 +183,36 @@ def _ranks(text: str) -> tuple[int, ...]:
         message = f"`{text}` is not made of dimensions: write 1, or 2,1"
         raise argparse.ArgumentTypeError(message)
     return tuple(map(int, parts))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from trilby.tools.run import RunSettings, run_program  # noqa: PLC0415 -- see the docstring
+
+    given = Options.from_environment()
+    defaults = replace(
+        given,
+        backend=options.backend or given.backend,
+        transfers=Transfers(options.transfers),
+        memory=options.memory,
+    )
+    settings = RunSettings(defaults, options.trace, options.report)
+    return run_program(options.script, options.arguments, settings)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from trilby.tools.doctor import (  # noqa: PLC0415 -- see the docstring
+        diagnose,
+        diagnosis_as_json,
+        kernel_cache,
+        print_diagnosis,
+    )
+
+    diagnosis = diagnose(devices_report(check_device), kernel_cache())
+    if options.json:
+        sys.stdout.write(diagnosis_as_json(diagnosis) + "\n")
+    else:
+        print_diagnosis(diagnosis, Console())
+    return 0 if diagnosis.is_usable else 1
 
 
 def _devices(options: argparse.Namespace) -> int:
@@ -178,3 +266,16 @@ def _emit(options: argparse.Namespace) -> int:
     text = emit(function, options.target, ranks=options.ranks, lines=not options.no_lines)
     sys.stdout.write(text + "\n")
     return 0
+
+
+_COMMANDS = (
+    _add_run,
+    _add_explain,
+    _add_lint,
+    _add_emit,
+    _add_demo,
+    _add_devices,
+    _add_doctor,
+    _add_reference,
+)
+"""In the order of the help."""

@@ -1,11 +1,12 @@
-"""What the environment says. This is the one module that reads it.
+"""What the environment, or whoever runs a program, says. This is the one module that reads it.
 
 `Options` is made once and passed down; nothing below asks the environment again.
 """
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, get_args
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 MOST_THREADS = 4096
 
 LogLevel: TypeAlias = Literal["error", "warning", "info", "debug"]
+
+MemoryKind: TypeAlias = Literal["shared", "discrete"]
 
 
 class Transfers(Enum):
@@ -41,7 +44,7 @@ class Transfers(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The settings of one accelerator.
+    """What an accelerator takes where its constructor is not told.
 
     `Options(backend="interpreter")` is what `TRILBY_BACKEND=interpreter` asks for.
     """
@@ -49,10 +52,19 @@ class Options:
     backend: str | None = None
     """`TRILBY_BACKEND`: what `Accelerator()` opens, such as `opencl:1`; None is the first
     that works."""
+    transfers: Transfers = Transfers.AUTO
+    """When data moves."""
+    memory: MemoryKind | None = None
+    """Whose memory kernels work on; None is the host's wherever the device can."""
     lint: bool = False
     """`TRILBY_LINT`: warn of what the lints find when a compute function first runs."""
     log: LogLevel = "info"
     """`TRILBY_LOG`: how much is told; `info` says what was chosen and what was passed over."""
+
+    @classmethod
+    def current(cls) -> "Options":
+        """Those of the innermost `default_options`, or else those of the environment."""
+        return _GIVEN[-1] if _GIVEN else cls.from_environment()
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
@@ -63,6 +75,20 @@ class Options:
             lint=given.get("TRILBY_LINT", "").strip().lower() in {"1", "yes", "true", "on"},
             log=_log_level(given.get("TRILBY_LOG", "").strip().lower() or "info"),
         )
+
+
+_GIVEN: list[Options] = []
+"""What stands in the place of the environment now; nearly always nothing."""
+
+
+@contextmanager
+def default_options(options: Options) -> Generator[None]:
+    """Let accelerators that are opened in a `with` block, by any thread, begin with these."""
+    _GIVEN.append(options)
+    try:
+        yield
+    finally:
+        _GIVEN.remove(options)
 
 
 def program_path(environment: Mapping[str, str] | None = None) -> str:

@@ -22,6 +22,7 @@ OWNERS = {
     ),
     "llvmlite": ("trilby.backend.native.llvm",),
     "ml_dtypes": ("trilby.data.dtypes",),
+    "pygments": ("trilby.tools.html.code",),
     "pyopencl": ("trilby.backend.opencl",),
     "rich": ("trilby.tools", "trilby.cli"),
     "z3": ("trilby.analysis.linting.z3_session",),

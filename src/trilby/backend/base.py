@@ -10,7 +10,15 @@ axis of its shape; a number is a `Scalar`, a struct a `StructArgument`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    runtime_checkable,
+)
 
 from trilby.analysis.reach import KernelGraph
 from trilby.data.dtypes import Number, ScalarType
@@ -96,6 +104,19 @@ class Event(Protocol):
         `KeyboardInterrupt` gets through, and leaves the work to go on. A kernel whose `assert`
         fails raises here, at its own event: what comes after it runs all the same.
         """
+        ...
+
+
+@runtime_checkable
+class Dated(Protocol):
+    """Work that also knows when it began."""
+
+    by_host_clock: bool
+    """True for the clock of `time.perf_counter`, false for one of the device's own."""
+
+    @property
+    def began(self) -> float | None:
+        """In seconds of that clock, once it is done; None where nobody noted it."""
         ...
 
 

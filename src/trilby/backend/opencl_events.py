@@ -53,6 +53,7 @@ class OpenCLEvent:
     """A command that was given to a queue."""
 
     __slots__ = ("event", "origin", "task")
+    by_host_clock = False
 
     def __init__(self, event: cl.Event, task: Task) -> None:
         self.event = event
@@ -74,6 +75,11 @@ class OpenCLEvent:
     def times(self) -> Times:
         """For how long it was queued and for how long it ran; None where it failed."""
         return times_of(self.event)
+
+    @property
+    def began(self) -> float | None:
+        """When the device began; None where it failed or nobody measures."""
+        return beginning_of(self.event)
 
     def wait(self) -> None:
         """Return when it is done; raise a `DeviceError` if it failed."""
@@ -143,6 +149,11 @@ class AssertingEvent(CopyEvent):
         """Those of the launch, without the copy; None where an `assert` failed."""
         return None if self.report[0] else times_of(self.ran)
 
+    @property
+    def began(self) -> float | None:
+        """When the launch did."""
+        return beginning_of(self.ran)
+
     def wait(self) -> None:
         """Return when all is done; raise what the first failed `assert` says."""
         super().wait()
@@ -180,6 +191,15 @@ def times_of(event: cl.Event, first: cl.Event | None = None) -> Times:
     except cl.Error:  # the device does not measure
         return 0.0, 0.0
     return max(start - queued, 0) * 1e-9, max(end - start, 0) * 1e-9
+
+
+def beginning_of(event: cl.Event) -> float | None:
+    """When a command began that is over, by the clock of its device."""
+    read = cast("Callable[[cl.profiling_info], int]", event.get_profiling_info)
+    try:
+        return read(_START) * 1e-9
+    except cl.Error:  # it failed, or the device does not measure
+        return None
 
 
 def is_over(event: cl.Event) -> bool:

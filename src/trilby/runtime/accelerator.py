@@ -23,6 +23,7 @@ from trilby.runtime.explicit import Stale, explicit_block
 from trilby.runtime.fallback import Fallback, Fallbacks
 from trilby.runtime.launches import Launches
 from trilby.runtime.ledger import Ledger
+from trilby.runtime.openings import tell_of_opening
 from trilby.runtime.parts import Place
 from trilby.runtime.profile import Profile
 from trilby.runtime.profiling import PROFILES, Book, profiles_of
@@ -30,6 +31,7 @@ from trilby.runtime.put_get import Redundant, get, put
 from trilby.runtime.recording import RECORDINGS, Recording
 from trilby.runtime.replicas import Moved
 from trilby.runtime.residency import Residency
+from trilby.runtime.tracing import TimedBook, TracedRun, calling
 from trilby.source import Location
 from trilby.trace import is_told, set_up, tell
 
@@ -63,20 +65,20 @@ class Accelerator:
         *,
         prefer: Sequence[str] | str = (),
         fallback: Sequence[str] | str = (),
-        transfers: Transfers = Transfers.AUTO,
+        transfers: Transfers | None = None,
         memory: Literal["shared", "discrete"] | None = None,
         memory_limit: int | str | None = None,
         poison: bool = False,
         lint: bool | None = None,
     ) -> None:
-        options = Options.from_environment()
+        options = Options.current()
         set_up(options.log)
         fallbacks = Fallbacks(wanted_fallbacks(fallback))
         choice = choose(backend, prefer, options)
         self.passed_over: tuple[PassedOver, ...] = choice.passed_over
-        self.transfers = transfers
+        self.transfers = options.transfers if transfers is None else transfers
         self._ledgers: list[Ledger] = []
-        self._memory = memory
+        self._memory = options.memory if memory is None else memory
         self._poison = poison
         self._lints = options.lint if lint is None else lint
         self._limit = as_bytes(memory_limit)
@@ -86,6 +88,7 @@ class Accelerator:
         if backend is None or self.passed_over:
             _announce(self.device, self.passed_over)
         fallbacks.begin(self.device)
+        tell_of_opening(self)
 
     def _begin_on(self, backend: Backend) -> None:
         shares = shares_memory(self._memory, backend.device)
@@ -133,6 +136,14 @@ class Accelerator:
         self, function: Compute[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """Run a compute function on the device in use, whatever becomes of it."""
+        if not PROFILES:
+            return self._run(function, args, kwargs)
+        with calling(self._backend, function.name):
+            return self._run(function, args, kwargs)
+
+    def _run(
+        self, function: Compute[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         transfers = self.transfers
         ready = self.compiler.compute(function, transfers)
         with errors_in_user_code():
@@ -158,10 +169,12 @@ class Accelerator:
             raise _wrong_entry(kernel, "a kernel", "give a function decorated with @tb.kernel")
         return self.compiler.kernel(kernel, ranks or ranks_from_use(kernel)).executable.source
 
-    @contextmanager
-    def record(self) -> Generator[Ledger]:
+    def record(self) -> AbstractContextManager[Ledger]:
         """Count every copy that is made inside a `with` block, and what had to be."""
-        recording = Recording(self.residency.replicas)
+        return self._recorded(Recording(self.residency.replicas))
+
+    @contextmanager
+    def _recorded(self, recording: Recording) -> Generator[Ledger]:
         ledger = Ledger(recording)
         with LOCK:
             RECORDINGS.append(recording)
@@ -173,13 +186,33 @@ class Accelerator:
                 RECORDINGS.remove(recording)
                 self._ledgers.remove(ledger)
 
-    @contextmanager
-    def profile(self) -> Generator[Profile]:
+    def profile(self) -> AbstractContextManager[Profile]:
         """Measure inside a `with` block what kernels, copies, compilations and waits take.
 
         `print(profile)` shows it. The times are those of the device's own events.
         """
-        book = Book([self._backend])
+        return self._profiled(Book([self._backend]))
+
+    @contextmanager
+    def trace(self) -> Generator[TracedRun]:
+        """Write down inside a `with` block what happens, when, and for what reason.
+
+        `run.save_trace("run.json")` is for ui.perfetto.dev, `run.save_report("run.html")` for a
+        browser; `run.ledger` and `run.profile` are those of `record` and `profile`.
+        """
+        book = TimedBook([self._backend])
+        replicas = self.residency.replicas
+        book.recording = Recording(replicas, book.trace)
+        with self._recorded(book.recording) as ledger, self._profiled(book) as profile:
+            place, shares, transfers = replicas.place, replicas.shares, self.transfers.value
+            run = TracedRun(self.device, place, transfers, shares, ledger, profile, book)
+            try:
+                yield run
+            finally:
+                run.end()
+
+    @contextmanager
+    def _profiled(self, book: Book) -> Generator[Profile]:
         self._open_book(book, is_open=True)
         try:
             yield Profile(book)

@@ -4,8 +4,6 @@ They are the files of the folder `examples`: beside the source in the repository
 `share/trilby` where Trilby was installed.
 """
 
-import runpy
-import sys
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -13,6 +11,7 @@ from types import MappingProxyType
 
 from trilby.errors import ArgumentValueError, SourceError
 from trilby.spelling import closest
+from trilby.tools.programs import run_file
 
 NEEDS = MappingProxyType({"PIL": "pillow", "cv2": "opencv-python-headless<5"})
 """The packages that examples import and Trilby itself does not need."""
@@ -40,11 +39,8 @@ def demo_list() -> str:
 def run_demo(name: str, arguments: Sequence[str]) -> None:
     """Run an example as `python examples/NAME.py` would."""
     path = _demo(name.replace("-", "_"))
-    argv, places = sys.argv, sys.path
-    sys.argv = [str(path), *arguments]
-    sys.path = [str(path.parent), *places]
     try:
-        runpy.run_path(str(path), run_name="__main__")
+        run_file(path, arguments)
     except ModuleNotFoundError as error:
         package = NEEDS.get(error.name or "")
         if package is None:
@@ -53,8 +49,6 @@ def run_demo(name: str, arguments: Sequence[str]) -> None:
             f"the example `{path.stem}` needs the package {package}",
             advice="pip install 'trilby[demos]'",
         ) from error
-    finally:
-        sys.argv, sys.path = argv, places
 
 
 def _demo(name: str) -> Path:

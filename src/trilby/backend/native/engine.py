@@ -257,6 +257,14 @@ class Engine:
             return 0.0
         return (slot.ended - slot.begun) * 1e-9
 
+    def began(self, sequence: int) -> float | None:
+        """When the first unit of a record began, as `time.perf_counter` counts."""
+        slot: Slot = self.state.slots[(sequence - 1) % RING]
+        if self.state.completed < sequence or slot.sequence != sequence:
+            return None
+        ahead = time.perf_counter() - time.clock_gettime(time.CLOCK_MONOTONIC)
+        return slot.begun * 1e-9 + ahead
+
     def _start_workers(self) -> None:
         self.state.leaving = 0
         with _signals_blocked():

@@ -13,11 +13,13 @@ from trilby.source import Location
 class NativeEvent(FadingEvent):
     """A record that was submitted: it is done when the queue has completed its number."""
 
-    __slots__ = ("__weakref__", "_engine", "_seconds", "origin", "sequence")
+    __slots__ = ("__weakref__", "_began", "_engine", "_seconds", "origin", "sequence")
+    by_host_clock = True
 
     def __init__(self, engine: Engine, sequence: int) -> None:
         self._engine = engine
         self._seconds: float | None = None
+        self._began: float | None = None
         self.sequence = sequence
         self.origin: object = None
 
@@ -32,6 +34,11 @@ class NativeEvent(FadingEvent):
         return self._engine.seconds(self.sequence) if self._seconds is None else self._seconds
 
     @property
+    def began(self) -> float | None:
+        """When its first work group did; None where it is forgotten."""
+        return self._engine.began(self.sequence) if self._seconds is None else self._began
+
+    @property
     def times(self) -> Times:
         """Nobody measures for how long it was queued."""
         return 0.0, self.seconds
@@ -42,6 +49,7 @@ class NativeEvent(FadingEvent):
 
     def keep_seconds(self) -> None:
         """It is over: remember how long it took, as long as the queue knows."""
+        self._began = self._engine.began(self.sequence)
         self._seconds = self._engine.seconds(self.sequence)
 
     def wait(self) -> None:

@@ -1,0 +1,191 @@
+"""A traced run: all that a ledger and a profile know, and when each thing happened.
+
+Nothing is drawn here. `save_trace` and `save_report` belong to the tools, and are loaded when
+somebody asks for a file.
+"""
+
+import threading
+import time
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from trilby.backend.base import Backend, DeviceInfo, Event
+from trilby.oracle.trace import Access, Trace
+from trilby.runtime.ledger import Ledger
+from trilby.runtime.origins import KernelWrite
+from trilby.runtime.profile import Profile
+from trilby.runtime.profiling import Book, WaitedAt, profiles_of
+from trilby.shown import tool
+from trilby.source import NOWHERE, Location
+from trilby.stages import Spent
+
+if TYPE_CHECKING:
+    from trilby.runtime.content import Replica
+    from trilby.runtime.recording import Recording
+    from trilby.runtime.replicas import Moved
+
+
+class Moment(NamedTuple):
+    """When something was seen, by `time.perf_counter`, in which thread, after which touches."""
+
+    at: float
+    thread: int
+    touches: int
+
+
+class SeenLaunch(NamedTuple):
+    """A kernel was given to the device; None is a launch that was refused."""
+
+    moment: Moment
+    writer: KernelWrite
+    event: Event | None
+
+
+class SeenCopy(NamedTuple):
+    """A copy was given to the device; `made` are its numbers among the recorded copies."""
+
+    moment: Moment
+    moved: "Moved"
+    made: range
+
+
+class SeenWait(NamedTuple):
+    """The host has waited."""
+
+    moment: Moment
+    seconds: float
+    where: WaitedAt
+
+
+class SeenCompilation(NamedTuple):
+    """Something was compiled."""
+
+    moment: Moment
+    spent: Spent
+
+
+class SeenCall(NamedTuple):
+    """A compute function has returned."""
+
+    moment: Moment
+    began: float
+    function: str
+
+
+Seen: TypeAlias = SeenLaunch | SeenCopy | SeenWait | SeenCompilation | SeenCall
+
+
+class TimedTrace(Trace):
+    """A trace for the oracle that remembers when each touch was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.moments: list[Moment] = []
+
+    def touch(
+        self,
+        place: str,
+        accesses: Mapping[int, Access],
+        label: str = "",
+        location: Location = NOWHERE,
+        *,
+        invisible: bool = False,
+    ) -> None:
+        """Add a host access or a kernel launch."""
+        self.moments.append(self.now())
+        super().touch(place, accesses, label, location, invisible=invisible)
+
+    def now(self) -> Moment:
+        """The moment of the call."""
+        return Moment(time.perf_counter(), threading.get_ident(), len(self.touches))
+
+
+@dataclass(slots=True, eq=False)
+class TimedBook(Book):
+    """A book of a profile that also remembers when each thing was begun or over, in order."""
+
+    trace: TimedTrace = field(default_factory=TimedTrace)
+    recording: "Recording | None" = None
+    seen: list[Seen] = field(default_factory=list[Seen])
+    _made: int = 0
+
+    def launched(
+        self, writer: KernelWrite, event: Event | None, replicas: "Iterable[Replica]" = ()
+    ) -> None:
+        """A kernel was launched."""
+        self.seen.append(SeenLaunch(self.trace.now(), writer, event))
+        Book.launched(self, writer, event, replicas)
+
+    def moved(self, moved: "Moved") -> None:
+        """A copy was started."""
+        copies = len(self.recording.copies) if self.recording else 0
+        self.seen.append(SeenCopy(self.trace.now(), moved, range(self._made, copies)))
+        self._made = copies
+        Book.moved(self, moved)
+
+    def waited(self, event: Event, seconds: float, at: WaitedAt) -> None:
+        """The host waited for an event."""
+        self.seen.append(SeenWait(self.trace.now(), seconds, at))
+        Book.waited(self, event, seconds, at)
+
+    def add_compiled(self, spent: Spent) -> None:
+        """Something was compiled."""
+        self.seen.append(SeenCompilation(self.trace.now(), dict(spent)))
+        Book.add_compiled(self, spent)
+
+    def called(self, function: str, began: float) -> None:
+        """A compute function has returned."""
+        self.seen.append(SeenCall(self.trace.now(), began, function))
+
+
+@contextmanager
+def calling(backend: Backend, function: str) -> Generator[None]:
+    """A compute function is called, and somebody may want to know."""
+    books = [book for book in profiles_of(backend) if isinstance(book, TimedBook)]
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        for book in books:
+            book.called(function, began)
+
+
+@dataclass(slots=True, eq=False)
+class TracedRun:
+    """What happened on one accelerator inside of `with accelerator.trace() as run:`.
+
+    >>> with accelerator.trace() as run:
+    ...     accelerator.compute(square_all, numbers)
+    >>> run.save_trace("run.json")      # for ui.perfetto.dev
+    >>> run.save_report("run.html")     # for a browser
+    >>> print(run.ledger, run.profile)
+    """
+
+    device: DeviceInfo
+    place: str
+    """The name of the device in the trace of the ledger."""
+    transfers: str
+    shares_memory: bool
+    ledger: Ledger
+    profile: Profile
+    book: TimedBook
+    began: float = field(default_factory=time.perf_counter)
+    ended: float = 0.0
+    """Times of `time.perf_counter`; 0 while it goes on."""
+    threads: dict[int, str] = field(default_factory=dict[int, str])
+
+    def end(self) -> None:
+        """Nothing more belongs to it."""
+        self.ended = time.perf_counter()
+        self.threads |= {one.ident or 0: one.name for one in threading.enumerate()}
+
+    def save_trace(self, path: str | PathLike[str]) -> None:
+        """Write it as a Chrome trace, which Perfetto shows too."""
+        tool("trilby.tools.trace_events", "save_trace")([self], path)
+
+    def save_report(self, path: str | PathLike[str]) -> None:
+        """Write it as one HTML page, which needs nothing beside it."""
+        tool("trilby.tools.html.report", "save_report")([self], path)

@@ -1,0 +1,73 @@
+"""Who reads and writes which buffers in a recorded run: the host's lines, and the kernels."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from trilby.oracle.trace import HOST, Trace
+from trilby.runtime.ledger import Ledger
+from trilby.source import NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An actor reads a buffer, or writes it, so many times."""
+
+    actor: str
+    buffer: int
+    writes: bool
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dataflow:
+    """Actors, buffers and edges, each in the order in which they appeared.
+
+    `hosts` are lines of the host's program, `kernels` have names; `buffers` are number and label.
+    """
+
+    hosts: tuple[str, ...]
+    kernels: tuple[str, ...]
+    buffers: tuple[tuple[int, str], ...]
+    edges: tuple[Edge, ...]
+
+
+def dataflow_of(ledger: Ledger) -> Dataflow:
+    """The graph of a recorded run."""
+    trace = ledger.recording.trace
+    counts: Counter[tuple[str, int, bool]] = Counter()
+    actors: dict[str, bool] = {}
+    for touch in trace.touches:
+        is_host = touch.place == HOST
+        actor = _line(touch.label, touch.location.short, touch.location is NOWHERE)
+        name = actor if is_host else touch.label
+        actors.setdefault(name, is_host)
+        for buffer, access in touch.accesses.items():
+            if access.reads:
+                counts[name, buffer, False] += 1
+            if access.writes or access.covers:
+                counts[name, buffer, True] += 1
+    edges = tuple(Edge(*key, count) for key, count in counts.items())
+    return Dataflow(
+        tuple(name for name, is_host in actors.items() if is_host),
+        tuple(name for name, is_host in actors.items() if not is_host),
+        tuple(_buffers(trace, edges)),
+        edges,
+    )
+
+
+def _line(label: str, place: str, nowhere: bool) -> str:  # noqa: FBT001 -- a private detail
+    return label or "host" if nowhere else place
+
+
+def _buffers(trace: Trace, edges: tuple[Edge, ...]) -> list[tuple[int, str]]:
+    """Those that somebody touched; the same name twice gets a number."""
+    used = {edge.buffer for edge in edges}
+    names = Counter(trace.buffers[number].name for number in used)
+    seen: Counter[str] = Counter()
+    found: list[tuple[int, str]] = []
+    for buffer in trace.buffers:
+        if buffer.number in used:
+            seen[buffer.name] += 1
+            number = f" #{seen[buffer.name]}" if names[buffer.name] > 1 else ""
+            found.append((buffer.number, buffer.name + number))
+    return found

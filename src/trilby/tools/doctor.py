@@ -1,0 +1,193 @@
+"""`trilby doctor`: what is installed, what is missing, and how to get it.
+
+Here are the findings and their forms. They are gathered from the devices, from what packages are
+there, and from the folder of compiled kernels; nothing is changed.
+"""
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from rich.console import Console
+from rich.text import Text
+
+from trilby.backend.registry import ENTRIES, PassedOver
+from trilby.options import cache_folder
+from trilby.tools.devices import CheckedDevice, DevicesReport
+from trilby.version import VERSION
+
+State: TypeAlias = Literal["ok", "missing", "broken"]
+
+OLDEST_PYTHON = (3, 11)
+
+_MARKS: dict[State, tuple[str, str]] = {
+    "ok": ("✓", "green"),
+    "missing": ("–", "yellow"),
+    "broken": ("✗", "red"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package that Trilby can use, what for, and how to get it."""
+
+    name: str
+    use: str
+    install: str
+
+
+PACKAGES = (
+    Package("numpy", "host memory", "pip install numpy"),
+    Package("llvmlite", "the native device", "pip install llvmlite"),
+    Package("pyopencl", "OpenCL devices", 'pip install "trilby[opencl]"'),
+    Package(
+        "pocl-binary-distribution", "an OpenCL driver for the CPU", 'pip install "trilby[opencl]"'
+    ),
+    Package("z3-solver", "lints that prove more", 'pip install "trilby[lint]"'),
+    Package("pillow", "pictures of the examples", 'pip install "trilby[demos]"'),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: how it is, and what would change that."""
+
+    part: str
+    name: str
+    state: State
+    what: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """All findings. `chosen` is the device that `Accelerator()` opens, if any."""
+
+    chosen: str | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether some device computes rightly."""
+        return any(one.part == "device" and one.state == "ok" for one in self.findings)
+
+
+def diagnose(devices: DevicesReport, cache: Path | None) -> Diagnosis:
+    """Put together what is known of this machine."""
+    computing = {entry.name for entry in ENTRIES if entry.computes}
+    found = [
+        _python(),
+        *map(_package, PACKAGES),
+        *(_device(one) for one in devices.devices if one.info.backend in computing),
+        *map(_absent, devices.absent),
+        _cache(cache),
+    ]
+    return Diagnosis(devices.chosen, tuple(found))
+
+
+def kernel_cache() -> Path | None:
+    """The folder of compiled kernels."""
+    return cache_folder()
+
+
+def _python() -> Finding:
+    name, version = platform.python_implementation(), platform.python_version()
+    wanted = ".".join(map(str, OLDEST_PYTHON))
+    is_new = sys.version_info >= OLDEST_PYTHON
+    return Finding(
+        "program",
+        "trilby",
+        "ok" if is_new else "broken",
+        f"{VERSION} on {name} {version}, {platform.system()} {platform.machine()}",
+        "" if is_new else f"use Python {wanted} or newer",
+    )
+
+
+def _package(package: Package) -> Finding:
+    try:
+        version = metadata.version(package.name)
+    except metadata.PackageNotFoundError:
+        what = f"not installed; it is for {package.use}"
+        return Finding("package", package.name, "missing", what, package.install)
+    return Finding("package", package.name, "ok", f"{version}, for {package.use}")
+
+
+def _device(device: CheckedDevice) -> Finding:
+    if device.outcome == "passes":
+        units = f"{device.info.compute_units} units"
+        what = f"{device.info.name} ({device.info.kind}, {units}): the test kernel passes"
+        return Finding("device", device.spec, "ok", what)
+    what = f"{device.info.name}: the test kernel {device.outcome}: {device.problem}"
+    advice = "its driver may be broken or out of date: Accelerator(…) can open another"
+    return Finding("device", device.spec, "broken", what, advice)
+
+
+def _absent(gap: PassedOver) -> Finding:
+    return Finding("device", gap.name, "missing", gap.reason, gap.advice)
+
+
+def _cache(folder: Path | None) -> Finding:
+    if folder is None:
+        what = "off: kernels are compiled anew in every process"
+        return Finding("cache", "kernels", "missing", what, "unset TRILBY_CACHE")
+    place = next((one for one in (folder, *folder.parents) if one.exists()), folder)
+    if place.is_dir() and os.access(place, os.W_OK):
+        return Finding("cache", "kernels", "ok", f"{folder} can be written")
+    return Finding(
+        "cache",
+        "kernels",
+        "broken",
+        f"{folder} cannot be written",
+        "set TRILBY_CACHE to a folder that can, or to `off`",
+    )
+
+
+# ------------------------------------------------------------------------------------ forms
+
+
+def diagnosis_as_json(diagnosis: Diagnosis) -> str:
+    """The findings for programs."""
+    return json.dumps({"usable": diagnosis.is_usable, **asdict(diagnosis)}, indent=2)
+
+
+def print_diagnosis(diagnosis: Diagnosis, console: Console) -> None:
+    """The findings for people; colours are for terminals."""
+    width = max(len(one.name) for one in diagnosis.findings)
+    part = ""
+    for one in diagnosis.findings:
+        if one.part != part:
+            part = one.part
+            console.print(Text(("" if part == "program" else "\n") + _TITLES[part], "bold"))
+        console.print(_line(one, width), soft_wrap=True)
+    console.print(Text("\n" + "\n".join(_verdict(diagnosis))), soft_wrap=True)
+
+
+_TITLES = {"program": "Trilby", "package": "Packages", "device": "Devices", "cache": "Cache"}
+
+
+def _line(finding: Finding, width: int) -> Text:
+    mark, colour = _MARKS[finding.state]
+    text = Text("  ").append(mark, colour).append(f" {finding.name:{width}}  {finding.what}")
+    if finding.advice:
+        text.append(f"\n    {'':{width}}  help: {finding.advice}", "dim")
+    return text
+
+
+def _verdict(diagnosis: Diagnosis) -> Iterator[str]:
+    if diagnosis.is_usable:
+        yield f"Accelerator() opens {diagnosis.chosen}."
+        yield from _worth_having(diagnosis.findings)
+    else:
+        yield "Nothing here can run a kernel."
+
+
+def _worth_having(findings: Sequence[Finding]) -> Iterator[str]:
+    broken = [one.name for one in findings if one.state == "broken"]
+    if broken:
+        yield f"Needs attention: {', '.join(broken)}."

@@ -1,0 +1,1 @@
+"""Pages that need nothing beside themselves: the report of a run, an explanation, notebooks."""

@@ -1,0 +1,202 @@
+"""The report of a run: one page with its timeline, its copies, its graph and its hottest lines."""
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+
+from trilby.runtime.ledger import Copy
+from trilby.runtime.tracing import TracedRun
+from trilby.tools.dataflow import Dataflow, dataflow_of
+from trilby.tools.hot_lines import HotLine, hot_lines
+from trilby.tools.html.bytes_svg import MOST_BUFFERS, bytes_svg
+from trilby.tools.html.code import coloured
+from trilby.tools.html.elements import Html, figures, section, table, tag
+from trilby.tools.html.graph_svg import graph_svg
+from trilby.tools.html.numbers import bytes_text, counted, ratio_text, time_text
+from trilby.tools.html.page import page
+from trilby.tools.html.timeline_svg import legend, timeline_svgs
+from trilby.tools.movements import Movement, movements
+from trilby.tools.timeline import Timeline, timeline_of
+
+MOST_ROWS = 60
+"""So many rows of a table are shown; what follows is counted."""
+
+
+def save_report(
+    runs: Sequence[TracedRun], path: str | PathLike[str], title: str = "A traced run"
+) -> None:
+    """Write the report of some runs."""
+    Path(path).write_text(report_of(runs, title), "utf-8")
+
+
+def report_of(runs: Sequence[TracedRun], title: str) -> str:
+    """The page of some runs, one for each accelerator."""
+    if not runs:
+        empty = section("Nothing to show", note="The program opened no accelerator.")
+        return page(title, "no accelerator", [empty])
+    several = len(runs) > 1
+    body = [part for run in runs for part in run_sections(run, heading=several)]
+    subtitle = counted(len(runs), "accelerator") if several else _about(runs[0])
+    return page(title, subtitle, body)
+
+
+def run_sections(run: TracedRun, *, heading: bool) -> Iterator[Html]:
+    """All parts of one run."""
+    timeline, rows, flow = timeline_of(run), movements(run.ledger), dataflow_of(run.ledger)
+    if heading:
+        yield tag("h2", run.place, class_="device")
+        yield tag("p", _about(run), class_="note")
+    yield _figures(run, timeline)
+    yield _timeline(timeline)
+    yield _bytes(rows, flow)
+    yield _graph(flow)
+    yield _lines(hot_lines(run))
+    yield ledger_section(run.ledger.copies)
+
+
+def _about(run: TracedRun) -> str:
+    memory = "on the host's memory" if run.shares_memory else "with a memory of its own"
+    return f"{run.device.name} ({run.place}), {memory}; transfers {run.transfers}"
+
+
+def _figures(run: TracedRun, timeline: Timeline) -> Html:
+    ledger, total = run.ledger, run.profile.total
+    moved, least = ledger.bytes_up + ledger.bytes_down, ledger.optimal.buffer.nbytes
+    copies = f"{len(ledger.uploads):,} up, {len(ledger.downloads):,} down"
+    beyond = f"the least is {bytes_text(least)}" if least else "nothing had to move"
+    return figures(
+        [
+            ("duration", time_text(timeline.seconds), "with all that the host did"),
+            (
+                "kernels",
+                time_text(total.execute_seconds),
+                counted(total.dispatches, "dispatch", "dispatches"),
+            ),
+            ("copies", f"{len(ledger.copies):,}", copies),
+            ("bytes moved", bytes_text(moved), beyond),
+            ("moved ÷ least", ratio_text(ledger.ratio), "in whole buffers; 1.00× is the best"),
+            ("host waited", time_text(total.wait_seconds), counted(total.waits, "time")),
+            ("compiling", time_text(total.compile_seconds), "on the host"),
+        ]
+    )
+
+
+def _timeline(timeline: Timeline) -> Html:
+    parts: list[Html] = []
+    for title, drawing in timeline_svgs(timeline):
+        parts += [tag("h3", title), drawing]
+    note = (
+        "Lines lead from what wrote data over the copy to what needed it. "
+        "Point at a thing to see more."
+    )
+    return section("Timeline", *parts, legend(), note=note, id_="timeline")
+
+
+def _bytes(rows: Sequence[Movement], flow: Dataflow) -> Html:
+    if not rows:
+        return section("Bytes per buffer", note="No buffer was used.", id_="bytes")
+    names = dict(flow.buffers)
+    beyond = [
+        (tag("span", names.get(row.number, row.name), class_="name"), f"{nbytes:,}", kind.value)
+        for row in rows
+        for kind, nbytes in row.excess.items()
+    ]
+    legend_ = tag(
+        "div",
+        tag("span", "to the device", style="--colour: var(--up)"),
+        tag("span", "to the host", style="--colour: var(--down)"),
+        tag("span", "the least in whole buffers", style="--colour: var(--least)"),
+        class_="legend",
+    )
+    more = len(rows) - MOST_BUFFERS
+    parts = [bytes_svg(rows, names), legend_]
+    if more > 0:
+        parts.append(tag("p", f"and {counted(more, 'buffer')} that moved less", class_="note"))
+    if beyond:
+        parts.append(tag("h3", "Beyond the least in byte ranges"))
+        parts += _bounded(("buffer", "#bytes", "why they need not have moved"), beyond)
+    return section("Bytes per buffer", *parts, note=_bytes_note(rows), id_="bytes")
+
+
+def _bytes_note(rows: Sequence[Movement]) -> str:
+    moved, least = sum(row.moved for row in rows), sum(row.whole.nbytes for row in rows)
+    if not moved:
+        return "Nothing moved."
+    if moved <= least:
+        return f"{moved:,} bytes moved, which is not more than any run of this program has to."
+    return f"{moved:,} bytes moved, {moved - least:,} more than had to in whole buffers."
+
+
+def _graph(flow: Dataflow) -> Html:
+    note = (
+        "What the host and the kernels read and wrote, as it was recorded. "
+        "Arrows show where data goes."
+    )
+    if not flow.edges:
+        return section("Kernels and buffers", note="No buffer was used.", id_="graph")
+    legend_ = tag(
+        "div",
+        tag("span", "by a kernel", style="--colour: var(--kernel)"),
+        tag("span", "by the host", style="--colour: var(--faint)"),
+        class_="legend",
+    )
+    return section("Kernels and buffers", graph_svg(flow), legend_, note=note, id_="graph")
+
+
+def _lines(lines: Sequence[HotLine]) -> Html:
+    if not lines:
+        return section("Hottest lines", note="No line dispatched, waited or copied.", id_="lines")
+    columns = ("line", "", "#dispatches", "#kernels took", "#waited", "#copies", "#↑", "#↓")
+    rows = [
+        (
+            tag("span", line.location.short, class_="place"),
+            tag("code", coloured(line.text, "python")),
+            f"{line.dispatches:,}" if line.dispatches else "",
+            _time(line.execute_seconds),
+            _time(line.wait_seconds),
+            f"{line.copies:,}" if line.copies else "",
+            tag("span", _bytes_or_nothing(line.bytes_up), class_="up"),
+            tag("span", _bytes_or_nothing(line.bytes_down), class_="down"),
+        )
+        for line in lines
+    ]
+    return section("Hottest lines", *_bounded(columns, rows), id_="lines")
+
+
+def _time(seconds: float) -> str:
+    return time_text(seconds) if seconds else ""
+
+
+def _bytes_or_nothing(nbytes: int) -> str:
+    return bytes_text(nbytes) if nbytes else ""
+
+
+def ledger_section(copies: Sequence[Copy]) -> Html:
+    """Every copy with its reason; those alike are one row."""
+    if not copies:
+        return section("Copies", note="Nothing was copied.", id_="copies")
+    groups: dict[tuple[str, str, str, str], list[Copy]] = {}
+    for copy in copies:
+        place = copy.location.short if copy.location else ""
+        name = f"{copy.buffer}.{copy.field}" if copy.field else copy.buffer
+        groups.setdefault((copy.direction, name, copy.cause, place), []).append(copy)
+    rows = [
+        (
+            tag("span", "→ device" if direction == "up" else "← host", class_=direction),
+            tag("span", name, class_="name"),
+            f"{len(group):,}",
+            bytes_text(sum(copy.nbytes for copy in group)),
+            time_text(sum(copy.seconds for copy in group)),
+            cause,
+            tag("span", place, class_="place"),
+        )
+        for (direction, name, cause, place), group in groups.items()
+    ]
+    columns = ("", "buffer", "#copies", "#bytes", "#time", "because", "line")
+    return section("Copies, and why each was made", *_bounded(columns, rows), id_="copies")
+
+
+def _bounded(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[Html]:
+    yield table(columns, rows[:MOST_ROWS])
+    if len(rows) > MOST_ROWS:
+        yield tag("p", f"and {counted(len(rows) - MOST_ROWS, 'row')} more", class_="note")

@@ -1,0 +1,230 @@
+"""A traced run as slices on tracks, and as ways of data: from a write over a copy to a read.
+
+The trace and the report draw the same timeline. It knows nothing of files.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from trilby.runtime.ledger import Copy
+from trilby.runtime.tracing import (
+    Moment,
+    SeenCall,
+    SeenCompilation,
+    SeenCopy,
+    SeenLaunch,
+    SeenWait,
+    TracedRun,
+)
+from trilby.source import Location
+from trilby.tools.clocks import DeviceClock
+from trilby.tools.ways import Way, ways_of
+
+Track: TypeAlias = Literal["host", "up", "down", "kernel"]
+Kind: TypeAlias = Literal[
+    "compute", "compile", "dispatch", "wait", "read", "write", "access", "copy", "kernel"
+]
+
+SHORTEST = 1e-6
+"""What happens at a moment on the host is drawn with this length, in seconds."""
+
+
+@dataclass(slots=True, eq=False)
+class Slice:
+    """Something that took from `begin` to `end`, in seconds since the run began.
+
+    `queued` is when the device was given it. `about` is what people want to know of it.
+    """
+
+    track: Track
+    kind: Kind
+    name: str
+    begin: float
+    end: float
+    thread: int = 0
+    location: Location | None = None
+    queued: float | None = None
+    about: dict[str, str | int] = field(default_factory=dict[str, str | int])
+    copy: Copy | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.end - self.begin
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A copy, the write that made it necessary, and the access that needed it, where known."""
+
+    write: Slice | None
+    copy: Slice
+    read: Slice | None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """All slices of a run in the order of their begin, and the flows between them."""
+
+    run: TracedRun
+    slices: tuple[Slice, ...]
+    flows: tuple[Flow, ...]
+    seconds: float
+
+    def on(self, track: Track) -> tuple[Slice, ...]:
+        """The slices of a track."""
+        return tuple(one for one in self.slices if one.track == track)
+
+
+def timeline_of(run: TracedRun) -> Timeline:
+    """Put together what was seen; work that is under way is waited for."""
+    run.book.settle()
+    making = _Making(run)
+    slices = [*making.of_seen(), *making.of_host_touches()]
+    making.stretch_over_waits()
+    begin = sorted(slices, key=lambda one: (one.begin, -one.end))
+    flows = tuple(making.flows())
+    last = max([run.ended - run.began, *(one.end for one in slices)])
+    return Timeline(run, tuple(begin), flows, last)
+
+
+class _Making:
+    """What is known while a timeline is made; `touched` are the slices of touches by number."""
+
+    def __init__(self, run: TracedRun) -> None:
+        self.run = run
+        self.clock = DeviceClock(run)
+        self.copies = iter(run.ledger.copies)
+        self.touched: dict[int, Slice] = {}
+        self.copied: list[tuple[SeenCopy, Slice]] = []
+        self.waits: list[tuple[SeenWait, Slice]] = []
+        self.next_touch = 0
+
+    def of_seen(self) -> Iterator[Slice]:
+        for seen in self.run.book.seen:
+            if isinstance(seen, SeenLaunch):
+                yield from self._launch(seen)
+            elif isinstance(seen, SeenCopy):
+                yield self._copy(seen)
+            elif isinstance(seen, SeenWait):
+                yield self._wait(seen)
+            elif isinstance(seen, SeenCompilation):
+                yield from self._compilation(seen)
+            else:
+                yield self._call(seen)
+
+    def _host(self, kind: Kind, name: str, moment: Moment, begin: float, end: float) -> Slice:
+        begin, end = begin - self.run.began, end - self.run.began
+        return Slice("host", kind, name, begin, max(end, begin + SHORTEST), moment.thread)
+
+    def _launch(self, seen: SeenLaunch) -> Iterator[Slice]:
+        moment, writer, event = seen
+        touches = list(self._touches_of(seen))
+        if touches:  # of many passes that are told of at their end
+            moment = self.run.book.trace.moments[touches[0]]
+        at = min(moment.at, seen.moment.at)
+        dispatch = self._host("dispatch", f"dispatch {writer.kernel}", moment, at, at)
+        dispatch.location = writer.caller.line
+        yield dispatch
+        if event is None:
+            dispatch.name = f"{writer.kernel} is refused"
+            return
+        begin, end = self.clock.span(event, at)
+        kernel = Slice("kernel", "kernel", writer.kernel, begin, end, 0, writer.caller.line)
+        kernel.queued = min(at - self.run.began, begin)
+        kernel.about = {"line": writer.caller.line.short}
+        self.touched |= dict.fromkeys(touches, kernel)
+        yield kernel
+
+    def _touches_of(self, seen: SeenLaunch) -> Iterator[int]:
+        """The touches of a launch: the one that follows, or, for passes, those that were told."""
+        touches, after = self.run.book.trace.touches, seen.moment.touches
+        kernel, place = seen.writer.kernel, self.run.place
+        told = [
+            number
+            for number in range(self.next_touch, after)
+            if touches[number].label == kernel
+            and touches[number].place == place
+            and touches[number].location == seen.writer.caller.line
+        ]
+        if told:
+            self.next_touch = after
+            yield from told
+        elif after < len(touches) and touches[after].label == kernel:
+            self.next_touch = after + 1
+            yield after
+
+    def _copy(self, seen: SeenCopy) -> Slice:
+        copy = next(self.copies)
+        begin, end = self.clock.span(seen.moved.event, seen.moment.at)
+        name = f"{copy.buffer}.{copy.field}" if copy.field else copy.buffer
+        made = Slice(copy.direction, "copy", name, begin, end, 0, copy.location, copy=copy)
+        made.queued = min(seen.moment.at - self.run.began, begin)
+        made.about = {"bytes": copy.nbytes, "offset": copy.start, "because": copy.cause}
+        if copy.location:
+            made.about["line"] = copy.location.short
+        self.copied.append((seen, made))
+        return made
+
+    def _wait(self, seen: SeenWait) -> Slice:
+        at = seen.moment.at
+        name = f"wait for {seen.where.buffer}" if seen.where.buffer else "wait"
+        wait = self._host("wait", name, seen.moment, at - seen.seconds, at)
+        wait.location = seen.where.location
+        wait.about = {"because": seen.where.why}
+        self.waits.append((seen, wait))
+        return wait
+
+    def _compilation(self, seen: SeenCompilation) -> Iterator[Slice]:
+        """The stages, which are known by their sums, one after the other."""
+        begin = seen.moment.at - sum(seen.spent.values())
+        for (function, stage), seconds in seen.spent.items():
+            yield self._host("compile", f"{stage} {function}", seen.moment, begin, begin + seconds)
+            begin += seconds
+
+    def _call(self, seen: SeenCall) -> Slice:
+        return self._host("compute", seen.function, seen.moment, seen.began, seen.moment.at)
+
+    def of_host_touches(self) -> Iterator[Slice]:
+        """Accesses of the host; those of one line that follow each other are one."""
+        trace, last, key = self.run.book.trace, None, None
+        for number, touch in enumerate(trace.touches):
+            if number in self.touched or touch.place != "host":
+                last, key = None, None
+                continue
+            moment = trace.moments[number]
+            if last is None or key != (moment.thread, touch.location):
+                last = self._host("access", "", moment, moment.at, moment.at)
+                last.location = touch.location
+                key = moment.thread, touch.location
+                yield last
+            last.end = max(last.end, moment.at - self.run.began + SHORTEST)
+            self.touched[number] = last
+            for buffer, access in touch.accesses.items():
+                verb = "write" if access.writes or access.covers else "read"
+                last.kind = verb if last.kind in {"access", verb} else "access"
+                last.about[f"{verb}s"] = _joined(
+                    str(last.about.get(f"{verb}s", "")), trace.buffers[buffer].name
+                )
+            last.name = "; ".join(f"{verb} {names}" for verb, names in last.about.items())
+
+    def stretch_over_waits(self) -> None:
+        """An access that had to wait takes until it has what it waited for."""
+        for seen, wait in self.waits:
+            access = self.touched.get(seen.moment.touches - 1)
+            if access is not None and access.track == "host" and access.thread == wait.thread:
+                access.end = max(access.end, wait.end)
+
+    def flows(self) -> Iterator[Flow]:
+        """The ways of data, with slices for touches."""
+        made = [seen.made for seen, _ in self.copied]
+        ways: Sequence[Way] = ways_of(self.run.book.trace, self.run.ledger.recording.copies, made)
+        for (_, copy), way in zip(self.copied, ways, strict=True):
+            write = self.touched.get(way.write) if way.write is not None else None
+            read = self.touched.get(way.read) if way.read is not None else None
+            yield Flow(write, copy, read)
+
+
+def _joined(names: str, name: str) -> str:
+    return names if name in names.split(", ") else f"{names}, {name}".lstrip(", ")
