@@ -8,11 +8,12 @@ import threading
 import time
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from os import PathLike
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from trilby.backend.base import Backend, DeviceInfo, Event
+from trilby.dataclass import dataclass
 from trilby.oracle.trace import Access, Trace
 from trilby.runtime.ledger import Ledger
 from trilby.runtime.origins import KernelWrite

@@ -1,8 +1,8 @@
 """Who reads and writes which buffers in a recorded run: the host's lines, and the kernels."""
 
 from collections import Counter
-from dataclasses import dataclass
 
+from trilby.dataclass import dataclass
 from trilby.oracle.trace import HOST, Trace
 from trilby.runtime.ledger import Ledger
 from trilby.source import NOWHERE

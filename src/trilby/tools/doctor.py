@@ -9,7 +9,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trilby.backend.registry import ENTRIES, PassedOver
+from trilby.dataclass import dataclass
 from trilby.options import cache_folder
 from trilby.tools.devices import CheckedDevice, DevicesReport
 from trilby.version import VERSION

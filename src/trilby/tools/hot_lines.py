@@ -1,7 +1,6 @@
 """Which lines of a program cost most: kernels that they dispatch, waits, and copies."""
 
-from dataclasses import dataclass
-
+from trilby.dataclass import dataclass
 from trilby.runtime.tracing import TracedRun
 from trilby.source import Location, line_text
 

@@ -2,8 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from trilby.dataclass import dataclass
 from trilby.oracle.excess import CopyMade, Excess, Kind
 from trilby.oracle.minimum import BufferMinimum
 from trilby.oracle.trace import HOST

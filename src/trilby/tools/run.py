@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
+from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError
 from trilby.options import Options, default_options
 from trilby.runtime.accelerator import Accelerator

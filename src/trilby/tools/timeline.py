@@ -4,9 +4,10 @@ The trace and the report draw the same timeline. It knows nothing of files.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from trilby.dataclass import dataclass
 from trilby.runtime.ledger import Copy
 from trilby.runtime.tracing import (
     Moment,
