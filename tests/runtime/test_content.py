@@ -306,3 +306,8 @@ def test_readers_that_are_not_done_are_all_kept() -> None:
     for event in events:
         copy.read_by(event)
     assert list(copy.readers) == events
+    for event in events:
+        event.done = True
+    last = Pending()
+    copy.read_by(last)
+    assert copy.readers == (last,)
