@@ -39,7 +39,16 @@ MODULES = (
 QUICK_TESTS = (
     *("content", "contents", "pieces", "room", "watch", "residency", "recording", "launches"),
     *("asynchrony", "poison", "strategies", "ledger", "guard", "overlaps", "schedules", "hostile"),
-    *("steady", "explicit", "collected", "context", "threads", "odd_programs", "replicas", "fallback"),
+    *(
+        "steady",
+        "explicit",
+        "collected",
+        "context",
+        "threads",
+        "odd_programs",
+        "replicas",
+        "fallback",
+    ),
 )
 WITHOUT_DEVICES = ("-k", "not opencl and not interrupt")
 """Tests that start a driver take longer than all others, so they come last."""

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.analysis.loops import looks, swapped
 from tests.reflect import host_samples as samples
 from tests.transform.golden_tracking import aliased, mandel
 
@@ -18,6 +19,7 @@ from trilby.runtime.compile import analyse_compute
 from trilby.transform.listing import changed_lines, listing
 from trilby.transform.passes import Pass, run_passes
 from trilby.transform.pipelines import compute_passes
+from trilby.transform.repeat_turns import repeat_turns
 
 
 def begun(func: Func) -> Func:
@@ -95,10 +97,20 @@ TRACKING = ["pre_access", "post_access", "pre_mutate", "post_mutate"]
         (Transfers.AUTO, "place_certain_transfers", ["to_device", "to_host"]),
     ],
 )
-def test_the_others_have_one(strategy: Transfers, name: str, calls: list[str]) -> None:
+def test_the_others_begin_with_one(strategy: Transfers, name: str, calls: list[str]) -> None:
     graph = analyse_compute(aliased).graph
-    (only,) = compute_passes(strategy, graph)
-    assert only.name == name
-    text = to_python(run_passes(graph.entry, [only]).func)
+    passes = compute_passes(strategy, graph)
+    rest = ["repeat_turns"] if strategy is Transfers.AUTO else []
+    assert [one.name for one in passes] == [name, *rest]
+    text = to_python(run_passes(graph.entry, passes).func)
     known = [*TRACKING, "to_device", "to_host", "owed"]
     assert [call for call in known if f"cc.{call}(" in text] == calls
+
+
+def test_a_loop_of_nothing_but_dispatches_says_when_it_repeats_itself() -> None:
+    graph = analyse_compute(swapped).graph
+    before = graph.entry
+    after = run_passes(before, compute_passes(Transfers.AUTO, graph)).func
+    assert "for _ in cc.turns(range(n), 2, 1):" in to_python(after)
+    other = analyse_compute(looks).graph.entry
+    assert repeat_turns(other) is other

@@ -1,10 +1,11 @@
 """The compute context: what a compute function uses to reach the device."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVarTuple, cast, overload
 
+from trilby.analysis.steady_loops import FIRST_ROUNDS
 from trilby.data.kernel_context import KernelContext
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
@@ -25,6 +26,7 @@ from trilby.runtime.watch import Watch, bury_when_idle
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
+    from trilby.runtime.launches import Known
 
 P = ParamSpec("P")
 Ts = TypeVarTuple("Ts")
@@ -47,6 +49,7 @@ class ComputeContext:
         self.transfers = transfers
         self.varying = varying
         self.written: dict[int, Watch] = {}
+        self._latest: Known | None = None
         self.passes_done = 0
         """How many passes the last dispatch with `passes` has run."""
 
@@ -108,8 +111,10 @@ class ComputeContext:
         Whatever ends them, also Ctrl-C, `cc.passes_done` passes are done, each as a whole.
         """
         try:
-            if not kwargs and self._again(size, kernel, args, self.transfers):
-                return self
+            if not kwargs:
+                self._latest = self._again(size, kernel, args, self.transfers)
+                if self._latest is not None:
+                    return self
         except TrilbyError as error:
             point_to(error, Caller.now())
             raise
@@ -168,6 +173,26 @@ class ComputeContext:
 
     def post_mutate(self, buffer: object) -> None:
         """The host may have written to a buffer; what it wrote, its accessors have told."""
+
+    def turns(self, items: object, turns: int, dispatches: int) -> object:
+        """What a loop walks through that does nothing but so many dispatches in each turn.
+
+        After some turns it does the same again, which is done here for most of the items.
+        """
+        return self._turns(items, turns, dispatches) if type(items) is range else items
+
+    def _turns(self, items: range, turns: int, dispatches: int) -> Generator[int]:
+        replay = self.accelerator.launches.replay
+        pause, place = FIRST_ROUNDS * turns, 0
+        while place < len(items):
+            self._latest = None
+            yield from items[place : place + pause]
+            place += pause
+            rounds = (len(items) - place - 1) // turns  # the last turn sets the names
+            if self._latest is not None and rounds > 0:
+                done = replay(self._latest, dispatches, turns * dispatches, rounds)
+                place += done * turns
+                pause = turns if done else 2 * pause
 
     def to_device(self, buffer: object) -> None:
         """Start to bring a buffer to the device, as the plan says."""

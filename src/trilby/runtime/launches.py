@@ -92,6 +92,12 @@ class Known:
         self.moment = CLOCK.now
         return True
 
+    def is_steady(self) -> bool:
+        """Whether it may be run again without a look at anything else."""
+        if self.steady != CLOCK.now or self.launch.same is None:
+            return False
+        return all(reflected.is_current() for reflected in self.changing)
+
     def submit(self) -> None:
         """Give the device what is held back, this launch as the last."""
         try:
@@ -132,8 +138,8 @@ class Launches:
 
     def again(  # noqa: PLR0912 -- calls would cost more than what they do
         self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers
-    ) -> bool:
-        """Launch what was launched before, if nothing stands against it.
+    ) -> Known | None:
+        """Launch what was launched before, if nothing stands against it; None where it does.
 
         A hot loop spends its time here: every line is seen in it.
         """
@@ -154,11 +160,11 @@ class Launches:
                         known = self._find(size, kernel, args)
                         break
             if known is None or known.transfers is not transfers:
-                return False
+                return None
             if known.moment != CLOCK.now and not known.is_current():
-                return False
+                return None
             if (known.unsure or RECORDINGS) and not self._fits(known, args):
-                return False
+                return None
             frame = _frame(2)
             if frame.f_lasti != known.instruction or frame.f_code is not known.code:
                 known.come_from(Caller.now())
@@ -170,7 +176,7 @@ class Launches:
                 launch.held.append(launch.same)
                 if len(launch.held) >= launch.most:
                     known.submit()
-            return True
+            return known
         finally:
             _release()
 
@@ -193,6 +199,40 @@ class Launches:
         if last is not None:
             last.follower = known
         self._last = known
+
+    def replay(self, last: Known, dispatches: int, launches: int, rounds: int) -> int:
+        """Run again what a loop did in so many launches, which ended with this one.
+
+        So many rounds of it, or fewer: the result says how many. A turn of the loop has some
+        `dispatches`. None is run unless the loop is known to be steady.
+        """
+        done = 0
+        while done < rounds:
+            with LOCK:
+                turn = self._steady_turn(last)
+                times, rest = divmod(launches, len(turn) or launches + 1)
+                if rest or (times > 1 and dispatches > 1):  # one launch from several lines
+                    break
+                count = min(max(last.launch.most // launches, 1), rounds - done)
+                self._last = CLOCK.ahead = last
+                last.launch.held.extend(turn * (times * count))
+                done += count
+                last.submit()
+        return done
+
+    def _steady_turn(self, last: Known) -> list[object]:
+        """What is given to the device in a turn of a steady loop; empty where it is not steady."""
+        room = self._accelerator.residency.replicas.room
+        if self._last is not last or RECORDINGS or room.is_tight or is_told("debug"):
+            return []
+        turn: list[object] = []
+        one: Known | None = last
+        while turn == [] or one is not last:
+            one = one.follower
+            if one is None or not one.is_steady() or one.launch.held is not last.launch.held:
+                return []
+            turn.append(one.launch.same)
+        return turn
 
     def forget(self) -> None:
         """Go the long way with every launch once more."""
@@ -236,7 +276,8 @@ class Launches:
         for position, buffer in known.buffers:
             if buffer() is not args[position]:
                 return None
-        CLOCK.now += 1  # it follows another launch than the last time
+        if self._last is None or known is not self._last.follower:
+            CLOCK.now += 1  # it follows another launch than the last time
         plain = type(size) is int or _is_plain(size)
         return known if plain and known.count == len(args) else None
 
@@ -250,6 +291,7 @@ class Launches:
         value = as_number(analysed.kernel, parameter, kind, given)
         known.launch.replace(known.slots[position], Scalar(kind, value))
         known.numbers[entry] = position, given
+        known.steady = known.repeated = -1
         return True
 
     def launch(

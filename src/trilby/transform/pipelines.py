@@ -10,6 +10,7 @@ from trilby.transform.certain_copies import certain_copies
 from trilby.transform.inject_tracking import inject_tracking
 from trilby.transform.passes import Pass
 from trilby.transform.place_transfers import carry_out
+from trilby.transform.repeat_turns import repeat_turns
 
 
 def compute_passes(strategy: Transfers, graph: ComputeGraph) -> tuple[Pass, ...]:
@@ -26,7 +27,8 @@ def compute_passes(strategy: Transfers, graph: ComputeGraph) -> tuple[Pass, ...]
         case Transfers.PLANNED:
             return (_placing(graph, "place_transfers", only_certain=False),)
         case Transfers.AUTO:
-            return (_placing(graph, "place_certain_transfers", only_certain=True),)
+            placing = _placing(graph, "place_certain_transfers", only_certain=True)
+            return (placing, Pass("repeat_turns", repeat_turns))
 
 
 def _placing(graph: ComputeGraph, name: str, *, only_certain: bool) -> Pass:
