@@ -92,7 +92,7 @@ def test_files_are_written(
     assert about[0]["copies_up"] > 0
     assert report.read_text("utf-8").startswith("<!doctype html>")
     err = capsys.readouterr().err
-    assert "trilby: native:0: 4 dispatches, " in err
+    assert ": 4 dispatches, " in err
     assert err.endswith(f"trilby: see {trace} and {report}\n")
 
 

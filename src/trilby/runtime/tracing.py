@@ -154,7 +154,7 @@ def calling(backend: Backend, function: str) -> Generator[None]:
             book.called(function, began)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class TracedRun:
     """What happened on one accelerator inside of `with accelerator.trace() as run:`.
 
@@ -177,6 +177,9 @@ class TracedRun:
     ended: float = 0.0
     """Times of `time.perf_counter`; 0 while it goes on."""
     threads: dict[int, str] = field(default_factory=dict[int, str])
+
+    def __repr__(self) -> str:
+        return f"TracedRun({self.place!r}: {len(self.book.seen):,} events)"
 
     def end(self) -> None:
         """Nothing more belongs to it."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
+from trilby.oracle.excess import Kind
 from trilby.runtime.ledger import Copy
 from trilby.runtime.tracing import TracedRun
 from trilby.tools.dataflow import Dataflow, dataflow_of
@@ -20,6 +21,9 @@ from trilby.tools.timeline import Timeline, timeline_of
 
 MOST_ROWS = 60
 """So many rows of a table are shown; what follows is counted."""
+
+
+MOST_NAMES = 6
 
 
 def save_report(
@@ -74,11 +78,17 @@ def _figures(run: TracedRun, timeline: Timeline) -> Html:
             ),
             ("copies", f"{len(ledger.copies):,}", copies),
             ("bytes moved", bytes_text(moved), beyond),
-            ("moved ÷ least", ratio_text(ledger.ratio), "in whole buffers; 1.00× is the best"),
+            ("moved ÷ least", ratio_text(ledger.ratio), _praise(ledger.ratio)),
             ("host waited", time_text(total.wait_seconds), counted(total.waits, "time")),
             ("compiling", time_text(total.compile_seconds), "on the host"),
         ]
     )
+
+
+def _praise(ratio: float) -> str:
+    if ratio < 1:
+        return "ranges do better than whole buffers"
+    return "in whole buffers: the best" if ratio == 1 else "in whole buffers; 1.00× is the best"
 
 
 def _timeline(timeline: Timeline) -> Html:
@@ -96,11 +106,7 @@ def _bytes(rows: Sequence[Movement], flow: Dataflow) -> Html:
     if not rows:
         return section("Bytes per buffer", note="No buffer was used.", id_="bytes")
     names = dict(flow.buffers)
-    beyond = [
-        (tag("span", names.get(row.number, row.name), class_="name"), f"{nbytes:,}", kind.value)
-        for row in rows
-        for kind, nbytes in row.excess.items()
-    ]
+    beyond = list(_beyond(rows, names))
     legend_ = tag(
         "div",
         tag("span", "to the device", style="--colour: var(--up)"),
@@ -114,8 +120,20 @@ def _bytes(rows: Sequence[Movement], flow: Dataflow) -> Html:
         parts.append(tag("p", f"and {counted(more, 'buffer')} that moved less", class_="note"))
     if beyond:
         parts.append(tag("h3", "Beyond the least in byte ranges"))
-        parts += _bounded(("buffer", "#bytes", "why they need not have moved"), beyond)
+        parts.append(table(("#bytes", "why they need not have moved", "of"), beyond))
     return section("Bytes per buffer", *parts, note=_bytes_note(rows), id_="bytes")
+
+
+def _beyond(rows: Sequence[Movement], names: dict[int, str]) -> Iterator[tuple[str, str, str]]:
+    """For each kind of mistake the bytes, and the buffers where it cost most."""
+    for kind in Kind:
+        found = [(row.excess[kind], row) for row in rows if row.excess.get(kind)]
+        found.sort(key=lambda pair: -pair[0])
+        if found:
+            total = sum(nbytes for nbytes, _ in found)
+            worst = [names.get(row.number, row.name) for _, row in found[:MOST_NAMES]]
+            more = [f"{len(found) - MOST_NAMES} more"] if len(found) > MOST_NAMES else []
+            yield f"{total:,}", kind.value, ", ".join([*worst, *more])
 
 
 def _bytes_note(rows: Sequence[Movement]) -> str:

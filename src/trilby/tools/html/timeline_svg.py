@@ -11,8 +11,8 @@ from trilby.tools.timeline import Flow, Slice, Timeline
 WIDTH, LEFT, RIGHT = 1110, 128, 14
 ROW, BAR, AXIS = 34, 22, 26
 
-MOST_FLOWS = 300
-"""More arrows than this hide what they show."""
+MOST_FLOWS = 80
+"""More lines than this hide what they show, and are left out."""
 
 _NARROWEST = 0.8
 _LETTER = 6.6
@@ -190,7 +190,9 @@ _Y = {row.track: AXIS + ROW * number + 4 for number, row in enumerate(ROWS)}
 
 
 def _flows(flows: Sequence[Flow], window: Window) -> Iterator[Html]:
-    shown = [flow for flow in flows if window.shows(flow.copy)][:MOST_FLOWS]
+    shown = [flow for flow in flows if window.shows(flow.copy)]
+    if len(shown) > MOST_FLOWS:
+        return
     lines = [
         _line(first, second, window)
         for flow in shown
