@@ -105,7 +105,7 @@ def look_at(
         timeout=100,
     )
     found = re.search(
-        r'<script type="application/json" id="probe">(.*?)</script>', done.stdout, re.S
+        r'<script type="application/json" id="probe">(.*?)</script>', done.stdout, re.DOTALL
     )
     assert found, done.stdout[-2000:]
     report: dict[str, Any] = json.loads(unescape(found[1]))

@@ -1,4 +1,4 @@
-"""The report of a run: what is on it, that it is whole in a browser, and that it asks for nothing."""
+"""The report of a run: what is on it, whole in a browser, and asking for nothing."""
 
 import re
 from pathlib import Path
