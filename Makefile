@@ -3,13 +3,13 @@
 
 BIN := .venv/bin
 DEMO := examples/showcase.py --out out/
-CODE := $(wildcard src tests examples bench)
+CODE := $(wildcard src tests examples bench scripts/*.py docs/conf.py)
 TYPING := $(wildcard tests/typing/*.py)
 HEADING = @printf '\n== %s ==\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check pytest fuzz bench format clean setup-run setup-dev \
-	check-lint check-format check-types check-typing check-layers
+.PHONY: help run test check docs pytest fuzz bench format clean setup-run setup-dev \
+	check-lint check-format check-types check-typing check-layers check-docs
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -21,7 +21,7 @@ test: setup-dev  ## run every check, then every test
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target check
 	@$(MAKE) --no-print-directory pytest
 
-check: check-lint check-format check-layers check-types check-typing
+check: check-lint check-format check-layers check-types check-typing check-docs
 
 check-lint:
 	$(HEADING) 'ruff: lint'
@@ -46,6 +46,13 @@ ifeq ($(TYPING),)
 else
 	@$(BIN)/mypy --strict $(TYPING)
 endif
+
+check-docs:
+	$(HEADING) 'sphinx: the site, warnings are errors'
+	@$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going docs out/docs \
+		&& echo 'clean: out/docs/index.html'
+
+docs: setup-dev check-docs  ## build the site of the documentation, out/docs/index.html
 
 pytest:
 	$(HEADING) 'pytest'

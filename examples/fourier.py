@@ -140,7 +140,8 @@ def save(spectrum: Complex, path: Path) -> None:
     shade = (loud - loud.min()) / max(float(np.ptp(loud)), 1e-6)
     colours = np.stack([shade**0.7, shade**1.5, shade**3 + 0.3 * (1 - shade)], axis=-1)
     path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray((255 * colours).astype(np.uint8)).save(path)
+    pixels = (255 * colours).astype(np.uint8)
+    Image.fromarray(pixels.repeat(2, axis=0).repeat(2, axis=1)).save(path)
 
 
 def main() -> None:

@@ -235,7 +235,8 @@ def save(frames: Sequence[Cells], folder: Path) -> Path:
     """Write the last generation as a PNG, and all that there are as a GIF."""
     folder.mkdir(parents=True, exist_ok=True)
     pictures = [_picture(cells) for cells in frames]
-    pictures[0].save(folder / "life.gif", save_all=True, append_images=pictures[1:], duration=200)
+    animation = folder / "life.gif"
+    pictures[0].save(animation, save_all=True, append_images=pictures[1:], duration=120, loop=0)
     pictures[-1].save(folder / "life.png")
     return folder / "life.png"
 

@@ -31,7 +31,7 @@ AddParser: TypeAlias = Callable[..., argparse.ArgumentParser]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 if it went well, 1 if it failed, 2 for wrong arguments."""
-    options = _parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """The commands with their arguments."""
     parser = argparse.ArgumentParser(
         prog="trilby",
         description="Kernels as Python functions: run them, look at them, check them.",

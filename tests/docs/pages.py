@@ -3,13 +3,18 @@
 Python blocks of a page run in order in one namespace. A `text` block right behind a Python
 block is what that block prints. A block behind `<!-- emit FILE:FUNCTION TARGET -->` is what
 `trilby emit` prints, and one behind `<!-- explain FILE:FUNCTION STRATEGY SECTION … -->` those
-sections of what `trilby explain` prints. One behind `<!-- lints -->` is `trilby lint --list`.
+sections of what `trilby explain` prints. One behind `<!-- lints -->` is `trilby lint --list`, one
+behind `<!-- commands -->` the help of every command. One behind `<!-- lines FILE FIRST … LAST -->`
+is a part of a file, from the line that begins with FIRST to the one before that begins with LAST,
+and one behind `<!-- vectors FILE:FUNCTION -->` the loop over vectors of a kernel in LLVM, for a
+processor that does not depend on the machine.
 
 `python -m tests.docs.pages` puts into every such block what should stand there.
 """
 
 import contextlib
 import io
+import os
 import re
 import sys
 import tempfile
@@ -18,14 +23,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trilby.cli import build_parser
+from trilby.codegen.llvm.module import generate
+from trilby.codegen.llvm.target import LlvmTarget
 from trilby.options import Transfers
+from trilby.reflect.functions import is_kernel
+from trilby.runtime.compile import analyse_kernel
 from trilby.tools.emit import emit
 from trilby.tools.explain import explain
 from trilby.tools.lint import list_lints
 from trilby.tools.load import load_function
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PROCESSOR = LlvmTarget(256, "x86_64-unknown-linux-gnu", frozenset({"avx2", "fma"}))
 FENCE = re.compile(
     r"(?:<!-- (?P<mark>[^>]*) -->\n)?```(?P<language>\w+)\n(?P<body>.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -89,15 +100,65 @@ def generated(page: Path) -> Iterator[tuple[Fenced, str]]:
                 yield block, "\n\n".join(chosen or sections) + "\n"
             case ["lints"]:
                 yield block, list_lints()
+            case ["commands"]:
+                yield block, helps()
+            case ["lines", path, *ends]:
+                yield block, lines_between(ROOT / path, *" ".join(ends).split(" … "))
+            case ["vectors", function]:
+                yield block, vector_loop(str(ROOT / function))
             case _:
                 pass
 
 
+def helps() -> str:
+    """What `--help` prints, of all and of each command."""
+    columns, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), "100"
+    try:
+        whole = build_parser().format_help()
+        commands = re.findall(r"^    (\w+)", whole, re.MULTILINE)
+        return "\n".join([whole, *map(help_of, commands)])
+    finally:
+        os.environ.pop("COLUMNS")
+        if columns is not None:
+            os.environ["COLUMNS"] = columns
+
+
+def help_of(command: str) -> str:
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.suppress(SystemExit):
+        build_parser().parse_args([command, "--help"])
+    return output.getvalue()
+
+
+def lines_between(path: Path, first: str, last: str) -> str:
+    lines = path.read_text("utf-8").splitlines()
+    start = next(number for number, line in enumerate(lines) if line.startswith(first))
+    stop = next(n for n, line in enumerate(lines) if n > start and line.startswith(last))
+    return "\n".join(lines[start:stop]).strip() + "\n"
+
+
+def vector_loop(function: str) -> str:
+    """The blocks of a kernel between the first vector that is loaded and the one that is stored."""
+    kernel = load_function(function)
+    assert is_kernel(kernel)
+    text = generate(analyse_kernel(kernel).graph, PROCESSOR).text
+    blocks = re.split(r"(?m)^(?=\w+:$)", text)
+    loaded, stored = (
+        next(number for number, block in enumerate(blocks) if re.search(rf"{op} <\d+ x", block))
+        for op in ("load", "store")
+    )
+    return "".join(blocks[loaded : stored + 1])
+
+
 def renew(page: Path) -> None:
-    """Write into a page what should stand in its blocks."""
-    text = page.read_text("utf-8")
+    """Write into a page what should stand in its blocks; what it generates may then be run."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        blocks = [*printed(page, Path(folder)), *generated(page)]
+        write_blocks(page, list(generated(page)))
+        write_blocks(page, list(printed(page, Path(folder))))
+
+
+def write_blocks(page: Path, blocks: list[tuple[Fenced, str]]) -> None:
+    text = page.read_text("utf-8")
     for block, body in sorted(blocks, key=lambda pair: pair[0].place, reverse=True):
         start, stop = block.place
         text = text[:start] + body + text[stop:]
