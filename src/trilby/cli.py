@@ -15,12 +15,11 @@ from rich.console import Console
 
 from trilby.backend.registry import as_preferences
 from trilby.errors import TrilbyError
-from trilby.options import Options, Transfers
+from trilby.options import MemoryKind, Options, Transfers
 from trilby.runtime.selftest import check_device
 from trilby.tools.demos import demo_list, run_demo
 from trilby.tools.devices import as_json, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
-from trilby.tools.explain import explain
 from trilby.tools.lint import LintOptions, lint_paths, list_lints
 from trilby.tools.load import load_function
 from trilby.tools.reference import math_page
@@ -143,13 +142,28 @@ def _add_emit(add_parser: AddParser) -> None:
 
 def _add_explain(add_parser: AddParser) -> None:
     explaining = add_parser(
-        "explain", help="print a compute function before and after, and what its kernels access"
+        "explain",
+        help="show a compute function with its copies, before and after, and its kernels",
+        description="Show a compute function: its source with the copies in the margin, its models "
+        "before and after, what its kernels access, and the code that a device gets; with --run "
+        "also what really moved, beside the least that had to.",
+        epilog="example: trilby explain examples/squares.py:square_all "
+        '--run "run(accelerator, 32)" --html squares.html',
     )
     explaining.add_argument(
         "function", metavar="FILE:FUNCTION", help="a compute function or a kernel"
     )
     _add_transfers(explaining)
     explaining.add_argument("--kernel", metavar="NAME", help="show the tables of this kernel only")
+    explaining.add_argument(
+        "--run",
+        dest="expression",
+        metavar="EXPRESSION",
+        help="run this among the names of the file; `accelerator` is one with its own memory",
+    )
+    explaining.add_argument("--backend", metavar="NAME", help="where --run runs")
+    explaining.add_argument("--html", type=Path, metavar="OUT.html", help="write a page instead")
+    explaining.add_argument("--json", action="store_true", help="for programs")
     explaining.set_defaults(run=_explain)
 
 
@@ -189,15 +203,18 @@ def _ranks(text: str) -> tuple[int, ...]:
 def _run(options: argparse.Namespace) -> int:
     from trilby.tools.run import RunSettings, run_program  # noqa: PLC0415 -- see the docstring
 
-    given = Options.from_environment()
-    defaults = replace(
-        given,
-        backend=options.backend or given.backend,
-        transfers=Transfers(options.transfers),
-        memory=options.memory,
-    )
+    defaults = _defaults(options, memory=options.memory)
     settings = RunSettings(defaults, options.trace, options.report)
     return run_program(options.script, options.arguments, settings)
+
+
+def _defaults(options: argparse.Namespace, *, memory: MemoryKind | None) -> Options:
+    """What accelerators begin with: what is given here, or else what the environment says."""
+    given = Options.from_environment()
+    transfers = Transfers(options.transfers)
+    return replace(
+        given, backend=options.backend or given.backend, transfers=transfers, memory=memory
+    )
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -257,8 +274,25 @@ def _reference(_options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
+    from trilby.tools.evaluate import run_expression  # noqa: PLC0415 -- see the docstring
+    from trilby.tools.explain import (  # noqa: PLC0415
+        explanation_json,
+        explanation_text,
+    )
+    from trilby.tools.explanation import explanation_of  # noqa: PLC0415
+    from trilby.tools.html.explain_page import save_explanation  # noqa: PLC0415
+
     function = load_function(options.function)
-    sys.stdout.write(explain(function, Transfers(options.transfers), kernel=options.kernel))
+    defaults = _defaults(options, memory=None)
+    expression: str | None = options.expression
+    runs = run_expression(function, expression, defaults) if expression else ()
+    found = explanation_of(function, defaults.transfers, kernel=options.kernel, runs=runs)
+    if options.html is not None:
+        save_explanation(found, options.html)
+    elif options.json:
+        sys.stdout.write(explanation_json(found) + "\n")
+    else:
+        sys.stdout.write(explanation_text(found))
     return 0
 
 

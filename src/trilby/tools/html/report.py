@@ -50,7 +50,7 @@ def run_sections(run: TracedRun, *, heading: bool) -> Iterator[Html]:
     if heading:
         yield tag("h2", run.place, class_="device")
         yield tag("p", _about(run), class_="note")
-    yield _figures(run, timeline)
+    yield run_figures(run)
     yield _timeline(timeline)
     yield _bytes(rows, flow)
     yield _graph(flow)
@@ -63,14 +63,15 @@ def _about(run: TracedRun) -> str:
     return f"{run.device.name} ({run.place}), {memory}; transfers {run.transfers}"
 
 
-def _figures(run: TracedRun, timeline: Timeline) -> Html:
+def run_figures(run: TracedRun) -> Html:
+    """The numbers of a run that say most."""
     ledger, total = run.ledger, run.profile.total
     moved, least = ledger.bytes_up + ledger.bytes_down, ledger.optimal.buffer.nbytes
     copies = f"{len(ledger.uploads):,} up, {len(ledger.downloads):,} down"
     beyond = f"the least is {bytes_text(least)}" if least else "nothing had to move"
     return figures(
         [
-            ("duration", time_text(timeline.seconds), "with all that the host did"),
+            ("duration", time_text(run.ended - run.began), "with all that the host did"),
             (
                 "kernels",
                 time_text(total.execute_seconds),

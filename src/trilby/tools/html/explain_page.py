@@ -1,0 +1,132 @@
+"""The page of an explanation: the source with its copies in the margin, and all that follows."""
+
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from pathlib import Path
+
+from trilby.model.text import to_text
+from trilby.runtime.tracing import TracedRun
+from trilby.tools.dataflow import dataflow_of
+from trilby.tools.explanation import (
+    ExplainedFunction,
+    ExplainedKernel,
+    Explanation,
+    SourceLine,
+    short_file,
+)
+from trilby.tools.html.bytes_svg import bytes_svg
+from trilby.tools.html.code import Language, block, changes, coloured
+from trilby.tools.html.elements import Html, joined, section, table, tag
+from trilby.tools.html.page import page
+from trilby.tools.html.report import ledger_section, run_figures
+from trilby.tools.margin import SIGNS, Note
+from trilby.tools.movements import movements
+from trilby.transform.listing import changed_lines
+
+_COLOURS = {"up": "up", "ran-up": "up", "down": "down", "ran-down": "down", "launch": "launch"}
+
+
+def save_explanation(explanation: Explanation, path: str | PathLike[str]) -> None:
+    """Write the page of an explanation."""
+    Path(path).write_text(explanation_page(explanation), "utf-8")
+
+
+def explanation_page(explanation: Explanation) -> str:
+    """The text of the page."""
+    kind = "compute function" if explanation.functions else "kernel"
+    about = f"{kind} of {short_file(explanation.file)}; transfers {explanation.transfers.value}"
+    return page(explanation.name, about, _sections(explanation))
+
+
+def _sections(explanation: Explanation) -> Iterator[Html]:
+    for run in explanation.runs:
+        yield run_figures(run)
+    for number, function in enumerate(explanation.functions):
+        title = "Source" if not number else f"Called: {function.symbol.rpartition('.')[2]}"
+        if function.source:
+            yield section(title, _listing(function.source), note=_note(explanation))
+    for run in explanation.runs:
+        yield from _run(run)
+    for kernel in explanation.kernels:
+        yield _kernel(kernel)
+    for function in explanation.functions:
+        yield _models(function)
+
+
+def _note(explanation: Explanation) -> str:
+    signs = (
+        f"{SIGNS['launch']} is a launch, {SIGNS['up']} a copy to the device and {SIGNS['down']} "
+    )
+    text = f"{signs}one to the host, as they were placed before it ran"
+    if explanation.runs:
+        text += f"; {SIGNS['ran-up']} and {SIGNS['ran-down']} are those that the run has made"
+    return f"{text}."
+
+
+def _listing(lines: Sequence[SourceLine]) -> Html:
+    """Numbers, code, and the margin beside it."""
+    code = coloured("\n".join(line.text for line in lines), "python").split("\n")
+    cells: list[Html] = []
+    for line, text in zip(lines, code, strict=True):
+        marked = " marked" if line.notes else ""
+        cells += [
+            tag("div", line.number, class_=f"line{marked}"),
+            tag("div", Html(text or " "), class_=f"source{marked}"),
+            tag("div", *map(_remark, line.notes), class_=f"margin{marked}"),
+        ]
+    return tag("div", joined(cells), class_="listing")
+
+
+def _remark(note: Note) -> Html:
+    sign = tag("b", SIGNS[note.kind], class_=_COLOURS.get(note.kind, "quiet"))
+    return tag("p", sign, f" {note.text}", class_=f"note-{note.kind}")
+
+
+def _run(run: TracedRun) -> Iterator[Html]:
+    rows, names = movements(run.ledger), dict(dataflow_of(run.ledger).buffers)
+    note = (
+        f"On {run.place}, {run.device.name}. The line across a bar is the least that had to move."
+    )
+    if rows:
+        yield section("The run against the optimum", bytes_svg(rows, names), note=note)
+    yield ledger_section(run.ledger.copies)
+
+
+def _kernel(kernel: ExplainedKernel) -> Html:
+    access = table(
+        ("buffer", "type", "field", "access"),
+        [
+            (tag("span", one.name, class_="name"), str(one.type), tag("code", path), str(what))
+            for one in kernel.analysed.access.parameters
+            for path, what in one.fields.items()
+        ],
+    )
+    source = "\n".join(line.text for line in kernel.source)
+    footprint = str(kernel.analysed.footprint).partition("\n")[2]
+    return section(
+        f"Kernel {kernel.name}",
+        block(source, "python"),
+        tag("h3", "What it accesses"),
+        access,
+        _folded("What each work item touches", footprint, "text"),
+        _folded("The OpenCL that a device gets", kernel.code.strip(), "c"),
+    )
+
+
+def _models(function: ExplainedFunction) -> Html:
+    steps = [step for step in function.passed.steps if step.changed]
+    parts = [tag("h3", "The Python that runs"), block(function.python, "python")]
+    for step in steps:
+        text = "\n".join(changed_lines(step.before, step.after))
+        parts.append(
+            tag("details", tag("summary", f"The model after {step.name}"), changes(text), open=True)
+        )
+    if not steps:
+        parts.append(tag("p", "No pass has changed its model.", class_="note"))
+    parts.append(_folded("The model before", to_text(function.passed.original), "text"))
+    name = function.symbol.rpartition(".")[2]
+    return section(f"What becomes of {name}", *parts)
+
+
+def _folded(title: str, text: str, language: Language) -> Html:
+    return tag("details", tag("summary", title), block(text, language))

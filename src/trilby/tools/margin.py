@@ -1,0 +1,127 @@
+"""What stands in the margin of a compute function: which copies are made where, and why."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from trilby.analysis.access import Access
+from trilby.model.op import Func, Op, walk
+from trilby.model.ops.core import Var, VarLoad
+from trilby.model.ops.host import Dispatch
+from trilby.model.ops.transfer import Owed, ToDevice, ToHost, Tracking
+from trilby.model.value import Value
+from trilby.options import Transfers
+from trilby.runtime.compile import AnalysedKernel
+from trilby.runtime.tracing import TracedRun
+
+if TYPE_CHECKING:
+    from trilby.runtime.ledger import Copy
+
+NoteKind: TypeAlias = Literal["up", "down", "owed", "track", "launch", "ran-up", "ran-down"]
+
+SIGNS: Mapping[NoteKind, str] = {
+    "up": "→",
+    "down": "←",
+    "owed": "…",
+    "track": "?",
+    "launch": "▶",
+    "ran-up": "⇒",
+    "ran-down": "⇐",
+}
+"""What each kind of note begins with."""
+
+
+class Note(NamedTuple):
+    """A remark about a line."""
+
+    kind: NoteKind
+    text: str
+
+    def __str__(self) -> str:
+        return f"{SIGNS[self.kind]} {self.text}"
+
+
+def planned_notes(
+    func: Func, kernels: Mapping[str, AnalysedKernel], transfers: Transfers
+) -> Iterator[tuple[int, Note]]:
+    """What is known of a function before it runs, by line."""
+    makers = {op.result: op for op in walk(func.body) if op.result is not None}
+    for op in walk(func.body):
+        line = op.location.line
+        if isinstance(op, Dispatch):
+            yield from ((line, note) for note in _launch(op, makers, kernels, transfers))
+        elif isinstance(op, ToDevice):
+            why = "a launch surely needs it" if op.certain else "a launch may need it"
+            name = _name(op.buffer, makers)
+            yield line, Note("up", f"{name} goes to the device unless it is there: {why}")
+        elif isinstance(op, ToHost):
+            part = f"{_name(op.buffer, makers)}.{op.path}".rstrip(".")
+            why = "the host surely looks" if op.certain else "the host may look"
+            yield line, Note("down", f"{part} comes to the host unless it is there: {why}")
+        elif isinstance(op, Owed):
+            text = f"{_name(op.buffer, makers)} stays on the device until the caller looks"
+            yield line, Note("owed", text)
+        elif isinstance(op, Tracking):
+            call = op.mnemonic.rpartition(".")[2]
+            yield line, Note("track", f"{call}({_name(op.buffer, makers)})")
+
+
+def _launch(
+    op: Dispatch,
+    makers: Mapping[Value, Op],
+    kernels: Mapping[str, AnalysedKernel],
+    transfers: Transfers,
+) -> Iterator[Note]:
+    """What a launch does with its buffers, and what it copies around itself."""
+    analysed = kernels.get(op.kernel)
+    if analysed is None:
+        return
+    params = [parameter.name for parameter in analysed.signature.params[1:]]
+    named = {name: _name(value, makers) for name, value in zip(params, op.args, strict=False)}
+    table = analysed.access.parameters
+    given = [named.get(one.name, one.name) for one in table]
+    reads = [name for name, one in zip(given, table, strict=True) if Access.READS in one.whole]
+    writes = [name for name, one in zip(given, table, strict=True) if Access.WRITES in one.whole]
+    kernel = op.kernel.rpartition(".")[2]
+    does = [f"reads {_listed(reads)}"] if reads else []
+    does += [f"writes {_listed(writes)}"] if writes else []
+    yield Note("launch", f"{kernel} {' and '.join(does) or 'touches no buffer'}")
+    if transfers is Transfers.ALWAYS and given:
+        yield Note("up", f"{_listed(given)} before it, needed or not")
+        yield Note("down", f"{_listed(given)} after it, needed or not")
+    elif transfers is Transfers.BY_ACCESS:
+        if reads:
+            yield Note("up", f"{_listed(reads)} before it, because it reads")
+        if writes:
+            yield Note("down", f"{_listed(writes)} after it, because it writes")
+
+
+def _name(value: Value, makers: Mapping[Value, Op]) -> str:
+    """The variable that a value was loaded from, or its type."""
+    op = makers.get(value)
+    while isinstance(op, VarLoad):
+        op = makers.get(op.var)
+    return op.name if isinstance(op, Var) else str(value.type)
+
+
+def _listed(names: Iterable[str]) -> str:
+    *first, last = dict.fromkeys(names)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+# ---------------------------------------------------------------------------- a run of its own
+
+
+def copies_made(runs: Sequence[TracedRun], file: str) -> Iterator[tuple[int, Note]]:
+    """What really moved because of the lines of a file."""
+    groups: dict[tuple[int, str, str, str], list[Copy]] = {}
+    for run in runs:
+        for copy in run.ledger.copies:
+            if copy.location is not None and copy.location.file == file:
+                name = f"{copy.buffer}.{copy.field}" if copy.field else copy.buffer
+                key = copy.location.line, copy.direction, name, copy.cause
+                groups.setdefault(key, []).append(copy)
+    for (line, direction, name, cause), group in groups.items():
+        times = "once" if len(group) == 1 else f"{len(group):,} times"
+        total = sum(copy.nbytes for copy in group)
+        kind: NoteKind = "ran-up" if direction == "up" else "ran-down"
+        yield line, Note(kind, f"{name}, {times}, {total:,} bytes: {cause}")
