@@ -2,7 +2,6 @@
 # when that has been done.
 
 BIN := .venv/bin
-DEMO := examples/showcase.py --out out/
 CODE := $(wildcard src tests examples bench scripts/*.py docs/conf.py)
 TYPING := $(wildcard tests/typing/*.py)
 HEADING = @printf '\n== %s ==\n'
@@ -15,7 +14,10 @@ help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 run: setup-run  ## show what it can do: life, faces, and what was copied
-	@$(BIN)/python $(DEMO)
+	@$(BIN)/python examples/showcase.py --out out
+	@echo && echo 'A page that shows the search for faces from the inside:'
+	@$(BIN)/trilby run --memory discrete --report out/report.html \
+		examples/viola_jones.py --out out >out/viola_jones.txt
 
 test: setup-dev  ## run every check, then every test
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target check

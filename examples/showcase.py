@@ -19,7 +19,6 @@ from cascade.haar import read_cascade
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from terminal.bars import watched
 
 from trilby import Accelerator, Transfers, TrilbyError
 
@@ -112,22 +111,21 @@ def strategies(
     table = Table("strategy", box=box.SIMPLE_HEAD)
     for heading in ("up", "down", "bytes up", "bytes down", "ratio", *accelerators):
         table.add_column(heading, justify="right", no_wrap=True)
-    runs: list[life.Measured] = []
-    for transfers in watched(Transfers, "strategies"):
-        runs = [
-            life.measured(accelerator, transfers, cells, generations, every, "swap")
-            for accelerator in accelerators.values()
-        ]
-        ledger = runs[0].ledger
+    runs = [
+        life.measured(accelerator, cells, generations, every, "swap")
+        for accelerator in accelerators.values()
+    ]
+    for rows in zip(*runs, strict=True):
+        transfers, _, ledger = rows[0]
         table.add_row(
             transfers.name,
             *numbers(len(ledger.uploads), len(ledger.downloads)),
             *numbers(ledger.bytes_up, ledger.bytes_down),
             f"{ledger.ratio:.2f}",
-            *(f"{run.seconds:.2f} s" for run in runs),
+            *(f"{row.seconds:.2f} s" for row in rows),
             style="bold" if transfers is Transfers.AUTO else None,
         )
-    least = runs[0].ledger.optimal.buffer
+    least = runs[0][-1].ledger.optimal.buffer
     copies = numbers(least.uploads, least.downloads, least.bytes_up, least.bytes_down)
     table.add_section()
     table.add_row("the least", *copies, "1.00", style="green")
