@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import trilby as tb
-from peers.peer import Argument, Function, Launch, Numbers, own_copies
+from peers.peer import Argument, Function, Launch, Numbers
 from peers.problems import BLOCK, RATE, TILE, VOLATILITY
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, NDRange, f32, i32, u8
 
@@ -253,10 +253,9 @@ class TrilbyPeer:
 
     def launch(self, problem: str, arguments: Sequence[Argument], written: Sequence[int]) -> Launch:
         """Make a problem ready; a run ends when the device has."""
-        own = own_copies(arguments, written)
         bound: list[Any] = [
-            self.accelerator.array(given) if isinstance(given, np.ndarray) else given
-            for given in own
+            self.accelerator.array(given.copy()) if isinstance(given, np.ndarray) else given
+            for given in arguments
         ]
         entry = ENTRIES[problem]
 

@@ -244,3 +244,36 @@ def test_reports_and_prints() -> None:
 def test_the_same_kernel_gives_the_same_text() -> None:
     graph = graph_of(sums, ())
     assert generate(graph, host_target()).text == generate(graph, host_target()).text
+
+
+@tb.kernel
+def row_times_column(kc: KernelContext, a: NDArray[f32], b: NDArray[f32], c: NDArray[f32]) -> None:
+    total: f32 = 0.0
+    for k in range(a.shape[1]):
+        total += a[kc.y, k] * b[k, kc.x]
+    c[kc.y, kc.x] = total
+
+
+@pytest.mark.parametrize("width", [5, 33, 70])
+def test_sums_run_in_four_vectors_at_once(width: int) -> None:
+    target = host_target(256)
+    random = np.random.default_rng(3)
+    a, b = random.random((6, 9), np.float32), random.random((9, width), np.float32)
+    c = np.zeros((6, width), np.float32)
+    (_, _, found) = run_llvm(row_times_column, (width, 6), a, b, c, target=target)
+    for k in range(9):
+        c += a[:, k : k + 1] * b[k]
+    assert np.array_equal(found, c)
+    assert generate(graph_of(row_times_column, (2, 2, 2)), target).lanes == 4 * 8
+    assert generate(graph_of(smooth, (2, 2)), target).lanes == 2 * 8
+
+
+@tb.kernel
+def which_group(kc: KernelContext, out: NDArray[i32]) -> None:
+    out[kc.x] = kc.group_x
+
+
+def test_what_sees_its_group_says_so(target: LlvmTarget) -> None:
+    assert not generate(graph_of(which_group, (1,)), target).any_group
+    assert generate(graph_of(in_step, (1,)), target).any_group is False
+    assert generate(graph_of(smooth, (2, 2)), target).any_group

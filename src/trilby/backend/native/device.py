@@ -101,6 +101,7 @@ class NativeBackend:
             parameters,
             module.asserts,
             Callback(module.prints) if module.prints else None,
+            module.any_group,
         )
 
     def allocate(self, nbytes: int) -> NativeMemory:

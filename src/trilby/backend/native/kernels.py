@@ -53,7 +53,7 @@ class NativeKernel:
     """A compiled kernel; `address` is that of its entry as long as `code` lives.
 
     `parameters` is the number of its arguments. `callback` prints, and is None where nothing is
-    printed.
+    printed. `any_group` is true where work items may be put into any groups, whatever is asked for.
     """
 
     entry: str
@@ -63,6 +63,7 @@ class NativeKernel:
     parameters: int
     asserts: tuple[tuple[str, Location], ...] = ()
     callback: Callback | None = None
+    any_group: bool = False
 
     @property
     def debugs(self) -> bool:
@@ -98,6 +99,8 @@ class NativePrepared:
         self.checked = -1
         engine = owner.engine
         local = native_group(size, engine.host.threads)
+        if executable.any_group and size.local is not None:
+            local = native_group(NDRange(size.size), engine.host.threads)
         whole = rounded_up(size, local[: len(size.size)])
         groups = [n // group for n, group in zip((*whole, 1, 1)[:3], local, strict=True)]
         units = groups[0] * groups[1] * groups[2]

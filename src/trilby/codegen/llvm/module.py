@@ -11,11 +11,13 @@ from trilby.codegen.llvm.rules import OP_RULES
 from trilby.codegen.llvm.shapes import IN_GROUP, shapes_of
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.codegen.llvm.waiting import write_waiting_groups
+from trilby.codegen.llvm.widths import lanes_for
 from trilby.codegen.llvm.writer import Analysed, KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.dataclass import dataclass
-from trilby.model.op import Func, walk
-from trilby.model.ops.grid import Barrier
+from trilby.model.op import Op, walk
+from trilby.model.ops.grid import Barrier, Grid
+from trilby.model.ops.memory import LocalArray
 from trilby.source import Location
 
 
@@ -23,7 +25,8 @@ from trilby.source import Location
 class LlvmModule:
     """Device code: its text, the symbol of its entry, and what a launch has to know of it.
 
-    `lanes` work items of a row run at once. `local_bytes` is the memory that a group shares.
+    `lanes` work items of a row run at once. `local_bytes` is the memory that a group shares;
+    `any_group` is true where a kernel cannot tell which group it is in, or how large that is.
     `asserts` are the messages that a report counts, `prints` the forms and the types of the
     numbers of each `print`.
     """
@@ -32,6 +35,7 @@ class LlvmModule:
     entry: str
     lanes: int
     local_bytes: int = 0
+    any_group: bool = False
     asserts: tuple[tuple[str, Location], ...] = ()
     prints: tuple[tuple[str, tuple[ScalarType, ...]], ...] = ()
 
@@ -41,7 +45,7 @@ def generate(graph: KernelGraph, target: LlvmTarget) -> LlvmModule:
     func = forward(inline(graph))
     spans = Spans(func)
     analysed = Analysed(func, shapes_of(func, spans), spans)
-    lanes = lanes_for(func, target)
+    lanes = lanes_for(analysed, target)
     writer = KernelWriter(analysed, target, lanes, OP_RULES)
     launch = read_launch(writer)
     read_arguments(writer)
@@ -57,26 +61,15 @@ def generate(graph: KernelGraph, target: LlvmTarget) -> LlvmModule:
         entry,
         lanes,
         writer.local_bytes,
+        not any(_sees_groups(op) for op in walk(func.body)),
         asserts=tuple(writer.asserts),
         prints=tuple(writer.prints),
     )
 
 
-LONG_KERNEL = 250
-"""How many values a kernel may compute to be run in two vectors at once."""
-
-
-def lanes_for(func: Func, target: LlvmTarget) -> int:
-    """How many work items run at once: two vectors of 32 bits, to hide how long each step takes.
-
-    One vector is enough where it is a wide one, where numbers have 64 bits and fill two, and where
-    a kernel is so long that compiling it takes longer than it saves.
-    """
-    lanes = target.width_bits // 32
-    kinds = [op.result.type for op in walk(func.body) if op.result is not None]
-    wide = sum(isinstance(kind, ScalarType) and kind.bits == 64 for kind in kinds)
-    is_full = target.width_bits >= 512 or wide * 3 > len(kinds) or len(kinds) > LONG_KERNEL
-    return lanes if is_full else lanes * 2
+def _sees_groups(op: Op) -> bool:
+    is_field = isinstance(op, Grid) and op.field.startswith(("local_", "group_"))
+    return is_field or isinstance(op, Barrier | LocalArray)
 
 
 _ATTRIBUTES = """\
