@@ -22,7 +22,7 @@ What a device has to know:
 - The callback is `void (i64 number, ptr slots)`: `number` counts in `LlvmModule.prints`, from 0 on,
   and `slots` has 8 bytes for each number to be shown, as in `%args`. Threads call it at any time.
 - Where `LlvmTarget.vector_math` is `libmvec`, the module calls functions of that library (such as
-  `_ZGVdN8v_sinf`), which the backend has to load before.
+  `_ZGVdN4vv_pow`), which the backend has to load before.
 """
 
 from trilby.codegen.llvm.module import LlvmModule, generate

@@ -1,16 +1,19 @@
-"""Math functions on all lanes: LLVM's own, and the C library's."""
+"""Math functions on all lanes: LLVM's own, formulas, and the C library's."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from trilby.codegen.llvm.conversions import rounded, scalar
+from trilby.codegen.llvm.formulas import function_of, has_formula
 from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
 from trilby.codegen.llvm.vector_math import in_vectors
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.model.intrinsics import INTRINSICS
-from trilby.model.ops.arith import Math
+from trilby.model.ops.arith import Math, Mul, Neg
 
 _DIRECT = frozenset({"sqrt", "floor", "ceil", "trunc", "fabs", "copysign", "fma"})
+_ODD = frozenset({"erf", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "cbrt"})
+"""Those for which `f(-x) == -f(x)`."""
 _C_NAMES = {"gamma": "tgamma"}
 _FACTORS = {"degrees": 57.29577951308232, "radians": 0.017453292519943295}
 _TESTS = {"isnan": 0x3, "isinf": 0x204, "isfinite": 0x1F8}
@@ -26,7 +29,29 @@ def math(writer: KernelWriter, op: Math) -> None:
     elif op.function in _OF_NUMBERS:
         writer.give(op, rounded(writer, _OF_NUMBERS[op.function](writer, type_, args), type_))
     else:
-        writer.give(op, rounded(writer, computed(writer, op.function, args), type_))
+        positive = _turned(writer, op, type_)
+        found = computed(writer, op.function, args if positive is None else [positive])
+        if positive is not None:
+            found = writer.apply("fneg {t} {0}", [found])
+        writer.give(op, rounded(writer, found, type_))
+
+
+def _turned(writer: KernelWriter, op: Math, type_: ScalarType) -> Lanes | None:
+    """The negative of the argument of an odd function, where it is at hand: `-x` or `-x * y`.
+
+    So a function of both `x` and `-x` is computed once. Across barriers not all is at hand.
+    """
+    if op.function not in _ODD or type_.bits < 32 or writer.waits:
+        return None
+    made = writer.makers.get(op.args[0])
+    if isinstance(made, Neg):
+        return writer.take(made.operand)
+    if isinstance(made, Mul):
+        inner = writer.makers.get(made.left)
+        if isinstance(inner, Neg):
+            pair = [writer.take(inner.operand), writer.take(made.right)]
+            return writer.apply(f"fmul {writer.flags}{{t}} {{0}}, {{1}}", pair)
+    return None
 
 
 def computed(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lanes:
@@ -41,11 +66,11 @@ def computed(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lane
     if function in _FACTORS:
         factor = of_kind(_FACTORS[function], args[0].kind)
         return writer.apply("fmul {t} {0}, {1}", [args[0], factor])
-    return _in_c(writer, function, args)
+    return _function(writer, function, args)
 
 
-def _in_c(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lanes:
-    """The C library's function, lane by lane."""
+def _function(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lanes:
+    """A function that LLVM does not have: a formula, or the C library's."""
     kind = args[0].kind
     name = f"{_C_NAMES.get(function, function)}{'f' if kind == 'float' else ''}"
     taken = ", ".join(kind for _ in args)
@@ -53,20 +78,41 @@ def _in_c(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lanes:
     if all(arg.is_uniform for arg in args):
         given = ", ".join(f"{kind} {arg.text}" for arg in args)
         return Lanes(kind, writer.let(f"call {kind} @{name}({given})"))
-    return in_vectors(writer, function, args) or _lane_by_lane(writer, name, args)
+    if not (has_formula(function, kind) and _fuses(writer)):
+        found = in_vectors(writer, function, args)
+        return found or _called(writer, _lane_by_lane(writer, name, kind, len(args)), args)
+    symbol = f"@formula.{function}.{kind}"
+    if symbol not in writer.definitions:
+        one_by_one = _lane_by_lane(writer, name, kind, len(args))
+        made = function_of(function, len(args), kind, writer.lanes, one_by_one)
+        writer.definitions[symbol] = made.text(symbol)
+        for declaration in made.declarations:
+            writer.declare(declaration)
+    return _called(writer, symbol, args)
 
 
-def _lane_by_lane(writer: KernelWriter, name: str, args: Sequence[Lanes]) -> Lanes:
-    """A function that calls the scalar one for each lane."""
-    kind, vector = args[0].kind, writer.vector(args[0].kind)
+def _called(writer: KernelWriter, symbol: str, args: Sequence[Lanes]) -> Lanes:
+    given = ", ".join(f"{{t}} {{{n}}}" for n in range(len(args)))
+    return writer.apply(f"call {{t}} {symbol}({given})", args)
+
+
+def _fuses(writer: KernelWriter) -> bool:
+    """Whether the processor has `fma`, without which formulas would be slow and less precise."""
+    machine = writer.target.triple.partition("-")[0]
+    return "fma" in writer.target.features or machine in {"aarch64", "arm64"}
+
+
+def _lane_by_lane(writer: KernelWriter, name: str, kind: str, arity: int) -> str:
+    """The symbol of a function that calls the scalar one for each lane."""
+    vector = writer.vector(kind)
     symbol = f"@lanes.{name}"
     if symbol not in writer.definitions:
-        params = ", ".join(f"{vector} %a{n}" for n in range(len(args)))
+        params = ", ".join(f"{vector} %a{n}" for n in range(arity))
         lines = [f"define internal {vector} {symbol}({params}) #2 {{"]
         whole = "poison"
         for lane in range(writer.lanes):
             given: list[str] = []
-            for n in range(len(args)):
+            for n in range(arity):
                 lines.append(f"  %x{n}.{lane} = extractelement {vector} %a{n}, i64 {lane}")
                 given.append(f"{kind} %x{n}.{lane}")
             lines.append(f"  %y{lane} = call {kind} @{name}({', '.join(given)})")
@@ -75,8 +121,7 @@ def _lane_by_lane(writer: KernelWriter, name: str, args: Sequence[Lanes]) -> Lan
             whole = f"%r{lane}"
         lines += [f"  ret {vector} {whole}", "}"]
         writer.definitions[symbol] = "\n".join(lines)
-    given = [f"{{t}} {{{n}}}" for n in range(len(args))]
-    return writer.apply(f"call {{t}} {symbol}({', '.join(given)})", args)
+    return symbol
 
 
 def _tested(writer: KernelWriter, function: str, number: Lanes) -> Lanes:

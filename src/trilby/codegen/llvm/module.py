@@ -76,6 +76,8 @@ _ATTRIBUTES = """\
 attributes #0 = {{ nounwind "prefer-vector-width"="{0}" "min-legal-vector-width"="{0}" }}
 attributes #1 = {{ nounwind willreturn memory(none) }}
 attributes #2 = {{ nounwind noinline "prefer-vector-width"="{0}" "min-legal-vector-width"="{0}" }}
+attributes #3 = {{ nounwind willreturn memory(none) "prefer-vector-width"="{0}" \
+"min-legal-vector-width"="{0}" }}
 !0 = !{{}}"""
 
 

@@ -1,4 +1,4 @@
-"""The C library's math on vectors (libmvec), where it keeps to the table's ulps.
+"""The C library's math on vectors (libmvec), for what has no formula or cannot use it.
 
 Its functions take as many numbers as fit in a register; what has more lanes is cut into pieces.
 """

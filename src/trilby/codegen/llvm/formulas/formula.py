@@ -1,0 +1,184 @@
+"""Writing one function of vectors as LLVM IR: the arithmetic that formulas are made of.
+
+A formula is written once, for floats and for doubles; `Kind` has what differs. Comparisons are
+false for NaN, so what is chosen by one has to be right for NaN where it is not chosen.
+"""
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trilby.codegen.llvm.ir import Ir
+from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A type of floats: its name, its integer, and the bits of a number and of its fraction."""
+
+    name: str
+    integer: str
+    bits: int
+    fraction: int
+
+    @property
+    def bias(self) -> int:
+        """What is added to exponents."""
+        return (1 << (self.bits - self.fraction - 2)) - 1
+
+    @property
+    def shifter(self) -> float:
+        """What rounds a number of little magnitude to a whole one when added to it."""
+        return 1.5 * 2.0**self.fraction
+
+    @property
+    def tiny(self) -> float:
+        """Below this, the third power of a number is nothing beside it."""
+        return 2.0 ** -(self.fraction // 2 + 2)
+
+    def nearest(self, number: float) -> float:
+        """A number of this type."""
+        code = "d" if self.bits == 64 else "f"
+        return float(struct.unpack(code, struct.pack(code, number))[0])
+
+    def bit_pattern(self, number: float) -> int:
+        """The bits of a number."""
+        codes = ("d", "q") if self.bits == 64 else ("f", "i")
+        return int(struct.unpack(codes[1], struct.pack(codes[0], number))[0])
+
+
+FLOAT = Kind("float", "i32", 32, 23)
+DOUBLE = Kind("double", "i64", 64, 52)
+KINDS: Mapping[str, Kind] = {"float": FLOAT, "double": DOUBLE}
+
+
+class Formula:
+    """The body of a function of vectors while it is written."""
+
+    def __init__(self, lanes: int, kind: Kind) -> None:
+        self.ir = Ir(lanes)
+        self.kind = kind
+
+    def of(self, number: float) -> Lanes:
+        """A constant."""
+        return of_kind(self.kind.nearest(number), self.kind.name)
+
+    def whole(self, number: int) -> Lanes:
+        """A constant of bits."""
+        return of_kind(number, self.kind.integer)
+
+    # -- floats -----------------------------------------------------------------------
+
+    def add(self, left: Lanes, right: Lanes) -> Lanes:
+        """`left + right`."""
+        return self.ir.apply("fadd {t} {0}, {1}", [left, right])
+
+    def sub(self, left: Lanes, right: Lanes) -> Lanes:
+        """`left - right`."""
+        return self.ir.apply("fsub {t} {0}, {1}", [left, right])
+
+    def mul(self, left: Lanes, right: Lanes) -> Lanes:
+        """`left * right`."""
+        return self.ir.apply("fmul {t} {0}, {1}", [left, right])
+
+    def div(self, left: Lanes, right: Lanes) -> Lanes:
+        """`left / right`."""
+        return self.ir.apply("fdiv {t} {0}, {1}", [left, right])
+
+    def fma(self, a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+        """`a * b + c`, rounded once."""
+        return self.ir.call("fma", [self.ir.varying(part) for part in (a, b, c)])
+
+    def negated(self, number: Lanes) -> Lanes:
+        """`-number`."""
+        return self.ir.apply("fneg {t} {0}", [number])
+
+    def magnitude(self, number: Lanes) -> Lanes:
+        """`abs(number)`."""
+        return self.ir.call("fabs", [number])
+
+    def root(self, number: Lanes) -> Lanes:
+        """The square root."""
+        return self.ir.call("sqrt", [number])
+
+    def signed(self, magnitude: Lanes, sign: Lanes) -> Lanes:
+        """A magnitude with the sign of another number."""
+        return self.ir.call("copysign", [magnitude, sign])
+
+    def polynomial(self, table: Mapping[str, Sequence[float]], x: Lanes) -> Lanes:
+        """The sum of coefficients times powers of `x`."""
+        *rest, last = (self.of(number) for number in table[self.kind.name])
+        found = self.ir.varying(last)
+        for coefficient in reversed(rest):
+            found = self.fma(found, x, coefficient)
+        return found
+
+    # -- choices ----------------------------------------------------------------------
+
+    def less(self, left: Lanes, right: Lanes) -> Lanes:
+        """`left < right`."""
+        return self.ir.apply("fcmp olt {t} {0}, {1}", [left, right], BIT)
+
+    def equal(self, left: Lanes, right: Lanes) -> Lanes:
+        """`left == right`."""
+        return self.ir.apply("fcmp oeq {t} {0}, {1}", [left, right], BIT)
+
+    def both(self, left: Lanes, right: Lanes) -> Lanes:
+        """`left and right`."""
+        return self.ir.apply("and {t} {0}, {1}", [left, right])
+
+    def either(self, left: Lanes, right: Lanes) -> Lanes:
+        """`left or right`."""
+        return self.ir.apply("or {t} {0}, {1}", [left, right])
+
+    def choose(self, condition: Lanes, then: Lanes, otherwise: Lanes) -> Lanes:
+        """`then if condition else otherwise`."""
+        return self.ir.select(condition, then, otherwise)
+
+    def within(self, number: Lanes, low: float, high: float) -> Lanes:
+        """A number that is neither below nor above; NaN stays what it is."""
+        least, most = self.of(low), self.of(high)
+        raised = self.choose(self.less(number, least), least, number)
+        return self.choose(self.less(most, raised), most, raised)
+
+    # -- bits -------------------------------------------------------------------------
+
+    def bits(self, number: Lanes) -> Lanes:
+        """The bits of a float."""
+        return self.ir.apply("bitcast {t} {0} to {o}", [number], self.kind.integer)
+
+    def float_of(self, bits: Lanes) -> Lanes:
+        """The float that has some bits."""
+        return self.ir.apply("bitcast {t} {0} to {o}", [bits], self.kind.name)
+
+    def on_bits(self, word: str, left: Lanes, right: Lanes) -> Lanes:
+        """An operation of integers: `on_bits("and", a, b)`."""
+        return self.ir.apply(f"{word} {{t}} {{0}}, {{1}}", [left, right])
+
+    def is_set(self, number: Lanes, bit: int) -> Lanes:
+        """Whether a bit is set."""
+        found = self.on_bits("and", number, self.whole(bit))
+        return self.ir.apply("icmp ne {t} {0}, {1}", [found, self.whole(0)], BIT)
+
+    def two_to(self, biased: Lanes) -> Lanes:
+        """The power of two that has such an exponent."""
+        return self.float_of(self.on_bits("shl", biased, self.whole(self.kind.fraction)))
+
+    def rounded(self, number: Lanes, factor: float) -> tuple[Lanes, Lanes]:
+        """The whole number nearest to `number * factor`: as a float, and as an integer."""
+        shifter = self.of(self.kind.shifter)
+        moved = self.fma(number, self.of(factor), shifter)
+        pattern = self.whole(self.kind.bit_pattern(self.kind.shifter))
+        return self.sub(moved, shifter), self.on_bits("sub", self.bits(moved), pattern)
+
+    # -- other types ------------------------------------------------------------------
+
+    def widened(self, number: Lanes) -> Lanes:
+        """A float as a double; what follows is written in doubles, up to `narrowed`."""
+        self.kind = DOUBLE
+        return self.ir.apply("fpext {t} {0} to {o}", [number], DOUBLE.name)
+
+    def narrowed(self, number: Lanes) -> Lanes:
+        """A double as a float."""
+        self.kind = FLOAT
+        return self.ir.apply("fptrunc {t} {0} to {o}", [number], FLOAT.name)
