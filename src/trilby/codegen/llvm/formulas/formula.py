@@ -6,10 +6,10 @@ false for NaN, so what is chosen by one has to be right for NaN where it is not 
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from trilby.codegen.llvm.ir import Ir
 from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
+from trilby.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
 """Which functions there are formulas for, and their texts."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from trilby.codegen.llvm.formulas import circular, exponentials, logarithms, powers
 from trilby.codegen.llvm.formulas.formula import KINDS, Formula
 from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
+from trilby.dataclass import dataclass
 
 _OF_ALL: Mapping[str, Callable[..., Lanes]] = {
     "exp": exponentials.exp,
