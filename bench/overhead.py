@@ -41,7 +41,7 @@ __kernel void add_one(__global int *a, int n) {
     if (i < n) a[i] = a[i] + 1;
 }"""
 
-FIRST_RESULT = """
+FIRST_TRILBY = """
 import numpy as np
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, S32Array
@@ -58,6 +58,63 @@ a = S32Array.of(range(32))
 Accelerator({backend!r}).compute(once, a)
 assert a.array[31] == 32
 """
+
+FIRST_PYOPENCL = f"""
+import numpy as np
+import pyopencl as cl
+
+context = cl.Context([cl.get_platforms()[0].get_devices()[0]])
+queue = cl.CommandQueue(context)
+numbers = np.arange(32, dtype=np.int32)
+device = cl.Buffer(context, cl.mem_flags.READ_WRITE, numbers.nbytes)
+cl.enqueue_copy(queue, device, numbers)
+program = cl.Program(context, '''{OPENCL_CODE}''').build()
+program.add_one(queue, (32,), None, device, np.int32(32))
+cl.enqueue_copy(queue, numbers, device)
+assert numbers[31] == 32
+"""
+
+FIRST_NUMBA = """
+import numpy as np
+from numba import njit, prange
+
+@njit(cache=True, parallel=True)
+def add_one(a):
+    for i in prange(len(a)):
+        a[i] = a[i] + 1
+
+numbers = np.arange(32, dtype=np.int32)
+add_one(numbers)
+assert numbers[31] == 32
+"""
+
+FIRST_DRJIT = """
+import numpy as np
+import drjit as dr
+from drjit.llvm import Int
+
+numbers = np.array(Int(np.arange(32, dtype=np.int32)) + 1)
+assert numbers[31] == 32
+"""
+
+FIRST_RESULTS = {
+    "import numpy": ("numpy", "import numpy"),
+    "import trilby": ("trilby", "import trilby"),
+    "trilby, native": ("llvmlite", FIRST_TRILBY.format(backend="native")),
+    "trilby, opencl": ("pyopencl", FIRST_TRILBY.format(backend="opencl")),
+    "raw pyopencl": ("pyopencl", FIRST_PYOPENCL),
+    "numba, cached": ("numba", FIRST_NUMBA),
+    "drjit": ("drjit", FIRST_DRJIT),
+}
+"""Programs that make one small result, and the package that each needs."""
+
+CACHES = (
+    "TRILBY_CACHE",
+    "POCL_CACHE_DIR",
+    "XDG_CACHE_HOME",
+    "NUMBA_CACHE_DIR",
+    "HOME",  # Dr.Jit keeps its kernels there
+)
 
 
 @tb.kernel
@@ -177,33 +234,40 @@ def dispatches() -> None:
 
 
 def first_results() -> None:
-    """Print how long a new process takes until it has a result."""
-    backends = ["native"] + ["opencl"] * bool(find_spec("pyopencl"))
-    for backend in backends:
-        cold: list[float] = []
-        warm: list[float] = []
-        with tempfile.TemporaryDirectory() as kept:
-            seconds(backend, kept)
-            for _ in range(PROCESSES):
+    """Print how long a new process takes until it has a result; all take turns."""
+    here = {name: code for name, (package, code) in FIRST_RESULTS.items() if find_spec(package)}
+    for name in (name for name in FIRST_RESULTS if name not in here):
+        print(f"first result, {name:15} is not installed")
+    cold: dict[str, list[float]] = {name: [] for name in here}
+    warm: dict[str, list[float]] = {name: [] for name in here}
+    with tempfile.TemporaryDirectory() as folder:
+        programs = {name: Path(folder) / f"first{n}.py" for n, name in enumerate(here)}
+        for name, code in here.items():
+            programs[name].write_text(code, "utf-8")
+            seconds(programs[name], folder)
+        for _ in range(PROCESSES):
+            for name, program in programs.items():
                 with tempfile.TemporaryDirectory() as fresh:
-                    cold.append(seconds(backend, fresh))
-                warm.append(seconds(backend, kept))
+                    cold[name].append(seconds(program, fresh))
+                warm[name].append(seconds(program, folder))
+    for name in here:
         print(
-            f"first result, {backend:8} cold {statistics.median(cold) * 1e3:6.0f} ms   "
-            f"warm {statistics.median(warm) * 1e3:6.0f} ms   "
-            f"(shortest {min(cold) * 1e3:.0f} and {min(warm) * 1e3:.0f} ms)"
+            f"first result, {name:15} cold {statistics.median(cold[name]) * 1e3:6.0f} ms   "
+            f"warm {statistics.median(warm[name]) * 1e3:6.0f} ms   "
+            f"(shortest {min(cold[name]) * 1e3:.0f} and {min(warm[name]) * 1e3:.0f} ms)"
         )
 
 
-def seconds(backend: str, cache: str) -> float:
-    """The wall time of a new process with a folder for what is kept."""
-    folders = dict.fromkeys(("TRILBY_CACHE", "POCL_CACHE_DIR", "XDG_CACHE_HOME"), cache)
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "first.py"
-        program.write_text(FIRST_RESULT.format(backend=backend), "utf-8")
-        started = time.perf_counter()
-        subprocess.run([sys.executable, str(program)], check=True, env={**os.environ, **folders})
-        return time.perf_counter() - started
+def seconds(program: Path, cache: str) -> float:
+    """The wall time of a new process with a folder for what is kept.
+
+    Bytecode is kept in its usual place, as it is for packages that are installed.
+    """
+    environment = {**os.environ, **dict.fromkeys(CACHES, cache)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    started = time.perf_counter()
+    subprocess.run([sys.executable, str(program)], check=True, env=environment)
+    return time.perf_counter() - started
 
 
 def main() -> None:

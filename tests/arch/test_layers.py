@@ -33,6 +33,7 @@ LATE_IMPORTS = {
     "trilby.backend.opencl": "pyopencl takes a while to load and may be missing",
     "trilby.backend.registry": "a backend is loaded when it is asked for",
     "trilby.cli": "a command loads only what it needs",
+    "trilby.runtime.accelerator": "ledgers and profiles are loaded when somebody wants one",
     "trilby.options": "only the native device needs pathlib",
     "trilby.spelling": "only mistakes need difflib",
 }

@@ -1,3 +1,4 @@
+import json
 import math
 
 import pytest
@@ -177,3 +178,9 @@ def test_an_attribute_that_has_no_text_is_refused() -> None:
     b.run(HostRun, ["code"], (), ())
     with pytest.raises(ModelError, match=r"of type `list` has no text[\s\S]*help: use str"):
         only(b)
+
+
+def test_texts_in_ops_are_json() -> None:
+    text = "".join(map(chr, range(300))) + "\u2028’ 🎩"
+    shown = to_text(Func("f", (), NONE, Block((HostRun(text, (), ()),))))
+    assert f"@{json.dumps(text, ensure_ascii=False)}" in shown

@@ -19,7 +19,6 @@ access to a buffer, a `+` what a transform put in to move data. Nothing here kno
 op, but for these marks.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import field
 from typing import cast
@@ -132,10 +131,16 @@ def _attributes(op: Op) -> list[str]:
     ]
 
 
+_ESCAPES = {code: f"\\u{code:04x}" for code in range(32)} | {
+    ord(raw): f"\\{letter}" for raw, letter in zip('"\\\n\r\t\f\b', '"\\nrtfb', strict=True)
+}
+"""What JSON does not take as it is. The package for it would be loaded for this alone."""
+
+
 def _literal(value: object) -> str:
     """Text that says the type as well: `1`, `1.0`, `True`, `"1"` and `("1")` all differ."""
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        return f'"{value.translate(_ESCAPES)}"'
     if isinstance(value, tuple):
         parts = cast("tuple[object, ...]", value)
         return f"({', '.join(map(_literal, parts))})"

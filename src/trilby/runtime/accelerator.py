@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import FunctionType, TracebackType
-from typing import Any, Literal, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, overload
 
 from trilby.backend.base import Backend, DeviceInfo
 from trilby.backend.registry import PassedOver
@@ -22,18 +22,21 @@ from trilby.runtime.context import ComputeContext, run_compute
 from trilby.runtime.explicit import Stale, explicit_block
 from trilby.runtime.fallback import Fallback, Fallbacks
 from trilby.runtime.launches import Launches
-from trilby.runtime.ledger import Ledger
 from trilby.runtime.openings import tell_of_opening
 from trilby.runtime.parts import Place
-from trilby.runtime.profile import Profile
-from trilby.runtime.profiling import PROFILES, Book, profiles_of
+from trilby.runtime.profiling import PROFILES, Book, calling, profiles_of
 from trilby.runtime.put_get import Redundant, get, put
-from trilby.runtime.recording import RECORDINGS, Recording
+from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Moved
 from trilby.runtime.residency import Residency
-from trilby.runtime.tracing import TimedBook, TracedRun, calling
 from trilby.source import Location
 from trilby.trace import is_told, set_up, tell
+
+if TYPE_CHECKING:
+    from trilby.runtime.ledger import Ledger
+    from trilby.runtime.profile import Profile
+    from trilby.runtime.recording import Recording
+    from trilby.runtime.tracing import TracedRun
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -169,12 +172,16 @@ class Accelerator:
             raise _wrong_entry(kernel, "a kernel", "give a function decorated with @tb.kernel")
         return self.compiler.kernel(kernel, ranks or ranks_from_use(kernel)).executable.source
 
-    def record(self) -> AbstractContextManager[Ledger]:
+    def record(self) -> "AbstractContextManager[Ledger]":
         """Count every copy that is made inside a `with` block, and what had to be."""
+        from trilby.runtime.recording import Recording  # noqa: PLC0415 -- it loads the oracle
+
         return self._recorded(Recording(self.residency.replicas))
 
     @contextmanager
-    def _recorded(self, recording: Recording) -> Generator[Ledger]:
+    def _recorded(self, recording: "Recording") -> "Generator[Ledger]":
+        from trilby.runtime.ledger import Ledger  # noqa: PLC0415 -- it loads the oracle
+
         ledger = Ledger(recording)
         with LOCK:
             RECORDINGS.append(recording)
@@ -186,7 +193,7 @@ class Accelerator:
                 RECORDINGS.remove(recording)
                 self._ledgers.remove(ledger)
 
-    def profile(self) -> AbstractContextManager[Profile]:
+    def profile(self) -> "AbstractContextManager[Profile]":
         """Measure inside a `with` block what kernels, copies, compilations and waits take.
 
         `print(profile)` shows it. The times are those of the device's own events.
@@ -194,12 +201,15 @@ class Accelerator:
         return self._profiled(Book([self._backend]))
 
     @contextmanager
-    def trace(self) -> Generator[TracedRun]:
+    def trace(self) -> "Generator[TracedRun]":
         """Write down inside a `with` block what happens, when, and for what reason.
 
         `run.save_trace("run.json")` is for ui.perfetto.dev, `run.save_report("run.html")` for a
         browser; `run.ledger` and `run.profile` are those of `record` and `profile`.
         """
+        from trilby.runtime.recording import Recording  # noqa: PLC0415 -- it loads the oracle
+        from trilby.runtime.tracing import TimedBook, TracedRun  # noqa: PLC0415 -- so does it
+
         book = TimedBook([self._backend])
         replicas = self.residency.replicas
         book.recording = Recording(replicas, book.trace)
@@ -212,7 +222,9 @@ class Accelerator:
                 run.end()
 
     @contextmanager
-    def _profiled(self, book: Book) -> Generator[Profile]:
+    def _profiled(self, book: Book) -> "Generator[Profile]":
+        from trilby.runtime.profile import Profile  # noqa: PLC0415 -- few want its tables
+
         self._open_book(book, is_open=True)
         try:
             yield Profile(book)

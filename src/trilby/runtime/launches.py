@@ -36,7 +36,7 @@ from trilby.runtime.passes import KnownPasses, PassesRun
 from trilby.runtime.profiled_runs import ProfiledRuns
 from trilby.runtime.profiling import PROFILES, keep_runs
 from trilby.runtime.ranges import in_whole_groups
-from trilby.runtime.recording import RECORDINGS
+from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.residency import Standing, Use, Work
 from trilby.runtime.watch import watched
 from trilby.trace import is_told

@@ -4,6 +4,7 @@ What a device took is read from its events when they are over: at the end, or wh
 piled up. So the program under measurement waits for nothing that it would not wait for anyway.
 """
 
+import time
 from collections import deque
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -125,6 +126,9 @@ class Book:
         if len(self._runs) > self._most_runs:
             self._forget_ended()
             self._most_runs = max(_MOST_LAUNCHES, 2 * len(self._runs))
+
+    def called(self, function: str, began: float) -> None:
+        """A compute function has returned; a profile does not tell of it."""
 
     def moved(self, moved: "Moved") -> None:
         """A copy was started."""
@@ -306,3 +310,15 @@ def note_wait(event: Event, seconds: float, why: str, replicas: "Sequence[Replic
     for book in PROFILES:
         if any(backend in book.backends for backend in backends):
             book.waited(event, seconds, at)
+
+
+@contextmanager
+def calling(backend: Backend, function: str) -> Generator[None]:
+    """A compute function is called, and somebody may want to know."""
+    books = list(profiles_of(backend))
+    began = time.perf_counter()
+    try:
+        yield
+    finally:
+        for book in books:
+            book.called(function, began)

@@ -9,7 +9,7 @@ from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK
 from trilby.runtime.explicit import name_of
 from trilby.runtime.parts import Part, parts_of
-from trilby.runtime.recording import RECORDINGS
+from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Reason
 from trilby.runtime.residency import Residency
 from trilby.runtime.watch import Watch, watched

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from trilby.runtime.residency import Held
     from trilby.runtime.watch import Watch
 
-RECORDINGS: "list[Recording]" = []
-"""All that record now, of any accelerator. Empty nearly always, and then nothing is done."""
-
 
 @dataclass(slots=True, eq=False)
 class Recording:

@@ -21,7 +21,7 @@ from trilby.runtime.callers import Caller
 from trilby.runtime.content import Content, Replica
 from trilby.runtime.explicit import check_eviction
 from trilby.runtime.pieces import Piece, cut
-from trilby.runtime.recording import RECORDINGS
+from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.room import Room
 
 if TYPE_CHECKING:

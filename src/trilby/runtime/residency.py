@@ -21,7 +21,7 @@ from trilby.runtime.content import LOCK, Content, Replica
 from trilby.runtime.explicit import check_launch
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.profiling import PROFILES, profiles_of
-from trilby.runtime.recording import RECORDINGS
+from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
 from trilby.runtime.watch import wait_for, watched
 from trilby.trace import is_told, tell

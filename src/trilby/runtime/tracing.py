@@ -6,19 +6,18 @@ somebody asks for a file.
 
 import threading
 import time
-from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from os import PathLike
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from trilby.backend.base import Backend, DeviceInfo, Event
+from trilby.backend.base import DeviceInfo, Event
 from trilby.dataclass import dataclass
 from trilby.oracle.trace import Access, Trace
 from trilby.runtime.ledger import Ledger
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.profile import Profile
-from trilby.runtime.profiling import Book, WaitedAt, profiles_of
+from trilby.runtime.profiling import Book, WaitedAt
 from trilby.shown import tool
 from trilby.source import NOWHERE, Location
 from trilby.stages import Spent
@@ -140,18 +139,6 @@ class TimedBook(Book):
     def called(self, function: str, began: float) -> None:
         """A compute function has returned."""
         self.seen.append(SeenCall(self.trace.now(), began, function))
-
-
-@contextmanager
-def calling(backend: Backend, function: str) -> Generator[None]:
-    """A compute function is called, and somebody may want to know."""
-    books = [book for book in profiles_of(backend) if isinstance(book, TimedBook)]
-    began = time.perf_counter()
-    try:
-        yield
-    finally:
-        for book in books:
-            book.called(function, began)
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -22,7 +22,7 @@ from trilby.runtime.content import CONTENTS, LOCK, Content, Replica, Scan
 from trilby.runtime.explicit import check_host_read
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.profiling import PROFILES, note_wait
-from trilby.runtime.recording import RECORDINGS
+from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Reason, bring_home
 
 

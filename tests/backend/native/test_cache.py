@@ -178,7 +178,8 @@ def test_two_processes_share_a_folder(folder: Path) -> None:
 def test_code_is_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 
-    def make(text: str, _processor: Processor) -> bytes:
+    def make(text: str, _processor: Processor, *, as_written: bool) -> bytes:
+        assert not as_written
         made.append(text)
         return text.upper().encode()
 

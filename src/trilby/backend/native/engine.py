@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from trilby.backend.native.host import Host, this_host
@@ -317,7 +317,8 @@ _SYMBOLS = (
 @cache
 def _queue_code(processor: Processor, objects: Objects) -> Code:
     """The functions of the queue. Threads that leave are in them to the last: they stay loaded."""
-    return load(objects.code(queue_text(processor.triple), processor), processor, _SYMBOLS)
+    code = objects.code(queue_text(processor.triple), processor, as_written=True)
+    return load(code, processor, _SYMBOLS)
 
 
 @cache
@@ -333,7 +334,7 @@ def shared_engine() -> Engine:
 def queue_text(triple: str) -> str:
     """The LLVM IR of the queue for a kind of processor."""
     declared, called = _PAUSES.get(triple.partition("-")[0], _OTHER_PAUSE)
-    body = files("trilby.backend.native").joinpath("queue.ll").read_text("utf-8")
+    body = Path(__file__).with_name("queue.ll").read_text("utf-8")
     return (
         f'target triple = "{triple}"\n{body}\n{declared}\n'
         f"define internal void @pause() alwaysinline {{\n  {called}\n  ret void\n}}\n"

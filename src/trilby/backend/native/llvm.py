@@ -66,10 +66,10 @@ def assembly(text: str, processor: Processor) -> str:
     return str(machine.emit_assembly(_optimise(text, machine)))
 
 
-def object_code(text: str, processor: Processor) -> bytes:
-    """The object code of a module."""
+def object_code(text: str, processor: Processor, *, as_written: bool = False) -> bytes:
+    """The object code of a module; LLVM's passes do little to one that is to stay as written."""
     machine = _machine(processor)
-    return bytes(machine.emit_object(_optimise(text, machine)))
+    return bytes(machine.emit_object(_optimise(text, machine, 0 if as_written else 2)))
 
 
 def load(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code:
@@ -86,13 +86,13 @@ def load(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code:
         ) from error
 
 
-def _optimise(text: str, machine: Any) -> Any:
+def _optimise(text: str, machine: Any, speed: int = 2) -> Any:
     try:
         module = _llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
         raise RefusedTextError(str(error)) from error
-    options = _llvm.create_pipeline_tuning_options(speed_level=2)
+    options = _llvm.create_pipeline_tuning_options(speed_level=speed)
     builder = _llvm.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     return module

@@ -14,11 +14,11 @@ class Objects:
     def __init__(self, kept: Cache | None = None) -> None:
         self._kept = kept
 
-    def code(self, text: str, processor: Processor) -> bytes:
-        """The object code of a module."""
+    def code(self, text: str, processor: Processor, *, as_written: bool = False) -> bytes:
+        """The object code of a module; one that is written by hand is not made better."""
         found = self._kept.get(text) if self._kept else None
         if found is None:
-            found = object_code(text, processor)
+            found = object_code(text, processor, as_written=as_written)
             if self._kept:
                 self._kept.put(text, found)
         return found
