@@ -1,6 +1,7 @@
 """Object code on disk: what is taken, what is not, and how much is kept."""
 
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -11,8 +12,8 @@ import pytest
 
 from trilby.backend.native.cache import MAGIC, Cache
 from trilby.backend.native.host import this_host
-from trilby.backend.native.llvm import Processor
 from trilby.backend.native.objects import Objects, identity
+from trilby.backend.native.processor import Processor
 
 
 @pytest.fixture
@@ -172,7 +173,8 @@ def test_two_processes_share_a_folder(folder: Path) -> None:
     for process in running:
         out, err = process.communicate(timeout=60)
         assert (out.strip(), err) == (str(list(range(0, 30, 3))), "")
-    assert sorted(path.suffix for path in folder.iterdir()) == [".o", ".o"]  # the queue and `scale`
+    assert sorted(path.suffix for path in folder.iterdir()) == [".o"] * 3
+    # what is known of the processor, the queue, and `scale`
 
 
 def test_code_is_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,6 +198,41 @@ def test_code_is_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_identity_names_all_that_code_depends_on() -> None:
     processor = Processor("x86_64-linux", "znver3", "+avx2")
     text = identity(processor)
-    for part in ("trilby 0", "llvm 2", "O2", "x86_64-linux", "znver3", "+avx2"):
+    for part in ("trilby 0", "llvmlite /", "O2", "x86_64-linux", "znver3", "+avx2"):
         assert part in text
     assert identity(Processor("x86_64-linux", "znver4", "+avx2")) != text
+
+
+WARM = """
+import sys
+import trilby as tb
+from trilby import Accelerator, ComputeContext, KernelContext, S32Array
+
+@tb.kernel
+def add_one(kc: KernelContext, a: S32Array) -> None:
+    a.array[kc.x] = a.array[kc.x] + 1
+
+@tb.compute
+def once(cc: ComputeContext, a: S32Array) -> None:
+    cc.dispatch(a.length, add_one, a)
+
+a = S32Array.of(range(32))
+Accelerator("native").compute(once, a)
+print(a.array[31], "llvmlite" in sys.modules)
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="elsewhere LLVM links")
+def test_what_is_kept_needs_no_llvm(tmp_path: Path) -> None:
+    program = tmp_path / "warm.py"
+    program.write_text(WARM, "utf-8")
+    environment = {**os.environ, "TRILBY_CACHE": str(tmp_path / "kept")}
+    for loaded in (True, False):
+        done = subprocess.run(
+            [sys.executable, str(program)],
+            check=True,
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
+        assert done.stdout == f"32 {loaded}\n"

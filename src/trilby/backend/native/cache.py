@@ -9,7 +9,6 @@ under its name all at once, and may vanish at any time.
 import hashlib
 import os
 import stat
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -65,9 +64,10 @@ class Cache:
             return
         body = self._body(text) + code
         try:
-            with tempfile.NamedTemporaryFile(dir=self._folder, suffix=".new", delete=False) as file:
+            path = self._folder / f"{os.urandom(16).hex()}.new"
+            with open(path, "xb", opener=_for_its_owner) as file:
                 file.write(MAGIC + hashlib.sha256(body).digest() + body)
-            Path(file.name).replace(self.path(text))
+            path.replace(self.path(text))
             self._prune()
         except OSError as error:
             self._give_up(error)
@@ -104,6 +104,10 @@ class Cache:
                 return
             path.unlink(missing_ok=True)
             total -= size
+
+
+def _for_its_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def prepare_folder(folder: Path) -> bool:

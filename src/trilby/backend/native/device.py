@@ -22,13 +22,14 @@ from trilby.backend.failures import beyond, closed, foreign, freed, not_shared, 
 from trilby.backend.native.engine import Engine
 from trilby.backend.native.events import AssertingEvent, NativeEvent
 from trilby.backend.native.kernels import NativeKernel, NativePrepared
-from trilby.backend.native.llvm import RefusedTextError, assembly, load
 from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.passes import NativePasses, debugging_passes
 from trilby.backend.native.printing import Callback
+from trilby.backend.native.processor import RefusedTextError
 from trilby.backend.native.record import REPORT, copied, make_record
 from trilby.backend.native.repeated import NativeRepeated, Unchecked
+from trilby.backend.native.toolchain import assembly, load
 from trilby.backend.run_again import RunAgain
 from trilby.codegen.llvm import LlvmModule, LlvmTarget, generate
 from trilby.data.ndrange import NDRange

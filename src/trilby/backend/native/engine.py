@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from trilby.backend.native.host import Host, this_host
-from trilby.backend.native.llvm import Code, Processor, load
 from trilby.backend.native.objects import Objects, objects_for
+from trilby.backend.native.processor import Code, Processor
 from trilby.backend.native.recall import Recall
 from trilby.backend.native.record import WORD, Record, address_of_record
+from trilby.backend.native.toolchain import load
 from trilby.errors import DeviceError
 
 SLICE_NS = 20_000_000

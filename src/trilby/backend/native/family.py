@@ -7,7 +7,6 @@ from trilby.backend.native.device import NativeBackend
 from trilby.backend.native.engine import shared_engine
 from trilby.backend.native.groups import MAX_GROUP_ITEMS
 from trilby.backend.native.host import Host, this_host
-from trilby.backend.native.llvm import LLVM_VERSION
 from trilby.backend.native.objects import objects_for
 from trilby.errors import DeviceUnavailableError
 
@@ -40,7 +39,7 @@ def describe(host: Host) -> DeviceInfo:
         name=host.name,
         kind="cpu",
         vendor=host.vendor,
-        driver=f"LLVM {LLVM_VERSION} for {host.processor.cpu}, {host.width_bits}-bit vectors",
+        driver=f"LLVM {host.llvm} for {host.processor.cpu}, {host.width_bits}-bit vectors",
         memory_bytes=host.memory_bytes,
         compute_units=host.threads,
         max_group_items=MAX_GROUP_ITEMS,

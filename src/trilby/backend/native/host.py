@@ -12,7 +12,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from trilby.backend.native.llvm import Processor, detected
+from trilby.backend.native.detection import detect
+from trilby.backend.native.processor import Detected, Processor
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
 from trilby.options import thread_limit
@@ -36,6 +37,7 @@ class Host:
     name: str
     vendor: str
     memory_bytes: int
+    llvm: str
     vector_math: str = ""
 
 
@@ -43,31 +45,27 @@ class Host:
 def this_host() -> Host:
     """The machine that this runs on; raises where its system has not what the device needs."""
     check_system(sys.platform, sys.byteorder, 64 if sys.maxsize > 2**32 else 32)
-    host = host_from(*detected(), threads=usable_threads(thread_limit()), told=_told_by_system())
+    told = _told_by_system()
+    threads = usable_threads(thread_limit())
+    host = host_from(detect(told), threads=threads, told=_by_name(told))
     return replace(host, vector_math=loaded_vector_math())
 
 
-def host_from(
-    triple: str,
-    cpu: str,
-    features: Mapping[str, bool],
-    *,
-    threads: int,
-    told: Mapping[str, str],
-) -> Host:
+def host_from(found: Detected, *, threads: int, told: Mapping[str, str]) -> Host:
     """A host from what LLVM and the system say of it; either may know nothing."""
-    has = frozenset(name for name, present in features.items() if present)
-    flat = ",".join(f"{'+' if features[name] else '-'}{name}" for name in sorted(features))
-    machine = triple.partition("-")[0]
-    known = cpu or "generic"
+    has = frozenset(name for name, present in found.features if present)
+    flat = ",".join(f"{'+' if present else '-'}{name}" for name, present in sorted(found.features))
+    machine = found.triple.partition("-")[0]
+    known = found.cpu or "generic"
     return Host(
-        Processor(triple, known, flat),
+        Processor(found.triple, known, flat),
         has,
         width_bits(machine, has),
         threads,
         told.get("model name") or (f"{machine} processor" if known == "generic" else known),
         told.get("vendor_id") or "unknown vendor",
         _memory_bytes(),
+        found.llvm,
     )
 
 
@@ -125,17 +123,21 @@ def quota(file: Path, otherwise: int) -> int:
         return otherwise
 
 
-def _told_by_system() -> dict[str, str]:
-    """The first words of each kind in `/proc/cpuinfo`, where there is one."""
-    found: dict[str, str] = {}
+def _told_by_system() -> str:
+    """The text of `/proc/cpuinfo`, where there is one."""
     try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8", errors="replace").splitlines()
+        return Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
     except OSError:
-        return {"model name": platform.processor()}
-    for line in lines:
+        return ""
+
+
+def _by_name(told: str) -> dict[str, str]:
+    """The first words of each kind in it."""
+    found: dict[str, str] = {}
+    for line in told.splitlines():
         name, _, value = line.partition(":")
         found.setdefault(name.strip(), value.strip())
-    return found
+    return found or {"model name": platform.processor()}
 
 
 def _memory_bytes() -> int:

@@ -11,8 +11,8 @@ from trilby.backend.by_value import type_by_value, value_by_value
 from trilby.backend.group_size import rounded_up
 from trilby.backend.native.engine import Engine
 from trilby.backend.native.groups import native_group
-from trilby.backend.native.llvm import Code
 from trilby.backend.native.printing import Callback
+from trilby.backend.native.processor import Code
 from trilby.backend.native.record import (
     ARGUMENTS,
     COST,

@@ -4,55 +4,32 @@ The one module that knows llvmlite, which has no types and lets one thread in at
 is kept on disk here.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import count
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from llvmlite import binding  # pyright: ignore[reportMissingTypeStubs] -- it has none
 
-from trilby.dataclass import dataclass
+from trilby.backend.native.processor import Code, Detected, Processor, RefusedTextError
 from trilby.errors import DeviceError
 
 _llvm = cast("Any", binding)
 
 LLVM_VERSION: str = ".".join(map(str, _llvm.llvm_version_info))
 
-PASSES = "O2"
-"""What is done to a text before code is made of it."""
-
 _NUMBERS = count()
 
 
-class RefusedTextError(Exception):
-    """LLVM does not take a text; the message is its own."""
-
-
-class Code(Protocol):
-    """Code that is loaded; it can be called as long as this lives."""
-
-    def __getitem__(self, symbol: str, /) -> int:
-        """The address of a function."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Processor:
-    """What code is made for, in LLVM's words: `Processor("x86_64-…", "znver3", "+avx2,…")`."""
-
-    triple: str
-    cpu: str
-    features: str
-
-
-def detected() -> tuple[str, str, Mapping[str, bool]]:
-    """The triple, the name and the features of this machine's processor, as far as LLVM knows."""
+def detected() -> Detected:
+    """The processor of this machine, as far as LLVM knows it."""
     _begin()
     try:
         features = dict(_llvm.get_host_cpu_features())
     except RuntimeError:  # LLVM cannot tell on every kind of processor
         features = {}
-    return str(_llvm.get_process_triple()), str(_llvm.get_host_cpu_name()), features
+    triple, cpu = str(_llvm.get_process_triple()), str(_llvm.get_host_cpu_name())
+    return Detected(triple, cpu, tuple(sorted(features.items())), LLVM_VERSION)
 
 
 def optimised(text: str, processor: Processor) -> str:

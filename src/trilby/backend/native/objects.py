@@ -3,7 +3,8 @@
 from functools import cache
 
 from trilby.backend.native.cache import Cache
-from trilby.backend.native.llvm import LLVM_VERSION, PASSES, Processor, object_code
+from trilby.backend.native.processor import Processor
+from trilby.backend.native.toolchain import PASSES, installed, object_code
 from trilby.options import cache_folder
 from trilby.version import VERSION
 
@@ -33,4 +34,4 @@ def objects_for(processor: Processor) -> Objects:
 
 def identity(processor: Processor) -> str:
     """Everything apart from its text that object code depends on."""
-    return f"trilby {VERSION}, llvm {LLVM_VERSION}, {PASSES}, {processor}"
+    return f"trilby {VERSION}, llvmlite {installed()}, {PASSES}, {processor}"

@@ -1,0 +1,65 @@
+"""LLVM, for those who need it: it is loaded at the first thing that is not kept from before.
+
+Loading it takes longer than everything else about a kernel that was compiled in an earlier
+process. So nothing here imports llvmlite until there is something to compile.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trilby.backend.native.linking import linked
+from trilby.backend.native.processor import Code, Detected, Processor
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+PASSES = "O2"
+"""What is done to a text before code is made of it."""
+
+_FOUND = find_spec("llvmlite")
+if _FOUND is None or not _FOUND.origin:
+    raise ModuleNotFoundError("No module named 'llvmlite'", name="llvmlite")
+_ORIGIN = _FOUND.origin
+
+
+@cache
+def _llvm() -> "ModuleType":
+    from trilby.backend.native import llvm  # noqa: PLC0415 -- see above
+
+    return llvm
+
+
+@cache
+def installed() -> str:
+    """Which llvmlite there is, without loading it: another one has other files."""
+    about = Path(_ORIGIN).stat()
+    return f"{_ORIGIN} {about.st_mtime_ns} {about.st_size}"
+
+
+def detected() -> Detected:
+    """The processor of this machine, as far as LLVM knows it."""
+    found: Detected = _llvm().detected()
+    return found
+
+
+def object_code(text: str, processor: Processor, *, as_written: bool = False) -> bytes:
+    """The object code of a module; LLVM's passes do little to one that is to stay as written."""
+    made: bytes = _llvm().object_code(text, processor, as_written=as_written)
+    return made
+
+
+def assembly(text: str, processor: Processor) -> str:
+    """The instructions that a module becomes, for people."""
+    made: str = _llvm().assembly(text, processor)
+    return made
+
+
+def load(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code:
+    """Put object code into memory, linked with the process; LLVM does what we cannot."""
+    found = linked(code, symbols)
+    if found is None:
+        found = _llvm().load(code, processor, symbols)
+    return found

@@ -1,0 +1,62 @@
+"""What LLVM says of a processor is asked once for a machine."""
+
+from pathlib import Path
+
+import pytest
+
+from trilby.backend.native import detection
+from trilby.backend.native.detection import detect, lasting
+from trilby.backend.native.processor import Detected
+
+TOLD = "processor\t: 0\nmodel name\t: Fast 9000\ncpu MHz\t\t: {}\nflags\t\t: {}\n\nprocessor\t: 1\n"
+FAST = Detected("x86_64-linux-gnu", "fast", (("avx2", True), ("sse4a", False)), "20.1")
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """How often LLVM is asked."""
+    found: list[str] = []
+
+    def ask() -> Detected:
+        found.append("asked")
+        return FAST
+
+    monkeypatch.setattr(detection, "detected", ask)
+    monkeypatch.setenv("TRILBY_CACHE", str(tmp_path / "kept"))
+    return found
+
+
+def test_a_machine_is_asked_about_once(asked: list[str]) -> None:
+    for speed in (1000, 2000, 3000):
+        assert detect(TOLD.format(speed, "avx2")) == FAST
+    assert len(asked) == 1
+    assert detect(TOLD.format(1000, "avx2 avx512f")) == FAST
+    assert len(asked) == 2
+
+
+def test_another_llvmlite_is_asked_again(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    detect(TOLD.format(1, "avx2"))
+    monkeypatch.setattr(detection, "installed", lambda: "another")
+    detect(TOLD.format(1, "avx2"))
+    assert len(asked) == 2
+
+
+def test_what_is_damaged_is_not_believed(asked: list[str], tmp_path: Path) -> None:
+    detect(TOLD.format(1, "avx2"))
+    [entry] = (tmp_path / "kept").iterdir()
+    entry.write_bytes(entry.read_bytes().replace(b"+avx2", b"-avx2"))
+    assert detect(TOLD.format(1, "avx2")) == FAST
+    assert len(asked) == 2
+
+
+def test_a_system_that_says_nothing_is_asked_every_time(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [detect(""), detect("")] == [FAST, FAST]
+    monkeypatch.setenv("TRILBY_CACHE", "off")
+    assert [detect(TOLD), detect(TOLD)] == [FAST, FAST]
+    assert len(asked) == 4
+
+
+def test_what_lasts() -> None:
+    assert lasting(TOLD.format(1, "avx2")) == "model name\t: Fast 9000\nflags\t\t: avx2"
