@@ -243,7 +243,7 @@ def first_results() -> None:
     with tempfile.TemporaryDirectory() as folder:
         programs = {name: Path(folder) / f"first{n}.py" for n, name in enumerate(here)}
         for name, code in here.items():
-            programs[name].write_text(code, "utf-8")
+            programs[name].write_text(f"{code}\nprint('done', flush=True)\n", "utf-8")
             seconds(programs[name], folder)
         for _ in range(PROCESSES):
             for name, program in programs.items():
@@ -259,15 +259,19 @@ def first_results() -> None:
 
 
 def seconds(program: Path, cache: str) -> float:
-    """The wall time of a new process with a folder for what is kept.
+    """How long a new process takes to its result, with a folder for what is kept.
 
     Bytecode is kept in its usual place, as it is for packages that are installed.
     """
     environment = {**os.environ, **dict.fromkeys(CACHES, cache)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     started = time.perf_counter()
-    subprocess.run([sys.executable, str(program)], check=True, env=environment)
-    return time.perf_counter() - started
+    command = [sys.executable, str(program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as running:
+        told = running.stdout.readline() if running.stdout else b""
+        needed = time.perf_counter() - started
+    assert (told, running.returncode) == (b"done\n", 0)
+    return needed
 
 
 def main() -> None:

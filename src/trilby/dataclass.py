@@ -7,12 +7,14 @@ nothing. Everything else is as there: `fields`, `replace`, `asdict` and `match` 
 and for a type checker there is none.
 """
 
+import builtins
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, FrozenInstanceError
+from functools import cache
 from reprlib import recursive_repr
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, get_origin
+from types import CodeType, FunctionType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, get_origin
 
 _FIELDS = "__dataclass_fields__"
 _PARAMS = "__dataclass_params__"
@@ -54,11 +56,26 @@ class _Written:
         return method.__get__(instance, owner)
 
 
-def _made(text: str, **names: object) -> Any:
-    """The one function that a text defines."""
-    known: dict[str, object] = {}
-    exec(text, names, known)  # noqa: S102 -- it has names of fields in it, and nothing else
-    return known.popitem()[1]
+@cache
+def _compiled(text: str) -> CodeType:
+    """The one function that a text defines, in which fields are called `f0`, `f1` …"""
+    return next(one for one in compile(text, __name__, "exec").co_consts if _is_code(one))
+
+
+def _is_code(one: object) -> TypeGuard[CodeType]:
+    return isinstance(one, CodeType)
+
+
+def _made(text: str, fields: Iterable[str], **names: object) -> FunctionType:
+    """The function of a text, with the names of its fields. Many classes have the same text."""
+    code = _compiled(text)
+    own: dict[object, str] = {f"f{number}": name for number, name in enumerate(fields)}
+    code = code.replace(
+        co_varnames=tuple(own.get(one, one) for one in code.co_varnames),
+        co_names=tuple(own.get(one, one) for one in code.co_names),
+        co_consts=tuple(own.get(one, one) if type(one) is str else one for one in code.co_consts),
+    )
+    return FunctionType(code, {"__builtins__": builtins, **names}, code.co_name)
 
 
 def _own_fields(cls: Any) -> dict[str, Field[Any]]:
@@ -68,62 +85,75 @@ def _own_fields(cls: Any) -> dict[str, Field[Any]]:
 
 def _write_init(cls: type) -> Callable[..., Any]:
     """`__init__`, with the fields as parameters in order, and those by keyword alone at the end."""
-    frozen = getattr(cls, _PARAMS).frozen
+    fields = _own_fields(cls)
     names: dict[str, object] = {"_set": object.__setattr__, "_unset": _UNSET}
     first, last, body = ["self"], list[str](), list[str]()
-    for name, one in _own_fields(cls).items():
-        value = name
-        parameter = name
-        if one.default_factory is not MISSING:
-            names[f"_make_{name}"] = one.default_factory
-            parameter += "=_unset"
-            value = f"_make_{name}() if {name} is _unset else {name}"
-        elif one.default is not MISSING:
-            names[f"_default_{name}"] = one.default
-            parameter += f"=_default_{name}"
+    for number, one in enumerate(fields.values()):
+        value = f"f{number}"
         if one.init:
-            (last if one.kw_only else first).append(parameter)
-        elif one.default_factory is not MISSING:
-            value = f"_make_{name}()"
-        elif one.default is not MISSING:
-            value = f"_default_{name}"
-        else:
-            continue
-        body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+            (last if one.kw_only else first).append(value)
+        if one.default_factory is not MISSING:
+            names[f"_make{number}"] = one.default_factory
+            make = f"_make{number}()"
+            value = f"{make} if {value} is _unset else {value}" if one.init else make
+        elif not one.init:
+            names[f"_default{number}"] = one.default
+            value = f"_default{number}"
+        if one.init or _default(one) is not MISSING:
+            frozen = getattr(cls, _PARAMS).frozen
+            body.append(
+                f"_set(self, 'f{number}', {value})" if frozen else f"self.f{number} = {value}"
+            )
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     parameters = ", ".join([*first, *(["*", *last] if last else [])])
-    init = _made(f"def __init__({parameters}):\n " + "\n ".join(body or ["pass"]), **names)
-    init.__annotations__ = {name: f.type for name, f in _own_fields(cls).items() if f.init}
-    init.__annotations__["return"] = None
+    init = _made(f"def __init__({parameters}):\n " + "\n ".join(body or ["pass"]), fields, **names)
+    _set_defaults(init, fields)
     return init
 
 
-def _tuple_of(owner: str, names: list[str]) -> str:
-    return "(" + "".join(f"{owner}.{name}, " for name in names) + ")"
+def _default(one: Field[Any]) -> object:
+    return one.default if one.default_factory is MISSING else _UNSET
+
+
+def _set_defaults(init: FunctionType, fields: dict[str, Field[Any]]) -> None:
+    """Give an `__init__` what it shows and assumes of its parameters."""
+    taken = {name: one for name, one in fields.items() if one.init}
+    given = {name: _default(one) for name, one in taken.items() if _default(one) is not MISSING}
+    init.__defaults__ = tuple(d for name, d in given.items() if not taken[name].kw_only) or None
+    init.__kwdefaults__ = {name: d for name, d in given.items() if taken[name].kw_only}
+    init.__annotations__ = {name: one.type for name, one in taken.items()} | {"return": None}
+
+
+def _tuple_of(owner: str, numbers: Iterable[int]) -> str:
+    return "(" + "".join(f"{owner}.f{number}, " for number in numbers) + ")"
 
 
 def _write_repr(cls: type) -> Callable[..., Any]:
-    shown = ", ".join(f"{n}={{self.{n}!r}}" for n, one in _own_fields(cls).items() if one.repr)
-    text = f'def __repr__(self):\n return self.__class__.__qualname__ + f"({shown})"'
-    return recursive_repr()(_made(text))
+    fields = _own_fields(cls)
+    shown = [(n, name) for n, (name, one) in enumerate(fields.items()) if one.repr]
+    parts = " + ', ' + ".join(f"'{name}=' + repr(self.f{n})" for n, name in shown) or "''"
+    text = f"def __repr__(self):\n return self.__class__.__qualname__ + '(' + {parts} + ')'"
+    return recursive_repr()(_made(text, fields))
 
 
 def _write_eq(cls: type) -> Callable[..., Any]:
-    names = [name for name, one in _own_fields(cls).items() if one.compare]
-    same = f"{_tuple_of('self', names)} == {_tuple_of('other', names)}"
-    return _made(
+    fields = _own_fields(cls)
+    numbers = [n for n, one in enumerate(fields.values()) if one.compare]
+    text = (
         "def __eq__(self, other):\n"
         " if other.__class__ is self.__class__:\n"
-        f"  return {same}\n"
+        f"  return {_tuple_of('self', numbers)} == {_tuple_of('other', numbers)}\n"
         " return NotImplemented"
     )
+    return _made(text, fields)
 
 
 def _write_hash(cls: type) -> Callable[..., Any]:
-    fields = _own_fields(cls).items()
-    names = [n for n, one in fields if (one.compare if one.hash is None else one.hash)]
-    return _made(f"def __hash__(self):\n return hash({_tuple_of('self', names)})")
+    fields = _own_fields(cls)
+    hashed = [one.compare if one.hash is None else one.hash for one in fields.values()]
+    numbers = [n for n, wanted in enumerate(hashed) if wanted]
+    return _made(f"def __hash__(self):\n return hash({_tuple_of('self', numbers)})", fields)
 
 
 def _write_setattr(cls: type) -> Callable[..., Any]:
@@ -170,6 +200,8 @@ def _field(cls: type, name: str, kind: object, *, kw_only: bool) -> Field[Any]:
 
 
 def _is_class_variable(kind: object) -> bool:
+    if isinstance(kind, type):
+        return False
     if isinstance(kind, str):
         return kind.startswith("ClassVar")
     return kind is ClassVar or get_origin(kind) is ClassVar

@@ -35,6 +35,7 @@ LATE_IMPORTS = {
     "trilby.backend.native.toolchain": "LLVM is loaded when there is something to compile",
     "trilby.cli": "a command loads only what it needs",
     "trilby.runtime.accelerator": "ledgers and profiles are loaded when somebody wants one",
+    "trilby.data.dtypes": "only `bf16` needs ml_dtypes",
     "trilby.options": "only the native device needs pathlib",
     "trilby.spelling": "only mistakes need difflib",
 }

@@ -7,9 +7,8 @@ instead, so that annotated kernels read and check as ordinary Python.
 
 import math
 from functools import cache
-from typing import Any, Literal, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
-import ml_dtypes
 import numpy as np
 
 from trilby.dataclass import dataclass
@@ -48,10 +47,21 @@ class ScalarType(Type):
         """Convert as a kernel does: integers wrap, floats are cut towards zero."""
         return convert(value, self)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """The dtype of `bf16`, of which NumPy knows through another package."""
+            if name != "numpy":
+                raise AttributeError(name)
+            import ml_dtypes  # noqa: PLC0415 -- few programs need it
+
+            object.__setattr__(self, name, np.dtype(ml_dtypes.bfloat16))
+            return self.numpy
+
     @property
     def size(self) -> int:
         """Bytes in memory."""
-        return self.numpy.itemsize
+        return self.bits // 8
 
     @property
     def numpy_name(self) -> str:
@@ -98,16 +108,19 @@ U16 = _scalar("u16", "uint", 16, "uint16")
 U32 = _scalar("u32", "uint", 32, "uint32")
 U64 = _scalar("u64", "uint", 64, "uint64")
 F16 = _scalar("f16", "float", 16, "float16")
-BF16 = ScalarType("bf16", "float", 16, np.dtype(ml_dtypes.bfloat16))
+BF16 = ScalarType("bf16", "float", 16, np.dtype("V2"))
+object.__delattr__(BF16, "numpy")  # it is found when somebody looks
 F32 = _scalar("f32", "float", 32, "float32")
 F64 = _scalar("f64", "float", 64, "float64")
 
 SCALARS = {t.name: t for t in (BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64)}
-_BY_NUMPY = {t.numpy: t for t in SCALARS.values()}
+_BY_NUMPY = {t.numpy: t for t in SCALARS.values() if t is not BF16}
 
 
 def scalar_of(dtype: np.dtype[Any]) -> ScalarType | None:
     """The scalar type of a NumPy dtype in native byte order, or None."""
+    if dtype.name == "bfloat16":  # only ml_dtypes has one of that name
+        return BF16
     return _BY_NUMPY.get(dtype) if dtype.isnative else None
 
 

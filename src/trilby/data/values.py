@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from trilby.data.dtypes import BF16, BOOL, Number, ScalarType
+from trilby.data.dtypes import BF16, BOOL, Number, ScalarType, scalar_of
 from trilby.data.record import Record
 from trilby.data.segment import Live, is_ndarray
 from trilby.errors import ArgumentTypeError, ArgumentValueError
@@ -113,7 +113,7 @@ def _as_array(value: object) -> Live:
 
 def _kind(found: Live) -> str:
     """NumPy's letter for a kind of numbers; it has none for those of other packages."""
-    return "f" if found.dtype == BF16.numpy else found.dtype.kind
+    return "f" if scalar_of(found.dtype) is BF16 else found.dtype.kind
 
 
 def _integer(value: int, target: ScalarType) -> Number:
