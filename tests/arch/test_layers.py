@@ -19,6 +19,7 @@ OWNERS = {
         "trilby.codegen.python",
         "trilby.analysis.host_code",
         "trilby.transform.host_effects",
+        "trilby.transform.steady_loops",
     ),
     "llvmlite": ("trilby.backend.native.llvm",),
     "ml_dtypes": ("trilby.data.dtypes",),

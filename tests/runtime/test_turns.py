@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.analysis.loops import LOOPS, same, swapped
+from tests.transform.loops import LOOPS, same, swapped
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, NDArray, S32Array
-from trilby.runtime.launches import Known, Launches
+from trilby.runtime.known import Known
+from trilby.runtime.launches import Launches
 
 LENGTH = 4
 COUNTS = [0, 1, 7, 8, 9, 15, 16, 17, 18, 33, 100, 301]
@@ -18,7 +19,7 @@ Lines = list["np.ndarray[Any, Any]"]
 
 
 def plain(name: str, lines: Lines, n: int) -> None:
-    """What a loop of `tests.analysis.loops` does, with NumPy."""
+    """What a loop of `tests.transform.loops` does, with NumPy."""
     a, b, c = lines
     to = a
     for g in range(n):

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from tests.analysis.loops import looks, swapped
 from tests.reflect import host_samples as samples
 from tests.transform.golden_tracking import aliased, mandel
+from tests.transform.loops import looks, swapped
 
 from trilby.codegen.python import to_python
 from trilby.errors import ModelError

@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVarTuple, cast, overload
 
-from trilby.analysis.steady_loops import FIRST_ROUNDS
 from trilby.data.kernel_context import KernelContext
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
@@ -23,10 +22,11 @@ from trilby.runtime.parts import Place, are_apart, field_of, part_of
 from trilby.runtime.pass_options import CanBeSet, Progress, options_among
 from trilby.runtime.put_get import prefetch
 from trilby.runtime.watch import Watch, bury_when_idle
+from trilby.transform.steady_loops import FIRST_ROUNDS
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
-    from trilby.runtime.launches import Known
+    from trilby.runtime.known import Known
 
 P = ParamSpec("P")
 Ts = TypeVarTuple("Ts")

@@ -10,30 +10,27 @@ import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from types import CodeType
 from typing import TYPE_CHECKING, Any, cast
 
 from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
 from trilby.analysis.pass_footprints import PassFootprints
-from trilby.backend.base import Repeated, Scalar
+from trilby.backend.base import Scalar
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange, as_range
-from trilby.dataclass import dataclass
 from trilby.options import Transfers
 from trilby.reflect.functions import Kernel
-from trilby.reflect.kernels import Reflected
 from trilby.reflect.signature import Parameter
 from trilby.runtime.binding import Bound, Numbers, as_number, bind, ranks_of, uses
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel, ReadyKernel
 from trilby.runtime.constant_memory import check_constant_memory
-from trilby.runtime.content import CLOCK, LOCK, Content
+from trilby.runtime.content import CLOCK, LOCK
 from trilby.runtime.explicit import block_of
+from trilby.runtime.known import Known
 from trilby.runtime.order import Order
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.pass_options import PassOptions
 from trilby.runtime.passes import KnownPasses, PassesRun
-from trilby.runtime.profiled_runs import ProfiledRuns
 from trilby.runtime.profiling import PROFILES, keep_runs
 from trilby.runtime.ranges import in_whole_groups
 from trilby.runtime.recordings import RECORDINGS
@@ -49,79 +46,6 @@ _MOST_KEPT = 256
 
 _acquire, _release = LOCK.acquire, LOCK.release
 _frame = sys._getframe  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- see `Caller`
-
-
-@dataclass(slots=True, eq=False)
-class Known:
-    """A launch that may be run again: what it was given, and where its numbers go.
-
-    `changing` are the reflected functions with constants that may be other ones by now.
-    `moment` is the last one at which `versions` were seen to be the same.
-    `follower` is the launch that came after it the last time: loops repeat themselves.
-    `repeated` is the moment of its last run that left all as the run before had, and `steady` that
-    of the second of these: if the clock still shows it, every run of the loop does so.
-    """
-
-    kernel: Kernel[...]
-    size: object
-    analysed: AnalysedKernel
-    changing: tuple[Reflected, ...]
-    transfers: Transfers
-    writer: KernelWrite
-    code: CodeType
-    instruction: int
-    count: int
-    buffers: tuple[tuple[int, "weakref.ref[Any]"], ...]
-    numbers: list[tuple[int, object]]
-    slots: dict[int, int]
-    unsure: bool
-    versions: tuple[tuple[Content, int], ...]
-    order: Order
-    launch: Repeated
-    profiled: ProfiledRuns | None = None
-    moment: int = -1
-    repeated: int = -1
-    steady: int = -1
-    follower: "Known | None" = None
-
-    def is_current(self) -> bool:
-        """Whether the content of its buffers is where it was; then it is up to this moment."""
-        for content, version in self.versions:
-            if content.version != version:
-                return False
-        self.moment = CLOCK.now
-        return True
-
-    def is_steady(self) -> bool:
-        """Whether it may be run again without a look at anything else."""
-        if self.steady != CLOCK.now or self.launch.same is None:
-            return False
-        return all(reflected.is_current() for reflected in self.changing)
-
-    def submit(self) -> None:
-        """Give the device what is held back, this launch as the last."""
-        try:
-            self.launch.submit()
-        except BaseException:
-            self.order.note_interrupt()
-            raise
-
-    def note_round(self) -> None:
-        """Let the replicas know of a turn of the steady loop that ends with this launch."""
-        one = self
-        while True:
-            one = cast("Known", one.follower)
-            one.order.note_left()
-            if one is self:
-                return
-
-    def come_from(self, caller: Caller) -> None:
-        """It is dispatched from another line than the last time."""
-        self.code, self.instruction = caller.code, caller.instruction
-        self.writer = KernelWrite(self.writer.kernel, caller)
-        self.launch.origin = self.writer
-        if self.profiled is not None:
-            self.profiled.come_from(self.launch, self.writer)
 
 
 class Launches:

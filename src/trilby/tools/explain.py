@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trilby.codegen.python import to_python
 from trilby.options import Transfers
 from trilby.reflect.functions import Reflectable
 from trilby.runtime.tracing import TracedRun
@@ -16,6 +17,7 @@ from trilby.tools.explanation import (
     short_file,
 )
 from trilby.transform.listing import listing
+from trilby.transform.passes import Passed
 
 
 def explain(function: Reflectable, transfers: Transfers, *, kernel: str | None = None) -> str:
@@ -39,7 +41,7 @@ def _sections(explanation: Explanation) -> Iterator[str]:
         yield f'compute @"{function.symbol}" under {explanation.transfers}'
         if function.source:
             yield f"SOURCE {short_file(explanation.file)}\n" + "\n".join(_beside(function.source))
-        yield compute_section(function)
+        yield compute_section(function.passed)
     for kernel in explanation.kernels:
         yield str(kernel.analysed.access)
         yield str(kernel.analysed.footprint)
@@ -49,9 +51,9 @@ def _sections(explanation: Explanation) -> Iterator[str]:
         yield f"RUN on {run.place}\n{run_text(run)}"
 
 
-def compute_section(function: ExplainedFunction) -> str:
+def compute_section(passed: Passed) -> str:
     """A compute function before and after, and as Python."""
-    return f"{listing(function.passed)}\n\nPYTHON\n{function.python}"
+    return f"{listing(passed)}\n\nPYTHON\n{to_python(passed.func)}"
 
 
 def _beside(lines: Sequence[SourceLine]) -> Iterator[str]:

@@ -6,12 +6,12 @@ two turns of one dispatch each without running their Python.
 
 from dataclasses import replace
 
-from trilby.analysis.steady_loops import steady_loop
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Var
 from trilby.model.ops.host import HostFor, HostValue
 from trilby.model.rewrite import Rewriter, rewrite
 from trilby.model.value import COMPUTE_CONTEXT, OBJECT
+from trilby.transform.steady_loops import steady_loop
 
 
 def repeat_turns(func: Func) -> Func:

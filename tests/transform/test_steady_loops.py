@@ -1,13 +1,13 @@
 """Which loops of compute functions repeat themselves, and after how many turns."""
 
 import pytest
-from tests.analysis.loops import LOOPS
+from tests.transform.loops import LOOPS
 
-from trilby.analysis.steady_loops import steady_loop
 from trilby.model.op import walk
 from trilby.model.ops.core import Var
 from trilby.model.ops.host import HostFor
 from trilby.runtime.compile import analyse_compute
+from trilby.transform.steady_loops import steady_loop
 
 
 def found_in(name: str) -> tuple[int, int] | None:
