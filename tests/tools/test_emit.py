@@ -25,6 +25,9 @@ def test_a_kernel_for_every_target(target: str) -> None:
 def test_lines_can_be_left_out() -> None:
     assert "#line" in emit(square_kernel, "opencl", ranks=None, lines=True)
     assert "#line" not in emit(square_kernel, "opencl", ranks=None, lines=False)
+    for target in ("llvm", "asm"):
+        assert "programs.py:" in emit(square_kernel, target, ranks=None, lines=True)
+        assert "programs.py" not in emit(square_kernel, target, ranks=None, lines=False)
     assert "programs.py" in emit(square_kernel, "model", ranks=None, lines=True)
     assert "programs.py" not in emit(square_kernel, "model", ranks=None, lines=False)
     assert "programs.py" in emit(square_all, "model", ranks=None, lines=True)

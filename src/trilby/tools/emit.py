@@ -1,7 +1,7 @@
 """The texts that a function becomes on its way to a device."""
 
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, contextmanager
 from typing import Protocol, runtime_checkable
 
 from trilby.analysis.reach import KernelGraph
@@ -74,24 +74,34 @@ def _access(kernel: AnalysedKernel, _lines: bool) -> str:  # noqa: FBT001 -- one
 
 
 @runtime_checkable
-class Assembling(Protocol):
-    """A backend that can show the instructions of its processor."""
+class Showing(Protocol):
+    """A backend that can show the texts on the way to its processor."""
 
-    def assembly(self, graph: KernelGraph) -> str:
+    def text(self, graph: KernelGraph, *, lines: bool) -> str:
+        """What is compiled for a kernel."""
+        ...
+
+    def assembly(self, graph: KernelGraph, *, lines: bool) -> str:
         """What a kernel becomes in the end."""
         ...
 
 
-def _llvm(kernel: AnalysedKernel, _lines: bool) -> str:  # noqa: FBT001 -- one shape for all targets
-    with closing(open_backend("native").backend) as backend:
-        return backend.compile(kernel.graph).source
+def _llvm(kernel: AnalysedKernel, lines: bool) -> str:  # noqa: FBT001 -- one shape for all targets
+    with _native() as backend:
+        return backend.text(kernel.graph, lines=lines)
 
 
-def _asm(kernel: AnalysedKernel, _lines: bool) -> str:  # noqa: FBT001 -- one shape for all targets
+def _asm(kernel: AnalysedKernel, lines: bool) -> str:  # noqa: FBT001 -- one shape for all targets
+    with _native() as backend:
+        return backend.assembly(kernel.graph, lines=lines)
+
+
+@contextmanager
+def _native() -> Generator[Showing]:
     with closing(open_backend("native").backend) as backend:
-        if not isinstance(backend, Assembling):
+        if not isinstance(backend, Showing):
             raise TypeError(backend)
-        return backend.assembly(kernel.graph)
+        yield backend
 
 
 TARGETS: Mapping[str, Callable[[AnalysedKernel, bool], str]] = {

@@ -22,6 +22,7 @@ from trilby.backend.failures import beyond, closed, foreign, freed, not_shared, 
 from trilby.backend.native.engine import Engine
 from trilby.backend.native.events import AssertingEvent, NativeEvent
 from trilby.backend.native.kernels import NativeKernel, NativePrepared
+from trilby.backend.native.listing import legible
 from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.passes import NativePasses, debugging_passes
@@ -77,13 +78,18 @@ class NativeBackend:
     def compile(self, graph: KernelGraph) -> NativeKernel:
         """Generate LLVM IR and compile it, or take what was compiled before."""
         with stage("generate"):
-            module = generate(graph, self.target)
+            module = generate(graph, self.target, lines=True)
         with stage("build"):
             return self.build(module, slots_of(graph.entry))
 
-    def assembly(self, graph: KernelGraph) -> str:
+    def text(self, graph: KernelGraph, *, lines: bool) -> str:
+        """The LLVM IR that a kernel becomes, for people."""
+        return generate(graph, self.target, lines=lines).text
+
+    def assembly(self, graph: KernelGraph, *, lines: bool) -> str:
         """The instructions that a kernel becomes, for people."""
-        return assembly(generate(graph, self.target).text, self.engine.host.processor)
+        text = self.text(graph, lines=lines)
+        return legible(assembly(text, self.engine.host.processor))
 
     def build(self, module: LlvmModule, parameters: int) -> NativeKernel:
         """Compile a module whose entry takes so many arguments."""

@@ -28,6 +28,10 @@ class Ir:
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
         self.definitions: dict[str, str] = {}
+        self.attached = ""
+        """What instructions have at their end: where they come from."""
+        self.remark = ""
+        """What is said before the next one."""
         self._count = 0
         self._ended = False
 
@@ -35,8 +39,12 @@ class Ir:
 
     def line(self, text: str) -> None:
         """Append an instruction; what follows a jump is not reached and left out."""
-        if not self._ended:
-            self.lines.append(f"  {text}")
+        if self._ended:
+            return
+        if self.remark:
+            self.lines.append(f"  ; {self.remark}")
+            self.remark = ""
+        self.lines.append(f"  {text}{self.attached}")
 
     def fresh(self, hint: str = "v") -> str:
         """A new name for a value or a block."""

@@ -9,6 +9,7 @@ from trilby.codegen.llvm.forwarding import forward
 from trilby.codegen.llvm.inlining import inline
 from trilby.codegen.llvm.rules import OP_RULES
 from trilby.codegen.llvm.shapes import IN_GROUP, shapes_of
+from trilby.codegen.llvm.source_lines import SourceLines
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.codegen.llvm.waiting import write_waiting_groups
 from trilby.codegen.llvm.widths import lanes_for
@@ -40,13 +41,15 @@ class LlvmModule:
     prints: tuple[tuple[str, tuple[ScalarType, ...]], ...] = ()
 
 
-def generate(graph: KernelGraph, target: LlvmTarget) -> LlvmModule:
-    """Write a kernel and all that it reaches."""
+def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> LlvmModule:
+    """Write a kernel and all that it reaches; `lines` tells which Python each part comes from."""
     func = forward(inline(graph))
     spans = Spans(func)
     analysed = Analysed(func, shapes_of(func, spans), spans)
     lanes = lanes_for(analysed, target)
     writer = KernelWriter(analysed, target, lanes, OP_RULES)
+    if lines:
+        writer.source_lines = SourceLines(graph.entry)
     launch = read_launch(writer)
     read_arguments(writer)
     writer.end_prelude()
@@ -84,7 +87,7 @@ attributes #3 = {{ nounwind willreturn memory(none) "prefer-vector-width"="{0}" 
 def _text(writer: KernelWriter, target: LlvmTarget, entry: str) -> str:
     params = "ptr %args, ptr %launch, i64 %first, i64 %count"
     function = [
-        f"define void @{entry}({params}) #0 {{",
+        f"define void @{entry}({params}) #0 {'!dbg !14 ' if writer.source_lines else ''}{{",
         "begin:",
         *writer.head,
         *writer.lines,
@@ -96,5 +99,6 @@ def _text(writer: KernelWriter, target: LlvmTarget, entry: str) -> str:
         *writer.definitions.values(),
         "\n".join(function),
         _ATTRIBUTES.format(target.width_bits),
+        writer.source_lines.metadata(entry) if writer.source_lines else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trilby.analysis.spans import Spans
 from trilby.codegen.llvm.interleaving import can_interleave
@@ -19,6 +19,9 @@ from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Yield
 from trilby.model.value import Value
 from trilby.source import Location
+
+if TYPE_CHECKING:
+    from trilby.codegen.llvm.source_lines import SourceLines
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,8 @@ class KernelWriter(Ir):
         self.numbers: dict[Op, int] = {}
         self.waits = False
         self.chunk = ""
+        self.source_lines: SourceLines | None = None
+        self._shown = ""
         self._prelude = 0
         self.scratch = Scratch()
         self.used = {value for op in walk(self.func.body) for value in operands(op)}
@@ -98,16 +103,26 @@ class KernelWriter(Ir):
 
     def block(self, block: Block, end: str) -> None:
         """Write the ops of a block; `end` is where it ends early if no lane is left."""
+        outer = self.attached
         for op in block.ops:
             if isinstance(op, Yield):
-                return
+                break
+            self._come_from(op.location)
             self._rules[type(op)](self, op)
             if op.result in self.spilled:
                 self.fill(self.spilled[op.result], self.values[op.result])
             if isinstance(op, Break | Continue | Return):
-                return
+                break
             if op in self.shapes.narrowing:
                 self.narrow(end)
+        self.attached = outer
+
+    def _come_from(self, location: Location) -> None:
+        """What follows is for a place in the source."""
+        if self.source_lines is not None:
+            self.attached = self.source_lines.attached(location)
+            if self.attached and location.short != self._shown:
+                self._shown = self.remark = location.short
 
     # -- values -----------------------------------------------------------------------
 
