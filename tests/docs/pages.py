@@ -7,7 +7,8 @@ sections of what `trilby explain` prints. One behind `<!-- lints -->` is `trilby
 behind `<!-- commands -->` the help of every command. One behind `<!-- lines FILE FIRST … LAST -->`
 is a part of a file, from the line that begins with FIRST to the one before that begins with LAST,
 and one behind `<!-- vectors FILE:FUNCTION -->` the loop over vectors of a kernel in LLVM, for a
-processor that does not depend on the machine.
+processor that does not depend on the machine. One behind `<!-- body FILE:FUNCTION -->` is what is
+in that loop, with the Python before each part.
 
 `python -m tests.docs.pages` puts into every such block what should stand there.
 """
@@ -106,6 +107,8 @@ def generated(page: Path) -> Iterator[tuple[Fenced, str]]:
                 yield block, lines_between(ROOT / path, *" ".join(ends).split(" … "))
             case ["vectors", function]:
                 yield block, vector_loop(str(ROOT / function))
+            case ["body", function]:
+                yield block, one_vector(str(ROOT / function))
             case _:
                 pass
 
@@ -148,6 +151,33 @@ def vector_loop(function: str) -> str:
         for op in ("load", "store")
     )
     return "".join(blocks[loaded : stored + 1])
+
+
+def one_vector(function: str) -> str:
+    """What LLVM is given for a vector in which all work items run, once for each line of Python.
+
+    Where a kernel has barriers it is cut there, and each part has a loop over vectors of its own.
+    """
+    kernel = load_function(function)
+    assert is_kernel(kernel)
+    source = Path(function.rpartition(":")[0]).read_text("utf-8").splitlines()
+    parts: list[list[str]] = []
+    seen: set[str] = set()
+    inside = False
+    for line in generate(analyse_kernel(kernel).graph, PROCESSOR, lines=True).text.splitlines():
+        if line.startswith("  ; "):
+            text = f"  ; {source[int(line.rpartition(':')[2]) - 1].strip()}"
+            if not inside and text not in seen:
+                inside = True
+                parts.append([])
+            if inside:
+                seen.add(text)
+                parts[-1].append(text)
+        elif re.match(r"(items|vector)_done\d+:", line):
+            inside = False
+        elif inside:
+            parts[-1].append(re.sub(r", !dbg !\d+", "", line))
+    return "\n  …\n".join("\n".join(part) for part in parts) + "\n"
 
 
 def renew(page: Path) -> None:
