@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from trilby.backend.native.linking import linked
 from trilby.backend.native.processor import Code, Detected, Processor
+from trilby.errors import DeviceUnavailableError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -27,8 +28,13 @@ _ORIGIN = _FOUND.origin
 
 @cache
 def _llvm() -> "ModuleType":
-    from trilby.backend.native import llvm  # noqa: PLC0415 -- see above
-
+    try:
+        from trilby.backend.native import llvm  # noqa: PLC0415 -- see above
+    except (ImportError, OSError) as error:
+        raise DeviceUnavailableError(
+            f"llvmlite cannot be loaded: {error}",
+            advice="pip install --force-reinstall llvmlite",
+        ) from error
     return llvm
 
 
