@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
-from terminal.bars import bar
+from terminal.bars import bar, watched
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, f32, i32, u8
@@ -186,7 +186,7 @@ def misfits(image: Pixels, hole: Hole, reach: int) -> Numbers:
     numbers = np.pad(image.astype(np.int32), ((reach, reach), (reach, reach), (0, 0)))
     exists = np.pad(np.ones(image.shape[:2], np.bool_), reach)
     total, possible = np.zeros((side, side), np.int32), np.ones((side, side), np.bool_)
-    for x, y in rim_of(hole):
+    for x, y in watched(rim_of(hole), "comparing"):
         away = numbers[y : y + side, x : x + side] - image[y, x].astype(np.int32)
         total += (away * away).sum(axis=2, dtype=np.int32)
         possible &= exists[y : y + side, x : x + side]
