@@ -1,6 +1,7 @@
 """Sets of bytes, as sorted ranges that neither overlap nor touch."""
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar, TypeAlias
 
 Range: TypeAlias = tuple[int, int]
@@ -75,45 +76,71 @@ class Ranges:
             return self
         if not self.parts:
             return other
-        return union((*self.parts, *other.parts))
+        many, few = (self, other) if len(self) >= len(other) else (other, self)
+        low, high = few.hull
+        first, last = many._between(low - 1, high + 1)  # those that touch are joined
+        middle = union((*many.parts[first:last], *few.parts))
+        return Ranges((*many.parts[:first], *middle.parts, *many.parts[last:]))
 
     def __and__(self, other: "Ranges") -> "Ranges":
         if self.parts == other.parts:
             return self
-        found: list[Range] = []
-        left, right = iter(self.parts), iter(other.parts)
-        a, b = next(left, None), next(right, None)
-        while a is not None and b is not None:
-            low, high = max(a[0], b[0]), min(a[1], b[1])
-            if low < high:
-                found.append((low, high))
-            if a[1] <= b[1]:
-                a = next(left, None)
-            else:
-                b = next(right, None)
-        return Ranges(tuple(found)) if found else Ranges.EMPTY
+        first, last = self._between(*other.hull)
+        start, stop = other._between(*self.hull)
+        found = tuple(_met(self.parts[first:last], other.parts[start:stop]))
+        return Ranges(found) if found else Ranges.EMPTY
 
     def __sub__(self, other: "Ranges") -> "Ranges":
         if not self.parts or not other.parts:
             return self
         if self.parts == other.parts:
             return Ranges.EMPTY
-        found: list[Range] = []
-        holes = iter(other.parts)
-        hole = next(holes, None)
-        for start, stop in self.parts:
-            at = start
-            while hole is not None and hole[0] < stop:
-                if hole[1] > at:
-                    if hole[0] > at:
-                        found.append((at, hole[0]))
-                    at = hole[1]
-                if hole[1] > stop:
-                    break
-                hole = next(holes, None)
-            if at < stop:
-                found.append((at, stop))
-        return Ranges(tuple(found)) if found else Ranges.EMPTY
+        first, last = self._between(*other.hull)
+        if first == last:
+            return self
+        start, stop = other._between(*self.hull)
+        middle = _left(self.parts[first:last], other.parts[start:stop])
+        found = (*self.parts[:first], *middle, *self.parts[last:])
+        return Ranges(found) if found else Ranges.EMPTY
+
+    def _between(self, low: int, high: int) -> tuple[int, int]:
+        """Which of the parts have bytes between two places: the first, and the one after."""
+        first = bisect_right(self.parts, (low,))
+        if first and self.parts[first - 1][1] > low:
+            first -= 1
+        return first, max(first, bisect_left(self.parts, (high,)))
+
+
+def _met(left: Sequence[Range], right: Sequence[Range]) -> Iterator[Range]:
+    """What is in both of two sets."""
+    rest, others = iter(left), iter(right)
+    a, b = next(rest, None), next(others, None)
+    while a is not None and b is not None:
+        low, high = max(a[0], b[0]), min(a[1], b[1])
+        if low < high:
+            yield low, high
+        if a[1] <= b[1]:
+            a = next(rest, None)
+        else:
+            b = next(others, None)
+
+
+def _left(parts: Sequence[Range], holes: Sequence[Range]) -> Iterator[Range]:
+    """What is in the first of two sets and not in the second."""
+    rest = iter(holes)
+    hole = next(rest, None)
+    for start, stop in parts:
+        at = start
+        while hole is not None and hole[0] < stop:
+            if hole[1] > at:
+                if hole[0] > at:
+                    yield at, hole[0]
+                at = hole[1]
+            if hole[1] > stop:
+                break
+            hole = next(rest, None)
+        if at < stop:
+            yield at, stop
 
 
 Ranges.EMPTY = Ranges(())
