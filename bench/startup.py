@@ -2,7 +2,7 @@
 
 Everything is measured in new processes of this one run, raw pyopencl and Trilby in turns,
 and given as medians and ratios of the shortest. Bytecode is kept between them, as it is for a
-package that is installed. The device's own compiler cache is emptied for "cold".
+package that is installed. All caches of compiled code are empty for "cold".
 """
 
 import os
@@ -38,13 +38,15 @@ import sys
 sys.path.insert(0, {str(Path(__file__).parent.parent / "examples")!r})
 import squares
 from trilby import Accelerator
-assert squares.run(Accelerator("opencl"), 32).array[31] == 961
+assert squares.run(Accelerator(BACKEND), 32).array[31] == 961
 """
+OPENCL, NATIVE = (TRILBY.replace("BACKEND", repr(name)) for name in ("opencl", "native"))
 
 
 def seconds(code: str, cache: str) -> float:
     """The wall time of a new Python process."""
-    environment = {**os.environ, "POCL_CACHE_DIR": cache, "XDG_CACHE_HOME": cache}
+    caches = dict.fromkeys(("POCL_CACHE_DIR", "XDG_CACHE_HOME", "TRILBY_CACHE"), cache)
+    environment = {**os.environ, **caches}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
@@ -72,9 +74,9 @@ def compare(title: str, codes: dict[str, str], base: str, *, keep_cache: bool) -
 def main() -> None:
     imports = {"python": "", "import numpy": "import numpy", "import trilby": "import trilby"}
     compare("start", imports, "import numpy", keep_cache=True)
-    programs = {"raw pyopencl": RAW, "trilby": TRILBY}
-    compare("squares, cold driver cache", programs, "raw pyopencl", keep_cache=False)
-    compare("squares, warm driver cache", programs, "raw pyopencl", keep_cache=True)
+    programs = {"raw pyopencl": RAW, "trilby, opencl": OPENCL, "trilby, native": NATIVE}
+    compare("squares, cold caches", programs, "raw pyopencl", keep_cache=False)
+    compare("squares, warm caches", programs, "raw pyopencl", keep_cache=True)
 
 
 if __name__ == "__main__":

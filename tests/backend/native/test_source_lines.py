@@ -11,6 +11,7 @@ from tests.codegen import other_helpers
 import trilby as tb
 from trilby import KernelContext, S32Array
 from trilby.backend.native import NativeBackend
+from trilby.backend.native.cache import Cache
 from trilby.backend.native.listing import legible
 from trilby.backend.native.llvm import object_code
 from trilby.runtime.compile import analyse_kernel
@@ -40,10 +41,10 @@ def lines_with(*parts: str) -> set[int]:
 @pytest.mark.skipif(not shutil.which("objdump"), reason="objdump of binutils reads line tables")
 def test_a_debugger_sees_the_lines_of_a_kernel(native: NativeBackend, tmp_path: Path) -> None:
     text = native.text(analyse_kernel(sums).graph, lines=True)
-    file = tmp_path / "sums.o"
-    file.write_bytes(object_code(text, native.engine.host.processor))
+    kept = Cache(tmp_path, "v1")
+    kept.put(text, object_code(text, native.engine.host.processor))
     done = subprocess.run(
-        ["objdump", "--dwarf=decodedline", str(file)],  # noqa: S607 -- whichever there is
+        ["objdump", "--dwarf=decodedline", str(kept.path(text))],  # noqa: S607 -- whichever there is
         check=True,
         capture_output=True,
         text=True,

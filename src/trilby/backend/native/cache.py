@@ -18,7 +18,7 @@ from trilby.trace import tell
 LIMIT_BYTES = 64 * 2**20
 """The most that all entries may have together. Those that were not used for longest go first."""
 
-MAGIC = b"trilby object 1\n"
+MAGIC = b"trilby object 2\n"
 
 _DIGEST = hashlib.sha256().digest_size
 _ABANDONED_SECONDS = 600
@@ -45,10 +45,11 @@ class Cache:
         path = self.path(text)
         try:
             content = path.read_bytes()
-            head = self._head(text, content[len(MAGIC) + _DIGEST :])
-            if content.startswith(head):
+            about = self._about(text)
+            code = content[: -len(about) - _DIGEST - len(MAGIC)]
+            if content == _whole(code + about):
                 os.utime(path)
-                return content[len(head) :]
+                return code
             path.unlink()
         except FileNotFoundError:  # never made, or removed by another process
             return None
@@ -62,11 +63,11 @@ class Cache:
         """Keep the object code of a text, and make room for it."""
         if not self._is_usable:
             return
-        body = self._body(text) + code
+        content = _whole(code + self._about(text))
         try:
             path = self._folder / f"{os.urandom(16).hex()}.new"
             with open(path, "xb", opener=_for_its_owner) as file:
-                file.write(MAGIC + hashlib.sha256(body).digest() + body)
+                file.write(content)
             path.replace(self.path(text))
             self._prune()
         except OSError as error:
@@ -75,13 +76,9 @@ class Cache:
     def _key(self, text: str) -> bytes:
         return hashlib.sha256(self._identity + b"\0" + text.encode()).digest()
 
-    def _body(self, text: str) -> bytes:
-        """What comes before the code and says what it is."""
-        return len(self._identity).to_bytes(4, "little") + self._identity + self._key(text)
-
-    def _head(self, text: str, body: bytes) -> bytes:
-        """How a file begins that has this body, if it is ours and whole."""
-        return MAGIC + hashlib.sha256(body).digest() + self._body(text)
+    def _about(self, text: str) -> bytes:
+        """What says whose code it is, behind the code: other tools can read the file as well."""
+        return self._key(text) + self._identity + len(self._identity).to_bytes(4, "little")
 
     def _give_up(self, error: OSError) -> None:
         """Work without the folder from now on."""
@@ -104,6 +101,11 @@ class Cache:
                 return
             path.unlink(missing_ok=True)
             total -= size
+
+
+def _whole(body: bytes) -> bytes:
+    """A file with this body, and what shows that it is ours and complete."""
+    return body + hashlib.sha256(body).digest() + MAGIC
 
 
 def _for_its_owner(path: str, flags: int) -> int:
