@@ -26,9 +26,10 @@ from trilby.data.struct import install_members
 from trilby.data.views import Array
 from trilby.data.window import converted
 from trilby.errors import ArgumentTypeError, BindingError
+from trilby.shown import Shown
 
 
-class Buffer:
+class Buffer(Shown):
     """Fields and arrays in one piece of memory. The order of annotations is their order.
 
         class ResultTable(tb.Buffer):

@@ -14,6 +14,7 @@ from trilby.data.segment import Live, Segment, borrowed_bytes
 from trilby.data.views import Array
 from trilby.data.window import Window, window, window_of
 from trilby.errors import BindingError
+from trilby.shown import Shown
 
 T = TypeVar("T")
 
@@ -21,7 +22,7 @@ CPU_DEVICE = (1, 0)
 """What DLPack calls the memory of the host."""
 
 
-class NDArray(Array[T]):
+class NDArray(Array[T], Shown):
     """An n-dimensional array of numbers for kernels: `def f(kc: KernelContext, a: NDArray[f32])`.
 
         a = accelerator.array(np.ones((3, 4), np.float32))

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, cast
 from trilby.data.dtypes import Type
 from trilby.dataclass import dataclass
 from trilby.model.value import Value
+from trilby.shown import Shown
 from trilby.source import NOWHERE, Location
 
 Operands: TypeAlias = tuple[Value, ...]
@@ -80,7 +81,7 @@ class Raw:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Func:
+class Func(Shown):
     """A function: kernel, helper or compute function, told apart by `kind`.
 
     Where it is `raw`, the ops are its meaning, and devices run the text instead.

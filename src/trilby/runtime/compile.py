@@ -32,6 +32,7 @@ from trilby.reflect.kernels import Reflected, reflect_helper, reflect_kernel
 from trilby.reflect.lowering import Callee
 from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
 from trilby.runtime.profiling import compiling
+from trilby.shown import Shown
 from trilby.stages import stage
 from trilby.transform.passes import Pass, Passed, run_passes
 from trilby.transform.pipelines import compute_passes
@@ -61,7 +62,7 @@ class AnalysedKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class ContextOf:
+class ContextOf(Shown):
     """What stands behind an entry point: graphs, side tables and models, to look at.
 
     `print(accelerator.context_of(square_all))` shows all of it.

@@ -16,6 +16,7 @@ from trilby.runtime.put_get import Redundant
 from trilby.runtime.recording import Recording
 from trilby.runtime.replicas import Moved
 from trilby.runtime.tables import aligned
+from trilby.shown import Shown
 from trilby.source import Location
 
 Direction: TypeAlias = Literal["up", "down"]
@@ -63,7 +64,7 @@ class Optimal:
 
 
 @dataclass(slots=True, eq=False)
-class Ledger:
+class Ledger(Shown):
     """Copies in the order in which they were started.
 
     >>> with accelerator.record() as ledger:

@@ -19,6 +19,7 @@ from trilby.runtime.profile_rows import (
 )
 from trilby.runtime.profiling import Book
 from trilby.runtime.tables import aligned
+from trilby.shown import Shown
 
 _CLOCKS = {
     "device": "measured by the device",
@@ -37,7 +38,7 @@ _TEXTS = {"kernel", "line", "buffer", "because", "function"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Profile:
+class Profile(Shown):
     """What was measured inside of `with accelerator.profile() as profile:`, of all threads.
 
     Times are in seconds. Those of kernels and copies are what the device says of its own events;

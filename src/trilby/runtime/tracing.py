@@ -18,7 +18,7 @@ from trilby.runtime.ledger import Ledger
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.profile import Profile
 from trilby.runtime.profiling import Book, WaitedAt
-from trilby.shown import tool
+from trilby.shown import Shown, tool
 from trilby.source import NOWHERE, Location
 from trilby.stages import Spent
 
@@ -142,7 +142,7 @@ class TimedBook(Book):
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class TracedRun:
+class TracedRun(Shown):
     """What happened on one accelerator inside of `with accelerator.trace() as run:`.
 
     >>> with accelerator.trace() as run:

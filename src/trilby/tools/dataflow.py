@@ -1,11 +1,15 @@
-"""Who reads and writes which buffers in a recorded run: the host's lines, and the kernels."""
+"""Who reads and writes which buffers: the host's lines and the kernels, in a run or before one."""
 
 from collections import Counter
 
 from trilby.dataclass import dataclass
+from trilby.model.op import walk
+from trilby.model.ops.host import Dispatch
 from trilby.oracle.trace import HOST, Trace
+from trilby.runtime.compile import ContextOf
 from trilby.runtime.ledger import Ledger
 from trilby.source import NOWHERE
+from trilby.tools.launches import Names, kernels_of, launch_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,27 @@ def dataflow_of(ledger: Ledger) -> Dataflow:
         tuple(name for name, is_host in actors.items() if not is_host),
         tuple(_buffers(trace, edges)),
         edges,
+    )
+
+
+def dataflow_of_context(context: ContextOf) -> Dataflow:
+    """The graph of what is behind an entry point, before it runs: its variables and kernels."""
+    kernels = kernels_of(context)
+    counts: Counter[tuple[str, str, bool]] = Counter()
+    for func in reversed(context.graph.functions):
+        names = Names(func)
+        for op in walk(func.body):
+            launch = launch_of(op, names, kernels) if isinstance(op, Dispatch) else None
+            if launch is not None:
+                counts.update((launch.kernel, name, False) for name in launch.reads)
+                counts.update((launch.kernel, name, True) for name in launch.writes)
+    numbers = {name: n for n, name in enumerate(dict.fromkeys(name for _, name, _ in counts))}
+    edges = (Edge(kernel, numbers[name], way, n) for (kernel, name, way), n in counts.items())
+    return Dataflow(
+        (),
+        tuple(dict.fromkeys(kernel for kernel, _, _ in counts)),
+        tuple((number, name) for name, number in numbers.items()),
+        tuple(edges),
     )
 
 

@@ -17,6 +17,7 @@ from trilby.options import Transfers
 from trilby.reflect.functions import Reflectable, is_compute, is_kernel
 from trilby.runtime.compile import AnalysedKernel, ContextOf, analyse_compute, analyse_kernel
 from trilby.runtime.tracing import TracedRun
+from trilby.tools.launches import kernels_of
 from trilby.tools.margin import Note, copies_made, planned_notes
 from trilby.transform.passes import Passed, run_passes
 
@@ -99,12 +100,7 @@ def _functions(
 ) -> Iterator[ExplainedFunction]:
     """The entry point first, then what it calls."""
     known: dict[str, Reflectable] = {**context.entry.callees, context.entry.func.name: entry}
-    kernels = {
-        name: analysed
-        for name, graph in context.graph.kernels.items()
-        for analysed in context.kernels
-        if analysed.graph is graph
-    }
+    kernels = kernels_of(context)
     passes = context.passes(transfers)
     for func in reversed(context.graph.functions):
         passed = run_passes(func, passes)

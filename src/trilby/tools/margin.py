@@ -1,17 +1,15 @@
 """What stands in the margin of a compute function: which copies are made where, and why."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from trilby.analysis.access import Access
-from trilby.model.op import Func, Op, walk
-from trilby.model.ops.core import Var, VarLoad
+from trilby.model.op import Func, walk
 from trilby.model.ops.host import Dispatch
 from trilby.model.ops.transfer import Owed, ToDevice, ToHost, Tracking
-from trilby.model.value import Value
 from trilby.options import Transfers
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.tracing import TracedRun
+from trilby.tools.launches import Launch, Names, launch_of
 
 if TYPE_CHECKING:
     from trilby.runtime.ledger import Copy
@@ -44,44 +42,32 @@ def planned_notes(
     func: Func, kernels: Mapping[str, AnalysedKernel], transfers: Transfers
 ) -> Iterator[tuple[int, Note]]:
     """What is known of a function before it runs, by line."""
-    makers = {op.result: op for op in walk(func.body) if op.result is not None}
+    names = Names(func)
     for op in walk(func.body):
         line = op.location.line
         if isinstance(op, Dispatch):
-            yield from ((line, note) for note in _launch(op, makers, kernels, transfers))
+            launch = launch_of(op, names, kernels)
+            notes = _launch(launch, transfers) if launch is not None else ()
+            yield from ((line, note) for note in notes)
         elif isinstance(op, ToDevice):
             why = "a launch surely needs it" if op.certain else "a launch may need it"
-            name = _name(op.buffer, makers)
+            name = names.of(op.buffer)
             yield line, Note("up", f"{name} goes to the device unless it is there: {why}")
         elif isinstance(op, ToHost):
-            part = f"{_name(op.buffer, makers)}.{op.path}".rstrip(".")
+            part = f"{names.of(op.buffer)}.{op.path}".rstrip(".")
             why = "the host surely looks" if op.certain else "the host may look"
             yield line, Note("down", f"{part} comes to the host unless it is there: {why}")
         elif isinstance(op, Owed):
-            text = f"{_name(op.buffer, makers)} stays on the device until the caller looks"
+            text = f"{names.of(op.buffer)} stays on the device until the caller looks"
             yield line, Note("owed", text)
         elif isinstance(op, Tracking):
             call = op.mnemonic.rpartition(".")[2]
-            yield line, Note("track", f"{call}({_name(op.buffer, makers)})")
+            yield line, Note("track", f"{call}({names.of(op.buffer)})")
 
 
-def _launch(
-    op: Dispatch,
-    makers: Mapping[Value, Op],
-    kernels: Mapping[str, AnalysedKernel],
-    transfers: Transfers,
-) -> Iterator[Note]:
+def _launch(launch: Launch, transfers: Transfers) -> Iterator[Note]:
     """What a launch does with its buffers, and what it copies around itself."""
-    analysed = kernels.get(op.kernel)
-    if analysed is None:
-        return
-    params = [parameter.name for parameter in analysed.signature.params[1:]]
-    named = {name: _name(value, makers) for name, value in zip(params, op.args, strict=False)}
-    table = analysed.access.parameters
-    given = [named.get(one.name, one.name) for one in table]
-    reads = [name for name, one in zip(given, table, strict=True) if Access.READS in one.whole]
-    writes = [name for name, one in zip(given, table, strict=True) if Access.WRITES in one.whole]
-    kernel = op.kernel.rpartition(".")[2]
+    kernel, given, reads, writes = launch
     does = [f"reads {_listed(reads)}"] if reads else []
     does += [f"writes {_listed(writes)}"] if writes else []
     yield Note("launch", f"{kernel} {' and '.join(does) or 'touches no buffer'}")
@@ -95,16 +81,8 @@ def _launch(
             yield Note("down", f"{_listed(writes)} after it, because it writes")
 
 
-def _name(value: Value, makers: Mapping[Value, Op]) -> str:
-    """The variable that a value was loaded from, or its type."""
-    op = makers.get(value)
-    while isinstance(op, VarLoad):
-        op = makers.get(op.var)
-    return op.name if isinstance(op, Var) else str(value.type)
-
-
-def _listed(names: Iterable[str]) -> str:
-    *first, last = dict.fromkeys(names)
+def _listed(names: Sequence[str]) -> str:
+    *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 

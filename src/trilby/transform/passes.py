@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from trilby.dataclass import dataclass
 from trilby.model.op import Func
 from trilby.model.verify import verify
+from trilby.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Passed:
+class Passed(Shown):
     """A model behind all its passes, and the way to it."""
 
     original: Func

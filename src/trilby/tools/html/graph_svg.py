@@ -54,9 +54,11 @@ def graph_svg(flow: Dataflow) -> Html:
         boxes |= dict(zip(keys, _boxes(column, names, height), strict=True))
     kinds = dict.fromkeys(hosts, "host") | dict.fromkeys(kernels, "kernel")
     lines = [part for edge in flow.edges for part in _edge(edge, kinds, boxes)]
+    columns = (HOST, BUFFERS, KERNELS) if hosts else (BUFFERS, KERNELS)
+    left, width = columns[0].left, WIDTH - columns[0].left
     heads = (
         tag("text", column.title, x=(column.left + column.right) / 2, y=14, text_anchor="middle")
-        for column in (HOST, BUFFERS, KERNELS)
+        for column in columns
     )
     nodes = (_box(node) for node in boxes.values())
     return tag(
@@ -64,7 +66,8 @@ def graph_svg(flow: Dataflow) -> Html:
         *heads,
         *lines,
         *nodes,
-        viewBox=f"0 0 {WIDTH} {height}",
+        viewBox=f"{left} 0 {width} {height}",
+        style=f"max-width: {width}px",
         role="img",
         aria_label="graph of kernels and buffers",
         class_="graph",

@@ -15,6 +15,8 @@ MOST_FLOWS = 80
 """More lines than this hide what they show, and are left out."""
 
 _NARROWEST = 0.8
+_NEAREST = 2.0
+"""Of narrow slices only one in so many units is drawn."""
 _LETTER = 6.6
 """About how wide a letter is."""
 
@@ -143,7 +145,7 @@ def _row(timeline: Timeline, window: Window, row: Row, y: int) -> Iterator[Html]
         x, end = window.x(one.begin), window.x(one.end)
         if end - x < _NARROWEST and end <= drawn and one.kind != "wait":
             continue  # it would cover the one before
-        drawn = x + _NARROWEST
+        drawn = x + _NEAREST
         yield _bar(one, x, max(end - x, _NARROWEST), y + 4)
 
 

@@ -1,0 +1,66 @@
+"""What the launches of a compute function do with the buffers that its variables hold."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from trilby.analysis.access import Access
+from trilby.model.op import Func, Op, walk
+from trilby.model.ops.core import Var, VarLoad
+from trilby.model.ops.host import Dispatch
+from trilby.model.value import Value
+from trilby.runtime.compile import AnalysedKernel, ContextOf
+
+
+class Launch(NamedTuple):
+    """A dispatch: its kernel, and the caller's names of the buffers that it is given."""
+
+    kernel: str
+    given: tuple[str, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+
+
+class Names:
+    """What the user calls the values of a model."""
+
+    def __init__(self, func: Func) -> None:
+        self._makers = {op.result: op for op in walk(func.body) if op.result is not None}
+
+    def of(self, value: Value) -> str:
+        """The variable that a value was loaded from, or its type."""
+        op: Op | None = self._makers.get(value)
+        while isinstance(op, VarLoad):
+            op = self._makers.get(op.var)
+        return op.name if isinstance(op, Var) else str(value.type)
+
+
+def kernels_of(context: ContextOf) -> Mapping[str, AnalysedKernel]:
+    """The kernels behind an entry point by their symbols."""
+    return {
+        symbol: analysed
+        for symbol, graph in context.graph.kernels.items()
+        for analysed in context.kernels
+        if analysed.graph is graph
+    }
+
+
+def launch_of(op: Dispatch, names: Names, kernels: Mapping[str, AnalysedKernel]) -> Launch | None:
+    """What a dispatch does; None where its kernel is not known before it runs."""
+    analysed = kernels.get(op.kernel)
+    if analysed is None:
+        return None
+    params = [parameter.name for parameter in analysed.signature.params[1:]]
+    named = {name: names.of(value) for name, value in zip(params, op.args, strict=False)}
+    table = analysed.access.parameters
+    given = [named.get(one.name, one.name) for one in table]
+    uses = list(zip(given, table, strict=True))
+    return Launch(
+        analysed.kernel.name,
+        _once(given),
+        _once(name for name, one in uses if Access.READS in one.whole),
+        _once(name for name, one in uses if Access.WRITES in one.whole),
+    )
+
+
+def _once(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
