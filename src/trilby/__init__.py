@@ -136,6 +136,7 @@ if TYPE_CHECKING:
     from trilby.runtime.ledger import Ledger
     from trilby.runtime.linting import lint
     from trilby.runtime.profile import Profile
+    from trilby.runtime.tracing import TracedRun
 
 __all__ = [
     "Accelerator",
@@ -168,6 +169,7 @@ __all__ = [
     "S64Array",
     "S64Array2D",
     "Struct",
+    "TracedRun",
     "Transfers",
     "TrilbyError",
     "U8Array",
@@ -288,6 +290,7 @@ _LOADED_WHEN_USED = {
     "Ledger": "trilby.runtime.ledger",
     "lint": "trilby.runtime.linting",
     "Profile": "trilby.runtime.profile",
+    "TracedRun": "trilby.runtime.tracing",
     **dict.fromkeys(("f32x2x2", "f32x3x3", "f32x4x4", "transpose"), "trilby.data.matrices"),
     **dict.fromkeys(("cross", "dot", "length", "normalize"), "trilby.data.vectors"),
     **{
