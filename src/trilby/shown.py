@@ -19,4 +19,5 @@ class Shown:
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        return tool("trilby.tools.html.notebook", "html_of")(self)
+        html: str = tool("trilby.tools.html.notebook", "html_of")(self)
+        return html

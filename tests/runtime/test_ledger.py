@@ -310,3 +310,14 @@ def test_a_copy_that_was_placed_before_a_loop_names_the_line_of_the_loop(
     (up,) = ledger.uploads
     assert up.location is not None
     assert up.location.line == double_often.location.line + 2  # behind decorator and head
+
+
+def test_the_least_is_that_of_the_run_so_far() -> None:
+    with Accelerator("native", memory="discrete") as accelerator, accelerator.record() as ledger:
+        a = S32Array.of(range(8))
+        accelerator.compute(square_all, a)
+        before = ledger.optimal
+        assert ledger.optimal is before
+        assert before.buffer.nbytes == EIGHT
+        _ = a.array[:].sum()
+        assert ledger.optimal.buffer.nbytes == 2 * EIGHT

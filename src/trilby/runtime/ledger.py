@@ -75,6 +75,7 @@ class Ledger(Shown):
     recording: Recording
     _moved: list[Moved] = field(default_factory=list[Moved])
     _redundant: list[Redundant] = field(default_factory=list[Redundant])
+    _judged: "tuple[object, Optimal] | None" = None
 
     def add(self, moved: Moved) -> None:
         """Enter a copy that was started."""
@@ -83,7 +84,7 @@ class Ledger(Shown):
     @property
     def copies(self) -> tuple[Copy, ...]:
         """All copies. Those under way are waited for."""
-        return tuple(map(_copy, self._moved))
+        return tuple(map(copy_of, self._moved))
 
     @property
     def uploads(self) -> Sequence[Copy]:
@@ -117,7 +118,11 @@ class Ledger(Shown):
     @property
     def optimal(self) -> Optimal:
         """The least that this run could have moved: `.buffer` and `.range`."""
-        return Optimal(self.recording)
+        trace = self.recording.trace
+        state = len(trace.touches), [buffer.name for buffer in trace.buffers]
+        if self._judged is None or self._judged[0] != state:
+            self._judged = state, Optimal(self.recording)
+        return self._judged[1]
 
     @property
     def ratio(self) -> float:
@@ -145,7 +150,8 @@ class Ledger(Shown):
             yield f"{arrow} total", "", str(len(some)), f"{total:,}", ""
 
 
-def _copy(moved: Moved) -> Copy:
+def copy_of(moved: Moved) -> Copy:
+    """A copy that was started, when it is over."""
     moved.event.wait()
     replica, piece = moved.replica, moved.piece
     start = piece.start - replica.address

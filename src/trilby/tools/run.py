@@ -11,6 +11,7 @@ from trilby.options import Options, default_options
 from trilby.runtime.accelerator import Accelerator
 from trilby.runtime.openings import hearing_of_openings
 from trilby.runtime.tracing import TracedRun
+from trilby.tools.html.numbers import counted
 from trilby.tools.html.report import save_report
 from trilby.tools.programs import exit_code_of
 from trilby.tools.trace_events import save_trace
@@ -78,7 +79,8 @@ def _said(runs: Sequence[TracedRun], files: Sequence[Path]) -> Iterator[str]:
         moved = ledger.bytes_up + ledger.bytes_down
         copies = len(ledger.uploads) + len(ledger.downloads)
         yield (
-            f"{run.place}: {total.dispatches:,} dispatches, {copies:,} copies of {moved:,} bytes, "
+            f"{run.place}: {counted(total.dispatches, 'dispatch', 'dispatches')}, "
+            f"{counted(copies, 'copy', 'copies')} of {moved:,} bytes, "
             f"{ledger.ratio:.2f} × the least in whole buffers"
         )
     yield f"see {' and '.join(map(str, files))}"

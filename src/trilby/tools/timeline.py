@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Literal, TypeAlias
 
 from trilby.dataclass import dataclass
-from trilby.runtime.ledger import Copy
+from trilby.runtime.ledger import Copy, copy_of
 from trilby.runtime.tracing import (
     Moment,
     SeenCall,
@@ -96,7 +96,6 @@ class _Making:
     def __init__(self, run: TracedRun) -> None:
         self.run = run
         self.clock = DeviceClock(run)
-        self.copies = iter(run.ledger.copies)
         self.touched: dict[int, Slice] = {}
         self.copied: list[tuple[SeenCopy, Slice]] = []
         self.waits: list[tuple[SeenWait, Slice]] = []
@@ -157,7 +156,7 @@ class _Making:
             yield after
 
     def _copy(self, seen: SeenCopy) -> Slice:
-        copy = next(self.copies)
+        copy = copy_of(seen.moved)
         begin, end = self.clock.span(seen.moved.event, seen.moment.at)
         name = f"{copy.buffer}.{copy.field}" if copy.field else copy.buffer
         made = Slice(copy.direction, "copy", name, begin, end, 0, copy.location, copy=copy)

@@ -4,8 +4,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from trilby.data.ranges import Ranges, union
 from trilby.oracle.excess import CopyMade
-from trilby.oracle.trace import Access, Range, Trace
+from trilby.oracle.trace import Access, Trace
 
 
 class Way(NamedTuple):
@@ -17,45 +18,54 @@ class Way(NamedTuple):
 
 def ways_of(trace: Trace, made: Sequence[CopyMade], copies: Sequence[range]) -> list[Way]:
     """The way of each copy; `copies` has, for each, its parts among those that were made."""
-    touches: list[list[int]] = [[] for _ in trace.buffers]
-    for number, touch in enumerate(trace.touches):
-        for buffer in touch.accesses:
-            touches[buffer].append(number)
-    return [_way(trace, touches, [made[part] for part in parts]) for parts in copies]
+    touches = _Touches(trace)
+    return [touches.way([made[part] for part in parts]) for parts in copies]
 
 
-def _way(trace: Trace, touches: list[list[int]], parts: list[CopyMade]) -> Way:
-    if not parts:
-        return Way(None, None)
-    first = parts[0]
-    ranges = [(part.start, part.start + part.nbytes) for part in parts]
-    here = touches[first.buffer]
-    split = bisect_left(here, first.position)
-    before, after = reversed(here[:split]), here[split:]
-    written = (n for n in before if _meets(_written(_access(trace, n, first.buffer)), ranges))
-    needed = (
-        n
-        for n in after
-        if trace.touches[n].place == first.target
-        and _meets(_needed(_access(trace, n, first.buffer)), ranges)
-    )
-    return Way(next(written, None), next(needed, None))
+class _Touches:
+    """The touches of a trace by buffer, and what they write and need: worked out once."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._numbers: list[list[int]] = [[] for _ in trace.buffers]
+        for number, touch in enumerate(trace.touches):
+            for buffer in touch.accesses:
+                self._numbers[buffer].append(number)
+        self._known: dict[int, tuple[Ranges, Ranges]] = {}
+
+    def way(self, parts: Sequence[CopyMade]) -> Way:
+        """Where the parts of one copy come from, and where they go."""
+        if not parts:
+            return Way(None, None)
+        first = parts[0]
+        moved = union((part.start, part.start + part.nbytes) for part in parts)
+        here = self._numbers[first.buffer]
+        split = bisect_left(here, first.position)
+        written = (n for n in reversed(here[:split]) if self._at(n, first.buffer)[0].meets(moved))
+        needed = (
+            n
+            for n in self._later(here, split, first.target)
+            if self._at(n, first.buffer)[1].meets(moved)
+        )
+        return Way(next(written, None), next(needed, None))
+
+    def _later(self, here: Sequence[int], split: int, place: str) -> Iterator[int]:
+        """The touches at a place from one on."""
+        for index in range(split, len(here)):
+            if self._trace.touches[here[index]].place == place:
+                yield here[index]
+
+    def _at(self, touch: int, buffer: int) -> tuple[Ranges, Ranges]:
+        """What a touch writes of a buffer, and what has to be there for it."""
+        access = self._trace.touches[touch].accesses[buffer]
+        found = self._known.get(id(access))  # the trace holds the access, so the id stays
+        if found is None:
+            found = self._known[id(access)] = _written_and_needed(access)
+        return found
 
 
-def _access(trace: Trace, touch: int, buffer: int) -> Access:
-    return trace.touches[touch].accesses[buffer]
-
-
-def _written(access: Access) -> Iterator[Range]:
-    yield from access.writes
-    yield from access.covers
-
-
-def _needed(access: Access) -> Iterator[Range]:
+def _written_and_needed(access: Access) -> tuple[Ranges, Ranges]:
     """What may be left as it is has to be there as well."""
-    yield from access.reads
-    yield from (part for part in access.writes if part not in access.covers)
-
-
-def _meets(some: Iterator[Range], others: Sequence[Range]) -> bool:
-    return any(a < stop and start < b for a, b in some for start, stop in others)
+    covers = union(access.covers)
+    writes = union(access.writes) | covers
+    return writes, union(access.reads) | (writes - covers)
