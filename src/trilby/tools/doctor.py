@@ -21,6 +21,7 @@ from trilby.backend.registry import ENTRIES, PassedOver
 from trilby.dataclass import dataclass
 from trilby.options import cache_folder
 from trilby.tools.devices import CheckedDevice, DevicesReport
+from trilby.tools.html.numbers import counted
 from trilby.version import VERSION
 
 State: TypeAlias = Literal["ok", "missing", "broken"]
@@ -121,7 +122,7 @@ def _package(package: Package) -> Finding:
 
 def _device(device: CheckedDevice) -> Finding:
     if device.outcome == "passes":
-        units = f"{device.info.compute_units} units"
+        units = counted(device.info.compute_units, "unit")
         what = f"{device.info.name} ({device.info.kind}, {units}): the test kernel passes"
         return Finding("device", device.spec, "ok", what)
     what = f"{device.info.name}: the test kernel {device.outcome}: {device.problem}"
