@@ -55,7 +55,7 @@ WITHOUT_DEVICES = ("-k", "not opencl and not interrupt")
 LAST = ("tests/runtime", "tests/apps", "tests/property/test_found_programs.py")
 NOT_ABOUT_DATA = ("typing", "compile", "callers", "choice", "accelerator", "selftest")
 QUICK = ("-x", "-q", "-n0", "-p", "no:cacheprovider", "--hypothesis-profile=first_failure")
-MOST_CPU_SECONDS = 240
+MOST_CPU_SECONDS = 900
 MOST_NEAR_SECONDS = 8.0
 """What all tests without a driver may take, and those that try one mutant."""
 IDLE_SECONDS = 30.0
