@@ -217,8 +217,8 @@ class Deferred(InterpreterBackend):
         self.events: list[Later] = []
         self._leaving: list[tuple[Memory, tuple[Event, ...]]] = []
 
-    def compile(self, graph: KernelGraph) -> Program:
-        program = super().compile(graph)
+    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Program:
+        program = super().compile(graph, fast_math=fast_math)
         return replace(program, debugs="AssertionFailedError" in program.source)
 
     def can_share(self, address: int, nbytes: int) -> bool:

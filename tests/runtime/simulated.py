@@ -72,10 +72,10 @@ class Simulated(InterpreterBackend):
         self.is_lost = False
         self.is_closed = False
 
-    def compile(self, graph: KernelGraph) -> Program:
+    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Program:
         if self.fails == "compile":
             raise BuildError("the compiler crashed")
-        return super().compile(graph)
+        return super().compile(graph, fast_math=fast_math)
 
     def allocate(self, nbytes: int) -> InterpreterMemory:
         self._check_lost()

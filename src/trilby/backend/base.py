@@ -266,8 +266,11 @@ class Backend(Protocol):
         """What was opened."""
         ...
 
-    def compile(self, graph: KernelGraph) -> Executable:
-        """Make a kernel ready to launch, or raise a `BuildError` that names the Python line."""
+    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Executable:
+        """Make a kernel ready to launch, or raise a `BuildError` that names the Python line.
+
+        With `fast_math` it may round `a * b + c` once rather than twice.
+        """
         ...
 
     def allocate(self, nbytes: int) -> Memory:

@@ -96,7 +96,7 @@ class NullBackend:
         self.device = DEVICE
         self.counts = Counts()
 
-    def compile(self, graph: KernelGraph) -> NullExecutable:
+    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> NullExecutable:
         """Count a kernel."""
         self.counts.compiles += 1
         return NullExecutable(f"{graph.entry.name} does nothing\n")

@@ -98,10 +98,10 @@ class OpenCLBackend:
         if not self._is_open:
             raise closed(self.device)
 
-    def compile(self, graph: KernelGraph) -> OpenCLKernel:
+    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> OpenCLKernel:
         """Generate OpenCL C and build it."""
         with stage("generate"):
-            generated = generate(graph)
+            generated = generate(graph, fuses=fast_math)
         try:
             with stage("build"):
                 return self.build(

@@ -1,6 +1,7 @@
 """OpenCL C: the table of its words."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -152,6 +153,12 @@ OPENCL = Dialect(
 )
 
 
-def generate(graph: KernelGraph, *, lines: bool = True) -> Generated:
-    """OpenCL C for a kernel and its helpers; `lines` leads errors back to the Python file."""
-    return generate_c(graph, OPENCL, lines=lines)
+_FUSING = replace(OPENCL, preamble="#pragma OPENCL FP_CONTRACT ON\n")
+
+
+def generate(graph: KernelGraph, *, lines: bool = True, fuses: bool = False) -> Generated:
+    """OpenCL C for a kernel and its helpers; `lines` leads errors back to the Python file.
+
+    With `fuses` the driver may round `a * b + c` once.
+    """
+    return generate_c(graph, _FUSING if fuses else OPENCL, lines=lines)

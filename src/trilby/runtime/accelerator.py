@@ -58,7 +58,8 @@ class Accelerator:
     `memory_limit` is the most that buffers may take on the device: a number of bytes, or a
     text such as `"256MB"`. With `poison=True` every stale copy is overwritten with a pattern,
     so that a missing transfer cannot hide. With `lint=True` what the lints find is warned of when
-    a compute function first runs.
+    a compute function first runs. `fast_math=True` lets devices round `a * b + c` once rather than
+    twice, which is faster, and differs in the last digits.
     """
 
     def __init__(  # noqa: PLR0913 -- each is a setting by name
@@ -73,6 +74,7 @@ class Accelerator:
         memory_limit: int | str | None = None,
         poison: bool = False,
         lint: bool | None = None,
+        fast_math: bool = False,
     ) -> None:
         options = Options.current()
         set_up(options.log)
@@ -85,6 +87,7 @@ class Accelerator:
         self._poison = poison
         self._lints = options.lint if lint is None else lint
         self._limit = as_bytes(memory_limit)
+        self._fast_math = fast_math
         self._retired: list[Residency] = []
         self._fallbacks = fallbacks
         self._begin_on(choice.backend)
@@ -96,7 +99,7 @@ class Accelerator:
     def _begin_on(self, backend: Backend) -> None:
         shares = shares_memory(self._memory, backend.device)
         self._backend = backend
-        self.compiler = Compiler(backend, _warner() if self._lints else None)
+        self.compiler = Compiler(backend, _warner() if self._lints else None, self._fast_math)
         self.residency = Residency(
             backend, self._record, share=shares, poison=self._poison, limit=self._limit
         )

@@ -216,6 +216,7 @@ class Compiler:
     backend: Backend
     first: Callable[[Compute[..., Any]], None] | None = None
     """Called with a compute function before it runs for the first time."""
+    fast_math: bool = False
     _kernels: dict[tuple[Kernel[...], tuple[int, ...]], ReadyKernel] = field(
         default_factory=dict[tuple[Kernel[...], tuple[int, ...]], ReadyKernel]
     )
@@ -240,9 +241,12 @@ class Compiler:
     def _build(self, analysed: AnalysedKernel, ranks: tuple[int, ...]) -> ReadyKernel:
         with stage("build", analysed.kernel.name):
             check_features(analysed.graph, self.backend.device)
-            ready = ReadyKernel(analysed, self.backend.compile(analysed.graph))
+            ready = ReadyKernel(analysed, self._compiled(analysed.graph))
         self._kernels[analysed.kernel, ranks] = ready
         return ready
+
+    def _compiled(self, graph: KernelGraph) -> Executable:
+        return self.backend.compile(graph, fast_math=self.fast_math)
 
     def compute(self, compute: Compute[..., Any], transfers: Transfers) -> ReadyCompute:
         """A compute function ready to run; its kernels are compiled ahead where possible."""

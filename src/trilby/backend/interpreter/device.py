@@ -62,8 +62,8 @@ class InterpreterBackend:
         self.device = device
         self._is_open = True
 
-    def compile(self, graph: KernelGraph) -> Program:
-        """Translate a kernel to Python."""
+    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Program:
+        """Translate a kernel to Python; the definition rounds twice, whatever is allowed."""
         self._check_open()
         with stage("generate"):
             return translate(graph)

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -75,21 +76,24 @@ class NativeBackend:
         if not self._is_open:
             raise closed(self.device)
 
-    def compile(self, graph: KernelGraph) -> NativeKernel:
+    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> NativeKernel:
         """Generate LLVM IR and compile it, or take what was compiled before."""
         with stage("generate"):
-            module = generate(graph, self.target, lines=True)
+            module = generate(graph, self._target(fast_math=fast_math), lines=True)
         with stage("build"):
             return self.build(module, slots_of(graph.entry))
 
-    def text(self, graph: KernelGraph, *, lines: bool) -> str:
+    def text(self, graph: KernelGraph, *, lines: bool, fast_math: bool = False) -> str:
         """The LLVM IR that a kernel becomes, for people."""
-        return generate(graph, self.target, lines=lines).text
+        return generate(graph, self._target(fast_math=fast_math), lines=lines).text
 
-    def assembly(self, graph: KernelGraph, *, lines: bool) -> str:
+    def assembly(self, graph: KernelGraph, *, lines: bool, fast_math: bool = False) -> str:
         """The instructions that a kernel becomes, for people."""
-        text = self.text(graph, lines=lines)
+        text = self.text(graph, lines=lines, fast_math=fast_math)
         return legible(assembly(text, self.engine.host.processor))
+
+    def _target(self, *, fast_math: bool) -> LlvmTarget:
+        return replace(self.target, fast_math=fast_math)
 
     def build(self, module: LlvmModule, parameters: int) -> NativeKernel:
         """Compile a module whose entry takes so many arguments."""

@@ -23,7 +23,7 @@ class Ir:
 
     def __init__(self, lanes: int, *, fast_math: bool = False) -> None:
         self.lanes = lanes
-        self.flags = "fast " if fast_math else ""
+        self.flags = "contract " if fast_math else ""
         self.head: list[str] = []
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}

@@ -8,7 +8,7 @@ class LlvmTarget:
     """What the generator asks of a processor.
 
     `width_bits` is the size of its vectors, `features` are LLVM's names (`avx2`, `fma`, `f16c`).
-    `fast_math` allows results that differ in the last digits. `vector_math` names the library of
+    `fast_math` allows to round `a * b + c` once, as `fma` does. `vector_math` names the library of
     vector functions that the backend has loaded (`libmvec`), or nothing.
     """
 
