@@ -33,7 +33,42 @@ def atomic(writer: KernelWriter, op: Atomic) -> None:
     def change(place: str, taken: list[str]) -> str:
         return writer.let(_changed(word, place, number.kind, taken[0]))
 
+    def change_copy(place: str, taken: list[str]) -> str:
+        old = writer.load(number.kind, place)
+        writer.store(number.kind, writer.let(f"{word} {number.kind} {old}, {taken[0]}"), place)
+        return old
+
+    if op.base in writer.tallies:
+        own, shared, end = (writer.fresh(name) for name in ("own", "shared", "added"))
+        writer.branch(writer.tallies[op.base], own, shared)
+        writer.label(own)
+        _all_in_turn(writer, pointer, number, change_copy)
+        writer.jump(end)
+        writer.label(shared)
+        _one_by_one(writer, pointer, [number], change)
+        writer.label(end)
+        return
     writer.give(op, _one_by_one(writer, pointer, [number], change))
+
+
+def _all_in_turn(
+    writer: KernelWriter,
+    pointer: Lanes,
+    number: Lanes,
+    change: Callable[[str, list[str]], str],
+) -> None:
+    """Each lane from the first to the last, without a loop where all of them run."""
+    if writer.mask is not None:
+        _one_by_one(writer, pointer, [number], change)
+        return
+    pointers = writer.spread(pointer)
+    for lane in range(writer.lanes):
+        place = writer.let(f"extractelement {writer.vector(POINTER)} {pointers}, i64 {lane}")
+        taken = number.text
+        if not number.is_uniform:
+            vector = f"{writer.vector(number.kind)} {writer.spread(number)}"
+            taken = writer.let(f"extractelement {vector}, i64 {lane}")
+        change(place, [taken])
 
 
 def compare_exchange(writer: KernelWriter, op: CompareExchange) -> None:

@@ -4,6 +4,7 @@ import re
 
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.analysis.spans import Spans
+from trilby.codegen.llvm import tallies
 from trilby.codegen.llvm.entry import read_arguments, read_launch, write_groups, write_rows
 from trilby.codegen.llvm.forwarding import forward
 from trilby.codegen.llvm.inlining import inline
@@ -56,7 +57,9 @@ def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> 
     if any(isinstance(op, Barrier) for op in walk(func.body)):
         write_waiting_groups(writer, launch, shapes_of(func, spans, IN_GROUP))
     else:
+        copies = tallies.begin(writer, launch)
         write_groups(writer, launch, lambda starts, ends: write_rows(writer, starts, ends))
+        tallies.end(writer, copies)
     writer.finish()
     entry = re.sub(r"\W", "_", short_name(graph.entry.name), flags=re.ASCII)
     return LlvmModule(

@@ -96,6 +96,7 @@ class KernelWriter(Ir):
         self._prelude = 0
         self.scratch = Scratch()
         self.used = {value for op in walk(self.func.body) for value in operands(op)}
+        self.tallies: dict[Value, str] = {}
         self.makers = {op.result: op for op in walk(self.func.body) if op.result is not None}
         self._dummy = ""
 
