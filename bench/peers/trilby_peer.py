@@ -187,19 +187,28 @@ def histogram(cc: ComputeContext, numbers: NDArray[u8], bins: NDArray[i32]) -> N
 def scan_kernel(
     kc: KernelContext, numbers: NDArray[i32], sums: NDArray[i32], totals: NDArray[i32]
 ) -> None:
-    part = tb.local(i32, BLOCK)
-    i = kc.local_x
-    part[i] = numbers[kc.x]
+    """Four numbers for each work item, then the sums of all of a group."""
+    part = tb.local(i32, BLOCK // 4)
+    i, at = kc.local_x, kc.x * 4
+    first = numbers[at]
+    second = first + numbers[at + 1]
+    third = second + numbers[at + 2]
+    fourth = third + numbers[at + 3]
+    part[i] = fourth
     kc.barrier("local")
     step = 1
-    while step < BLOCK:
+    while step < BLOCK // 4:
         before = part[i - step] if i >= step else 0
         kc.barrier("local")
         part[i] += before
         kc.barrier("local")
         step *= 2
-    sums[kc.x] = part[i]
-    if i == BLOCK - 1:
+    start = part[i] - fourth
+    sums[at] = start + first
+    sums[at + 1] = start + second
+    sums[at + 2] = start + third
+    sums[at + 3] = start + fourth
+    if i == BLOCK // 4 - 1:
         totals[kc.group_x] = part[i]
 
 
@@ -213,16 +222,17 @@ def totals_kernel(kc: KernelContext, totals: NDArray[i32]) -> None:
 
 @tb.kernel
 def add_kernel(kc: KernelContext, sums: NDArray[i32], totals: NDArray[i32]) -> None:
-    sums[kc.x + BLOCK] += totals[kc.x // BLOCK]
+    sums[(kc.y + 1) * BLOCK + kc.x] += totals[kc.y]
 
 
 @tb.compute
 def prefix_sum(
     cc: ComputeContext, numbers: NDArray[i32], sums: NDArray[i32], totals: NDArray[i32]
 ) -> None:
-    cc.dispatch(NDRange(numbers.shape[0], local=BLOCK), scan_kernel, numbers, sums, totals)
+    items = NDRange(numbers.shape[0] // 4, local=BLOCK // 4)
+    cc.dispatch(items, scan_kernel, numbers, sums, totals)
     cc.dispatch(1, totals_kernel, totals)
-    cc.dispatch(numbers.shape[0] - BLOCK, add_kernel, sums, totals)
+    cc.dispatch((BLOCK, totals.shape[0] - 1), add_kernel, sums, totals)
 
 
 ENTRIES: dict[str, Any] = {

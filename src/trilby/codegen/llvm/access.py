@@ -7,6 +7,7 @@ not all lanes run.
 from trilby.codegen.llvm.conversions import from_storage, scalar, to_storage
 from trilby.codegen.llvm.lanes import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
 from trilby.codegen.llvm.places import gathered, is_interleaved, pointer_of, safe_places
+from trilby.codegen.llvm.strided import is_by_step, strided_load, strided_store
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.layout import size_of
 from trilby.data.schema import BufferType, NDArrayType, StructType, leaves
@@ -52,6 +53,8 @@ def loaded(writer: KernelWriter, pointer: Lanes, kind: str, invariant: str = "")
         return Lanes(kind, writer.let(text))
     if pointer.stride == size:
         return _vector_load(writer, pointer, kind, invariant)
+    if is_by_step(writer, pointer):
+        return strided_load(writer, pointer, kind)
     return gathered(writer, pointer, kind)
 
 
@@ -88,6 +91,8 @@ def stored(
         writer.line(f"store {number.kind} {text}, ptr {pointer.text}, align {size}")
     elif pointer.stride == size:
         _vector_store(writer, pointer, number, is_private=is_private)
+    elif is_by_step(writer, pointer):
+        strided_store(writer, pointer, number)
     else:
         _scatter(writer, pointer, number)
 
