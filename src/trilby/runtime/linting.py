@@ -8,6 +8,7 @@ from trilby.analysis.barriers import works_in_groups
 from trilby.analysis.linting.accesses import Walked
 from trilby.analysis.linting.compute_facts import ComputeFacts
 from trilby.analysis.linting.contract import contract_of, local_sizes, used_axes
+from trilby.analysis.linting.dispatches import SeenDispatch
 from trilby.analysis.linting.kernel_facts import KernelFacts
 from trilby.analysis.linting.launch import Launch, launch_of
 from trilby.analysis.linting.ledger_facts import LedgerFacts
@@ -86,7 +87,7 @@ def lint_compute(
     found = [finding for one in settings.lints("compute") for finding in one(facts)]
     assumptions: dict[str, None] = {}
     functions: list[Func] = list(context.graph.functions)
-    for seen in facts.dispatches():
+    for seen in _different(facts.dispatches()):
         graph = context.graph.kernels[seen.op.kernel]
         kernel = kernel_facts(graph, seen.launch, decider())
         for one in settings.lints("kernel"):
@@ -95,6 +96,16 @@ def lint_compute(
         functions += graph.functions
     name = short_name(context.entry.func.name)
     return _report(name, found, assumptions, functions, settings, location)
+
+
+def _different(dispatches: Iterable[SeenDispatch]) -> Iterator[SeenDispatch]:
+    """The dispatches without those that launch a kernel as an earlier one does."""
+    known: list[tuple[str, Launch]] = []
+    for seen in dispatches:
+        one = (seen.op.kernel, seen.launch)
+        if one not in known:
+            known.append(one)
+            yield seen
 
 
 def _integers(names: Mapping[str, object]) -> dict[str, int]:

@@ -95,9 +95,18 @@ class Stop:
     after_return: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An access of which it is not known where to, and why."""
+
+    does: Does
+    location: Location
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Walked:
-    """A kernel that was followed. `is_whole` is false where it was too large to follow all of."""
+    """A kernel that was followed. `lost` is what could not be: nothing is proved of that."""
 
     terms: Terms
     accesses: tuple[Access, ...]
@@ -105,6 +114,6 @@ class Walked:
     memories: tuple[Memory, ...]
     fields: frozenset[str]
     """The fields of the kernel context that it reads."""
-    is_whole: bool = True
+    lost: tuple[Lost, ...] = ()
     known: Mapping[str, int] = field(default_factory=dict[str, int])
     """The fields of the kernel context whose numbers are given."""

@@ -72,25 +72,35 @@ def _overrun(facts: "KernelFacts", asked: Overrun) -> Iterator[Overrun]:
     part = ItemPart(asked.access.guards, asked.access.indices, fails=inside)
     assumed = facts.contract.bounds if _counts_on_contract(asked) else facts.contract.races
     missing = missing_data(terms, (asked.index,))
-    question = Question(terms, facts.launch, (part,), assumed=assumed, wants_example=not missing)
-    outcome = facts.decider.decide(question)
-    if isinstance(outcome, Proved):
+    question = Question(terms, facts.launch, (part,), assumed=assumed, wants_example=False)
+    if isinstance(facts.decider.decide(question), Proved):
         return
-    if missing or isinstance(outcome, Undecided):
-        reason = outcome.reason if isinstance(outcome, Undecided) else ""
-        yield replace(asked, missing=missing or reason)
+    if missing:
+        yield replace(asked, missing=missing)
         return
     fits = _is_fine(facts, asked, inside)
-    if fits is None:
-        yield replace(asked, missing="the launches that it fits were not found")
-    elif fits:
+    if fits:
         yield asked
-    elif _missing_guards(terms, asked.access):
-        yield replace(asked, missing=_missing_guards(terms, asked.access))
-    elif facts.confirm(outcome, (asked.access,)):
-        yield replace(asked, example=outcome)
-    else:
-        yield replace(asked, missing=missing_rest(terms, asked.access.guards, "it happens"))
+        return
+    outcome = facts.decider.decide(replace(question, wants_example=True))
+    if not isinstance(outcome, Proved):
+        yield _shown(facts, asked, outcome, is_at_fault=fits is not None)
+
+
+def _shown(
+    facts: "KernelFacts", asked: Overrun, outcome: Undecided | Example, *, is_at_fault: bool
+) -> Overrun:
+    """With an example that was run, or with why there is none."""
+    terms, access = facts.walked.terms, asked.access
+    if isinstance(outcome, Undecided):
+        return replace(asked, missing=outcome.reason)
+    if not is_at_fault:
+        return replace(asked, missing="the launches that it fits were not found")
+    if _missing_guards(terms, access):
+        return replace(asked, missing=_missing_guards(terms, access))
+    if facts.confirm(outcome, (access,)):
+        return replace(asked, example=outcome)
+    return replace(asked, missing=missing_rest(terms, access.guards, "it happens"))
 
 
 def _missing_guards(terms: Terms, access: Access) -> str:

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from trilby.analysis.linting.accesses import Access, Walked
 from trilby.analysis.linting.launch import AXES, Launch, extents_of
-from trilby.analysis.linting.terms import Terms, leaves_of
+from trilby.analysis.linting.terms import Terms, leaves_of, wraps
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import I32
 from trilby.dataclass import dataclass
@@ -98,7 +98,8 @@ def linear(term: Expr) -> tuple[list[tuple[Expr, int]], int]:
     waiting = [(term, 1)]
     while waiting:
         part, factor = waiting.pop()
-        match part.op, part.args:
+        is_exact = part.op in {"constant", "cast"} or not wraps(part.type)
+        match part.op if is_exact else "", part.args:
             case "constant", _ if isinstance(part.what, int):
                 offset += factor * part.what
             case "add", (left, right):
@@ -109,12 +110,20 @@ def linear(term: Expr) -> tuple[list[tuple[Expr, int]], int]:
                 waiting.append((left, factor * right.what))
             case "mul", (left, right) if isinstance(left.what, int) and left.op == "constant":
                 waiting.append((right, factor * left.what))
-            case "cast", (inner,) if part.type.bits >= min(32, inner.type.bits):
+            case "cast", (inner,) if _keeps(part, inner):
                 waiting.append((inner, factor))
             case _:
                 before = found.get(part.number, (part, 0))[1]
                 found[part.number] = (part, before + factor)
     return [entry for entry in found.values() if entry[1]], offset
+
+
+def _keeps(cast: Expr, inner: Expr) -> bool:
+    """Whether a number is the same in another type."""
+    if cast.type.kind != "uint":
+        return cast.type.bits >= min(32, inner.type.bits)
+    is_small = inner.op == "grid" and cast.type.bits >= 32
+    return is_small or (inner.type.kind == "uint" and cast.type.bits >= inner.type.bits)
 
 
 # -- ranges and pitches

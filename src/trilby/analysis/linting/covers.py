@@ -1,11 +1,38 @@
 """Elements that a group surely fills, counted out: what spares a solver much work."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from trilby.analysis.linting.evaluate import evaluated
 from trilby.analysis.linting.question import Cover, Question
 from trilby.analysis.linting.terms import leaves_of, level_of
 from trilby.analysis.touching.expressions import Expr
+
+Box: TypeAlias = tuple[tuple[int, int], ...]
+"""The first and the last index along each axis."""
+
+
+def boxes_of(places: Sequence[tuple[int, ...]]) -> list[Box]:
+    """Places, sorted, as boxes: runs along the last axis, and runs of equal ones before it."""
+    if not places or not places[0]:
+        return [()] if places else []
+    rows: dict[int, list[tuple[int, ...]]] = {}
+    for first, *rest in places:
+        rows.setdefault(first, []).append(tuple(rest))
+    found: list[Box] = []
+    open_: dict[Box, int] = {}
+    last = None
+    for first, row in rows.items():
+        inner = set(boxes_of(row))
+        started = open_ if last is not None and first == last + 1 else {}
+        found += [
+            ((open_[box], last), *box)
+            for box in open_
+            if last is not None and not (box in inner and started)
+        ]
+        open_ = {box: started.get(box, first) for box in inner}
+        last = first
+    return found + [((start, last), *box) for box, start in open_.items() if last is not None]
 
 
 class CountedCovers:
@@ -37,6 +64,10 @@ class CountedCovers:
             return False
         self.filled[known] = None
         return True
+
+    def boxes(self) -> list[Box]:
+        """The elements that are filled, as few boxes of neighbours."""
+        return boxes_of(sorted(self.filled))
 
     def _all_leaves(self, cover: Cover) -> list[Expr]:
         if cover not in self._leaves:

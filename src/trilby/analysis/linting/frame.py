@@ -12,6 +12,7 @@ from trilby.analysis.linting.accesses import (
     BEGINNING,
     Access,
     Calls,
+    Lost,
     Memory,
     Phase,
     Phases,
@@ -25,6 +26,7 @@ from trilby.data.dtypes import BOOL, I64, ScalarType, Type
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, walk
 from trilby.model.value import Value, VarType
+from trilby.source import Location
 
 Known: TypeAlias = "Expr | tuple[Place, ...] | Mapping[str, Expr] | None"
 """What is known of a value: a number, places, the leaves of a struct, or nothing."""
@@ -48,6 +50,7 @@ class Walk:
     terms: Terms = field(default_factory=Terms)
     accesses: list[Access] = field(default_factory=list[Access])
     stops: list[Stop] = field(default_factory=list[Stop])
+    lost: list[Lost] = field(default_factory=list[Lost])
     memories: list[Memory] = field(default_factory=list[Memory])
     fields: set[str] = field(default_factory=set[str])
     sites: dict[object, int] = field(default_factory=dict[object, int])
@@ -60,6 +63,10 @@ class Walk:
     def __post_init__(self) -> None:
         self.functions = {function.name: function for function in self.graph.functions}
         self.budget = 20_000 + 64 * sum(1 for f in self.graph.functions for _ in walk(f.body))
+
+    def lose(self, location: Location, reason: str) -> None:
+        """Take down that something may read and write anywhere."""
+        self.lost += [Lost("read", location, reason), Lost("write", location, reason)]
 
     def site(self, key: object) -> int:
         """The number of a barrier, the same each time it is met on the same way."""
@@ -74,6 +81,10 @@ class LoopExits:
     continues: list[tuple[Expr, dict[Value, Known]]] = field(
         default_factory=list[tuple[Expr, "dict[Value, Known]"]]
     )
+    continued: list[tuple[Expr, "Mapping[str, Phases]"]] = field(
+        default_factory=list[tuple[Expr, "Mapping[str, Phases]"]]
+    )
+    """The barriers that were passed last where a turn is left for the next."""
     breaks: list[tuple[Expr, dict[Value, Known]]] = field(
         default_factory=list[tuple[Expr, "dict[Value, Known]"]]
     )
@@ -104,6 +115,10 @@ class Frame:
     values: dict[Value, Known] = field(default_factory=dict[Value, "Known"])
     variables: dict[Value, Known] = field(default_factory=dict[Value, "Known"])
     returned: list[tuple[Expr, Known]] = field(default_factory=list[tuple[Expr, "Known"]])
+    left: list[tuple[Expr, Mapping[str, Phases]]] = field(
+        default_factory=list[tuple[Expr, "Mapping[str, Phases]"]]
+    )
+    """The barriers that were passed last at each return."""
     exits: list[LoopExits] = field(default_factory=list[LoopExits])
     may_have_returned: bool = False
     base_guards: int = field(init=False)

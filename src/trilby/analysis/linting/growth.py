@@ -75,6 +75,15 @@ def shrinks(before: Expr, after: Expr) -> bool:
             return False
 
 
+def below(after: Expr) -> int | None:
+    """`c` for `… % c`: a turn leaves a number from 0 to below it."""
+    match after.op, after.args:
+        case "mod", (_, right) if right.op == "constant" and isinstance(right.what, int):
+            return right.what if right.what > 0 else None
+        case _:
+            return None
+
+
 def multiplies(before: Expr, after: Expr) -> bool:
     """True for `v * c` with a number c of 1 or more: never less than it was, if positive."""
     match after.op, after.args:

@@ -9,7 +9,7 @@ from trilby.analysis.linting.terms import Terms
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
-from trilby.data.schema import ArrayType, NDArrayType, path_steps, step_into
+from trilby.data.schema import ArrayType, NDArrayType, StructType, path_steps, step_into
 from trilby.dataclass import dataclass
 
 AXES: tuple[str, ...] = ("x", "y", "z")
@@ -122,6 +122,29 @@ def inside_of(terms: Terms, access: Access) -> Expr:
     )
 
 
-def overlap(left: Access, right: Access) -> bool:
-    """Whether two accesses may be to the same place, whatever their indices are."""
-    return left.memory is right.memory and left.path == right.path
+def common_indices(left: Access, right: Access) -> int | None:
+    """How many indices two accesses have in common up to where their places part.
+
+    None where they are apart whatever the indices are. Members of a union lie on each other.
+    """
+    if left.memory is not right.memory:
+        return None
+    if left.path == right.path:
+        return len(left.indices)
+    here, count = left.memory.type, 0
+    for one, other in zip(path_steps(left.path), path_steps(right.path), strict=False):
+        if one != other:
+            return count if isinstance(here, StructType) and here.is_union else None
+        below = step_into(here, one)
+        if below is None:
+            return None
+        if one == "[]":
+            count += _rank(here)
+        here = below
+    return count  # one is a part of the other
+
+
+def _rank(array: object) -> int:
+    if isinstance(array, NDArrayType):
+        return array.rank
+    return len(array.dims) if isinstance(array, ArrayType) else 0

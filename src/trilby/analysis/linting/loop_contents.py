@@ -11,6 +11,7 @@ from trilby.analysis.linting.evaluate import evaluated
 from trilby.analysis.linting.frame import Known
 from trilby.analysis.linting.growth import (
     amount_of_growth,
+    below,
     bounds_of_growth,
     depends_on,
     multiplies,
@@ -92,6 +93,12 @@ class LoopContents:
         if shrinks(before, after):
             within = terms.both(terms.compare("le", zero, found), terms.compare("le", found, start))
             terms.fact(found, terms.implies(terms.compare("le", zero, start), within))
+        most = below(after)
+        if most is not None:
+            within = terms.both(
+                terms.compare("le", zero, found), terms.compare("lt", found, terms.number(most))
+            )
+            terms.fact(found, terms.either(is_first, within))
         picked = picked_leaves(before, after)
         if picked is not None:
             terms.fact(found, self._picked(found, start, picked, turn))

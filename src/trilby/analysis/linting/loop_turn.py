@@ -6,6 +6,7 @@ from dataclasses import field
 from trilby.analysis.linting.accesses import AROUND, Phase, Phases
 from trilby.analysis.linting.frame import ORDERED, Frame, Known, LoopExits
 from trilby.analysis.linting.terms import LoopMark, Terms, Unknown
+from trilby.analysis.linting.walk_branches import phases_of_ways
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import ScalarType
 from trilby.dataclass import dataclass
@@ -116,13 +117,24 @@ def tried_turn(loop: FollowedLoop) -> TriedTurn:
             }
         if falls is terms.false and not exits.continues:
             after = dict.fromkeys(after)
-    out = frame.phases
+    out = _phases_at_the_end(frame, exits, falls)
     walk_.trying -= 1
     frame.exits.pop()
     frame.phases, frame.loops = phases, loops
     del walk_.accesses[marks[0] :]
     del walk_.stops[marks[1] :]
     return TriedTurn(since, before, after, goes_on, exits, out)
+
+
+def _phases_at_the_end(frame: Frame, exits: LoopExits, falls: Expr) -> dict[str, Phases]:
+    """The barriers that may have been passed last when a turn ends, also by `continue`."""
+    if not exits.continued:
+        return frame.phases
+    ways = [*exits.continued, *([(falls, frame.phases)] if falls is not frame.terms.false else [])]
+    return {
+        scope: phases_of_ways(frame.terms, [(when, phases[scope]) for when, phases in ways])
+        for scope in ORDERED
+    }
 
 
 def _either(terms: Terms, condition: Expr, then: Known, otherwise: Known) -> Known:

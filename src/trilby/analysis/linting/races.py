@@ -6,12 +6,11 @@ from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from trilby.analysis.linting.accesses import Access
-from trilby.analysis.linting.launch import inside_of, overlap
+from trilby.analysis.linting.launch import common_indices, inside_of
 from trilby.analysis.linting.missing import missing_data, missing_rest
 from trilby.analysis.linting.question import ItemPart, Question
 from trilby.analysis.linting.terms import Terms, Ticket, level_of
 from trilby.analysis.linting.witness import Example, Proved, Undecided
-from trilby.analysis.touching.expressions import Expr
 from trilby.dataclass import dataclass
 
 if TYPE_CHECKING:
@@ -41,9 +40,10 @@ def collisions(facts: "KernelFacts") -> Iterator[Collision]:
     tickets = counters(facts)
     for first, second in combinations_with_replacement(shared, 2):
         kind = _kind(first, second)
-        if kind is None or not overlap(first, second):
+        common = common_indices(first, second)
+        if kind is None or common is None or _are_apart(facts, first, second, common):
             continue
-        found = _collision(facts, kind, first, second, tickets)
+        found = _collision(facts, kind, (first, second), common, tickets)
         if found is not None:
             yield found
 
@@ -60,13 +60,15 @@ def _kind(first: Access, second: Access) -> RaceKind | None:
 
 
 def _collision(
-    facts: "KernelFacts", kind: RaceKind, first: Access, second: Access, tickets: frozenset[object]
+    facts: "KernelFacts",
+    kind: RaceKind,
+    pair: tuple[Access, Access],
+    common: int,
+    tickets: frozenset[object],
 ) -> Collision | None:
-    if _are_apart(facts, first, second):
-        return None
-    terms = facts.walked.terms
-    missing = missing_data(terms, (*first.indices, *second.indices))
-    question = _question(facts, first, second, tickets)
+    terms, (first, second) = facts.walked.terms, pair
+    missing = missing_data(terms, (*first.indices[:common], *second.indices[:common]))
+    question = _question(facts, pair, common, tickets)
     outcome = facts.decider.decide(replace(question, wants_example=not missing))
     if isinstance(outcome, Proved):
         return None
@@ -80,33 +82,34 @@ def _collision(
 
 
 def _question(
-    facts: "KernelFacts", first: Access, second: Access, tickets: frozenset[object]
+    facts: "KernelFacts", pair: tuple[Access, Access], common: int, tickets: frozenset[object]
 ) -> Question:
-    terms, is_local = facts.walked.terms, first.memory.kind == "local"
-    premises = facts.premises()
+    first, second = (_part(facts, access, common) for access in pair)
     return Question(
-        terms,
+        facts.walked.terms,
         facts.launch,
-        (_part(facts, first, premises), _part(facts, second, premises)),
+        (first, second),
         meets=True,
-        same_group=is_local,
+        same_group=pair[0].memory.kind == "local",
         unordered=True,
         assumed=facts.contract.races,
         tickets=tickets,
     )
 
 
-def _part(facts: "KernelFacts", access: Access, premises: tuple[Expr, ...]) -> ItemPart:
+def _part(facts: "KernelFacts", access: Access, common: int) -> ItemPart:
     """An access that happens, inside of its array, by an item that leaves no array."""
     within = inside_of(facts.walked.terms, access)
-    return ItemPart((*access.guards, within, *premises), access.indices, access.phases)
+    conditions = (*access.guards, within, *facts.premises())
+    return ItemPart(conditions, access.indices[:common], access.phases)
 
 
-def _are_apart(facts: "KernelFacts", first: Access, second: Access) -> bool:
+def _are_apart(facts: "KernelFacts", first: Access, second: Access, common: int) -> bool:
     """True where both are at the same indices, and every id is one of them."""
-    if any(a is not b for a, b in zip(first.indices, second.indices, strict=True)):
+    indices, others = first.indices[:common], second.indices[:common]
+    if any(a is not b for a, b in zip(indices, others, strict=True)):
         return False
-    ids = {index.what for index in first.indices if index.op == "grid"}
+    ids = {index.what for index in indices if index.op == "grid"}
     is_local = first.memory.kind == "local"
     return all((f"local_{axis}" if is_local else axis) in ids for axis in facts.launch.axes)
 

@@ -221,6 +221,11 @@ def rebuilt(terms: Terms, term: Expr, args: tuple[Expr, ...]) -> Expr:
             return terms.make(term.op, args, term.what, term.type)
 
 
+def wraps(type_: ScalarType) -> bool:
+    """Whether kernels count on numbers of a type to wrap: of signed 32 and 64 bits they do not."""
+    return type_ is not BOOL and not type_.is_float and (type_.kind == "uint" or type_.bits < 32)
+
+
 def leaves_of(roots: Iterable[Expr]) -> Iterator[Expr]:
     """Every term that has no operands or is a leaf for solvers, each once."""
     seen: set[int] = set()

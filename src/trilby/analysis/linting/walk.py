@@ -40,6 +40,8 @@ def walk_kernel(
         for number, param in enumerate(entry.params)
     ]
     frame = Frame(walk, entry, arguments, (), (), beginning(walk.terms))
+    if entry.raw:
+        walk.lose(entry.location, "raw code is not looked into")
     frame.block(entry.body)
     return Walked(
         walk.terms,
@@ -47,7 +49,7 @@ def walk_kernel(
         tuple(walk.stops),
         tuple(walk.memories),
         frozenset(walk.fields),
-        walk.budget >= 0,
+        tuple(dict.fromkeys(walk.lost)),
         walk.known,
     )
 

@@ -1,5 +1,7 @@
 """How branches are followed for lints: each arm under its condition, then what both come to."""
 
+from collections.abc import Sequence
+
 from trilby.analysis.linting.accesses import ANYWHERE, Phase, Phases, Place
 from trilby.analysis.linting.frame import ORDERED, Arm, Frame, Known, Rule
 from trilby.analysis.linting.terms import Terms
@@ -65,6 +67,14 @@ def joined_phases(terms: Terms, *choices: tuple[Expr, Phases]) -> Phases:
     return found if len(found) <= MOST_PHASES else (Phase(terms.true, ANYWHERE),)
 
 
+def phases_of_ways(terms: Terms, ways: Sequence[tuple[Expr, Phases]]) -> Phases:
+    """The barriers that may have been passed last where several ways come together."""
+    if not ways:
+        return (Phase(terms.true, ANYWHERE),)
+    first = ways[0][1]
+    return first if all(phases == first for _, phases in ways) else joined_phases(terms, *ways)
+
+
 def _after(
     frame: Frame, value: Value, condition: Expr, arms: tuple[Arm, Arm], known: tuple[Known, Known]
 ) -> Known:
@@ -85,12 +95,22 @@ def joined(terms: Terms, condition: Expr, then: Known, otherwise: Known) -> Know
         return terms.select(condition, then, otherwise)
     if not isinstance(then, tuple) or not isinstance(otherwise, tuple):
         return None
-    if len(then) + len(otherwise) > MOST_PLACES:
-        return None
-    return (
-        *_where(terms, condition, then),
-        *_where(terms, terms.negated(condition), otherwise),
+    found = _merged(
+        terms,
+        (*_where(terms, condition, then), *_where(terms, terms.negated(condition), otherwise)),
     )
+    return found if len(found) <= MOST_PLACES else None
+
+
+def _merged(terms: Terms, places: tuple[Place, ...]) -> tuple[Place, ...]:
+    """Each place once, where one of its conditions holds."""
+    found: dict[object, Place] = {}
+    for place in places:
+        key = (place.memory, place.path, place.indices)
+        known = found.get(key)
+        either = terms.either(known.condition, place.condition) if known else place.condition
+        found[key] = Place(place.memory, place.path, place.indices, either)
+    return tuple(found.values())
 
 
 def _where(terms: Terms, condition: Expr, places: tuple[Place, ...]) -> tuple[Place, ...]:

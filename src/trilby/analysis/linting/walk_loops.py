@@ -156,6 +156,7 @@ def _continue(frame: Frame, _op: Continue) -> Expr:
     exits = frame.exits[-1]
     condition = frame.terms.all_of(frame.here[exits.depth :])
     exits.continues.append((condition, dict(frame.variables)))
+    exits.continued.append((condition, dict(frame.phases)))
     return frame.terms.false
 
 

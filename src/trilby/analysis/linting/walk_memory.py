@@ -4,13 +4,17 @@ from trilby.analysis.access import is_length
 from trilby.analysis.linting.accesses import (
     Access,
     Does,
+    Lost,
     Memory,
     Phase,
+    Phases,
     Place,
     Stop,
 )
+from trilby.analysis.linting.bits import with_bits_set
 from trilby.analysis.linting.frame import ORDERED, Frame, Known, Rule
 from trilby.analysis.linting.terms import Ticket, Unknown
+from trilby.analysis.linting.walk_branches import phases_of_ways
 from trilby.analysis.linting.walk_numbers import folded
 from trilby.analysis.reach import short_name
 from trilby.analysis.touching.expressions import Expr
@@ -18,7 +22,7 @@ from trilby.analysis.touching.integers import computed, counted_type
 from trilby.data.dtypes import I64, ScalarType
 from trilby.data.schema import StructType, join_path, leaves
 from trilby.model.op import Op, Operands, operands
-from trilby.model.ops.arith import ARITH_OPS, Math
+from trilby.model.ops.arith import ARITH_OPS, BitOr, Math
 from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.memory import (
@@ -73,6 +77,8 @@ def arithmetic_term(frame: Frame, op: Op, args: tuple[Expr, ...], type_: ScalarT
     if all(not arg.type.is_float for arg in args) and counted_type(op.value):
         before = terms.count
         found = computed(terms, op, by_operand.get)
+        if isinstance(op, BitOr):
+            found = with_bits_set(terms, args[0], args[1], type_) or found
         if found is not None and not _is_new_unknown(found, before):
             return _folded(frame, found)
     name = f"math.{op.function}" if isinstance(op, Math) else op.mnemonic
@@ -126,6 +132,8 @@ def _touch(frame: Frame, op: Load | Store | Atomic | CompareExchange, does: Does
     found = _places(frame, op.base, op.indices, op.path)
     given = op.stored if isinstance(op, Store) else getattr(op, "operand", None)
     stored = frame.values.get(given) if isinstance(given, Value) else None
+    if not found and not frame.walk.trying:
+        frame.walk.lost.append(Lost(does, op.location, "it may be to one of many arrays"))
     for place in found:
         if place.memory.kind == "global" and is_length(place.memory.type, place.path):
             continue
@@ -217,6 +225,8 @@ def _ticket(frame: Frame, op: Atomic | CompareExchange, places: list[Place]) -> 
     if not isinstance(amount, Expr) or amount.op != "constant" or amount.what != 1:
         return None
     (place,) = places
+    if place.memory.kind != "global":
+        return None  # each group has a counter of its own
     if any(index.op != "constant" for index in place.indices):
         return None
     where = tuple(index.what for index in place.indices)
@@ -278,11 +288,25 @@ def _call(frame: Frame, op: Call) -> Expr:
     arguments = [frame.values.get(argument) for argument in op.args]
     calls = ((short_name(op.callee), op.location), *frame.calls)
     inner = Frame(walk, callee, arguments, frame.here, frame.loops, frame.phases, calls)
-    falls = frame.terms.false if walk.budget < 0 else inner.block(callee.body)
-    frame.phases = inner.phases
+    if callee.raw or walk.budget < 0:
+        why = "raw code is not looked into" if callee.raw else "the kernel is too large"
+        walk.lose(op.location, why)
+        falls = frame.terms.true
+    else:
+        falls = inner.block(callee.body)
+    frame.phases = _phases_behind(inner, falls)
     if op.result is not None:
         frame.values[op.result] = _result(frame, inner, op.result)
     return frame.terms.true if inner.returned else falls
+
+
+def _phases_behind(inner: Frame, falls: Expr) -> dict[str, Phases]:
+    """The barriers that may have been passed last when a helper is left, by any of its returns."""
+    ways = [*inner.left, *([(falls, inner.phases)] if falls is not inner.terms.false else [])]
+    return {
+        scope: phases_of_ways(inner.terms, [(when, phases[scope]) for when, phases in ways])
+        for scope in ORDERED
+    }
 
 
 def _result(frame: Frame, inner: Frame, result: Value) -> Known:
@@ -309,8 +333,9 @@ def _return(frame: Frame, op: Return) -> Expr:
         why = Unknown("loop", "what is returned out of a loop", loops=frame.loops)
         known = frame.terms.unknown(known.type, why)
     # Every guard since the beginning of the function is a reason to return here.
-    own = frame.here[frame.base_guards :]
-    frame.returned.append((frame.terms.all_of(own), known))
+    own = frame.terms.all_of(frame.here[frame.base_guards :])
+    frame.returned.append((own, known))
+    frame.left.append((own, dict(frame.phases)))
     frame.may_have_returned = True
     return frame.terms.false
 

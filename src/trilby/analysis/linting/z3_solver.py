@@ -50,9 +50,6 @@ class Z3Decider:
         self._effort = effort
         self._seconds = seconds
 
-    def _solver(self, z3: Session) -> Any:
-        return z3.solver(self._effort, self._seconds)
-
     def decide(self, question: Question) -> Outcome:
         """Proved where there is no such launch, an example where there is."""
         if is_plain(question):
@@ -60,16 +57,19 @@ class Z3Decider:
         first = self._asked(question, abstract=True)
         if not isinstance(first, Undecided) or not question.wants_example:
             return first
+        quick = self._asked(question, abstract=False, effort=self._effort // 20)
+        if not isinstance(quick, Undecided):
+            return quick
         for small in _small_launches(question.launch):
             found = self._asked(replace(question, launch=small), abstract=False)
             if isinstance(found, Example):
                 return found
         return self._asked(question, abstract=False)
 
-    def _asked(self, question: Question, *, abstract: bool) -> Outcome:
+    def _asked(self, question: Question, *, abstract: bool, effort: int = 0) -> Outcome:
         z3 = Session()
         asked = _Asked(z3, question, abstract=abstract)
-        solver = self._solver(z3)
+        solver = z3.solver(effort or self._effort, self._seconds)
         solver.add(*asked.conditions())
         found = solver.check()
         if found == z3.unsat:
@@ -113,7 +113,7 @@ class Z3Decider:
         return False
 
     def _checked(self, z3: Session, conditions: list[Any]) -> Any:
-        solver = self._solver(z3)
+        solver = z3.solver(self._effort, self._seconds)
         solver.add(*conditions)
         return solver.check()
 
@@ -292,10 +292,9 @@ class _Asked:
                     writer = ItemTerms(self.encoding, 100 + len(found), {**here, **place})
                     found.append(self._never(writer, cover, turns))
         at = [reader.number(index) for index in self.question.items[0].indices]
-        found += [
-            z3.Or(*[one != number for one, number in zip(at, filled, strict=True)])
-            for filled in counted.filled
-        ]
+        for box in counted.boxes():
+            sides = zip(at, box, strict=True)
+            found.append(z3.Or(*[z3.Or(one < low, one > high) for one, (low, high) in sides]))
         return found
 
     def _never(self, writer: ItemTerms, cover: Cover, turns: dict[LoopMark, Any]) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from trilby.analysis.linting.launch import AXES, Launch
-from trilby.analysis.linting.terms import Level, LoopMark, Terms, leaves_of, level_of
+from trilby.analysis.linting.terms import Level, LoopMark, Terms, leaves_of, level_of, wraps
 from trilby.analysis.linting.witness import Item
 from trilby.analysis.linting.z3_products import Products
 from trilby.analysis.linting.z3_session import Session
@@ -138,7 +138,6 @@ def _within(term: Any, type_: ScalarType) -> list[Any]:
 
 
 _PLAIN: Mapping[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
     "lt": operator.lt,
     "le": operator.le,
     "eq": operator.eq,
@@ -306,10 +305,13 @@ class ItemTerms:
 
     def _arithmetic(self, term: Expr, args: list[Any]) -> Any:
         match term.op:
+            case "add":
+                found = self._wrapped(args[0] + args[1], term.type, twice=True)
             case "sub":
-                return self._wrapped(args[0] - args[1], term.type)
+                found = self._wrapped(args[0] - args[1], term.type, twice=True)
             case "mul":
-                return self.encoding.products.times(args[0], args[1])
+                product = self.encoding.products.times(args[0], args[1])
+                found = self._wrapped(product, term.type, twice=False)
             case "floordiv" | "mod":
                 return self._divided(term, *args)
             case "cast":
@@ -324,11 +326,19 @@ class ItemTerms:
                 found = _PLAIN[term.op](args[0], args[1])
         return found
 
-    def _wrapped(self, term: Any, type_: ScalarType) -> Any:
-        """An unsigned difference below zero comes out at the other end."""
-        if type_.kind != "uint":
+    def _wrapped(self, term: Any, type_: ScalarType, *, twice: bool) -> Any:
+        """What leaves an unsigned or narrow type comes in at its other end.
+
+        `twice` where it is out by no more than the numbers of the type.
+        """
+        if not wraps(type_):
             return term
-        return self.z3.If(term < 0, term + 2**type_.bits, term)
+        count = 2**type_.bits
+        low = 0 if type_.kind == "uint" else -(count // 2)
+        if not twice:
+            return (term - low) % count + low if low else term % count
+        below, above = term < low, term >= low + count
+        return self.z3.If(below, term + count, self.z3.If(above, term - count, term))
 
     def _cast(self, term: Expr, arg: Any) -> Any:
         source, target = term.args[0].type, term.type
@@ -337,7 +347,7 @@ class ItemTerms:
             if fits:
                 return arg
             wide = target.bits >= source.bits
-            return self._wrapped(arg, target) if wide else arg % 2**target.bits
+            return self._wrapped(arg, target, twice=wide)
         if target.bits >= min(source.bits, 32):
             return arg
         half = 2 ** (target.bits - 1)

@@ -26,6 +26,16 @@ def out_of_bounds(facts: KernelFacts) -> Iterator[Finding]:
             facts.assumptions[_assumed(overrun)] = None
         else:
             yield _finding(facts, overrun)
+    for lost in {one.location: one for one in facts.walked.lost}.values():
+        yield Finding(
+            "out-of-bounds",
+            "warning",
+            "unknown",
+            f"whether this stays inside cannot be told: {lost.reason}",
+            lost.location,
+            "make it plainer, or silence this with its id",
+            function=facts.name,
+        )
 
 
 def _assumed(overrun: Overrun) -> str:

@@ -21,6 +21,7 @@ def race_write_write(facts: KernelFacts) -> Iterator[Finding]:
     Give every work item an element of its own, or use an atomic operation.
     """
     yield from _findings(facts, "write-write", "race-write-write")
+    yield from _lost(facts, "race-write-write", "write")
 
 
 @kernel_lint("race-read-write", severity="error")
@@ -32,6 +33,7 @@ def race_read_write(facts: KernelFacts) -> Iterator[Finding]:
     dispatch a second kernel.
     """
     yield from _findings(facts, "read-write", "race-read-write")
+    yield from _lost(facts, "race-read-write", "read")
 
 
 @kernel_lint("race-plain-atomic", severity="error")
@@ -42,6 +44,7 @@ def race_plain_atomic(facts: KernelFacts) -> Iterator[Finding]:
     access, or order the two by a barrier or a second dispatch.
     """
     yield from _findings(facts, "plain-atomic", "race-plain-atomic")
+    yield from _lost(facts, "race-plain-atomic", "atomic")
 
 
 _VERBS = {"read": "reads", "write": "writes", "atomic": "changes"}
@@ -64,6 +67,21 @@ def _findings(facts: KernelFacts, kind: RaceKind, name: str) -> Iterator[Finding
         if one.kind == kind and key not in seen:
             seen.add(key)
             yield _finding(facts, one, name)
+
+
+def _lost(facts: KernelFacts, name: str, does: str) -> Iterator[Finding]:
+    """One finding for each access that could not be followed."""
+    for lost in facts.walked.lost:
+        if lost.does == does:
+            yield Finding(
+                name,
+                "warning",
+                "unknown",
+                f"whether two work items meet here cannot be told: {lost.reason}",
+                lost.location,
+                "make it plainer, or silence this with its id",
+                function=facts.name,
+            )
 
 
 def _finding(facts: KernelFacts, one: Collision, name: str) -> Finding:

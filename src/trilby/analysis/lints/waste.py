@@ -94,8 +94,9 @@ def pass_parity(facts: KernelFacts) -> Iterator[Finding]:
     if choosing:
         return
     for access in facts.of_kind("global"):
-        terms = (*access.guards, *access.indices, *((access.stored,) if access.stored else ()))
-        if access.does == "write" and any(_has_parity(term) for term in terms):
+        if access.does != "write" or any(_has_parity(index) for index in access.indices):
+            continue
+        if any(_has_parity(term) for term in (*access.guards, *filter(None, [access.stored]))):
             yield Finding(
                 "pass-parity",
                 "warning",
@@ -139,7 +140,7 @@ def shared_counter(facts: KernelFacts) -> Iterator[Finding]:
     for one in facts.collisions():
         first, second = one.first, one.second
         is_update = one.kind == "read-write" and first.location == second.location
-        same = all(a is b for a, b in zip(first.indices, second.indices, strict=True))
+        same = first.path == second.path and first.indices == second.indices
         if is_update and same and one.example is not None and first.location not in told:
             told.add(first.location)
             yield Finding(
