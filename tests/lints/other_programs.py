@@ -86,6 +86,11 @@ def silent_for_another(kc: KernelContext, a: S32Array) -> None:
     a.array[0] = kc.x  # trilby: ignore[out-of-bounds]
 
 
+@tb.kernel
+def has_far_too_many(kc: KernelContext, a: S32Array, b: S32Array, n: i32) -> None:
+    a.array[kc.x] = 1
+
+
 # -- compute functions
 
 
@@ -179,3 +184,36 @@ def lets_go_of_a_raw_view(cc: ComputeContext, a: S32Array) -> None:
     view[0] = 1
     del view
     cc.dispatch(a.length, add_one, a)
+
+
+# -- explicit mode
+
+
+@tb.compute(explicit=True)
+def puts_twice(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
+    cc.put(a).put(b)
+    cc.put(a)
+    cc.dispatch(a.length, shift, a, b)
+    cc.get(b)
+
+
+@tb.compute
+def gets_and_puts_back(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
+    with cc.explicit():
+        cc.put(a, b).dispatch(a.length, shift, a, b).get(b).put(b)
+
+
+@tb.compute(explicit=True)
+def puts_what_is_there(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
+    for _ in range(3):
+        cc.put(a, b).dispatch(a.length, shift, a, b)
+    cc.get(b)
+
+
+@tb.compute(explicit=True)
+def puts_what_has_changed(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
+    cc.put(a, b)
+    for n in range(3):
+        a.array[n] = 7
+        cc.put(a).dispatch(a.length, shift, a, b)
+        cc.get(b)

@@ -34,6 +34,11 @@ def test_waste_is_found(kernel: Kernel[...], lint: str) -> None:
     assert finding.location.file == programs.__file__
 
 
+def test_each_parameter_that_is_not_used_is_told() -> None:
+    found = tb.lint(programs.has_far_too_many).of("unused-parameter")
+    assert [finding.about for finding in found] == ["b", "n"]
+
+
 @pytest.mark.parametrize(
     "kernel", [programs.takes_turns, programs.runs_along_rows, programs.add_one]
 )
@@ -125,7 +130,56 @@ def test_what_costs_nothing_is_not_told(function: Compute[..., object]) -> None:
     assert ids(tb.lint(function)) == set()
 
 
+@pytest.mark.parametrize(
+    ("function", "call"),
+    [(programs.puts_twice, "`put` of `a`"), (programs.gets_and_puts_back, "`put` of `b`")],
+)
+def test_a_transfer_right_behind_another_is_found(
+    function: Compute[..., object], call: str
+) -> None:
+    (finding,) = tb.lint(function).of("transfer-repeated")
+    assert finding.message.startswith(f"this {call} moves nothing")
+    assert finding.severity == "warning"
+
+
+@pytest.mark.parametrize("function", [programs.puts_what_is_there, programs.puts_what_has_changed])
+def test_a_transfer_that_something_stands_before_is_not_told(
+    function: Compute[..., object],
+) -> None:
+    assert tb.lint(function).of("transfer-repeated") == ()
+
+
 # -- ledgers
+
+
+def recorded(function: Compute[..., object], transfers: Transfers = Transfers.AUTO) -> Report:
+    accelerator = Accelerator("interpreter", memory="discrete", transfers=transfers)
+    a, b = (S32Array.of(np.arange(8, dtype=np.int32)) for _ in range(2))
+    with accelerator.record() as ledger:
+        accelerator.compute(function, a, b)
+    return tb.lint(ledger)
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (programs.puts_twice, ["this `put` of `a` moved nothing new"]),
+        (
+            programs.puts_what_is_there,
+            [
+                "this `put` of `a` moved nothing new, 2 times",
+                "this `put` of `b` moved nothing new, 2 times",
+            ],
+        ),
+        (programs.puts_what_has_changed, []),
+    ],
+)
+def test_transfers_that_moved_nothing_are_told(
+    function: Compute[..., object], told: list[str]
+) -> None:
+    found = recorded(function).of("transfer-redundant")
+    assert [finding.message for finding in found] == told
+    assert all(finding.location.file == programs.__file__ for finding in found)
 
 
 def test_a_recorded_run_that_copies_just_in_case() -> None:

@@ -11,7 +11,7 @@ from trilby.analysis.linting.contract import contract_of, local_sizes, used_axes
 from trilby.analysis.linting.dispatches import SeenDispatch
 from trilby.analysis.linting.kernel_facts import KernelFacts
 from trilby.analysis.linting.launch import Launch, launch_of
-from trilby.analysis.linting.ledger_facts import LedgerFacts
+from trilby.analysis.linting.ledger_facts import EmptyCall, LedgerFacts
 from trilby.analysis.linting.plain_decider import PlainDecider
 from trilby.analysis.linting.question import Decider
 from trilby.analysis.linting.report import Finding, Report
@@ -124,7 +124,8 @@ def _dispatched(finding: Finding, where: Location) -> Finding:
 def _lint_ledger(ledger: Ledger, settings: LintSettings) -> Report:
     recording = ledger.recording
     locations = [copy.location for copy in ledger.copies]
-    facts = LedgerFacts(recording.trace, tuple(recording.copies), locations)
+    empty = [EmptyCall(one.kind, one.buffer, one.location) for one in ledger.redundant]
+    facts = LedgerFacts(recording.trace, tuple(recording.copies), locations, empty)
     found = [finding for one in settings.lints("ledger") for finding in one(facts)]
     return _report("a recorded run", found, {}, (), settings, None)
 
@@ -153,9 +154,8 @@ def _once(found: Iterable[Finding]) -> Iterator[Finding]:
     """Each finding once, also where several dispatches show it."""
     seen: set[object] = set()
     for finding in found:
-        key = (finding.lint, finding.location, finding.verdict)
-        if key not in seen:
-            seen.add(key)
+        if finding.key not in seen:
+            seen.add(finding.key)
             yield finding
 
 

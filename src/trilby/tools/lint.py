@@ -55,11 +55,7 @@ class Linted:
     @property
     def findings(self) -> list[Finding]:
         """All findings, by file and line, each once."""
-        found = {
-            (finding.lint, finding.location, finding.verdict): finding
-            for report in self.reports
-            for finding in report.findings
-        }
+        found = {finding.key: finding for report in self.reports for finding in report.findings}
         return sorted(found.values(), key=_order)
 
     @property

@@ -9,13 +9,26 @@ from trilby.oracle.trace import HOST, Touch, Trace
 from trilby.source import Location
 
 
+@dataclass(frozen=True, slots=True)
+class EmptyCall:
+    """A `put` or `get` that moved nothing."""
+
+    kind: str
+    buffer: str
+    location: Location
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LedgerFacts:
-    """A recorded run. `locations` are the lines that needed the copies, in their order."""
+    """A recorded run. `locations` are the lines that needed the copies, in their order.
+
+    `empty` are the calls of `put` and `get` that moved nothing.
+    """
 
     trace: Trace
     copies: Sequence[CopyMade]
     locations: Sequence[Location | None]
+    empty: Sequence[EmptyCall] = ()
 
     def excess(self) -> Sequence[Excess]:
         """The bytes that moved in vain."""

@@ -30,6 +30,13 @@ class Finding:
     witness: Witness | None = None
     others: tuple[Location, ...] = ()
     function: str = ""
+    about: str = ""
+    """The buffer or array that it is about, where a line may have to do with several."""
+
+    @property
+    def key(self) -> object:
+        """Findings of one key say the same, of different launches for instance."""
+        return self.lint, self.location, self.verdict, self.about
 
     def __str__(self) -> str:
         return f"{self.location}: {self.lint}: {self.message}"

@@ -90,6 +90,7 @@ def local_unwritten(facts: KernelFacts) -> Iterator[Finding]:
                 access.location,
                 "write all of it first, and put a barrier behind",
                 function=facts.name,
+                about=access.text,
             )
             continue
         element = element_text(access, example.indices)
@@ -105,4 +106,5 @@ def local_unwritten(facts: KernelFacts) -> Iterator[Finding]:
             "write all of it first, and put a barrier behind",
             witness,
             function=facts.name,
+            about=access.text,
         )

@@ -55,6 +55,7 @@ def _finding(facts: KernelFacts, overrun: Overrun) -> Finding:
             access.location,
             "test the index before, or silence this with its id",
             function=facts.name,
+            about=access.text,
         )
     element = element_text(access, overrun.example.indices)
     witness = facts.witness(overrun.example, element, confirmed=True)
@@ -73,4 +74,5 @@ def _finding(facts: KernelFacts, overrun: Overrun) -> Finding:
         else "guard the access with `if`, or launch fewer work items",
         witness,
         function=facts.name,
+        about=access.text,
     )

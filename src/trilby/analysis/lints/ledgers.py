@@ -44,6 +44,27 @@ def transfer_unused(facts: LedgerFacts) -> Iterator[Finding]:
             yield _finding(facts, "transfer-unused", one, one.kind.value)
 
 
+@ledger_lint("transfer-redundant")
+def transfer_redundant(facts: LedgerFacts) -> Iterator[Finding]:
+    """A `put` or `get` moved nothing: the other side had all of it already.
+
+    In explicit mode every transfer is written down. One that brings nothing is left over, or
+    stands on the wrong side of what changes the data.
+    """
+    for call in dict.fromkeys(facts.empty):
+        times = facts.empty.count(call)
+        often = f", {times} times" if times > 1 else ""
+        yield Finding(
+            "transfer-redundant",
+            "warning",
+            "bug",
+            f"this `{call.kind}` of `{call.buffer}` moved nothing new{often}",
+            call.location,
+            "leave it out, or do it only where the data has changed",
+            about=f"{call.kind} {call.buffer}",
+        )
+
+
 @ledger_lint("host-statement-to-kernel", severity="hint")
 def host_statement_to_kernel(facts: LedgerFacts) -> Iterator[Finding]:
     """Moving a host statement into a kernel would save copies.
@@ -93,4 +114,5 @@ def _finding(facts: LedgerFacts, lint: str, one: Excess, why: str) -> Finding:
         f"{why}",
         location or NOWHERE,
         "leave the copy out, or let Trilby decide: Transfers.AUTO",
+        about=one.buffer,
     )

@@ -97,6 +97,7 @@ def _finding(facts: KernelFacts, one: Collision, name: str) -> Finding:
             "if no two are the same, silence this with its id",
             others=others,
             function=facts.name,
+            about=first.text,
         )
     element = element_text(first, one.example.indices)
     witness = facts.witness(one.example, element, confirmed=True)
@@ -123,6 +124,7 @@ def _finding(facts: KernelFacts, one: Collision, name: str) -> Finding:
         witness,
         others,
         facts.name,
+        first.text,
     )
 
 

@@ -54,6 +54,7 @@ def _copied(facts: ComputeFacts, placed: PlacedCopy) -> Finding:
         advice,
         others=(placed.loops[-1].location,),
         function=facts.name,
+        about=name,
     )
 
 

@@ -31,12 +31,15 @@ def unused_parameter(facts: KernelFacts) -> Iterator[Finding]:
     used = _used(facts, entry)
     for param in entry.params:
         if param not in used and param.type != KERNEL_CONTEXT and not entry.raw:
-            yield _note(
-                facts,
+            yield Finding(
                 "unused-parameter",
+                "warning",
+                "bug",
                 f"the parameter `{param.hint}` is never used",
-                entry,
+                entry.location,
                 "leave it out",
+                function=facts.name,
+                about=param.hint,
             )
 
 
@@ -51,10 +54,6 @@ def _used(facts: KernelFacts, func: Func) -> set[Value]:
         else:
             found.update(operands(op))
     return found
-
-
-def _note(facts: KernelFacts, lint: str, message: str, func: Func, advice: str) -> Finding:
-    return Finding(lint, "warning", "bug", message, func.location, advice, function=facts.name)
 
 
 @kernel_lint("write-unseen")
