@@ -64,6 +64,7 @@ def _written(case: Case, folder: Path) -> Path:
             for text in _given(case, param.hint, param.type)
         ),
         *(_number(size, np.dtype(np.int32)) for size in ndrange.padded),
+        *([_number(0, np.dtype(np.int32))] if generated.takes_pass else []),
     ]
     sim = folder / "kernel.sim"
     sim.write_text("\n".join(lines) + "\n")

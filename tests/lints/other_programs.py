@@ -217,3 +217,80 @@ def puts_what_has_changed(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
         a.array[n] = 7
         cc.put(a).dispatch(a.length, shift, a, b)
         cc.get(b)
+
+
+# -- one buffer under two names
+
+
+@tb.kernel
+def shift_guarded(kc: KernelContext, a: S32Array, b: S32Array) -> None:
+    if kc.x + 1 < a.length and kc.x < b.length:
+        b.array[kc.x] = a.array[kc.x + 1]
+
+
+@tb.kernel
+def fill_rows(kc: KernelContext, a: S32Array, width: i32) -> None:
+    a.array[kc.y * width + kc.x] = kc.x
+
+
+@tb.compute
+def under_another_name(cc: ComputeContext, a: S32Array) -> None:
+    b = a
+    cc.dispatch(a.length, shift_guarded, a, b)
+
+
+@tb.compute
+def twice_from_a_list(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
+    buffers = [a, b]
+    cc.dispatch(a.length, shift_guarded, buffers[0], buffers[0])
+
+
+@tb.compute
+def shifts_between(cc: ComputeContext, source: S32Array, target: S32Array) -> None:
+    cc.dispatch(source.length, shift_guarded, source, target)
+
+
+@tb.compute
+def hands_on_twice(cc: ComputeContext, a: S32Array) -> None:
+    shifts_between(cc, a, a)
+
+
+@tb.compute
+def hands_on_two(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
+    shifts_between(cc, a, b)
+
+
+@tb.compute
+def perhaps_the_same(cc: ComputeContext, a: S32Array, b: S32Array, flag: int) -> None:
+    target = a if flag else b
+    cc.dispatch(a.length, shift_guarded, a, target)
+
+
+@tb.compute
+def never_the_same(cc: ComputeContext, a: S32Array, b: S32Array, turns: int) -> None:
+    for turn in range(turns):
+        source = a if turn % 2 == 0 else b
+        target = b if turn % 2 == 0 else a
+        cc.dispatch(a.length, shift_guarded, source, target)
+
+
+@tb.compute
+def takes_turns_by_names(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
+    for _ in range(10):
+        cc.dispatch(a.length, shift_guarded, a, b)
+        a, b = b, a
+
+
+@tb.compute
+def rows_too_short(cc: ComputeContext, a: S32Array) -> None:
+    cc.dispatch((16, 4), fill_rows, a, 8)
+
+
+@tb.compute
+def rows_long_enough(cc: ComputeContext, a: S32Array) -> None:
+    cc.dispatch((16, 4), fill_rows, a, 16)
+
+
+@tb.compute
+def as_long_as_another(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
+    cc.dispatch(b.length, add_one, a)

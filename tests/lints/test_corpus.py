@@ -1,7 +1,7 @@
 """Every kernel of the corpus gets the verdict that a person gives it."""
 
 import pytest
-from tests.lints import edges, groups, races_between_items
+from tests.lints import edges, groups, odd_ones, races_between_items
 from tests.lints.cases import Case
 
 import trilby as tb
@@ -10,6 +10,7 @@ CASES = [
     *races_between_items.corpus.cases,
     *groups.corpus.cases,
     *edges.corpus.cases,
+    *odd_ones.corpus.cases,
 ]
 
 

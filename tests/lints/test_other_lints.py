@@ -74,7 +74,17 @@ def test_a_comment_with_another_id_silences_nothing() -> None:
 # -- dispatches
 
 
-@pytest.mark.parametrize("function", [programs.adds, programs.differs_within])
+@pytest.mark.parametrize(
+    "function",
+    [
+        programs.adds,
+        programs.differs_within,
+        programs.hands_on_two,
+        programs.never_the_same,
+        programs.takes_turns_by_names,
+        programs.rows_long_enough,
+    ],
+)
 def test_dispatches_that_fit(function: Compute[..., object]) -> None:
     report = tb.lint(function)
     assert report.verdict == "clean", str(report)
@@ -86,6 +96,10 @@ def test_dispatches_that_fit(function: Compute[..., object]) -> None:
         (programs.rounds_up, "out-of-bounds"),
         (programs.differs_beyond, "out-of-bounds"),
         (programs.onto_itself, "race-read-write"),
+        (programs.under_another_name, "race-read-write"),
+        (programs.twice_from_a_list, "race-read-write"),
+        (programs.hands_on_twice, "race-read-write"),
+        (programs.rows_too_short, "race-write-write"),
     ],
 )
 def test_dispatches_that_do_not(function: Compute[..., object], lint: str) -> None:
@@ -93,6 +107,20 @@ def test_dispatches_that_do_not(function: Compute[..., object], lint: str) -> No
     assert report.verdict == "bug", str(report)
     assert lint in ids(report)
     assert any(where.line > 0 for where in report.of(lint)[0].others)
+
+
+def test_two_arguments_that_may_be_one_buffer() -> None:
+    report = tb.lint(programs.perhaps_the_same)
+    (finding,) = report.of("race-read-write")
+    assert report.verdict == "unknown"
+    assert finding.message.startswith("if `a` and `b` are one buffer here: work item ")
+
+
+def test_what_a_dispatch_leaves_open_is_told() -> None:
+    report = tb.lint(programs.as_long_as_another)
+    assert report.verdict == "clean"
+    assert report.assumptions == ("the range along x is no longer than `a.array[]`",)
+    assert tb.lint(programs.adds).assumptions == ()
 
 
 # -- transfers

@@ -116,7 +116,8 @@ class Examples:
             if isinstance(type_, NDArrayType):
                 yield from (Scalar(I32, lengths[axis]) for axis in range(type_.rank))
         elif isinstance(type_, ScalarType):
-            yield Scalar(type_, example.scalars.get(number, 1))
+            given = self.launch.scalars.get(number, 1)
+            yield Scalar(type_, example.scalars.get(number, given))
         elif isinstance(type_, StructType):
             yield StructArgument(type_, bytes(size_of(type_)))
 

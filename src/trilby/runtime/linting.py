@@ -91,7 +91,7 @@ def lint_compute(
         graph = context.graph.kernels[seen.op.kernel]
         kernel = kernel_facts(graph, seen.launch, decider())
         for one in settings.lints("kernel"):
-            found += (_dispatched(f, seen.op.location) for f in one(kernel))
+            found += _dispatched(one(kernel), seen)
         assumptions |= kernel.assumptions
         functions += graph.functions
     name = short_name(context.entry.func.name)
@@ -100,9 +100,9 @@ def lint_compute(
 
 def _different(dispatches: Iterable[SeenDispatch]) -> Iterator[SeenDispatch]:
     """The dispatches without those that launch a kernel as an earlier one does."""
-    known: list[tuple[str, Launch]] = []
+    known: list[object] = []
     for seen in dispatches:
-        one = (seen.op.kernel, seen.launch)
+        one = (seen.op.kernel, seen.launch, seen.if_same)
         if one not in known:
             known.append(one)
             yield seen
@@ -116,9 +116,19 @@ def _integers(names: Mapping[str, object]) -> dict[str, int]:
     }
 
 
-def _dispatched(finding: Finding, where: Location) -> Finding:
-    """A finding in a kernel, with the dispatch that shows it."""
-    return replace(finding, others=(*finding.others, where))
+def _dispatched(found: Iterable[Finding], seen: SeenDispatch) -> Iterator[Finding]:
+    """Findings in a kernel, with the dispatch that shows them.
+
+    Where two arguments are only perhaps one buffer, so is what follows from it.
+    """
+    for finding in found:
+        placed = replace(finding, others=(*finding.others, seen.op.location))
+        if seen.if_same is None:
+            yield placed
+        elif finding.verdict == "bug" and finding.severity == "error":
+            first, second = seen.if_same
+            told = f"if `{first}` and `{second}` are one buffer here: {finding.message}"
+            yield replace(placed, verdict="unknown", severity="warning", message=told, witness=None)
 
 
 def _lint_ledger(ledger: Ledger, settings: LintSettings) -> Report:
@@ -171,9 +181,10 @@ def kernel_facts(graph: KernelGraph, launch: Launch | None, decides: Decider) ->
     walked = walk_kernel(graph, launch.known, launch.same, launch.scalars)
     examples = Examples(graph, launch)
     contract = contract_of(walked, launch)
-    return KernelFacts(
-        graph, walked, launch, decides, examples.confirm, examples.confirm_divergence, contract
-    )
+    confirm, confirm_divergence = examples.confirm, examples.confirm_divergence
+    facts = KernelFacts(graph, walked, launch, decides, confirm, confirm_divergence, contract)
+    facts.assumptions |= dict.fromkeys(contract.told)
+    return facts
 
 
 def _completed(graph: KernelGraph, walked: Walked, launch: Launch | None) -> Launch:

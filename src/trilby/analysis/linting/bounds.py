@@ -15,13 +15,20 @@ from trilby.analysis.linting.contract import compares_id, id_index, is_guarded
 from trilby.analysis.linting.launch import AXES, extents_of
 from trilby.analysis.linting.missing import missing_data, missing_rest
 from trilby.analysis.linting.question import ItemPart, Question
-from trilby.analysis.linting.terms import Terms
+from trilby.analysis.linting.terms import Terms, leaves_of
 from trilby.analysis.linting.witness import Example, Proved, Undecided
 from trilby.analysis.touching.expressions import Expr
 from trilby.dataclass import dataclass
 
 if TYPE_CHECKING:
     from trilby.analysis.linting.kernel_facts import KernelFacts
+
+
+FAR = 1 << 20
+"""An index that is never further out than this does not grow with the launch."""
+
+_OF_THE_RANGE = {"constant", "grid", "group_start", "turn", "turns"}
+"""What the range decides, and nobody's data or argument."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +118,27 @@ def _missing_guards(terms: Terms, access: Access) -> str:
 
 def _is_fine(facts: "KernelFacts", asked: Overrun, inside: Expr) -> bool | None:
     """Whether it is up to the launch; None where that is not known."""
-    return False if _is_meant(facts, asked) else _fits_some_launch(facts, asked, inside)
+    if _is_meant(facts, asked) or _is_never_far_out(facts, asked):
+        return False
+    return _fits_some_launch(facts, asked, inside)
+
+
+def _is_never_far_out(facts: "KernelFacts", asked: Overrun) -> bool:
+    """True for `list[kc.x % 5]` where there are four: larger launches are no further out.
+
+    So no launch is too large for it, and those that show it are meant.
+    """
+    terms = facts.walked.terms
+    roots = (asked.index, asked.extent, *asked.access.guards)
+    if any(leaf.op not in _OF_THE_RANGE for leaf in leaves_of(roots)):
+        return False
+    near = terms.both(
+        terms.compare("le", terms.number(-FAR), asked.index),
+        terms.compare("le", asked.index, terms.number(FAR)),
+    )
+    part = ItemPart(asked.access.guards, asked.access.indices, fails=near)
+    question = Question(terms, facts.launch, (part,), wants_example=False)
+    return isinstance(facts.decider.decide(question), Proved)
 
 
 def _counts_on_contract(asked: Overrun) -> bool:

@@ -8,7 +8,8 @@ A kernel says nothing of how large its buffers are for a range. Without a launch
 - a pitch is as long as a row (`out.array[kc.y * width + kc.x]`),
 - groups have the size for which the local arrays are made.
 
-Each is told as an assumption of the report. Where the dispatch is seen, none is made.
+Where the dispatch is seen, what it says goes before. What it leaves open of the range is told as an
+assumption of the report.
 """
 
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ class Contract:
 
     races: tuple[Expr, ...] = ()
     bounds: tuple[Expr, ...] = ()
+    told: tuple[str, ...] = ()
+    """What a dispatch that is seen leaves open, and is taken to be right."""
 
 
 def used_axes(walked: Walked) -> tuple[str, ...]:
@@ -134,15 +137,16 @@ def contract_of(walked: Walked, launch: Launch) -> Contract:
     terms = walked.terms
     told = tuple(_relations(terms, launch))
     races = (*told, *dict.fromkeys(_pitches(walked, launch.axes)))
-    ranges = (
-        condition
-        for condition in dict.fromkeys(_ranges(walked, launch.axes))
-        if not _is_told(launch, condition)
-    )
+    ranges = {
+        condition: text
+        for condition, text in _ranges(walked, launch.axes)
+        if not _is_told(launch, condition) and condition is not terms.true
+    }
     # a range that is given does not care for what is usual
     return Contract(
         tuple(c for c in races if c is not terms.false),
         tuple(c for c in (*races, *ranges) if c is not terms.false),
+        tuple(dict.fromkeys(ranges.values())) if launch.parameters else (),
     )
 
 
@@ -167,8 +171,11 @@ def size_term(terms: Terms, walked: Walked, axis: str) -> Expr:
     return terms.make("grid", (), f"max_{axis}", I32) if given is None else terms.number(given)
 
 
-def _ranges(walked: Walked, axes: tuple[str, ...]) -> Iterator[Expr]:
-    """Arrays that are indexed by an id are as long as the range, and what it is shifted by."""
+def _ranges(walked: Walked, axes: tuple[str, ...]) -> Iterator[tuple[Expr, str]]:
+    """Arrays that are indexed by an id are as long as the range, and what it is shifted by.
+
+    Each condition comes with its words.
+    """
     terms = walked.terms
     counted = list(_counted(walked, axes))
     for access, place, axis, _, extent in counted:
@@ -176,7 +183,8 @@ def _ranges(walked: Walked, axes: tuple[str, ...]) -> Iterator[Expr]:
             continue
         shift = _shift(counted, access, place, axis)
         size = terms.plus(size_term(terms, walked, axis), terms.constant(shift, I32))
-        yield terms.compare("le", size, extent)
+        text = f"the range along {axis} is no longer than `{access.text}`"
+        yield terms.compare("le", size, extent), text
 
 
 Counted: TypeAlias = tuple[Access, int, str, Expr, Expr]

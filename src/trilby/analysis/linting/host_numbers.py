@@ -9,14 +9,14 @@ from typing import TypeAlias
 
 from trilby.analysis import host_trees
 from trilby.analysis.host_code import expression_tree
+from trilby.analysis.linting.host_buffers import HostBuffers
 from trilby.analysis.linting.terms import Terms
 from trilby.analysis.linting.walk_numbers import folded
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import I32
+from trilby.model.ops.core import Constant, VarLoad
+from trilby.model.ops.host import HostValue
 from trilby.dataclass import dataclass
-from trilby.model.op import Func, Op, walk
-from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
-from trilby.model.ops.host import HostFor, HostRun, HostValue, HostWith
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.value import Value
 
@@ -79,46 +79,22 @@ Sizes: TypeAlias = tuple[HostNumber, ...]
 class HostNumbers:
     """Reads the numbers of one compute function. Variables that are set twice are not followed."""
 
-    func: Func
+    buffers: HostBuffers
     constants: Mapping[str, int] = field(default_factory=dict[str, int])
     """The integers of the module, by name."""
-    _made: dict[Value, Op] = field(default_factory=dict[Value, Op])
-    _inits: dict[str, Value] = field(default_factory=dict[str, Value])
-    _names: dict[Value, str] = field(default_factory=dict[Value, str])
-
-    def __post_init__(self) -> None:
-        stores: dict[Value, int] = {}
-        changed: set[str] = set()
-        for op in walk(self.func.body):
-            if op.result is not None:
-                self._made[op.result] = op
-            if isinstance(op, VarStore):
-                stores[op.var] = stores.get(op.var, 0) + 1
-            elif isinstance(op, HostFor | HostRun | HostWith):
-                changed.update(op.sets)
-        for op in walk(self.func.body):
-            if isinstance(op, Var):
-                self._names[op.value] = op.name
-                if op.init and not stores.get(op.value) and op.name not in changed:
-                    self._inits[op.name] = op.init[0]
-
-    def buffer(self, value: Value) -> object:
-        """What names the buffer of an argument: its variable."""
-        op = self._made.get(value)
-        return self._names.get(op.var, op.var) if isinstance(op, VarLoad) else value
 
     def number(self, value: Value) -> HostNumber:
         """The number that a value is."""
-        op = self._made.get(value)
+        op = self.buffers.made.get(value)
         match op:
             case Constant() if isinstance(op.literal, int):
                 return HostNumber("constant", what=int(op.literal))
             case Load() if not op.indices:
-                return HostNumber("length", what=op.path, buffer=self.buffer(op.base))
+                return HostNumber("length", what=op.path, buffer=self.buffers.key(op.base))
             case Extent():
-                return HostNumber("length", what=op.axis, buffer=self.buffer(op.base))
+                return HostNumber("length", what=op.axis, buffer=self.buffers.key(op.base))
             case VarLoad():
-                return self.named(self._names.get(op.var, "?"))
+                return self.named(self.buffers.names.get(op.var, "?"))
             case HostValue():
                 return self._read(expression_tree(op.code, len(op.inputs)), op)
             case _:
@@ -126,10 +102,13 @@ class HostNumbers:
 
     def named(self, name: str) -> HostNumber:
         """The number that a local name is."""
-        init = self._inits.get(name)
-        if init is None and name in self.constants and name not in self._names.values():
+        init = self.buffers.inits.get(name)
+        if init is None and name in self.constants and name not in self.buffers.names.values():
             return HostNumber("constant", what=self.constants[name])
-        return HostNumber("name", what=name) if init is None else self.number(init)
+        found = HostNumber("name", what=name) if init is None else self.number(init)
+        if any(leaf.buffer in self.buffers.changed for leaf in found.leaves()):
+            return HostNumber("name", what=name)  # the name was another buffer's then
+        return found
 
     def _read(self, node: host_trees.Node | None, op: HostValue) -> HostNumber:
         match node:
@@ -150,9 +129,9 @@ class HostNumbers:
 
     def sizes(self, value: Value) -> tuple[Sizes, Sizes]:
         """The range of a dispatch, axis by axis, and its groups, where they are asked for."""
-        op = self._made.get(value)
+        op = self.buffers.made.get(value)
         if isinstance(op, VarLoad):
-            init = self._inits.get(self._names.get(op.var, "?"))
+            init = self.buffers.inits.get(self.buffers.names.get(op.var, "?"))
             return self.sizes(init) if init is not None else ((self.number(value),), ())
         if not isinstance(op, HostValue):
             return (self.number(value),), ()

@@ -18,6 +18,7 @@ from trilby.analysis.linting.plain_decider import is_plain
 from trilby.analysis.linting.question import Cover, Question
 from trilby.analysis.linting.terms import LoopMark, Terms, leaves_of
 from trilby.analysis.linting.witness import Example, Outcome, Proved, Undecided
+from trilby.analysis.linting.z3_fitting import Fitting
 from trilby.analysis.linting.z3_session import Session
 from trilby.analysis.linting.z3_terms import Encoding, ItemTerms
 from trilby.analysis.touching.expressions import Expr
@@ -28,10 +29,6 @@ SECONDS = 20.0
 
 SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)
 """How large a launch is tried for a witness, the smallest first."""
-
-MOST_LISTED = 64
-"""Launches of more items than this are not looked at item by item."""
-
 
 MOST_IN_GROUP = 1024
 MOST_TURNS = 64
@@ -84,7 +81,7 @@ class Z3Decider:
         """Whether there is a launch in which no work item does what is asked."""
         for positive in (True, False):
             z3 = Session()
-            fitting = _Fitting(z3, question, positive=positive)
+            fitting = Fitting(z3, question, positive=positive)
             if self._checked(z3, fitting.someone()) != z3.unsat:
                 if self._fits_usual(z3, question, positive=positive):
                     return True
@@ -95,7 +92,7 @@ class Z3Decider:
     def _fits_usual(self, z3: Session, question: Question, *, positive: bool) -> bool:
         """Whether all goes well where buffers are as long as the range, or somewhat longer."""
         size = max(question.launch.size.values(), default=4)
-        fitting = _Fitting(z3, question, positive=positive)
+        fitting = Fitting(z3, question, positive=positive)
         violation, well = (
             fitting.violation(),
             [
@@ -123,93 +120,12 @@ def _small_launches(launch: Launch) -> Iterator[Launch]:
     open_groups = launch.has_groups and len(launch.local) < len(launch.axes)
     if len(launch.size) == len(launch.axes) and not open_groups:
         return
-    for local in (2, 4):
+    for local, counts in ((2, (1, 2, 3)), (4, (1, 2, 3)), (16, (1, 2)), (64, (1,))):
         groups = {**dict.fromkeys(launch.axes, local), **launch.local}
-        for count in (1, 2, 3):
+        for count in counts:
             size = {axis: count * groups[axis] for axis in launch.axes}
             kept = groups if launch.has_groups else launch.local
             yield replace(launch, local=kept, size={**size, **launch.size})
-
-
-class _Fitting:
-    """A launch in which every work item is well: all of a small one, or any of a large one."""
-
-    def __init__(self, z3: Session, question: Question, *, positive: bool) -> None:
-        self.z3 = z3
-        self.question = question
-        self.encoding = Encoding(z3, question.terms, question.launch, abstract=False)
-        self.positive = positive
-        self.part = question.items[0]
-
-    def conditions(self) -> list[Any]:
-        """Everything that has to hold of the launch."""
-        found = [self._is_well(number, place) for number, place in enumerate(self._places())]
-        return [*found, *self.exercised(), *self.assumed(), *self.someone()]
-
-    def exercised(self) -> list[Any]:
-        """Some item does not meet the guards that compare its id."""
-        asked = self.question.exercised
-        return [self._someone(1001, asked, fail=True)] if asked else []
-
-    def assumed(self) -> list[Any]:
-        """What is taken for granted of launches."""
-        item = ItemTerms(self.encoding, 1002)
-        found = [item.truth(condition) for condition in self.question.assumed]
-        return [*found, *item.facts()]
-
-    def violation(self) -> list[Any]:
-        """Some item does what is asked."""
-        item = ItemTerms(self.encoding, 1003)
-        found = [item.truth(condition) for condition in self.part.conditions]
-        if self.part.fails is not None:
-            found.append(self.z3.Not(item.truth(self.part.fails)))
-        return [*found, *item.facts(), *self.assumed(), *self.encoding.facts]
-
-    def fixed(self, length: int, scalar: int) -> list[Any]:
-        """All lengths and arguments are these numbers, where they are not given."""
-        lengths = [one for one in self.encoding.lengths.values() if not isinstance(one, int)]
-        scalars = self.encoding.integer_scalars()
-        return [*(one == length for one in lengths), *(one == scalar for one in scalars)]
-
-    def someone(self) -> list[Any]:
-        """Some item comes to where it could happen, with arguments that are usual."""
-        found = [self._someone(1000, self.part.conditions, fail=False)]
-        if self.positive:
-            found += [scalar >= 1 for scalar in self.encoding.integer_scalars()]
-        return [*found, *self.encoding.facts]
-
-    def _places(self) -> list[dict[str, int]]:
-        """The ids of every item, where there are few; one that is left open otherwise."""
-        launch = self.question.launch
-        sizes = launch.size
-        if len(sizes) < len(launch.axes) or prod(sizes.values()) > MOST_LISTED:
-            return [{}]
-        local = {axis: launch.local.get(axis) for axis in launch.axes}
-        if launch.has_groups and None in local.values():
-            return [{}]
-        places: list[dict[str, int]] = []
-        for ids in product(*(range(sizes[axis]) for axis in launch.axes)):
-            place = dict(zip(launch.axes, ids, strict=True))
-            for axis, at in list(place.items()):
-                step = local[axis]
-                if step is not None:
-                    place |= {f"group_{axis}": at // step, f"local_{axis}": at % step}
-            places.append(place)
-        return places
-
-    def _is_well(self, number: int, place: dict[str, int]) -> Any:
-        z3, item = self.z3, ItemTerms(self.encoding, number, place)
-        conditions = [item.truth(condition) for condition in self.part.conditions]
-        well = (
-            item.truth(self.part.fails) if self.part.fails is not None else z3.BoolVal(value=False)
-        )
-        holds = z3.Implies(z3.And(*conditions, *item.facts()), well)
-        return z3.ForAll(item.variables, holds) if item.variables else holds
-
-    def _someone(self, number: int, conditions: tuple[Expr, ...], *, fail: bool) -> Any:
-        item = ItemTerms(self.encoding, number)
-        met = self.z3.And(*[item.truth(condition) for condition in conditions])
-        return self.z3.And(self.z3.Not(met) if fail else met, *item.facts())
 
 
 def _short_loop(terms: Terms, loop: LoopMark, conditions: tuple[Expr, ...]) -> int | None:

@@ -58,9 +58,9 @@ _BENIGN = "let one work item do it, or silence this with its id"
 
 
 def _findings(facts: KernelFacts, kind: RaceKind, name: str) -> Iterator[Finding]:
-    """One finding for each pair of lines, the proved ones before those that are unknown."""
+    """One finding for each pair of lines: what is proved, then what is unknown, then benign."""
     seen: set[object] = set()
-    ordered = sorted(facts.collisions(), key=lambda one: (one.example is None, one.is_benign))
+    ordered = sorted(facts.collisions(), key=lambda one: (one.is_benign, one.example is None))
     for one in ordered:
         lines = frozenset((one.first.location, one.second.location))
         key = (one.first.memory.name, one.first.path, lines)
@@ -87,6 +87,12 @@ def _lost(facts: KernelFacts, name: str, does: str) -> Iterator[Finding]:
 def _finding(facts: KernelFacts, one: Collision, name: str) -> Finding:
     first, second = one.first, one.second
     others = () if first.location == second.location else (second.location,)
+    if one.example is None and one.is_benign:
+        told = f"benign: whoever meets at `{first.text}` writes the same value; {one.missing}"
+        text = first.text
+        return Finding(
+            name, "warning", "bug", told, first.location, _BENIGN, None, others, facts.name, text
+        )
     if one.example is None:
         return Finding(
             name,
@@ -118,9 +124,7 @@ def _finding(facts: KernelFacts, one: Collision, name: str) -> Finding:
         "bug",
         told,
         first.location,
-        "let one work item do it, or silence this with its id"
-        if one.is_benign
-        else _ADVICE[one.kind],
+        _BENIGN if one.is_benign else _ADVICE[one.kind],
         witness,
         others,
         facts.name,
