@@ -1,7 +1,7 @@
 """What is known of the launches that a compute function makes, for linting their kernels."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from trilby.analysis.linting.host_buffers import HostBuffers
 from trilby.analysis.linting.host_numbers import HostNumber, HostNumbers

@@ -5,12 +5,13 @@ called with one buffer twice make one of them; `b = a if flag else c` may.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import combinations
 
 from trilby.analysis import host_trees
 from trilby.analysis.host_code import expression_tree
 from trilby.data.schema import BufferType, NDArrayType
+from trilby.dataclass import dataclass
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Var, VarLoad, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostValue, HostWith

@@ -14,9 +14,9 @@ from trilby.analysis.linting.terms import Terms
 from trilby.analysis.linting.walk_numbers import folded
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import I32
+from trilby.dataclass import dataclass
 from trilby.model.ops.core import Constant, VarLoad
 from trilby.model.ops.host import HostValue
-from trilby.dataclass import dataclass
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.value import Value
 
