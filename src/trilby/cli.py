@@ -263,7 +263,11 @@ def _lint(options: argparse.Namespace) -> int:
         sys.stdout.write(list_lints(select))
         return 0
     wanted = LintOptions(tuple(options.paths) or (".",), options.format, select, ignore)
-    text, code = lint_paths(wanted)
+    try:
+        text, code = lint_paths(wanted)
+    except TrilbyError as error:
+        sys.stderr.write(f"trilby: {error}\n")
+        return 2
     sys.stdout.write(text)
     return code
 

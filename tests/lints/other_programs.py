@@ -87,6 +87,24 @@ def silent_for_another(kc: KernelContext, a: S32Array) -> None:
 
 
 @tb.kernel
+def writes_twice(kc: KernelContext, a: S32Array, b: S32Array) -> None:
+    a.array[kc.x] = 1
+    b.array[kc.x] = 2
+    if kc.x > 3:
+        b.array[kc.x] = 3
+    a.array[kc.x] = b.array[kc.x]
+
+
+@tb.kernel
+def writes_and_corrects(kc: KernelContext, a: S32Array) -> None:
+    a.array[kc.x] = 1
+    if kc.x > 3:
+        a.array[kc.x] = 2
+    for i in range(3):
+        a.array[kc.x] = a.array[kc.x] + i
+
+
+@tb.kernel
 def has_far_too_many(kc: KernelContext, a: S32Array, b: S32Array, n: i32) -> None:
     a.array[kc.x] = 1
 
@@ -141,6 +159,15 @@ def looks_every_time(cc: ComputeContext, a: S32Array, turns: int) -> int:
     for _ in range(turns):
         cc.dispatch(a.length, add_one, a)
         total += int(sum(a.array[:]))
+    return total
+
+
+@tb.compute
+def looks_at_one_every_time(cc: ComputeContext, a: S32Array, turns: int) -> int:
+    total = 0
+    for _ in range(turns):
+        cc.dispatch(a.length, add_one, a)
+        total += a.array[0]
     return total
 
 

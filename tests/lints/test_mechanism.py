@@ -1,6 +1,5 @@
 """How lints are found, chosen, weighed and asked for."""
 
-import json
 import subprocess
 import sys
 import warnings
@@ -15,7 +14,6 @@ import trilby as tb
 from trilby import Accelerator, S32Array
 from trilby.analysis.linting.plain_decider import PlainDecider
 from trilby.analysis.linting.registry import all_lints, kernel_lint
-from trilby.cli import main
 from trilby.errors import ArgumentValueError
 from trilby.runtime import linting
 from trilby.runtime.lint_settings import LintSettings, settings_for
@@ -125,62 +123,6 @@ def test_without_a_solver_the_plain_cases_are_proved(monkeypatch: pytest.MonkeyP
 
 
 # -- ways to use it
-
-
-@pytest.mark.parametrize(
-    "path", sorted(EXAMPLES.rglob("*.py")), ids=lambda path: str(path.relative_to(EXAMPLES))
-)
-def test_the_examples_are_clean_on_the_command_line(
-    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
-    assert main(["lint", str(path)]) == 0
-    assert " 0 unknown, 0 bug" in capsys.readouterr().out
-
-
-def test_the_command_line_shows_the_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lint", programs.__file__, "--select", "unused-parameter"]) == 1
-    told = capsys.readouterr().out
-    assert "warning[unused-parameter] the parameter `b` is never used" in told
-    assert "def has_too_many(" in told
-    assert "help: leave it out" in told
-
-
-def test_json(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--format", "json", "--select", "race-write-write"]
-    assert main(["lint", "tests.lints.other_programs", *arguments]) == 1
-    table = json.loads(capsys.readouterr().out)
-    (report,) = [one for one in table["functions"] if one["function"] == "counts"]
-    (finding,) = report["findings"]
-    assert report["verdict"] == "bug"
-    assert finding["witness"]["element"] == "a.array[0]"
-    assert len(finding["witness"]["items"]) == 2
-
-
-def test_sarif(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lint", programs.__file__, "--format", "sarif"]) == 1
-    table = json.loads(capsys.readouterr().out)
-    (run,) = table["runs"]
-    rules = {rule["id"] for rule in run["tool"]["driver"]["rules"]}
-    assert table["version"] == "2.1.0"
-    assert {result["ruleId"] for result in run["results"]} <= rules
-    place = run["results"][0]["locations"][0]["physicalLocation"]
-    assert place["artifactLocation"]["uri"].endswith("other_programs.py")
-
-
-def test_what_cannot_be_imported_is_a_failure(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "broken.py").write_text("import trilby\n1 / 0\n")
-    assert main(["lint", str(tmp_path)]) == 2
-    assert "ZeroDivisionError" in capsys.readouterr().out
-
-
-def test_all_lints_are_listed_and_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lint", "--list"]) == 0
-    assert "race-write-write" in capsys.readouterr().out
-    assert main(["lint", "--list", "--select", "race-write-write"]) == 0
-    assert "Within a group a barrier" in capsys.readouterr().out
 
 
 def test_lints_as_assertions() -> None:

@@ -20,6 +20,7 @@ def ids(report: Report) -> set[str]:
         (programs.has_too_many, "unused-parameter"),
         (programs.hands_on_for_nothing, "unused-parameter"),
         (programs.writes_for_nobody, "write-unseen"),
+        (programs.writes_twice, "write-unseen"),
         (programs.takes_no_turns, "pass-parity"),
         (programs.counts, "shared-counter"),
         (programs.slips_into_double, "f64-in-f32"),
@@ -40,7 +41,13 @@ def test_each_parameter_that_is_not_used_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    "kernel", [programs.takes_turns, programs.runs_along_rows, programs.add_one]
+    "kernel",
+    [
+        programs.takes_turns,
+        programs.runs_along_rows,
+        programs.add_one,
+        programs.writes_and_corrects,
+    ],
 )
 def test_what_is_fine_is_not_told(kernel: Kernel[...]) -> None:
     assert ids(tb.lint(kernel)) == set()
@@ -148,6 +155,11 @@ def test_the_cost_of_a_turn_is_told() -> None:
     cost = "`a` (4 × length bytes) from the device"
     assert finding.message == f"every turn of this loop copies {cost}"
     assert "behind the loop" in finding.advice
+    (finding,) = tb.lint(programs.looks_at_one_every_time).of("copy-in-loop")
+    assert finding.message == (
+        "every turn of this loop copies an element of `a` (4 bytes) from the device"
+    )
+    assert finding.severity == "hint"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import field
 from importlib import import_module
 from pathlib import Path
@@ -72,6 +73,7 @@ def _order(finding: Finding) -> tuple[str, int, str]:
 
 def lint_paths(options: LintOptions) -> tuple[str, int]:
     """The text to print, and the exit code."""
+    LintSettings(options.select, options.ignore)  # ids that do not exist are told once
     linted = lint_all(options)
     forms = {"text": as_text, "json": as_json, "sarif": _sarif}
     return forms[options.format](linted), linted.code
@@ -88,6 +90,7 @@ def lint_all(options: LintOptions) -> Linted:
                 linted.reports.append(lint(function, settings=settings))
             except TrilbyError as error:
                 linted.failures.append(str(error))
+    linted.failures = list(dict.fromkeys(linted.failures))  # a kernel may be dispatched often
     return linted
 
 
@@ -95,11 +98,18 @@ def lintable(module: ModuleType) -> list[Lintable]:
     """The compute functions of a module, and the kernels that none of them dispatches."""
     own = [thing for thing in _functions(module) if thing.function.__module__ == module.__name__]
     computes: list[Lintable] = [thing for thing in own if is_compute(thing)]
-    dispatched: set[object] = set()
-    for compute in computes:
-        if is_compute(compute):
-            dispatched.update(kernel.kernel for kernel in analyse_compute(compute).kernels)
+    dispatched = {kernel for compute in computes for kernel in _dispatched(compute)}
     return [*computes, *(thing for thing in own if is_kernel(thing) and thing not in dispatched)]
+
+
+def _dispatched(function: Lintable) -> list[object]:
+    """The kernels of a compute function; none where it is refused, which linting it tells."""
+    if not is_compute(function):
+        return []
+    try:
+        return [kernel.kernel for kernel in analyse_compute(function).kernels]
+    except TrilbyError:
+        return []
 
 
 def _functions(module: ModuleType) -> Iterator[Reflectable]:
@@ -112,17 +122,26 @@ def _functions(module: ModuleType) -> Iterator[Reflectable]:
 
 def _modules(paths: Sequence[str], linted: Linted) -> Iterator[tuple[ModuleType, Path]]:
     for path in paths:
-        folder = str(Path(path).absolute())
-        if Path(path).is_dir() and folder not in sys.path:
+        folder = str(_root(Path(path).absolute()))
+        if Path(path).exists() and folder not in sys.path:
             sys.path.insert(0, folder)  # the packages in it import each other
-        for file in _files(path):
+        named: list[Path | str] = [*_files(path)] if Path(path).exists() else [path]
+        for one in named:
             try:
-                yield load_module(file), file
+                with redirect_stdout(sys.stderr):  # what is printed here is not for modules
+                    module = load_module(one) if isinstance(one, Path) else _imported(one)
             except TrilbyError as error:
                 linted.failures.append(str(error))
-        if not Path(path).exists():
-            found = _imported(path)
-            yield found, Path(found.__file__ or ".")
+            else:
+                yield module, one if isinstance(one, Path) else Path(module.__file__ or ".")
+
+
+def _root(path: Path) -> Path:
+    """The folder itself, or the one around the package in which a file lies."""
+    folder = path if path.is_dir() else path.parent
+    while (folder / "__init__.py").exists():
+        folder = folder.parent
+    return folder
 
 
 def _files(path: str) -> list[Path]:
@@ -187,9 +206,15 @@ def _shown(where: Location) -> str:
 
 def _total(linted: Linted) -> str:
     verdicts = [report.verdict for report in linted.reports]
+    if not verdicts and not linted.failures:
+        return "there are no kernels and no compute functions here"
     counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("clean", "unknown", "bug"))
     found = len(linted.findings)
-    return f"{len(verdicts)} functions: {counts}; {found} findings"
+    return f"{_counted(len(verdicts), 'function')}: {counts}; {_counted(found, 'finding')}"
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{number} {name}{'s' * (number != 1)}"
 
 
 def as_json(linted: Linted) -> str:
@@ -238,7 +263,7 @@ def finding_table(finding: Finding) -> dict[str, Any]:
 
 
 def _sarif(linted: Linted) -> str:
-    return as_sarif(linted.findings, all_lints())
+    return as_sarif(linted.findings, all_lints(), linted.failures)
 
 
 def list_lints(names: Sequence[str] = ()) -> str:

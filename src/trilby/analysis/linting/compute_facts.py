@@ -92,5 +92,14 @@ def _copies(actions: tuple[Action, ...], *, sure: bool) -> Iterator[tuple[Copy, 
         if isinstance(action, Copy):
             yield action, sure
         elif isinstance(action, When):
-            yield from _copies(action.then, sure=False)
-            yield from _copies(action.otherwise, sure=False)
+            arms = [
+                [c for c, _ in _copies(arm, sure=sure)] for arm in (action.then, action.otherwise)
+            ]
+            shared = sure and all(arms)
+            for copy in sorted((*arms[0], *arms[1]), key=lambda one: not one.indices):
+                yield copy, shared and all(any(_is_alike(copy, c) for c in arm) for arm in arms)
+
+
+def _is_alike(one: Copy, other: Copy) -> bool:
+    """Whether both bring something of the same buffer to the same side."""
+    return one.to == other.to and one.what == other.what

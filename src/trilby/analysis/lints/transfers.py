@@ -9,10 +9,11 @@ from trilby.analysis.linting.names_used import uses_of
 from trilby.analysis.linting.registry import compute_lint
 from trilby.analysis.linting.report import Finding
 from trilby.data.dtypes import ScalarType
-from trilby.data.schema import ArrayType, BufferType, NDArrayType, Type
-from trilby.model.op import Func, Op, walk
-from trilby.model.ops.core import Var, VarStore
-from trilby.model.ops.host import Dispatch, HostRun, HostValue
+from trilby.data.schema import ArrayType, BufferType, NDArrayType, Type, type_at
+from trilby.model.op import Func, Op, blocks, operands, walk
+from trilby.model.ops.core import Var, VarLoad, VarStore
+from trilby.model.ops.host import Dispatch, HostRun, HostValue, HostView
+from trilby.model.ops.memory import Load
 
 
 @compute_lint("copy-in-loop")
@@ -38,7 +39,8 @@ def copy_in_loop(facts: ComputeFacts) -> Iterator[Finding]:
 def _copied(facts: ComputeFacts, placed: PlacedCopy) -> Finding:
     copy, name = placed.copy, _spoken(placed.func, placed.copy.what)
     is_element = bool(copy.indices)
-    what = f"an element of `{name}`" if is_element else f"`{name}`{_cost(placed.func, name)}"
+    cost = _cost(placed.func, name, copy.path if is_element else "")
+    what = f"an element of `{name}`{cost}" if is_element else f"`{name}`{cost}"
     way = "from the device" if copy.to == "host" else "to the device"
     advice = (
         "look at it behind the loop, or in every so-many-th turn"
@@ -50,12 +52,26 @@ def _copied(facts: ComputeFacts, placed: PlacedCopy) -> Finding:
         "hint" if is_element else "warning",
         "bug",
         f"every turn of this loop copies {what} {way}",
-        (placed.writer or placed.op).location if copy.to == "device" else placed.op.location,
+        (placed.writer or placed.op if copy.to == "device" else _reader(placed, name)).location,
         advice,
         others=(placed.loops[-1].location,),
         function=facts.name,
         about=name,
     )
+
+
+def _reader(placed: PlacedCopy, name: str) -> Op:
+    """What needs a copy to the host, which may start some lines before."""
+    ops = [op for block in blocks(placed.loops[-1]) for op in walk(block)]
+    behind = ops[ops.index(placed.op) :] if placed.op in ops else []
+    what = placed.copy.what
+    var = what.var if isinstance(what, Reload) else None
+    loaded = {op.value for op in behind if isinstance(op, VarLoad) and op.var is var}
+    for op in behind:
+        is_read = isinstance(op, HostView | HostValue) or (isinstance(op, Load) and op.indices)
+        if is_read and (loaded & set(operands(op)) or name in getattr(op, "uses", ())):
+            return op
+    return placed.op
 
 
 def _spoken(func: Func, reference: Reference) -> str:
@@ -67,17 +83,21 @@ def _spoken(func: Func, reference: Reference) -> str:
     return reference.code if isinstance(reference, Text) else getattr(reference, "hint", "a buffer")
 
 
-def _cost(func: Func, name: str) -> str:
-    """The bytes of a buffer, where the type of the variable is known: ` (4 × length bytes)`."""
+def _cost(func: Func, name: str, path: str) -> str:
+    """The bytes of a buffer, or of an element of it, where the type of the variable is known."""
     for op in walk(func.body):
         if isinstance(op, Var) and op.name == name:
             of = getattr(op.value.type, "of", None)
-            size = _bytes(of) if isinstance(of, Type) else ""
+            size = _bytes(of, path) if isinstance(of, Type) else ""
             return f" ({size} bytes)" if size else ""
     return ""
 
 
-def _bytes(type_: Type) -> str:
+def _bytes(type_: Type, path: str) -> str:
+    """`4` for an element at a path, `4 × length` for all of a buffer; empty if not known."""
+    if path:
+        element = type_at(type_, path)
+        return str(element.size) if isinstance(element, ScalarType) else ""
     if isinstance(type_, NDArrayType):
         return f"{type_.element.size} × the product of its shape"
     if not isinstance(type_, BufferType):

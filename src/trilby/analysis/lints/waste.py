@@ -1,6 +1,7 @@
 """Waste and slips: nothing is wrong yet, but it is not what was meant, or costs too much."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from trilby.analysis.linting.accesses import Access
 from trilby.analysis.linting.contract import linear
@@ -58,7 +59,12 @@ def _used(facts: KernelFacts, func: Func) -> set[Value]:
 
 @kernel_lint("write-unseen")
 def write_unseen(facts: KernelFacts) -> Iterator[Finding]:
-    """A write that nobody can see: to a local or private array that is never read."""
+    """A write that nobody can see: to a local or private array that is never read, or overwritten.
+
+    Where the same work item writes the same element again before anybody reads it, the first
+    write is for nothing.
+    """
+    yield from _overwritten(facts)
     own = list(facts.of_kind("local", "private"))
     read = {access.memory for access in own if access.does != "write"}
     told: set[object] = set()
@@ -73,6 +79,31 @@ def write_unseen(facts: KernelFacts) -> Iterator[Finding]:
                 access.location,
                 "leave it out, or read it",
                 function=facts.name,
+            )
+
+
+def _overwritten(facts: KernelFacts) -> Iterator[Finding]:
+    """Writes behind which the same element is written again, and nobody looks in between."""
+    by_memory: dict[object, list[Access]] = {}
+    for access in facts.walked.accesses:
+        by_memory.setdefault(access.memory, []).append(access)
+    pairs = (pair for accesses in by_memory.values() for pair in pairwise(accesses))
+    for before, after in pairs:
+        both_write = before.does == after.does == "write" and before.location != after.location
+        same = before.path == after.path and before.indices == after.indices
+        surely = set(after.guards) <= set(before.guards) and before.loops == after.loops
+        if both_write and same and surely and before.phases == after.phases:
+            yield Finding(
+                "write-unseen",
+                "warning",
+                "bug",
+                f"what is written to `{before.text}` is overwritten in line {after.location.line} "
+                "before anybody reads it",
+                before.location,
+                "leave it out",
+                others=(after.location,),
+                function=facts.name,
+                about=before.text,
             )
 
 
