@@ -1,30 +1,41 @@
-"""Bits that are set in a number, as arithmetic that a solver understands."""
+"""Bits of a number that are set, kept or turned, as arithmetic that a solver understands."""
 
 from trilby.analysis.linting.terms import Terms
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import BOOL, ScalarType
+from trilby.model.op import Op
+from trilby.model.ops.arith import BitAnd, BitOr, BitXor
 
 MOST_BITS = 4
 """More bits than this make terms that no solver is quick with."""
 
 
-def with_bits_set(terms: Terms, left: Expr, right: Expr, type_: ScalarType) -> Expr | None:
-    """`left | right` where one is a number with few bits; None where nothing can be said."""
-    if left.op == "constant":
-        left, right = right, left
-    bits = right.what if right.op == "constant" else None
-    if type_ is BOOL or not isinstance(bits, int) or bits < 0 or bits.bit_count() > MOST_BITS:
+def bitwise(terms: Terms, op: Op, args: tuple[Expr, ...], type_: ScalarType) -> Expr | None:
+    """`|`, `&` and `^` with a number of few bits; None where nothing can be said."""
+    if type_ is BOOL or not isinstance(op, BitOr | BitAnd | BitXor):
         return None
-    found = left
+    left, right = args if args[1].op == "constant" else reversed(args)
+    bits = right.what if right.op == "constant" else None
+    if not isinstance(bits, int) or bits < 0 or bits.bit_count() > MOST_BITS:
+        return None
+    found = terms.constant(0, type_) if isinstance(op, BitAnd) else left
     for place in range(bits.bit_length()):
         if bits >> place & 1:
-            found = terms.plus(found, _missing_bit(terms, left, 1 << place, type_))
+            found = terms.plus(found, _change(terms, op, _bit(terms, left, place, type_), place))
     return found
 
 
-def _missing_bit(terms: Terms, number: Expr, bit: int, type_: ScalarType) -> Expr:
-    """`bit` where the number does not have it, 0 where it does."""
-    two, one, size = (terms.constant(n, type_) for n in (2, 1, bit))
-    shifted = number if bit == 1 else terms.make("floordiv", (number, size), None, type_)
-    is_set = terms.make("mod", (shifted, two), None, type_)
-    return terms.times(terms.make("sub", (one, is_set), None, type_), size)
+def _bit(terms: Terms, number: Expr, place: int, type_: ScalarType) -> Expr:
+    """0 or 1."""
+    two, size = terms.constant(2, type_), terms.constant(1 << place, type_)
+    shifted = number if place == 0 else terms.make("floordiv", (number, size), None, type_)
+    return terms.make("mod", (shifted, two), None, type_)
+
+
+def _change(terms: Terms, op: Op, bit: Expr, place: int) -> Expr:
+    """What one bit adds to the result."""
+    one, two, size = (terms.constant(n, bit.type) for n in (1, 2, 1 << place))
+    if isinstance(op, BitAnd):
+        return terms.times(bit, size)
+    lost = bit if isinstance(op, BitOr) else terms.times(bit, two)
+    return terms.times(terms.make("sub", (one, lost), None, bit.type), size)

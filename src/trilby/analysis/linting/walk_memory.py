@@ -11,7 +11,7 @@ from trilby.analysis.linting.accesses import (
     Place,
     Stop,
 )
-from trilby.analysis.linting.bits import with_bits_set
+from trilby.analysis.linting.bits import bitwise
 from trilby.analysis.linting.frame import ORDERED, Frame, Known, Rule
 from trilby.analysis.linting.terms import Ticket, Unknown
 from trilby.analysis.linting.walk_branches import phases_of_ways
@@ -22,7 +22,7 @@ from trilby.analysis.touching.integers import computed, counted_type
 from trilby.data.dtypes import I64, ScalarType
 from trilby.data.schema import StructType, join_path, leaves
 from trilby.model.op import Op, Operands, operands
-from trilby.model.ops.arith import ARITH_OPS, BitOr, Math
+from trilby.model.ops.arith import ARITH_OPS, Math
 from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.memory import (
@@ -77,8 +77,8 @@ def arithmetic_term(frame: Frame, op: Op, args: tuple[Expr, ...], type_: ScalarT
     if all(not arg.type.is_float for arg in args) and counted_type(op.value):
         before = terms.count
         found = computed(terms, op, by_operand.get)
-        if isinstance(op, BitOr):
-            found = with_bits_set(terms, args[0], args[1], type_) or found
+        if found is None or _is_new_unknown(found, before):
+            found = bitwise(terms, op, args, type_)
         if found is not None and not _is_new_unknown(found, before):
             return _folded(frame, found)
     name = f"math.{op.function}" if isinstance(op, Math) else op.mnemonic
