@@ -12,6 +12,7 @@ from trilby.cli import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
+NOTHING = "there are no kernels and no compute functions here\n"
 GOOD = """\
 import trilby as tb
 from trilby import KernelContext, S32Array
@@ -44,7 +45,8 @@ def test_the_examples_are_clean_on_the_command_line(
 ) -> None:
     monkeypatch.setattr(sys, "path", [str(EXAMPLES), *sys.path])
     assert main(["lint", str(path)]) == 0
-    assert " 0 unknown, 0 bug" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert " 0 unknown, 0 bug" in told or told == NOTHING
 
 
 def test_the_command_line_shows_the_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +102,7 @@ def test_all_lints_are_listed_and_explained(capsys: pytest.CaptureFixture[str]) 
     [
         ("good.py", GOOD, 0, "1 function: 1 clean, 0 unknown, 0 bug; 0 findings\n"),
         ("bad.py", BAD, 1, "1 function: 0 clean, 0 unknown, 1 bug; 1 finding\n"),
-        ("plain.py", "x = 1\n", 0, "there are no kernels and no compute functions here\n"),
+        ("plain.py", "x = 1\n", 0, NOTHING),
         ("syntax.py", "import trilby\ndef f(:\n", 2, "SyntaxError"),
         ("raises.py", "import trilby\nraise RuntimeError('no')\n", 2, "RuntimeError: no"),
         ("exits.py", "import trilby\nraise SystemExit(0)\n", 2, "SystemExit"),
@@ -130,7 +132,7 @@ def test_one_that_cannot_be_looked_at_does_not_stop_the_others(
 
 def test_a_folder_with_nothing_in_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == "there are no kernels and no compute functions here\n"
+    assert capsys.readouterr().out == NOTHING
 
 
 def test_an_id_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:

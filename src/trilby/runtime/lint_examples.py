@@ -36,7 +36,8 @@ class Examples:
     launch: Launch = field(default_factory=lambda: Launch(("x",)))
 
     @cached_property
-    def _program(self) -> Program:
+    def program(self) -> Program:
+        """The kernel, as the interpreter runs it."""
         return translate(self.graph)
 
     def confirm(self, example: Example, accesses: tuple[Access, ...]) -> bool:
@@ -82,17 +83,18 @@ class Examples:
         """How many barriers for that memory an item had behind it."""
         scope = "global" if access.memory in recording.buffers else "local"
         stops = recording.stops.get(access.item, [])[: access.barriers]
-        return sum(barrier_scope(self._program, stop) in {scope, "both"} for stop in stops)
+        return sum(barrier_scope(self.program, stop) in {scope, "both"} for stop in stops)
 
     def _run(self, example: Example, fill: int) -> Recording:
-        given = list(self._arguments(example, fill))
+        given = list(self.arguments(example, fill))
         local = example.range.local or tuple(1 for _ in example.range.size)
         bound = bind(self.graph.entry, given)
-        return record(self._program, example.range, local, bound, frozenset(example.items))
+        return record(self.program, example.range, local, bound, frozenset(example.items))
 
     # -- arguments
 
-    def _arguments(self, example: Example, fill: int) -> Iterator[Given]:
+    def arguments(self, example: Example, fill: int) -> Iterator[Given]:
+        """Buffers and numbers as an example has them; every number in a buffer is `fill`."""
         memories: dict[int, InterpreterMemory] = {}
         for number, param in enumerate(self.graph.entry.params):
             if number:
