@@ -171,7 +171,7 @@ def sarif_run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[
 
 
 def test_sarif_of_findings(capsys: pytest.CaptureFixture[str]) -> None:
-    run = sarif_run([programs.__file__, "tests.lints.odd_ones"], capsys)
+    run = sarif_run([programs.__file__, "tests.lints.odd_groups"], capsys)
     rules = {rule["id"]: rule for rule in run["tool"]["driver"]["rules"]}
     assert run["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
     assert {result["kind"] for result in run["results"]} == {"fail", "open"}

@@ -1,7 +1,7 @@
 """Every kernel of the corpus gets the verdict that a person gives it."""
 
 import pytest
-from tests.lints import edges, groups, odd_ones, races_between_items
+from tests.lints import edges, groups, odd_groups, odd_ones, races_between_items
 from tests.lints.cases import Case
 
 import trilby as tb
@@ -11,6 +11,7 @@ CASES = [
     *groups.corpus.cases,
     *edges.corpus.cases,
     *odd_ones.corpus.cases,
+    *odd_groups.corpus.cases,
 ]
 
 
