@@ -70,7 +70,7 @@ def zoom(
         scale = width / image.width
         left, top = x - width / 2, y - image.height * scale / 2
         cc.dispatch((image.width, image.height), mandel_kernel, image, palette, left, top, scale)
-        display(image)
+        display(image)  # trilby: ignore[opaque-call] -- it is there to look at the image
 
 
 def make_palette(steps: int) -> Pixels:

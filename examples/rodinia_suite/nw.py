@@ -17,7 +17,7 @@ class Alignment(NamedTuple):
     scores: S32Array2D
 
 
-@tb.kernel
+@tb.kernel  # trilby: ignore[wasted-lanes] -- blocks are 16 wide
 def align(
     kc: KernelContext, similarity: S32Array2D, scores: S32Array2D, bottom: i32, left: i32
 ) -> None:

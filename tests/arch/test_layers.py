@@ -26,7 +26,7 @@ OWNERS = {
     "pygments": ("trilby.tools.html.code",),
     "pyopencl": ("trilby.backend.opencl",),
     "rich": ("trilby.tools", "trilby.cli"),
-    "z3": ("trilby.analysis.linting.z3_session",),
+    "z3": ("trilby.analysis.linting.encoding.session",),
 }
 """Who alone may import a package: modules whose name begins so."""
 

@@ -9,6 +9,8 @@ from trilby.analysis.linting.accesses import Walked
 from trilby.analysis.linting.compute_facts import ComputeFacts
 from trilby.analysis.linting.contract import contract_of, local_sizes, used_axes
 from trilby.analysis.linting.dispatches import SeenDispatch
+from trilby.analysis.linting.encoding.session import z3_module
+from trilby.analysis.linting.encoding.solver import Z3Decider
 from trilby.analysis.linting.kernel_facts import KernelFacts
 from trilby.analysis.linting.launch import Launch, launch_of
 from trilby.analysis.linting.ledger_facts import EmptyCall, LedgerFacts
@@ -17,8 +19,6 @@ from trilby.analysis.linting.question import Decider
 from trilby.analysis.linting.report import Finding, Report
 from trilby.analysis.linting.silence import is_silenced
 from trilby.analysis.linting.walk import walk_kernel
-from trilby.analysis.linting.z3_session import z3_module
-from trilby.analysis.linting.z3_solver import Z3Decider
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.data.ndrange import NDRange, as_range
 from trilby.errors import ArgumentTypeError

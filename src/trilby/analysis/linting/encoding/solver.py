@@ -12,15 +12,15 @@ from typing import Any
 
 from trilby.analysis.linting.accesses import ANYWHERE
 from trilby.analysis.linting.covers import CountedCovers
+from trilby.analysis.linting.encoding.fitting import Fitting
+from trilby.analysis.linting.encoding.session import Session
+from trilby.analysis.linting.encoding.terms import Encoding, ItemTerms
 from trilby.analysis.linting.evaluate import evaluated
 from trilby.analysis.linting.launch import Launch
 from trilby.analysis.linting.plain_decider import is_plain
 from trilby.analysis.linting.question import Cover, Question
 from trilby.analysis.linting.terms import LoopMark, Terms, leaves_of
 from trilby.analysis.linting.witness import Example, Outcome, Proved, Undecided
-from trilby.analysis.linting.z3_fitting import Fitting
-from trilby.analysis.linting.z3_session import Session
-from trilby.analysis.linting.z3_terms import Encoding, ItemTerms
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.ndrange import NDRange
 

@@ -8,7 +8,7 @@ example has to hold of real products.
 from itertools import combinations, product
 from typing import Any
 
-from trilby.analysis.linting.z3_session import Session
+from trilby.analysis.linting.encoding.session import Session
 
 
 class Products:

@@ -4,9 +4,9 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from trilby.analysis.linting.encoding.session import Session
+from trilby.analysis.linting.encoding.terms import Encoding, ItemTerms
 from trilby.analysis.linting.question import Question
-from trilby.analysis.linting.z3_session import Session
-from trilby.analysis.linting.z3_terms import Encoding, ItemTerms
 from trilby.analysis.touching.expressions import Expr
 
 MOST_LISTED = 64

@@ -4,11 +4,11 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from trilby.analysis.linting.encoding.products import Products
+from trilby.analysis.linting.encoding.session import Session
 from trilby.analysis.linting.launch import AXES, Launch
 from trilby.analysis.linting.terms import Level, LoopMark, Terms, leaves_of, level_of, wraps
 from trilby.analysis.linting.witness import Item
-from trilby.analysis.linting.z3_products import Products
-from trilby.analysis.linting.z3_session import Session
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import BOOL, ScalarType
 
