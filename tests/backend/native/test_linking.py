@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import mmap
 import platform
 
 import pytest
@@ -101,6 +102,52 @@ def test_anything_else_is_left_to_llvm() -> None:
         changed = bytearray(code)
         changed[place] = value
         assert linked(bytes(changed), ["cubed"]) is None
+
+
+def test_code_that_is_damaged_anywhere_is_linked_or_left_to_llvm(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing is raised, and no more memory is asked for than the code has."""
+    code = made(CALLS)
+    images: list[int] = []
+
+    def note(image: bytearray) -> None:
+        images.append(len(image))
+
+    monkeypatch.setattr(linking, "_executable", note)
+    for place in range(len(code)):
+        for value in (0, 0x7F, 0xFF):
+            damaged = bytearray(code)
+            damaged[place] = value
+            assert linked(bytes(damaged), ["cubed"]) is None
+    assert images
+    assert max(images) < len(code) + 2 * mmap.PAGESIZE
+
+
+@pytest.mark.parametrize("alignment", [0, 2 * mmap.PAGESIZE])
+def test_an_alignment_that_a_page_does_not_have(alignment: int) -> None:
+    code = made(CALLS)
+    sections = vars(linking)["_sections"](code)
+    number = next(n for n, one in enumerate(sections) if one.flags & 2 and one.size)
+    header = int.from_bytes(code[40:48], "little") + 64 * number
+    changed = bytearray(code)
+    changed[header + 48 : header + 56] = alignment.to_bytes(8, "little")
+    assert linked(bytes(changed), ["cubed"]) is None
+
+
+def test_data_of_the_process_is_left_to_llvm() -> None:
+    """A stub can be called; what is read there would be its instructions."""
+    code = made(CALLS)
+    sections = vars(linking)["_sections"](code)
+    symbols = vars(linking)["_symbols"](code, sections)
+    changed = bytearray(code)
+    for table in (one for one in sections if one.kind == 4):
+        for entry in range(table.offset, table.offset + table.size, 24):
+            symbol = int.from_bytes(code[entry + 12 : entry + 16], "little")
+            if symbols[symbol].name == "pow":
+                changed[entry + 8] = 2  # as an access to data has it, instead of a call's 4
+    assert changed != code
+    assert linked(bytes(changed), ["cubed"]) is None
 
 
 def test_a_system_that_forbids_it(monkeypatch: pytest.MonkeyPatch) -> None:

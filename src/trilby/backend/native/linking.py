@@ -19,7 +19,7 @@ from trilby.dataclass import dataclass
 _MAGIC = b"\x7fELF\x02\x01\x01"
 _RELOCATABLE, _X86_64 = 1, 62
 _WRITABLE, _ALLOCATED, _OF_A_THREAD = 1, 2, 0x400
-_SYMBOLS, _RELOCATIONS, _OTHER_RELOCATIONS, _UNWINDING = 2, 4, 9, 0x7000_0001
+_SYMBOLS, _RELOCATIONS, _ZEROS, _OTHER_RELOCATIONS, _UNWINDING = 2, 4, 8, 9, 0x7000_0001
 _UNDEFINED = 0
 _RELATIVE, _CALL = 2, 4
 
@@ -48,7 +48,10 @@ class _Section:
     alignment: int
 
     def content(self, code: bytes) -> bytes:
-        return code[self.offset : self.offset + self.size]
+        found = code[self.offset : self.offset + self.size]
+        if len(found) != self.size:
+            raise _UnknownError
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def linked(code: bytes, symbols: Sequence[str]) -> LinkedCode | None:
     """The functions of an object file by name, or None where it is not understood."""
     try:
         image, places = _image(code, symbols)
-    except (_UnknownError, error, IndexError, UnicodeDecodeError):
+    except (_UnknownError, error, IndexError, OverflowError, ValueError):
         return None
     begin = _executable(image)
     return None if begin is None else LinkedCode(begin, len(image), places)
@@ -91,11 +94,12 @@ def _image(code: bytes, wanted: Sequence[str]) -> tuple[bytearray, dict[str, int
     sections = _sections(code)
     symbols = _symbols(code, sections)
     places, size = _layout(sections)
+    contents = {number: sections[number].content(code) for number in places}
     outside = [one.name for one in symbols if one.section == _UNDEFINED and one.name]
     stubs = {name: size + _STUB * number for number, name in enumerate(outside)}
     image = bytearray(size + _STUB * len(stubs))
     for number, place in places.items():
-        image[place : place + sections[number].size] = sections[number].content(code)
+        image[place : place + len(contents[number])] = contents[number]
     for name, place in stubs.items():
         image[place : place + _STUB] = _JUMP + _address_of(name).to_bytes(8, "little")
 
@@ -107,9 +111,11 @@ def _image(code: bytes, wanted: Sequence[str]) -> tuple[bytearray, dict[str, int
         return places[one.section] + one.value
 
     for place, kind, number, addend in _relocations(code, sections, places):
-        if kind not in {_RELATIVE, _CALL}:
+        one = symbols[number]
+        # A stub can be called, and no more: data of the process is not there.
+        if kind != _CALL and (kind != _RELATIVE or one.section == _UNDEFINED):
             raise _UnknownError
-        pack_into("<i", image, place, place_of(symbols[number]) + addend - place)
+        pack_into("<i", image, place, place_of(one) + addend - place)
     found = {one.name: place_of(one) for one in symbols if one.name in wanted}
     if len(found) != len(wanted):
         raise _UnknownError
@@ -133,7 +139,9 @@ def _layout(sections: Sequence[_Section]) -> tuple[dict[int, int], int]:
     for number, one in enumerate(sections):
         # Nobody throws exceptions through kernels: how to unwind their stack is not needed.
         if one.flags & _ALLOCATED and one.kind != _UNWINDING and one.size:
-            if one.flags & (_WRITABLE | _OF_A_THREAD):
+            if one.flags & (_WRITABLE | _OF_A_THREAD) or one.kind == _ZEROS:
+                raise _UnknownError
+            if not 1 <= one.alignment <= mmap.PAGESIZE:  # memory begins with a page
                 raise _UnknownError
             places[number] = -(-end // one.alignment) * one.alignment
             end = places[number] + one.size
