@@ -217,6 +217,67 @@ def test_what_is_not_supported_is_refused() -> None:
         ours.dataclass(type("A", (), {"__annotations__": {"a": list}, "a": []}))
 
 
+def made_by(dataclass: Decorator, content: dict[str, Any], **settings: bool) -> Any:
+    return dataclass(**settings)(type("A", (), content))
+
+
+@pytest.mark.parametrize(
+    ("content", "settings"),
+    [
+        pytest.param(
+            {"__annotations__": {"a": int, "b": int}, "a": 1}, {}, id="no default after one"
+        ),
+        pytest.param(
+            {"__annotations__": {"a": int, "b": int}, "a": field(default_factory=int)},
+            {},
+            id="no default after a factory",
+        ),
+        pytest.param(
+            {"__annotations__": {"a": int}, "__setattr__": object.__setattr__},
+            {"frozen": True},
+            id="frozen, and sets attributes",
+        ),
+    ],
+)
+def test_what_the_standard_library_refuses_is_refused(
+    content: dict[str, Any], settings: dict[str, bool]
+) -> None:
+    for dataclass in (dataclasses.dataclass, ours.dataclass):
+        with pytest.raises(TypeError):
+            made_by(dataclass, copy.copy(content), **settings)
+
+
+def test_both_or_none_is_frozen() -> None:
+    for dataclass in (dataclasses.dataclass, ours.dataclass):
+        for frozen in (True, False):
+            base: Any = made_by(dataclass, {"__annotations__": {"a": int}}, frozen=frozen)
+            with pytest.raises(TypeError):
+                dataclass(frozen=not frozen)(type("B", (base,), {"__annotations__": {"b": int}}))
+
+
+def test_a_mark_for_keywords_is_refused() -> None:
+    with pytest.raises(TypeError, match="KW_ONLY"):
+        made_by(ours.dataclass, {"__annotations__": {"_": dataclasses.KW_ONLY, "a": int}})
+
+
+def test_a_field_without_a_value_is_no_attribute() -> None:
+    for dataclass in (dataclasses.dataclass, ours.dataclass):
+        late = {"__annotations__": {"a": int, "b": list}, "a": field(init=False)}
+        cls = made_by(dataclass, {**late, "b": field(default_factory=list)})
+        assert not hasattr(cls(), "a")
+        assert not hasattr(cls, "b")
+
+
+def test_a_way_to_travel_of_its_own_is_kept() -> None:
+    def mine(_self: object) -> list[str]:
+        return ["mine"]
+
+    for dataclass in (dataclasses.dataclass, ours.dataclass):
+        content = {"__annotations__": {"a": int}, "__getstate__": mine}
+        cls = made_by(dataclass, content, frozen=True, slots=True)
+        assert cls(1).__getstate__() == ["mine"]
+
+
 def test_all_of_trilby_uses_it() -> None:
     """One class that is made the other way costs as much as ten of these."""
     code = """

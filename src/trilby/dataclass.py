@@ -190,8 +190,8 @@ def _field(cls: type, name: str, kind: object, *, kw_only: bool) -> Field[Any]:
     found: Any = given if isinstance(given, _FIELD) else dataclasses.field(default=given)
     if found.default.__class__.__hash__ is None:
         raise ValueError(f"the default of {name!r} can be changed: use default_factory")
-    if isinstance(kind, dataclasses.InitVar):
-        raise TypeError(f"{name!r}: InitVar is not supported")
+    if isinstance(kind, dataclasses.InitVar) or kind is dataclasses.KW_ONLY:
+        raise TypeError(f"{name!r}: InitVar and KW_ONLY are not supported")
     if found.kw_only is MISSING:
         found.kw_only = kw_only
     found.name, found.type = name, kind
@@ -205,6 +205,17 @@ def _is_class_variable(kind: object) -> bool:
     if isinstance(kind, str):
         return kind.startswith("ClassVar")
     return kind is ClassVar or get_origin(kind) is ClassVar
+
+
+def _check_order(fields: dict[str, Field[Any]]) -> None:
+    """Python gives defaults to the last parameters: one without must not follow one that has."""
+    with_default = ""
+    for name, one in fields.items():
+        if one.init and not one.kw_only:
+            if _default(one) is not MISSING:
+                with_default = name
+            elif with_default:
+                raise TypeError(f"{name!r} has no default, and follows {with_default!r}, which has")
 
 
 def _methods(cls: type, params: SimpleNamespace) -> dict[str, Any]:
@@ -223,10 +234,13 @@ def _methods(cls: type, params: SimpleNamespace) -> dict[str, Any]:
     if params.eq and not has_hash:
         found["__hash__"] = _Written(_write_hash) if params.frozen else None
     if params.frozen:
+        if taken := own.keys() & {"__setattr__", "__delattr__"}:
+            raise TypeError(f"{cls.__name__} is frozen and has {', '.join(sorted(taken))}")
         found["__setattr__"] = _Written(_write_setattr)
         found["__delattr__"] = _Written(_write_delattr)
         if params.slots:
-            found |= {"__getstate__": _state, "__setstate__": _set_state}
+            travelling = {"__getstate__": _state, "__setstate__": _set_state}
+            found |= {name: one for name, one in travelling.items() if name not in own}
     return found
 
 
@@ -235,18 +249,25 @@ def _process(cls: type, params: SimpleNamespace) -> type:
     fields: dict[str, Field[Any]] = {}
     for base in cls.__mro__[-2:0:-1]:
         fields.update(base.__dict__.get(_FIELDS, {}))
+        if base.__dict__.get(_PARAMS, params).frozen != params.frozen:
+            raise TypeError(f"one of {cls.__name__} and {base.__name__} is frozen: both or none")
     own = {
         name: _field(cls, name, kind, kw_only=params.kw_only)
         for name, kind in cls.__annotations__.items()
         if not _is_class_variable(kind)
     }
     fields.update(own)
+    _check_order(fields)
     added: dict[str, Any] = {_FIELDS: fields, _PARAMS: params, **_methods(cls, params)}
     if "__match_args__" not in cls.__dict__:
         added["__match_args__"] = _matched(fields)
     if params.slots:
         return _with_slots(cls, own, added)
-    added |= {name: one.default for name, one in own.items() if one.default is not MISSING}
+    for name, one in own.items():
+        if one.default is not MISSING:
+            added[name] = one.default
+        elif name in cls.__dict__:
+            delattr(cls, name)  # its `field(…)` is no value
     for name, one in added.items():
         setattr(cls, name, one)
         if isinstance(one, _Written):
