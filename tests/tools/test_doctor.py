@@ -77,6 +77,13 @@ def test_the_cache(devices: DevicesReport, tmp_path: Path) -> None:
     assert state_of(diagnose(devices, file / "below"), "kernels") == "broken"
 
 
+def test_a_cache_that_others_may_write_to(devices: DevicesReport, tmp_path: Path) -> None:
+    tmp_path.chmod(0o770)
+    diagnosis = diagnose(devices, tmp_path)
+    assert state_of(diagnosis, "kernels") == "broken"
+    assert f"help: chmod 700 {tmp_path}" in text_of(diagnosis)
+
+
 def test_programs_get_json(devices: DevicesReport, tmp_path: Path) -> None:
     found = json.loads(diagnosis_as_json(diagnose(devices, tmp_path)))
     assert found["usable"] is True

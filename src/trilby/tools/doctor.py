@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 from rich.console import Console
 from rich.text import Text
 
+from trilby.backend.private_folder import is_of_user_alone
 from trilby.backend.registry import ENTRIES, PassedOver
 from trilby.dataclass import dataclass
 from trilby.options import cache_folder
@@ -138,6 +139,10 @@ def _cache(folder: Path | None) -> Finding:
     if folder is None:
         what = "off: kernels are compiled anew in every process"
         return Finding("cache", "kernels", "missing", what, "unset TRILBY_CACHE")
+    if folder.is_dir() and not is_of_user_alone(folder):
+        what = f"{folder} is not used: others may write to it, or own it"
+        advice = f"chmod 700 {folder}, or set TRILBY_CACHE to another folder"
+        return Finding("cache", "kernels", "broken", what, advice)
     place = next((one for one in (folder, *folder.parents) if one.exists()), folder)
     if place.is_dir() and os.access(place, os.W_OK):
         return Finding("cache", "kernels", "ok", f"{folder} can be written")

@@ -8,11 +8,11 @@ under its name all at once, and may vanish at any time.
 
 import hashlib
 import os
-import stat
 import time
 from contextlib import suppress
 from pathlib import Path
 
+from trilby.backend.private_folder import is_of_user_alone
 from trilby.trace import tell
 
 LIMIT_BYTES = 64 * 2**20
@@ -116,17 +116,15 @@ def prepare_folder(folder: Path) -> bool:
     """Make a folder that is the user's alone; false where that cannot be, which is told."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        about = folder.stat()
+        is_safe = is_of_user_alone(folder)
     except OSError as error:
         tell("warning", "compiled kernels are not kept: %s", error)
         return False
-    others = about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if others or (hasattr(os, "geteuid") and about.st_uid != os.geteuid()):
+    if not is_safe:
         tell(
             "warning",
             "compiled kernels are not kept: others may write to %s (chmod 700, or set "
             "TRILBY_CACHE to another folder)",
             folder,
         )
-        return False
-    return True
+    return is_safe
