@@ -40,9 +40,15 @@ def _llvm() -> "ModuleType":
 
 @cache
 def installed() -> str:
-    """Which llvmlite there is, without loading it: another one has other files."""
-    about = Path(_ORIGIN).stat()
-    return f"{_ORIGIN} {about.st_mtime_ns} {about.st_size}"
+    """Which llvmlite there is, without loading it: another one has another library."""
+    package = Path(_ORIGIN).parent
+    files = [Path(_ORIGIN), *sorted((package / "binding").glob("*llvmlite*"))]
+    return " ".join(f"{file} {_written(file)}" for file in files)
+
+
+def _written(file: Path) -> str:
+    about = file.stat()
+    return f"{about.st_mtime_ns} {about.st_size}"
 
 
 def detected() -> Detected:
