@@ -11,6 +11,7 @@ from tests.tools.traced_programs import scale, steps, traced
 from trilby.cli import main
 from trilby.options import Transfers
 from trilby.tools.explanation import explanation_of
+from trilby.tools.html.code import changes
 from trilby.tools.html.explain_page import explanation_page
 
 
@@ -48,6 +49,13 @@ def test_an_explanation_in_a_browser(page: str, tmp_path: Path) -> None:
     assert seen.counts["pre .added"] > 0
     assert (seen.outside, seen.overlaps, seen.loaded) == ([], [], [])
     assert seen.width <= 1240
+
+
+def test_lines_of_a_model_that_has_changed() -> None:
+    assert changes("  a\n+ the same\n- b\n  c") == (
+        '<pre><span class="same">  a</span>\n<span class="added">+ the same</span>'
+        '<span class="removed">- b</span><span class="same">  c</span>\n</pre>'
+    )
 
 
 def steps_lines() -> list[str]:
