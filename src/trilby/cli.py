@@ -162,8 +162,9 @@ def _add_explain(add_parser: AddParser) -> None:
         help="run this among the names of the file; `accelerator` is one with its own memory",
     )
     explaining.add_argument("--backend", metavar="NAME", help="where --run runs")
-    explaining.add_argument("--html", type=Path, metavar="OUT.html", help="write a page instead")
-    explaining.add_argument("--json", action="store_true", help="for programs")
+    forms = explaining.add_mutually_exclusive_group()
+    forms.add_argument("--html", type=Path, metavar="OUT.html", help="write a page instead")
+    forms.add_argument("--json", action="store_true", help="for programs")
     explaining.set_defaults(run=_explain)
 
 
@@ -285,7 +286,10 @@ def _explain(options: argparse.Namespace) -> int:
     )
     from trilby.tools.explanation import explanation_of  # noqa: PLC0415
     from trilby.tools.html.explain_page import save_explanation  # noqa: PLC0415
+    from trilby.tools.output_files import check_output  # noqa: PLC0415
 
+    if options.html is not None:
+        check_output(options.html)
     function = load_function(options.function)
     defaults = _defaults(options, memory=None)
     expression: str | None = options.expression

@@ -6,13 +6,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from trilby.dataclass import dataclass
-from trilby.errors import ArgumentValueError
 from trilby.options import Options, default_options
 from trilby.runtime.accelerator import Accelerator
 from trilby.runtime.openings import hearing_of_openings
 from trilby.runtime.tracing import TracedRun
 from trilby.tools.html.numbers import counted
 from trilby.tools.html.report import save_report
+from trilby.tools.output_files import check_output
 from trilby.tools.programs import exit_code_of
 from trilby.tools.trace_events import save_trace
 
@@ -33,7 +33,7 @@ def run_program(script: Path, arguments: Sequence[str], settings: RunSettings) -
     """
     files = [file for file in (settings.trace, settings.report) if file is not None]
     for file in files:
-        _check_place(file)
+        check_output(file)
     with default_options(settings.defaults), watching_accelerators(watch=bool(files)) as runs:
         code = exit_code_of(script, arguments)
     if settings.trace is not None:
@@ -58,14 +58,6 @@ def watching_accelerators(*, watch: bool = True) -> Generator[list[TracedRun]]:
             if watch:
                 hearing.enter_context(hearing_of_openings(hear))
             yield runs
-
-
-def _check_place(file: Path) -> None:
-    if not file.absolute().parent.is_dir():
-        raise ArgumentValueError(
-            f"`{file}` cannot be written: there is no folder `{file.parent}`",
-            advice="make it first, or name another place",
-        )
 
 
 def _said(runs: Sequence[TracedRun], files: Sequence[Path]) -> Iterator[str]:
