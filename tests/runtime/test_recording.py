@@ -133,8 +133,33 @@ def test_every_row_of_a_copy_is_written_down(discrete: Accelerator) -> None:
     assert [(one.start, one.nbytes) for one in ledger.recording.copies] == [
         (4 + 64 * row, 4) for row in range(4)
     ]
+    assert len(set(ledger.recording.callers)) == 1
+    assert len(ledger.recording.callers) == 4
     assert ledger.ratio <= 1.0
     assert not ledger.excess
+
+
+@pytest.mark.parametrize("used_before", [False, True])
+def test_copies_of_another_accelerator_are_known_and_not_judged(
+    discrete: Accelerator, *, used_before: bool
+) -> None:
+    a = S32Array.of(range(8))
+    with Accelerator(discrete.device.spec, memory="discrete") as other:
+        if used_before:
+            discrete.compute(dispatch, 8, add, a, 1)
+            other.compute(dispatch, 8, add, a, 1)
+        with discrete.record() as ledger:
+            for one in (discrete, other, discrete, other):
+                one.compute(dispatch, 8, add, a, 1)
+            assert a.array[0] == (6 if used_before else 4)
+        mine = discrete.residency.replicas.place
+    recording = ledger.recording
+    assert len(ledger.copies) == len(recording.copies) == len(recording.callers)
+    assert {mine} == {one.source for one in recording.copies} ^ {HOST}
+    assert recording.copies == [recording.all_copies[place] for place in recording.own]
+    assert len(recording.all_copies) > len(recording.copies)
+    assert not ledger.excess
+    assert not tb.lint(ledger).findings
 
 
 def test_a_raw_view_is_an_access_that_nobody_saw(discrete: Accelerator) -> None:

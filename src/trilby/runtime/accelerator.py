@@ -329,7 +329,8 @@ class Accelerator:
     def _record(self, moved: Moved) -> None:
         for ledger in self._ledgers:
             ledger.add(moved)
-            ledger.recording.moved(moved)
+        for recording in RECORDINGS:
+            recording.moved(moved)
         if PROFILES:
             for book in profiles_of(moved.replica.owner.backend):
                 book.moved(moved)

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from trilby.dataclass import dataclass
-from trilby.oracle.excess import Excess, excess
+from trilby.oracle.excess import Excess
 from trilby.oracle.minimum import Minimum, minimum
 from trilby.runtime.put_get import Redundant
 from trilby.runtime.recording import Recording
@@ -135,7 +135,7 @@ class Ledger(Shown):
     @property
     def excess(self) -> Sequence[Excess]:
         """The bytes beyond the least in ranges, each with the kind of mistake that it was."""
-        return excess(self.recording.trace, self.recording.copies)
+        return self.recording.excess()
 
     def __str__(self) -> str:
         copies = self.copies

@@ -133,9 +133,10 @@ def _dispatched(found: Iterable[Finding], seen: SeenDispatch) -> Iterator[Findin
 
 def _lint_ledger(ledger: Ledger, settings: LintSettings) -> Report:
     recording = ledger.recording
-    locations = [copy.location for copy in ledger.copies]
+    locations = [caller.line if caller else None for caller in recording.callers]
     empty = [EmptyCall(one.kind, one.buffer, one.location) for one in ledger.redundant]
-    facts = LedgerFacts(recording.trace, tuple(recording.copies), locations, empty)
+    copies = tuple(recording.copies)
+    facts = LedgerFacts(recording.trace, copies, locations, ledger.excess, empty)
     found = [finding for one in settings.lints("ledger") for finding in one(facts)]
     return _report("a recorded run", found, {}, (), settings, None)
 

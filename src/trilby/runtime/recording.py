@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from trilby.data.ranges import Ranges
 from trilby.dataclass import dataclass
-from trilby.oracle.excess import CopyMade
+from trilby.oracle.excess import CopyMade, Excess, excess
 from trilby.oracle.trace import HOST, Access, Trace
 from trilby.runtime.callers import Caller
 from trilby.source import NOWHERE, Location
@@ -21,11 +21,19 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Recording:
-    """The trace of what happens to the buffers that one accelerator uses."""
+    """The trace of what happens to the buffers that one accelerator uses.
+
+    `copies` are its own. Other accelerators may copy the same buffers, without which the trace
+    cannot be judged: `all_copies` has both in their order, and `own` the places of `copies` in it.
+    `callers` are those that needed `copies`.
+    """
 
     owner: "Replicas"
     trace: Trace = field(default_factory=Trace)
     copies: list[CopyMade] = field(default_factory=list[CopyMade])
+    all_copies: list[CopyMade] = field(default_factory=list[CopyMade])
+    own: list[int] = field(default_factory=list[int])
+    callers: list[Caller | None] = field(default_factory=list[Caller | None])
     _numbers: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def __post_init__(self) -> None:
@@ -94,7 +102,7 @@ class Recording:
                 buffers[number] = replace(buffers[number], name=replica.label)
 
     def moved(self, moved: "Moved") -> None:
-        """A copy is made."""
+        """A copy is made, by any accelerator."""
         replica = moved.replica
         number = self._numbers.get((replica.address, replica.nbytes))
         if number is None:
@@ -104,7 +112,21 @@ class Recording:
         piece, position = moved.piece, len(self.trace.touches)
         for row in range(piece.rows):
             start = piece.start - replica.address + row * piece.pitch
-            self.copies.append(CopyMade(position, number, source, target, start, piece.size))
+            copy = CopyMade(position, number, source, target, start, piece.size)
+            if replica.owner is self.owner:
+                self.own.append(len(self.all_copies))
+                self.copies.append(copy)
+                self.callers.append(moved.reason.caller)
+            self.all_copies.append(copy)
+
+    def excess(self) -> list[Excess]:
+        """What its own copies moved in vain."""
+        numbers = {place: number for number, place in enumerate(self.own)}
+        return [
+            replace(one, copy=numbers[one.copy])
+            for one in excess(self.trace, self.all_copies)
+            if one.copy in numbers
+        ]
 
     def _known(self, watch: "Watch") -> int | None:
         """The number of a segment that the accelerator has a copy of."""

@@ -11,6 +11,7 @@ from tests.tools.traced_programs import scale, steps, traced
 from trilby import Accelerator, F32Array, Transfers
 from trilby.runtime.tracing import TracedRun
 from trilby.tools.html.report import report_of
+from trilby.tools.run import watching_accelerators
 
 SECTIONS = [
     "Timeline",
@@ -44,6 +45,17 @@ def test_the_size_of_a_page_is_bounded() -> None:
             accelerator.compute(steps, a, b, 2000)
     assert len(run.ledger.copies) > 10_000
     assert len(report_of([run], "a long run")) < 1_500_000
+
+
+def test_two_accelerators_with_the_same_buffers() -> None:
+    a, b = F32Array.of(np.ones(10)), F32Array.of(np.ones(10))
+    with watching_accelerators() as runs:
+        first, second = (Accelerator("native", memory="discrete") for _ in range(2))
+        for accelerator in (first, second, first):
+            accelerator.compute(steps, a, b, 2)
+    page = report_of(runs, "two")
+    assert [run.place in page for run in runs] == [True, True]
+    assert all(run.ledger.copies for run in runs)
 
 
 @needs_browser

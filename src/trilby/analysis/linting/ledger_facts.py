@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from trilby.dataclass import dataclass
-from trilby.oracle.excess import CopyMade, Excess, excess
+from trilby.oracle.excess import CopyMade, Excess
 from trilby.oracle.minimum import minimum
 from trilby.oracle.trace import HOST, Touch, Trace
 from trilby.source import Location
@@ -22,17 +22,15 @@ class EmptyCall:
 class LedgerFacts:
     """A recorded run. `locations` are the lines that needed the copies, in their order.
 
-    `empty` are the calls of `put` and `get` that moved nothing.
+    `excess` are the bytes of these copies that moved in vain, and `empty` the calls of `put` and
+    `get` that moved nothing.
     """
 
     trace: Trace
     copies: Sequence[CopyMade]
     locations: Sequence[Location | None]
+    excess: Sequence[Excess]
     empty: Sequence[EmptyCall] = ()
-
-    def excess(self) -> Sequence[Excess]:
-        """The bytes that moved in vain."""
-        return excess(self.trace, self.copies)
 
     def least(self) -> int:
         """The bytes that had to move."""

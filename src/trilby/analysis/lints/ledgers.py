@@ -20,7 +20,7 @@ def transfer_duplicate(facts: LedgerFacts) -> Iterator[Finding]:
     Two copies of one content: the second was not needed. It comes of an explicit `put`, or of a
     strategy that copies just in case.
     """
-    for one in facts.excess():
+    for one in facts.excess:
         if one.kind is Kind.LOST_VALIDITY and not _is_round_trip(facts, one):
             yield _finding(facts, "transfer-duplicate", one, "its target had the same content")
 
@@ -31,7 +31,7 @@ def transfer_round_trip(facts: LedgerFacts) -> Iterator[Finding]:
 
     What was copied one way is copied back although nobody has written in between.
     """
-    for one in facts.excess():
+    for one in facts.excess:
         if one.kind is Kind.LOST_VALIDITY and _is_round_trip(facts, one):
             yield _finding(facts, "transfer-round-trip", one, "it came from there and is unchanged")
 
@@ -39,7 +39,7 @@ def transfer_round_trip(facts: LedgerFacts) -> Iterator[Finding]:
 @ledger_lint("transfer-unused")
 def transfer_unused(facts: LedgerFacts) -> Iterator[Finding]:
     """A copy brought what nobody needed before it was overwritten or the run ended."""
-    for one in facts.excess():
+    for one in facts.excess:
         if one.kind in {Kind.DEAD, Kind.EAGER}:
             yield _finding(facts, "transfer-unused", one, one.kind.value)
 
@@ -105,7 +105,7 @@ def _is_round_trip(facts: LedgerFacts, one: Excess) -> bool:
 
 
 def _finding(facts: LedgerFacts, lint: str, one: Excess, why: str) -> Finding:
-    location = facts.locations[one.copy] if one.copy < len(facts.locations) else None
+    location = facts.locations[one.copy]
     return Finding(
         lint,
         "warning",
