@@ -304,8 +304,8 @@ def watching(known: dict[int, tuple[Program, KernelGraph]]) -> Generator[list[La
     found: list[Launched] = []
     compiled = interpreter.InterpreterBackend.compile
 
-    def compile_(self: Any, graph: KernelGraph) -> Any:
-        program = compiled(self, graph)
+    def compile_(self: Any, graph: KernelGraph, *, fast_math: bool = False) -> Any:
+        program = compiled(self, graph, fast_math=fast_math)
         known[id(program)] = (program, graph)
         return program
 

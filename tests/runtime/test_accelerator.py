@@ -290,8 +290,10 @@ def use_broken(cc: ComputeContext, a: S32Array) -> None:
 
 
 def test_a_build_error_names_the_python_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    def generate_broken(graph: KernelGraph, *, lines: bool = True) -> Generated:
-        good = generate(graph, lines=lines)
+    def generate_broken(
+        graph: KernelGraph, *, lines: bool = True, fuses: bool = False
+    ) -> Generated:
+        good = generate(graph, lines=lines, fuses=fuses)
         return replace(good, text=good.text.replace("= 7;", "= 7 +;"))
 
     monkeypatch.setattr("trilby.backend.opencl_device.generate", generate_broken)

@@ -194,3 +194,16 @@ def counted_turns(cc: ComputeContext, a: S32Array, n: int) -> int:
     for g in range(5, 5 + n):  # noqa: B007 -- it is looked at behind the loop
         cc.dispatch(a.length, add_step, a)
     return g
+
+
+def test_a_range_that_has_no_length_is_walked_through_as_it_is(interpreter: Accelerator) -> None:
+    endless = range(10**30)
+    found: list[object] = []
+
+    @tb.compute
+    def ask(cc: ComputeContext) -> None:
+        found.extend([cc.turns(endless, 1, 1), cc.turns([1, 2], 1, 1)])
+
+    interpreter.compute(ask)
+    assert found[0] is endless
+    assert found[1] == [1, 2]

@@ -1,5 +1,6 @@
 """The compute context: what a compute function uses to reach the device."""
 
+import sys
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from types import FunctionType
@@ -179,7 +180,9 @@ class ComputeContext:
 
         After some turns it does the same again, which is done here for most of the items.
         """
-        return self._turns(items, turns, dispatches) if type(items) is range else items
+        if type(items) is not range or abs(items.stop - items.start) >= sys.maxsize:
+            return items
+        return self._turns(items, turns, dispatches)
 
     def _turns(self, items: range, turns: int, dispatches: int) -> Generator[int]:
         replay = self.accelerator.launches.replay
