@@ -33,17 +33,22 @@ class RunAgain(Repeated):
         self.submit()
 
     def submit(self) -> None:
-        """Run it as often as was asked for."""
-        while self.held:
-            after = self.held.pop()
-            try:
-                event = self._run(self._prepared, events_of(after))
-            except TrilbyError:
-                self._keep(None)
-                raise
-            event.origin = self.origin
-            self._latest = event
-            self._keep(event)
+        """Run it as often as was asked for, or until a run fails: the rest is not run later."""
+        try:
+            while self.held:
+                self._run_once(self.held.pop())
+        finally:
+            self.held.clear()
+
+    def _run_once(self, after: Sequence[Event | Repeated]) -> None:
+        try:
+            event = self._run(self._prepared, events_of(after))
+        except TrilbyError:
+            self._keep(None)
+            raise
+        event.origin = self.origin
+        self._latest = event
+        self._keep(event)
 
     def keep(self, full: Callable[[], None]) -> KeptEvents:
         """Keep the events of its runs."""

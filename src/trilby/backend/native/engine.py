@@ -188,26 +188,38 @@ class Engine:
 
     def _submit_held(self) -> None:
         with self.lock:
-            self._is_giving = True  # before anything is taken: what comes later has to wait
             collects = gc.isenabled()
-            gc.disable()  # buffers that end here would begin copies before their turn
-            waiting = array("Q", self.held)
-            del self.held[: len(waiting)]  # another thread may have added some
-            first, count, done = address_of_record(waiting), len(waiting), 0
+            self._is_giving = True  # before anything is taken: what comes later has to wait
             try:
-                self._make_sure(count)
-                while done < count:
-                    given = self._submit_all(first + WORD * done, count - done)
-                    if self._recall is not None:
-                        self._recall.submitted(waiting[done : done + given])
-                    done += given
-                    if done < count:
-                        self._make_way()
+                gc.disable()  # buffers that end here would begin copies before their turn
+                self._give_held()
             finally:
-                self.held[:0] = waiting[done:].tolist()
                 self._is_giving = False
                 if collects:
                     gc.enable()
+
+    def _give_held(self) -> None:
+        """Submit what is held back now.
+
+        An interrupt is heard between two steps of Python, and what is not yet submitted is held
+        back again: `for` submits records and keeps their number in one step.
+        """
+        waiting = array("Q", self.held)
+        first, count, done = address_of_record(waiting), len(waiting), 0
+        try:
+            del self.held[:count]  # another thread may have added some
+            self._make_sure(count)
+            while done < count:
+                before = done
+                for given in map(self._submit_all, (first + WORD * done,), (count - done,)):
+                    done += given
+                    break
+                if self._recall is not None:
+                    self._recall.submitted(waiting[before:done])
+                if done < count:
+                    self._make_way()
+        finally:
+            self.held[:0] = waiting[done:]
 
     def _make_way(self) -> None:
         """See to it that the queue takes one more record: it has threads, and is not full."""
