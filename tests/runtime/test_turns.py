@@ -1,6 +1,7 @@
 """Turns of a loop that are repeated without running their Python: nobody sees a difference."""
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from tests.transform.loops import LOOPS, same, swapped
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, NDArray, S32Array
+from trilby.errors import KernelIndexError
 from trilby.runtime.known import Known
 from trilby.runtime.launches import Launches
 
@@ -207,3 +209,73 @@ def test_a_range_that_has_no_length_is_walked_through_as_it_is(interpreter: Acce
     interpreter.compute(ask)
     assert found[0] is endless
     assert found[1] == [1, 2]
+
+
+@tb.compute
+def twice_a_turn(cc: ComputeContext, a: S32Array, n: int) -> None:
+    for _ in range(n):
+        cc.dispatch(a.length, add_step, a)
+        cc.dispatch(a.length, add_step, a)
+
+
+def test_launches_of_another_thread_are_no_part_of_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    globals()["STEP"] = 1
+    again = Launches.again
+    may_go = {name: threading.Semaphore(name == "one") for name in ("one", "two")}
+
+    def one_by_one(self: Launches, *args: Any) -> Known | None:
+        name = threading.current_thread().name
+        may_go[name].acquire(timeout=1)  # the other thread may be at its end
+        try:
+            return again(self, *args)
+        finally:
+            may_go["two" if name == "one" else "one"].release()
+
+    with Accelerator("native") as accelerator:
+        buffers = {name: S32Array.of([0] * LENGTH) for name in may_go}
+        for buffer in buffers.values():
+            accelerator.compute(twice_a_turn, buffer, 1)
+        monkeypatch.setattr(Launches, "again", one_by_one)
+        threads = [
+            threading.Thread(target=accelerator.compute, args=(twice_a_turn, buffer, n), name=name)
+            for (name, buffer), n in zip(buffers.items(), (20, 30), strict=True)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert [b.array.tolist() for b in buffers.values()] == [[42] * LENGTH, [62] * LENGTH]
+
+
+@tb.kernel
+def walk(kc: tb.KernelContext, a: S32Array, place: S32Array) -> None:
+    a.array[place.array[kc.x]] += 1
+    place.array[kc.x] += 1
+
+
+@tb.kernel
+def go_back(kc: tb.KernelContext, place: S32Array) -> None:
+    place.array[kc.x] = 0
+
+
+@tb.compute
+def walk_on(cc: ComputeContext, a: S32Array, place: S32Array, other: S32Array, n: int) -> None:
+    for _ in range(n):
+        cc.dispatch(1, walk, a, place)
+        place, other = other, place
+
+
+@tb.compute
+def walk_from_the_begin(cc: ComputeContext, a: S32Array, place: S32Array) -> None:
+    cc.dispatch(1, go_back, place)
+    cc.dispatch(1, walk, a, place)
+
+
+@pytest.mark.parametrize("length", [23, 24])
+def test_after_a_run_that_fails_the_rest_of_its_round_is_not_run(length: int) -> None:
+    a, place = S32Array.create(length=length), S32Array.of([0])
+    with Accelerator("interpreter", poison=True) as accelerator:
+        with pytest.raises(KernelIndexError):
+            accelerator.compute(walk_on, a, place, place, 100)
+        accelerator.compute(walk_from_the_begin, a, place)
+        assert place.array[0] == 1

@@ -43,8 +43,8 @@ class Clock:
 
     As long as it stands still nothing has changed, but by the launches of a hot loop, each of
     which leaves the replicas as it did in the turn before. `ahead` is the last of these, if they
-    have not been noted; who wants to know has them noted. `runner` stands for the accelerator whose
-    launches these are.
+    have not been noted; who wants to know has them noted. `runner` stands for the accelerator and
+    the thread whose launches these are.
     """
 
     now: int = 0

@@ -10,6 +10,7 @@ import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, cast
 
 from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
@@ -103,8 +104,9 @@ class Launches:
     def _run(self, known: Known, last: Known | None) -> None:
         """Run a launch, and see whether it belongs to a loop that repeats itself."""
         CLOCK.settle()
-        if CLOCK.runner is not self._runner:
-            CLOCK.runner = self._runner
+        runner = (self._runner, get_ident())
+        if CLOCK.runner != runner:
+            CLOCK.runner = runner
             CLOCK.now += 1
         if PROFILES and known.profiled is None:
             backend = self._accelerator.residency.backend
