@@ -1,7 +1,6 @@
 """Turns of a loop that are repeated without running their Python: nobody sees a difference."""
 
 import threading
-from contextlib import suppress
 from typing import Any
 
 import numpy as np

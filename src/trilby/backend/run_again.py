@@ -23,7 +23,9 @@ class RunAgain(Repeated):
 
     @property
     def latest(self) -> Event:
-        """The last run."""
+        """The last run, which may have been held back by an interrupt."""
+        if self.held:
+            self.submit()
         return self._latest
 
     def run(self, after: Sequence[Event | Repeated]) -> None:

@@ -1,0 +1,103 @@
+"""Ctrl-C at every step of what a hot loop does: no lock is left, nothing is lost or run twice."""
+
+import dis
+import gc
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+
+import trilby as tb
+from trilby import Accelerator, ComputeContext, KernelContext, S32Array
+from trilby.backend.native.engine import Engine
+from trilby.runtime.content import LOCK
+from trilby.runtime.launches import Launches
+
+HEARD_AFTER = {"CALL", "CALL_FUNCTION_EX", "CALL_KW", "JUMP_BACKWARD", "RESUME"}
+"""The instructions behind which Python looks for signals."""
+
+TURNS = 70
+
+
+@tb.kernel
+def add_one(kc: KernelContext, a: S32Array) -> None:
+    a.array[kc.x] += 1
+
+
+@tb.compute
+def counted(cc: ComputeContext, a: S32Array, counts: list[int]) -> None:
+    for _ in range(TURNS):
+        cc.dispatch(a.length, add_one, a)
+        counts[0] += 1
+
+
+@contextmanager
+def interrupt(code: CodeType, moment: int) -> Iterator[None]:
+    """Raise where an interrupt may be heard in some code, at one of all these moments."""
+    names = {one.offset: one.opname for one in dis.get_instructions(code)}
+    left, last = moment, ""
+
+    def trace(frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:
+        nonlocal left, last
+        if frame.f_code is not code:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            heard, last = last in HEARD_AFTER, names[frame.f_lasti]
+            left -= heard
+            if heard and left < 0:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def is_free(lock: Any) -> bool:
+    """Whether another thread can have a lock."""
+    found: list[bool] = []
+
+    def take() -> None:
+        found.append(lock.acquire(timeout=1))
+        if found[0]:
+            lock.release()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(function.__code__, id=function.__name__)
+        for function in (
+            Launches.again,
+            Engine._submit_held,  # pyright: ignore[reportPrivateUsage] -- every step of it
+            Engine._give_held,  # pyright: ignore[reportPrivateUsage] -- the same
+        )
+    ],
+)
+def test_an_interrupt_of_a_hot_loop(code: CodeType) -> None:
+    with Accelerator("native", memory="discrete", poison=True) as accelerator:
+        a = S32Array.create(length=4)
+        accelerator.compute(counted, a, [0])
+        for moment in range(40):
+            before, counts = a.array.tolist(), [0]
+            try:
+                with interrupt(code, moment):
+                    accelerator.compute(counted, a, counts)
+            except KeyboardInterrupt:
+                assert is_free(LOCK)
+                assert gc.isenabled()
+            done = {now - then for now, then in zip(a.array.tolist(), before, strict=True)}
+            assert done in ({counts[0]}, {counts[0] + 1}), moment
