@@ -4,7 +4,7 @@ import dis
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
@@ -36,7 +36,7 @@ def counted(cc: ComputeContext, a: S32Array, counts: list[int]) -> None:
 
 
 @contextmanager
-def interrupt(code: CodeType, moment: int) -> Iterator[None]:
+def interrupt(code: CodeType, moment: int) -> Generator[None]:
     """Raise where an interrupt may be heard in some code, at one of all these moments."""
     names = {one.offset: one.opname for one in dis.get_instructions(code)}
     left, last = moment, ""
