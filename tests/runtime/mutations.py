@@ -34,7 +34,7 @@ from tests.runtime.reached import Place, lines_reached
 ROOT = Path(__file__).parents[2]
 MODULES = (
     *("content", "pieces", "room", "watch", "replicas", "residency", "recording"),
-    *("order", "known", "launches"),
+    *("order", "known", "launches", "held"),
 )
 QUICK_TESTS = (
     *("content", "contents", "pieces", "room", "watch", "residency", "recording", "launches"),

@@ -10,12 +10,14 @@ from types import CodeType, FrameType
 from typing import Any
 
 import pytest
+from tests.runtime.programs import add, dispatch
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, S32Array
 from trilby.backend.native.engine import Engine
 from trilby.runtime.content import LOCK
 from trilby.runtime.launches import Launches
+from trilby.runtime.residency import Residency
 
 HEARD_AFTER = {"CALL", "CALL_FUNCTION_EX", "CALL_KW", "JUMP_BACKWARD", "RESUME"}
 """The instructions behind which Python looks for signals."""
@@ -101,3 +103,30 @@ def test_an_interrupt_of_a_hot_loop(code: CodeType) -> None:
                 assert gc.isenabled()
             done = {now - then for now, then in zip(a.array.tolist(), before, strict=True)}
             assert done in ({counts[0]}, {counts[0] + 1}), moment
+
+
+@pytest.mark.parametrize("where", ["_begin", "note"])
+def test_an_interrupt_behind_a_launch_is_no_half_of_it(
+    where: str, discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = S32Array.of(range(8))
+    discrete.compute(dispatch, 8, add, a, 1)
+    assert a.array.tolist() == [i + 1 for i in range(8)]  # host and device have it
+    original = getattr(Residency, where)
+    heard: list[str] = []
+
+    def interrupted(self: Residency, *given: Any) -> Any:
+        result = original(self, *given) if where == "_begin" or heard else None
+        if not heard:
+            heard.append(where)
+            raise KeyboardInterrupt
+        return result
+
+    monkeypatch.setattr(Residency, where, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        discrete.compute(dispatch, 8, add, a, 100)
+    monkeypatch.undo()
+    found = int(a.array[0])
+    assert found in {1, 101}
+    discrete.compute(dispatch, 8, add, a, 1000)
+    assert a.array.tolist() == [i + found + 1000 for i in range(8)]

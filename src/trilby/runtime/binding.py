@@ -28,7 +28,7 @@ from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError
 from trilby.reflect.functions import Kernel
 from trilby.reflect.signature import Parameter, Signature, kernel_signature
-from trilby.runtime.residency import Use
+from trilby.runtime.held import Use
 
 _LONGEST_BITS = 256
 

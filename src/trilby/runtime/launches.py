@@ -27,6 +27,7 @@ from trilby.runtime.compile import AnalysedKernel, ReadyKernel
 from trilby.runtime.constant_memory import check_constant_memory
 from trilby.runtime.content import CLOCK, LOCK
 from trilby.runtime.explicit import block_of
+from trilby.runtime.held import Use
 from trilby.runtime.known import Known
 from trilby.runtime.order import Order
 from trilby.runtime.origins import KernelWrite
@@ -35,7 +36,7 @@ from trilby.runtime.passes import KnownPasses, PassesRun
 from trilby.runtime.profiling import PROFILES, keep_runs
 from trilby.runtime.ranges import in_whole_groups
 from trilby.runtime.recordings import RECORDINGS
-from trilby.runtime.residency import Standing, Use, Work
+from trilby.runtime.residency import Standing, Work
 from trilby.runtime.watch import watched
 from trilby.trace import is_told
 

@@ -20,12 +20,13 @@ from trilby.dataclass import dataclass
 from trilby.errors import PassesCancelledError, PassesTimeoutError
 from trilby.options import Transfers
 from trilby.runtime.content import LOCK, Content, Replica
+from trilby.runtime.held import Held, Use, held_with
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.pace import Pace
 from trilby.runtime.pass_options import PassOptions, Progress
 from trilby.runtime.profiling import PROFILES, note_wait, profiles_of
 from trilby.runtime.progress import progress_bar
-from trilby.runtime.residency import Held, Residency, Use, Work, held_with, work_before
+from trilby.runtime.residency import Residency, Work, work_before
 from trilby.runtime.watch import wait_for
 
 PROGRESS_SECONDS = 0.1

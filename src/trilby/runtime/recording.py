@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trilby.runtime.content import Content, Replica
+    from trilby.runtime.held import Held
     from trilby.runtime.replicas import Moved, Replicas
-    from trilby.runtime.residency import Held
     from trilby.runtime.watch import Watch
 
 

@@ -6,9 +6,7 @@ are made that are not needed yet: `ALWAYS` and `BY_ACCESS` copy around every lau
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
-from trilby.analysis.footprint import ParameterFootprint
 from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Prepared, Repeated
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
@@ -19,27 +17,13 @@ from trilby.options import Transfers
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK, Content, Replica
 from trilby.runtime.explicit import check_launch
+from trilby.runtime.held import Held, Use, held_by, merged
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.profiling import PROFILES, profiles_of
 from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
 from trilby.runtime.watch import wait_for, watched
 from trilby.trace import is_told, tell
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """A buffer in a launch: its memory, what the kernel does with it, what to call it.
-
-    `lengths` are the bytes that hold the lengths of arrays: they are set when the buffer is
-    created and belong to every copy of it. `fields` are name, start and stop of all data.
-    """
-
-    segment: Segment
-    footprint: ParameterFootprint
-    label: str
-    lengths: tuple[range, ...] = ()
-    fields: tuple[tuple[str, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,34 +42,6 @@ class Work:
     """True where the next launch from the same line may need other parts of its buffers."""
     explicit: bool = False
     """True where nothing is to move by itself: what the kernel lacks is an error."""
-
-
-@dataclass(slots=True, eq=False)
-class Held:
-    """A buffer of a launch on its device: what is read, written and covered, by address.
-
-    `escaped` is what raw views show, and may have been written through them; `seen` is the part
-    of views that are still alive.
-    """
-
-    content: Content
-    replica: Replica
-    reads: Ranges
-    writes: Ranges
-    covers: Ranges
-    escaped: Ranges
-    seen: Ranges
-
-    @property
-    def needs(self) -> Ranges:
-        """What must be current on the device: also what may be left as it is."""
-        return self.reads | (self.writes - self.covers)
-
-    @property
-    def below(self) -> tuple[Ranges, Ranges, Ranges]:
-        """Reads, writes and covers, from the start of the segment."""
-        down = -self.replica.address
-        return self.reads.shifted(down), self.writes.shifted(down), self.covers.shifted(down)
 
 
 @dataclass(slots=True, eq=False)
@@ -136,8 +92,7 @@ class Residency:
         with LOCK:
             held, prepared = self.prepare(work)
             writer = KernelWrite(work.kernel, work.caller)
-            event = self._begin(prepared, held, work, writer)
-            self.note(held, work, event, writer)
+            self._begin_and_note(prepared, held, work, writer)
             waiting = self.give_back(held, work)
             standing = self._standing(prepared, held, work)
         if waiting:
@@ -179,6 +134,27 @@ class Residency:
             events = [e for one in replicas for e in (*one.writers, *one.readers)]
         wait_for(events, "all work is waited for", replicas)
 
+    def _begin_and_note(
+        self, prepared: Prepared, held: Sequence[Held], work: Work, writer: KernelWrite
+    ) -> None:
+        """Run the kernel and remember it, also where an interrupt falls between the two."""
+        event: Event | None = None
+        try:
+            event = self._begin(prepared, held, work, writer)
+            self.note(held, work, event, writer)
+        except BaseException:
+            if event is None:
+                self._distrust(held)
+            else:
+                self.note(held, work, event, writer)
+            raise
+
+    def _distrust(self, held: Sequence[Held]) -> None:
+        """The kernel may have been run or not: what others have is taken from them."""
+        for buffer in held:
+            stale = buffer.content.distrust(buffer.replica, buffer.writes)
+            self.replicas.spoil_device(buffer.replica, stale)
+
     def _begin(
         self, prepared: Prepared, held: Sequence[Held], work: Work, writer: KernelWrite
     ) -> Event:
@@ -194,9 +170,7 @@ class Residency:
                 replicas = [buffer.replica for buffer in held]
                 wait_for([event], f"{work.kernel} asserts or prints", replicas)
         except BaseException:
-            for buffer in held:
-                stale = buffer.content.distrust(buffer.replica, buffer.writes)
-                self.replicas.spoil_device(buffer.replica, stale)
+            self._distrust(held)
             for buffer, content in zip(shared, before, strict=True):
                 buffer.replica.restore(content)
             raise
@@ -230,12 +204,12 @@ class Residency:
                 pinned.add(id(replica))
             elif not replica.lengths:
                 self.replicas.add_lengths(replica, use.lengths)
-            held = _held(content, replica, use)
+            held = held_by(content, replica, use)
             known = found.get(id(replica))
             if known is None:
                 replica.take_name(use.label)
             replica.fields = use.fields
-            found[id(replica)] = held if known is None else _merged(known, held)
+            found[id(replica)] = held if known is None else merged(known, held)
         for recording in RECORDINGS:
             for held in found.values():
                 recording.begin(held.content, held.replica)
@@ -370,58 +344,6 @@ def work_before(held: Iterable[Held]) -> list[Event]:
         elif buffer.replica.shared:
             after += buffer.content.before_host_reads(buffer.reads)
     return after
-
-
-def held_with(held: Sequence[Held], uses: Sequence[Use]) -> list[Held]:
-    """The same buffers, of which a launch uses other parts."""
-    return [_with_parts_of(one, uses) for one in held]
-
-
-def _with_parts_of(held: Held, uses: Sequence[Use]) -> Held:
-    replica = held.replica
-    parts = [
-        use.footprint
-        for use in uses
-        if replica.has_place_of(use.segment.address, use.segment.nbytes)
-    ]
-
-    def joined(ranges: Iterable[Ranges]) -> Ranges:
-        return Ranges.of(*(span for one in ranges for span in one)).shifted(replica.address)
-
-    return replace(
-        held,
-        reads=joined(part.reads for part in parts),
-        writes=joined(part.writes for part in parts),
-        covers=joined(part.covers for part in parts),
-    )
-
-
-def _held(content: Content, replica: Replica, use: Use) -> Held:
-    address = replica.address
-    footprint = use.footprint
-    escapes = [part for escape in use.segment.escapes for part in escape.ranges]
-    seen = Ranges.of(*escapes)
-    return Held(
-        content,
-        replica,
-        footprint.reads.shifted(address),
-        footprint.writes.shifted(address),
-        footprint.covers.shifted(address),
-        (seen | use.segment.ended_escapes()).shifted(address),
-        seen.shifted(address),
-    )
-
-
-def _merged(left: Held, right: Held) -> Held:
-    return Held(
-        left.content,
-        left.replica,
-        left.reads | right.reads,
-        left.writes | right.writes,
-        left.covers | right.covers,
-        left.escaped | right.escaped,
-        left.seen | right.seen,
-    )
 
 
 def _has_another_user(content: Content) -> bool:

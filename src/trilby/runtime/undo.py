@@ -19,8 +19,9 @@ from trilby.errors import DeviceError, TrilbyError
 from trilby.options import Transfers
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK
+from trilby.runtime.held import Use
 from trilby.runtime.replicas import Reason, Replicas, bring_home
-from trilby.runtime.residency import Use, Work
+from trilby.runtime.residency import Work
 from trilby.runtime.watch import Watch, wait_for, watched
 
 

@@ -1,0 +1,107 @@
+"""The buffers of a launch: what it does with each, and where that lies on its device."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from trilby.analysis.footprint import ParameterFootprint
+from trilby.data.ranges import Ranges
+from trilby.data.segment import Segment
+from trilby.dataclass import dataclass
+from trilby.runtime.content import Content, Replica
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A buffer in a launch: its memory, what the kernel does with it, what to call it.
+
+    `lengths` are the bytes that hold the lengths of arrays: they are set when the buffer is
+    created and belong to every copy of it. `fields` are name, start and stop of all data.
+    """
+
+    segment: Segment
+    footprint: ParameterFootprint
+    label: str
+    lengths: tuple[range, ...] = ()
+    fields: tuple[tuple[str, int, int], ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A buffer of a launch on its device: what is read, written and covered, by address.
+
+    `escaped` is what raw views show, and may have been written through them; `seen` is the part
+    of views that are still alive.
+    """
+
+    content: Content
+    replica: Replica
+    reads: Ranges
+    writes: Ranges
+    covers: Ranges
+    escaped: Ranges
+    seen: Ranges
+
+    @property
+    def needs(self) -> Ranges:
+        """What must be current on the device: also what may be left as it is."""
+        return self.reads | (self.writes - self.covers)
+
+    @property
+    def below(self) -> tuple[Ranges, Ranges, Ranges]:
+        """Reads, writes and covers, from the start of the segment."""
+        down = -self.replica.address
+        return self.reads.shifted(down), self.writes.shifted(down), self.covers.shifted(down)
+
+
+def held_with(held: Sequence[Held], uses: Sequence[Use]) -> list[Held]:
+    """The same buffers, of which a launch uses other parts."""
+    return [_with_parts_of(one, uses) for one in held]
+
+
+def _with_parts_of(held: Held, uses: Sequence[Use]) -> Held:
+    replica = held.replica
+    parts = [
+        use.footprint
+        for use in uses
+        if replica.has_place_of(use.segment.address, use.segment.nbytes)
+    ]
+
+    def joined(ranges: Iterable[Ranges]) -> Ranges:
+        return Ranges.of(*(span for one in ranges for span in one)).shifted(replica.address)
+
+    return replace(
+        held,
+        reads=joined(part.reads for part in parts),
+        writes=joined(part.writes for part in parts),
+        covers=joined(part.covers for part in parts),
+    )
+
+
+def held_by(content: Content, replica: Replica, use: Use) -> Held:
+    """What a launch does with a buffer on its device."""
+    address = replica.address
+    footprint = use.footprint
+    escapes = [part for escape in use.segment.escapes for part in escape.ranges]
+    seen = Ranges.of(*escapes)
+    return Held(
+        content,
+        replica,
+        footprint.reads.shifted(address),
+        footprint.writes.shifted(address),
+        footprint.covers.shifted(address),
+        (seen | use.segment.ended_escapes()).shifted(address),
+        seen.shifted(address),
+    )
+
+
+def merged(left: Held, right: Held) -> Held:
+    """The same buffer under two names."""
+    return Held(
+        left.content,
+        left.replica,
+        left.reads | right.reads,
+        left.writes | right.writes,
+        left.covers | right.covers,
+        left.escaped | right.escaped,
+        left.seen | right.seen,
+    )
