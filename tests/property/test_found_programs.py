@@ -271,6 +271,22 @@ def drive(accelerator, other):
     look(accelerator.compute(part, lines[1], lines[2], world))
     return lines
 """,
+    "an element of a parameter without a type": """
+@tb.compute
+def part(cc, line, to, n):
+    seen = 0
+    for g in range(5):
+        cc.dispatch(N, copy, line, to)
+        for _ in range(3):
+            seen += line.array[n % N]
+        line, to = to, line
+    return seen
+
+def drive(accelerator, other):
+    lines = [S32Array.of(range(k, k + N)) for k in (3, 15)]
+    look(accelerator.compute(part, lines[0], lines[1], 19))
+    return lines
+""",
     "a range without work items": """
 @tb.compute
 def part(cc, line, to, size):

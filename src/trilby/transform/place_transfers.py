@@ -153,6 +153,8 @@ class _Placer:
         if copy.to == "device":
             builder.run(ToDevice, context, what, copy.certain)
             return
+        if copy.path and what.type == OBJECT:
+            return  # a part of something without a type has no name: it comes when it is used
         indices = tuple(self._value(index, builder) for index in copy.indices)
         builder.run(ToHost, context, what, indices, copy.path, copy.certain)
 
