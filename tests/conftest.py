@@ -11,7 +11,9 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import Phase, settings
 
-settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile(
+    "repeatable", deadline=None, derandomize=True, max_examples=60, print_blob=True
+)
 settings.register_profile("search", deadline=None, max_examples=1000, print_blob=True)
 settings.register_profile("fuzz", deadline=None, max_examples=2000, print_blob=True)
 settings.register_profile(

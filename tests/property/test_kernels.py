@@ -19,7 +19,7 @@ from trilby import Accelerator, TrilbyError
 
 IS_SEARCH = not settings().derandomize
 PARTS = ("one half", "the other half") if IS_SEARCH else ("a few",)
-PROGRAMS = settings().max_examples // len(PARTS) if IS_SEARCH else 40
+PROGRAMS = settings().max_examples // len(PARTS) if IS_SEARCH else 25
 PATIENCE = 300.0
 """For how many seconds a search makes a failing program smaller."""
 
