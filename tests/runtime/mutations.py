@@ -41,6 +41,8 @@ QUICK_TESTS = (
     *("asynchrony", "poison", "strategies", "ledger", "guard", "overlaps", "schedules", "hostile"),
     *(
         "steady",
+        "turns",
+        "order",
         "explicit",
         "collected",
         "context",
