@@ -117,14 +117,14 @@ class KeptEvents(KeptInOrder[Event]):
         wait_whatever(event)
 
 
-class FadingEvent:
+class FadingEvent(ABC):
     """An event whose times are forgotten after a while, unless somebody wants them kept."""
 
     __slots__ = ()
 
+    @abstractmethod
     def keep_times(self) -> None:
         """Somebody will ask for its times, perhaps much later."""
-        raise NotImplementedError
 
 
 def wait_whatever(event: Event) -> None:
