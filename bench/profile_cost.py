@@ -1,10 +1,10 @@
 """What `accelerator.profile()` costs while it is open, in loops of the worst kinds and a usual one.
 
 Each loop is run with a profile and without one in turns, on a device with a memory of its own.
-The first ratio is that of the whole block, opening and closing the profile included; the second that
-of what lies inside. Both are medians of the ratios of neighbours, and those of the shortest runs are
-beside them. A kernel of next to no work shows the most that a launch can cost. Reading the result
-afterwards is measured apart. At most 1.05 is wanted of the whole block.
+The first ratio is that of the whole block, opening and closing the profile included; the second is
+that of what lies inside. Both are medians of the ratios of neighbours; those of the shortest runs
+are beside them. A kernel of next to no work shows the most that a launch can cost. Reading the
+result afterwards is measured apart. At most 1.05 is wanted of the whole block.
 """
 
 import statistics
