@@ -25,9 +25,7 @@ from trilby.backend.done import DoneEvent
 from trilby.errors import RangeError
 from trilby.runtime.callers import Caller
 from trilby.runtime.ledger import Direction, Ledger
-from trilby.runtime.parts import Part, part_of
 from trilby.runtime.pieces import Piece
-from trilby.runtime.put_get import prefetch
 from trilby.runtime.recording import Recording
 from trilby.runtime.replicas import Moved, Reason, Replicas
 
@@ -262,7 +260,7 @@ def test_the_oracle_knows_what_a_run_could_have_saved(discrete: Accelerator) -> 
     discrete.compute(dispatch, 8, add, a, 1)
     with discrete.record() as ledger:
         a.array[:] = 0  # never needed on the device
-        prefetch(discrete.residency, cast("Part", part_of(a)), Caller.now())
+        discrete.prefetches.bring(a)
         assert a.array.tolist() == [0] * 8
     assert moved(ledger) == [("up", "a", EIGHT)]
     assert ledger.optimal.buffer.nbytes == 0

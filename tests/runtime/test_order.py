@@ -133,7 +133,7 @@ def test_it_is_not_after_another_launch_or_none() -> None:
     second.run_anew(None)
     assert not second.run_again(None), "what came before is not known"
     assert len(b.runs) == count + 1
-    assert first.before is second
+    assert first.before() is second
 
 
 @pytest.mark.parametrize("what", ["writing", "reading"])

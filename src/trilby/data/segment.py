@@ -187,6 +187,11 @@ class Segment:
         living = (ref() for ref, _ in self._escapes)
         return tuple(escape for escape in living if escape is not None)
 
+    @property
+    def may_be_seen(self) -> bool:
+        """Whether there is a raw view, or was one since `ended_escapes` was last asked."""
+        return bool(self._escapes)
+
     def ended_escapes(self) -> Ranges:
         """The bytes of raw views that ended since this was last asked: they may be written."""
         ended = [entry for entry in self._escapes if entry[0]() is None]

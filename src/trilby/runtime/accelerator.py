@@ -24,6 +24,7 @@ from trilby.runtime.fallback import Fallback, Fallbacks
 from trilby.runtime.launches import Launches
 from trilby.runtime.openings import tell_of_opening
 from trilby.runtime.parts import Place
+from trilby.runtime.prefetches import Prefetches
 from trilby.runtime.profiling import PROFILES, Book, calling, profiles_of
 from trilby.runtime.put_get import Redundant, get, put
 from trilby.runtime.recordings import RECORDINGS
@@ -103,6 +104,7 @@ class Accelerator:
         self.residency = Residency(
             backend, self._record, share=shares, poison=self._poison, limit=self._limit
         )
+        self.prefetches = Prefetches(self.residency)
         self.launches = Launches(self)
 
     def change_device(self, backend: Backend) -> None:

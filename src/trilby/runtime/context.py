@@ -21,7 +21,6 @@ from trilby.runtime.explicit import Stale, block_of, explicit_block
 from trilby.runtime.flags import FlagPlace
 from trilby.runtime.parts import Place, are_apart, field_of, part_of
 from trilby.runtime.pass_options import CanBeSet, Progress, options_among
-from trilby.runtime.put_get import prefetch
 from trilby.runtime.watch import Watch, bury_when_idle
 from trilby.transform.steady_loops import FIRST_ROUNDS
 
@@ -199,9 +198,7 @@ class ComputeContext:
 
     def to_device(self, buffer: object) -> None:
         """Start to bring a buffer to the device, as the plan says."""
-        part = part_of(buffer)
-        if part is not None and not self._is_explicit:
-            prefetch(self.accelerator.residency, part, Caller.now())
+        self.accelerator.prefetches.bring(buffer)
 
     def apart(self, buffer: object, *others: object) -> bool:
         """Whether a buffer shares no memory with others, so that it stays when they change."""

@@ -47,6 +47,17 @@ class Held:
         return self.reads | (self.writes - self.covers)
 
     @property
+    def is_in_place(self) -> bool:
+        """Whether the device has what is needed, and it is known what has to be waited for."""
+        content, replica = self.content, self.replica
+        if replica not in content.replicas:
+            return False
+        if replica.shared:
+            still = not content.arriving and not content.leaving and len(content.replicas) == 1
+            return still and content.host.covers(self.needs)
+        return replica.valid.covers(self.needs)
+
+    @property
     def below(self) -> tuple[Ranges, Ranges, Ranges]:
         """Reads, writes and covers, from the start of the segment."""
         down = -self.replica.address

@@ -1,5 +1,6 @@
 """A launch that may be run again, as long as nothing about it has changed."""
 
+from collections.abc import Iterable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,7 +11,8 @@ from trilby.reflect.functions import Kernel
 from trilby.reflect.kernels import Reflected
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel
-from trilby.runtime.content import CLOCK, Content
+from trilby.runtime.content import CLOCK
+from trilby.runtime.held import Held
 from trilby.runtime.order import Order
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.profiled_runs import ProfiledRuns
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 class Known:
     """A launch that may be run again: what it was given, and where its numbers go.
 
+    `held` are its buffers on the device, `versions` those of their content when all was in place.
     `changing` are the reflected functions with constants that may be other ones by now.
     `moment` is the last one at which `versions` were seen to be the same.
     `follower` is the launch that came after it the last time: loops repeat themselves.
@@ -43,7 +46,8 @@ class Known:
     numbers: list[tuple[int, object]]
     slots: dict[int, int]
     unsure: bool
-    versions: tuple[tuple[Content, int], ...]
+    held: tuple[Held, ...]
+    versions: tuple[int, ...]
     order: Order
     launch: Repeated
     profiled: ProfiledRuns | None = None
@@ -54,11 +58,21 @@ class Known:
 
     def is_current(self) -> bool:
         """Whether the content of its buffers is where it was; then it is up to this moment."""
-        for content, version in self.versions:
-            if content.version != version:
+        for held, version in zip(self.held, self.versions, strict=True):
+            if held.content.version != version:
                 return False
         self.moment = CLOCK.now
         return True
+
+    def note_current(self) -> None:
+        """The content of its buffers is where it has to be."""
+        self.versions = versions_of(self.held)
+        self.moment = CLOCK.now
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its buffers are still there."""
+        return all(buffer() is not None for _, buffer in self.buffers)
 
     def is_steady(self) -> bool:
         """Whether it may be run again without a look at anything else."""
@@ -90,3 +104,8 @@ class Known:
         self.launch.origin = self.writer
         if self.profiled is not None:
             self.profiled.come_from(self.launch, self.writer)
+
+
+def versions_of(held: Iterable[Held]) -> tuple[int, ...]:
+    """How the content of some buffers is now, to be compared later."""
+    return tuple(one.content.version for one in held)

@@ -28,7 +28,7 @@ from trilby.runtime.constant_memory import check_constant_memory
 from trilby.runtime.content import CLOCK, LOCK
 from trilby.runtime.explicit import block_of
 from trilby.runtime.held import Use
-from trilby.runtime.known import Known
+from trilby.runtime.known import Known, versions_of
 from trilby.runtime.order import Order
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.pass_options import PassOptions
@@ -37,10 +37,11 @@ from trilby.runtime.profiling import PROFILES, keep_runs
 from trilby.runtime.ranges import in_whole_groups
 from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.residency import Standing, Work
-from trilby.runtime.watch import watched
+from trilby.runtime.watch import is_gone, watched
 from trilby.trace import is_told
 
 if TYPE_CHECKING:
+    from trilby.data.segment import Segment
     from trilby.runtime.accelerator import Accelerator
     from trilby.runtime.context import ComputeContext
 
@@ -61,7 +62,7 @@ class Launches:
         self._footprints: dict[tuple[object, ...], tuple[ParameterFootprint, ...]] = {}
         self._passes: dict[tuple[object, ...], KnownPasses] = {}
 
-    def again(  # noqa: PLR0912 -- calls would cost more than what they do
+    def again(  # noqa: C901, PLR0912 -- calls would cost more than what they do
         self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers
     ) -> Known | None:
         """Launch what was launched before, if nothing stands against it; None where it does.
@@ -85,7 +86,8 @@ class Launches:
                         break
             if known is None or known.transfers is not transfers:
                 return None
-            if known.moment != CLOCK.now and not known.is_current():
+            current = known.moment == CLOCK.now or known.is_current()
+            if not current and not self._is_in_place(known, args):
                 return None
             if (known.unsure or RECORDINGS) and not self._fits(known, args):
                 return None
@@ -93,7 +95,11 @@ class Launches:
             if frame.f_lasti != known.instruction or frame.f_code is not known.code:
                 known.come_from(Caller.now())
             launch = known.launch
-            if known.steady != CLOCK.now or launch.same is None:
+            if not current:
+                run = partial(self._run, known, last)
+                self._accelerator.residency.run_in_place(known.held, known.writer, run)
+                known.note_current()
+            elif known.steady != CLOCK.now or launch.same is None:
                 self._run(known, last)
             else:
                 self._last = CLOCK.ahead = known
@@ -164,6 +170,22 @@ class Launches:
             self._last = None
             self._known.clear()
 
+    def _lost(self, _: object) -> None:
+        """A buffer was collected: what is known of launches on it keeps memory for nothing."""
+        is_gone(self._forget_lost)
+
+    def _forget_lost(self) -> None:
+        with LOCK:
+            CLOCK.settle()
+            lost = [key for key, known in self._known.items() if not known.is_alive]
+            forgotten = [self._known.pop(key) for key in lost]
+            for known in (*forgotten, *self._known.values()):
+                follower = known.follower
+                if follower is not None and not (known.is_alive and follower.is_alive):
+                    known.follower = None
+            if self._last is not None and not self._last.is_alive:
+                self._last = None
+
     def profile_anew(self) -> None:
         """Others profile from now on, or nobody. The lock is held, and nothing is held back."""
         CLOCK.settle()
@@ -172,6 +194,14 @@ class Launches:
             known.follower = None  # which may be one that is not among these
             known.profiled = None
             known.launch.keep_no_more()
+
+    def _is_in_place(self, known: Known, args: Sequence[Any]) -> bool:
+        """Whether a launch would need nothing, though its buffers are not as they were."""
+        for position, _ in known.buffers:
+            segment: Segment = args[position].segment
+            if segment.released or segment.may_be_seen:
+                return False
+        return self._accelerator.residency.is_in_place(known.held)
 
     def _fits(self, known: Known, args: Sequence[Any]) -> bool:
         """The rarer checks: numbers, constants, and whether somebody wants to know of it."""
@@ -325,11 +355,12 @@ class Launches:
             work.caller.code,
             work.caller.instruction,
             len(args),
-            tuple((position, weakref.ref(args[position])) for position in buffers),
+            tuple((position, weakref.ref(args[position], self._lost)) for position in buffers),
             [(position, args[position]) for position in scalars],
             _slots(params, bound),
             self._is_unsure(analysed, scalars),
-            standing.versions,
+            standing.held,
+            versions_of(standing.held),
             Order(standing.launch, standing.read, standing.written),
             standing.launch,
         )

@@ -4,6 +4,7 @@ Replicas name such a launch itself as work under way, and mean its last run. So 
 they look the same in every turn, and what follows from that is worked out once.
 """
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -20,11 +21,12 @@ class Order:
     """The place of one launch among others that use the same replicas.
 
     `found` is how all its replicas were before the last run, and `before` the launch just
-    before it, if that is known. `after` is what had to be waited for, and `left` is how the run
-    left those replicas that it changed.
+    before it, if that is known and there. `after` is what had to be waited for, and `left` is
+    how the run left those replicas that it changed.
     """
 
     __slots__ = (
+        "__weakref__",
         "_as_writer",
         "_read",
         "_waited",
@@ -45,7 +47,7 @@ class Order:
         self._as_writer = (launch,)
         self._waited: UnderWay = ()
         self.found: State = ()
-        self.before: Order | None = None
+        self.before = _nothing
         self.after: UnderWay = ()
         self.left: State = ()
 
@@ -61,15 +63,15 @@ class Order:
         after = work
         if before is not None and before.covers(work):
             after = (before.launch,)
-        self.found, self.before, self.after, self._waited = found, None, after, work
+        self.found, self.before, self.after, self._waited = found, _nothing, after, work
         self._run(self._note_anew)
         now = _state(self.replicas)
         self.left = tuple(one for one, old in zip(now, found, strict=True) if not _same(one, old))
-        self.before = before
+        self.before = _nothing if before is None else weakref.ref(before)
 
     def run_again(self, before: "Order | None") -> bool:
         """Run it as the last time if all is as it was then, and say whether that is so."""
-        if before is None or before is not self.before:
+        if before is None or before is not self.before():
             return False
         for replica, writing, reading in self.found:
             if replica.writing is not writing or replica.reading is not reading:
@@ -124,6 +126,11 @@ class Order:
     def covers(self, work: UnderWay) -> bool:
         """Whether some work is done when the last run of this launch is, and not before."""
         return self.launch in work and {self.launch, *self._waited}.issuperset(work)
+
+
+def _nothing() -> Order | None:
+    """What stands for a launch that is not known."""
+    return None
 
 
 def _state(replicas: Sequence[Replica]) -> State:

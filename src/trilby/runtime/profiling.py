@@ -102,11 +102,17 @@ class Book:
     def launched(
         self, writer: KernelWrite, event: Event | None, replicas: "Iterable[Replica]" = ()
     ) -> None:
-        """A kernel was launched; None is a launch that was refused.
-
-        What came to the device before, and nobody used yet, came for it.
-        """
+        """A kernel was launched; None is a launch that was refused."""
         by = Dispatched.by(writer)
+        self.used(by, replicas)
+        if isinstance(event, FadingEvent):
+            event.keep_times()
+        self._launches.append((by, event))
+        if len(self._launches) > ROOM:
+            self._read_what_is_over()
+
+    def used(self, by: Dispatched, replicas: "Iterable[Replica]") -> None:
+        """A dispatch uses what came to the device before, and nobody used yet: it came for it."""
         with self._lock:
             self._dispatch(by)
             for replica in replicas:
@@ -114,11 +120,6 @@ class Book:
                     copy.of = by
                     if copy.moved is None:
                         self._count_for(by, copy)
-        if isinstance(event, FadingEvent):
-            event.keep_times()
-        self._launches.append((by, event))
-        if len(self._launches) > ROOM:
-            self._read_what_is_over()
 
     def keep(self, runs: ProfiledRuns) -> None:
         """A launch may be run again: all its runs are kept."""

@@ -1,4 +1,4 @@
-"""Copies that are asked for before anybody needs them: by a plan, or by `put` and `get`."""
+"""Copies that are asked for before anybody needs them, as by `put` and `get`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -28,22 +28,12 @@ class Redundant:
         return f"this {self.kind} of `{self.buffer}` moved nothing new ({self.location.short})"
 
 
-def prefetch(residency: Residency, part: Part, caller: Caller) -> None:
-    """Start to bring a buffer to the device before a launch asks for it, as a plan says.
-
-    What may change until then without anybody knowing is better brought by the launch, and so is
-    everything where memory is short: what came early might have to go again.
-    """
-    if not part.segment.escapes and not residency.replicas.room.is_tight:
-        _supply(residency, part, "the plan says that a kernel will read it", caller)
-
-
 def put(residency: Residency, given: Sequence[object]) -> Iterator[Redundant]:
     """Start to bring what is given to the device; tells what was there."""
     caller = Caller.now()
     for part in list(parts_of(given, "put")):
         _note_raw_views(part)
-        moved = _supply(residency, part, "you put it", caller)
+        moved = supply(residency, part, "you put it", caller)
         if not moved and not residency.replicas.shares:
             yield _redundant("put", part, caller)
 
@@ -64,7 +54,7 @@ def get(residency: Residency, given: Sequence[object]) -> Iterator[Redundant]:
             yield _redundant("get", part, caller)
 
 
-def _supply(residency: Residency, part: Part, why: str, caller: Caller) -> bool:
+def supply(residency: Residency, part: Part, why: str, caller: Caller) -> bool:
     """Make bytes current on the device; false where nothing had to be copied for it."""
     replicas, segment = residency.replicas, part.segment
     with LOCK:

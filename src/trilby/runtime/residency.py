@@ -19,6 +19,7 @@ from trilby.runtime.content import LOCK, Content, Replica
 from trilby.runtime.explicit import check_launch
 from trilby.runtime.held import Held, Use, held_by, merged
 from trilby.runtime.origins import KernelWrite
+from trilby.runtime.profiled_runs import Dispatched
 from trilby.runtime.profiling import PROFILES, profiles_of
 from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
@@ -52,7 +53,7 @@ class Standing:
     """
 
     launch: Repeated
-    versions: tuple[tuple[Content, int], ...]
+    held: tuple[Held, ...]
     read: tuple[Replica, ...]
     written: tuple[Replica, ...]
 
@@ -133,6 +134,37 @@ class Residency:
             replicas = [replica for _, replica in self.replicas.all]
             events = [e for one in replicas for e in (*one.writers, *one.readers)]
         wait_for(events, "all work is waited for", replicas)
+
+    def is_in_place(self, held: Iterable[Held]) -> bool:
+        """Whether a launch would find on the device all that it needs, as it did before.
+
+        Nobody has a raw view of its buffers. The lock is held.
+        """
+        return self.before_launch is None and all(one.is_in_place for one in held)
+
+    def run_in_place(
+        self, held: Sequence[Held], writer: KernelWrite, run: Callable[[], None]
+    ) -> None:
+        """Run a launch again whose buffers are in place, and remember what it leaves current."""
+        written = [one for one in held if one.writes]
+        for one in held:
+            if one.covers.covers(one.replica.valid):
+                one.replica.settled()  # nobody will ask for what failed there
+        for book in profiles_of(self.backend) if PROFILES else ():
+            book.used(Dispatched.by(writer), [one.replica for one in held])
+        ran = False
+        try:
+            run()
+            ran = True
+            for one in written:
+                self._note_written(one, writer)
+        except BaseException:
+            if ran:
+                for one in written:
+                    self._note_written(one, writer)
+            else:
+                self._distrust(held)
+            raise
 
     def _begin_and_note(
         self, prepared: Prepared, held: Sequence[Held], work: Work, writer: KernelWrite
@@ -265,13 +297,16 @@ class Residency:
 
     def _note(self, held: Held, event: Event, writer: KernelWrite) -> None:
         """The launch is under way: remember it, and what it leaves current where."""
-        content, replica = held.content, held.replica
         if not held.writes:
-            replica.read_by(event)
+            held.replica.read_by(event)
             return
+        held.replica.written_by(event)
+        self._note_written(held, writer)
+
+    def _note_written(self, held: Held, writer: KernelWrite) -> None:
+        content, replica = held.content, held.replica
         before = content.host
         had = [(other, other.valid) for other in content.replicas if other is not replica]
-        replica.written_by(event)
         content.written_by_device(replica, held.writes, writer)
         replica.owner.spoil_host(content, replica, before - content.host)
         for other, valid in had:
@@ -310,7 +345,7 @@ class Residency:
             return None
         return Standing(
             self.backend.repeated(prepared),
-            tuple((h.content, h.content.version) for h in held),
+            tuple(held),
             tuple(h.replica for h in held if not h.writes),
             tuple(h.replica for h in held if h.writes),
         )

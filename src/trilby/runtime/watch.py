@@ -9,7 +9,7 @@ import sys
 import time
 import weakref
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from trilby.backend.base import Event
@@ -133,6 +133,7 @@ class Watch:
             if self not in content.watches:
                 return
             content.watches.remove(self)
+            content.changed()
             mine = [r for r in content.replicas if r.has_place_of(self.address, self.nbytes)]
             whole = Ranges.span(self.address, self.address + self.nbytes)
             events: list[Event] = []
@@ -182,34 +183,34 @@ def watched(segment: Segment) -> Watch:
     watch = Watch(content, segment)
     content.watches.append(watch)
     segment.watcher = watch
-    weakref.finalize(segment, _is_gone, watch).atexit = False
+    weakref.finalize(segment, is_gone, watch.leave).atexit = False
     return watch
 
 
-_GONE: "deque[Watch]" = deque()
-"""The watches of segments that were collected while their thread was in the middle of things."""
+_GONE: "deque[Callable[[], None]]" = deque()
+"""What to do about objects that were collected while their thread was in the middle of things."""
 
 
-def _is_gone(watch: Watch) -> None:
-    """A segment was collected, which can happen between any two steps of this very thread."""
-    _GONE.append(watch)
+def is_gone(take_leave: Callable[[], None]) -> None:
+    """Something was collected, which can happen between any two steps of this very thread."""
+    _GONE.append(take_leave)
     bury_when_idle()
 
 
 def bury_when_idle() -> None:
-    """Take leave of segments that are gone, unless this thread is in the middle of things."""
+    """Take leave of what is gone, unless this thread is in the middle of things."""
     if _GONE and not GIVING.now and not LOCK._is_owned():  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] -- the only way to ask
         _bury()
 
 
 def _bury() -> None:
-    """Take leave of segments that are gone; nothing is half done."""
+    """Take leave of what is gone; nothing is half done."""
     while _GONE:
         try:
-            watch = _GONE.popleft()
+            take_leave = _GONE.popleft()
         except IndexError:  # another thread was faster
             return
-        watch.leave()
+        take_leave()
 
 
 def _watched_elsewhere(segment: Segment) -> Watch | None:
@@ -252,6 +253,7 @@ def _moved(old: Content, new: Content) -> None:
         new.watches.append(watch)
     for owner in {replica.owner for replica in old.replicas}:
         owner.room.moved_to(new)
+    old.replicas.clear()
 
 
 def _grown(content: Content, missing: Ranges) -> Ranges:
