@@ -204,8 +204,39 @@ def test_two_devices_in_one_record() -> None:
         one.compute(dispatch, 8, copy, a, b)
         places = {touch.place for touch in touches(ledger)}
         assert places == {one.residency.replicas.place, other.residency.replicas.place}
-        assert b.array[0] == 2
+        assert b.array.tolist() == [i + 2 for i in range(8)]
     assert len(touches(ledger)) == 4
+    assert ledger.bytes_up + ledger.bytes_down == 4 * 32  # a: up, down for the other, up; b: down
+    assert ledger.optimal.buffer.nbytes == 6 * 32  # and the other's up and down
+    assert ledger.ratio == 1.0
+
+
+def test_what_another_device_copies_in_vain_is_no_credit() -> None:
+    a = S32Array.of(range(8))
+    with opened_as("interpreter") as one, opened_as("opencl") as other, one.record() as ledger:
+        one.compute(dispatch, 8, add, a, 1)
+        with other.strategy(tb.Transfers.ALWAYS):
+            other.compute(dispatch, 8, add, a, 1)
+        other.compute(dispatch, 8, number, a)
+    # the last launch overwrites all: what the first of the other brought home was in vain
+    assert ledger.optimal.buffer.nbytes == 3 * 32
+    always = 36  # takes the length along
+    assert ledger.ratio == (2 * 32 + 2 * always) / (3 * 32)
+
+
+def test_another_device_on_the_hosts_memory_needs_no_copies() -> None:
+    a = S32Array.of(range(8))
+    with (
+        opened_as("interpreter") as one,
+        opened_as("native, shared") as other,
+        one.record() as ledger,
+    ):
+        for _ in range(2):
+            one.compute(dispatch, 8, add, a, 1)
+            other.compute(dispatch, 8, add, a, 1)
+    assert ledger.bytes_up + ledger.bytes_down == 4 * 32
+    assert ledger.optimal.buffer.nbytes == 4 * 32
+    assert ledger.ratio == 1.0
 
 
 def test_the_hosts_own_memory_moves_nothing_and_needs_nothing(shared: Accelerator) -> None:

@@ -126,8 +126,12 @@ class Ledger(Shown):
 
     @property
     def ratio(self) -> float:
-        """Bytes that moved for each byte that had to, in whole buffers; 1.0 is the best."""
-        moved, least = self.bytes_up + self.bytes_down, self.optimal.buffer.nbytes
+        """Bytes that moved for each byte that had to, in whole buffers; 1.0 is the best.
+
+        Where other accelerators use the same buffers, what they copy of them counts on both sides.
+        """
+        moved = self.bytes_up + self.bytes_down + self.recording.bytes_of_others
+        least = self.optimal.buffer.nbytes
         if not least:
             return 1.0 if not moved else float("inf")
         return moved / least

@@ -63,6 +63,7 @@ class Recording:
         """A kernel runs, with what it may read, may write and surely writes of each buffer."""
         accesses: dict[int, Access] = {}
         for replica, (reads, writes, covers) in uses.items():
+            self.trace.place(place, shares_memory_with_host=replica.owner.shares)
             number = self._numbers.get((replica.address, replica.nbytes))
             if number is not None:
                 accesses[number] = Access(reads.parts, writes.parts, covers.parts)
@@ -118,6 +119,12 @@ class Recording:
                 self.copies.append(copy)
                 self.callers.append(moved.reason.caller)
             self.all_copies.append(copy)
+
+    @property
+    def bytes_of_others(self) -> int:
+        """What other accelerators copied of the same buffers."""
+        own = sum(copy.nbytes for copy in self.copies)
+        return sum(copy.nbytes for copy in self.all_copies) - own
 
     def excess(self) -> list[Excess]:
         """What its own copies moved in vain."""
