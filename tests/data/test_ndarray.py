@@ -133,7 +133,7 @@ def test_the_array_interface_describes_a_snapshot_that_it_carries() -> None:
     taken = np.asarray(made)
     taken[0, 0] = 99
     assert made[0, 0] == 0.0
-    assert made.segment.escapes == ()
+    assert made.segment.raw_views.living == ()
 
 
 def test_dlpack_shares_and_is_an_escape_while_it_lives() -> None:
@@ -145,10 +145,10 @@ def test_dlpack_shares_and_is_an_escape_while_it_lives() -> None:
     assert np.shares_memory(shared, made.raw())
     assert np.array_equal(shared, np.arange(12).reshape(3, 4))
     gc.collect()
-    assert len(made.segment.escapes) == 1
+    assert len(made.segment.raw_views.living) == 1
     del shared
     gc.collect()
-    assert made.segment.escapes == ()
+    assert made.segment.raw_views.living == ()
     separate = np.from_dlpack(cast("Any", made), copy=True)
     assert not np.shares_memory(separate, made.raw())
 

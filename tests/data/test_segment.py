@@ -68,19 +68,23 @@ def test_an_escape_is_remembered_while_any_view_of_it_lives() -> None:
     raw = segment.escape(Ranges.span(16, 24))
     assert recorder.take() == [("read", 16, 8), ("write", 16, 8), ("wrote", 16, 8)]
     assert recorder.escapes == 1
-    assert segment.ended_escapes() == Ranges.EMPTY
-    assert [escape.ranges for escape in segment.escapes] == [Ranges.span(16, 24)]
+    views = segment.raw_views
+    assert views.ended() == Ranges.EMPTY
+    assert [escape.ranges for escape in views.living] == [Ranges.span(16, 24)]
+    assert views.shown == Ranges.span(16, 24).shifted(segment.address)
     part = raw[2:4].reshape(2, 1).T
     del raw
     gc.collect()
-    assert len(segment.escapes) == 1
+    assert len(views.living) == 1
     part[...] = 7
     assert segment.memory[18:20].tolist() == [7, 7]
     del part
     gc.collect()
-    assert segment.escapes == ()
-    assert segment.ended_escapes() == Ranges.span(16, 24)
-    assert segment.ended_escapes() == Ranges.EMPTY
+    assert views.living == ()
+    assert views
+    assert views.ended() == Ranges.span(16, 24).shifted(segment.address)
+    assert views.ended() == Ranges.EMPTY
+    assert not views
 
 
 def test_borrowed_bytes_are_shared() -> None:

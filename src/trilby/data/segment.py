@@ -6,17 +6,17 @@ are current before they are read.
 """
 
 import sys
-import weakref
-from collections.abc import Callable, Sequence
-from dataclasses import field
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
 from trilby.data.layout import round_up
 from trilby.data.ranges import Ranges
-from trilby.dataclass import dataclass
+from trilby.data.raw_views import RawViews
 from trilby.errors import BindingError, ReleasedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PAGE = 4096
 MOST_PARTS = 64
@@ -54,18 +54,6 @@ class Watcher(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class Escape:
-    """A raw view that the user asked for; it lives as long as any NumPy view made from it."""
-
-    ranges: Ranges
-    memory: Live = field(repr=False)
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        return self.memory.__array_interface__
-
-
 class _NoLengths:
     """What a segment has in the place of lengths when its memory is released."""
 
@@ -85,18 +73,18 @@ class Segment:
 
     `borrowed` is true where the memory is the user's own, which may have any place and
     size. `label` names the segment in messages. `touched` are the bytes that may differ from
-    zero, as far as no watcher heard of it. `lengths` has those of the arrays in it as attributes,
-    until the memory is released.
+    zero, as far as no watcher heard of it. `raw_views` are those that users have. `lengths` has
+    those of the arrays in it as attributes, until the memory is released.
     """
 
     __slots__ = (
         "__weakref__",
-        "_escapes",
         "_memory",
         "address",
         "borrowed",
         "label",
         "lengths",
+        "raw_views",
         "released",
         "touched",
         "watcher",
@@ -113,7 +101,7 @@ class Segment:
         self.watcher: Watcher | None = None
         self.address = address_of(memory)
         self._memory: Live | None = memory
-        self._escapes: list[tuple[weakref.ref[Escape], Ranges]] = []
+        self.raw_views = RawViews(self.address)
         self.touched = Ranges.span(0, memory.nbytes)
 
     @classmethod
@@ -158,7 +146,7 @@ class Segment:
         """Announce a read."""
         if self._memory is None:
             _ = self.memory
-        if self.watcher is None and (self.borrowed or self._escapes):
+        if self.watcher is None and (self.borrowed or self.raw_views):
             self.watcher = Segment.watcher_of(self)
         if self.watcher is not None and ranges.parts:
             self.watcher.before_read(ranges)
@@ -167,7 +155,7 @@ class Segment:
         """Announce a write that will set all of the bytes."""
         if self._memory is None:
             _ = self.memory
-        if self.watcher is None and (self.borrowed or self._escapes):
+        if self.watcher is None and (self.borrowed or self.raw_views):
             self.watcher = Segment.watcher_of(self)
         if self.watcher is not None and ranges.parts:
             self.watcher.before_write(ranges)
@@ -181,30 +169,12 @@ class Segment:
             touched = self.touched | ranges
             self.touched = touched if len(touched) <= MOST_PARTS else Ranges.span(*touched.hull)
 
-    @property
-    def escapes(self) -> Sequence[Escape]:
-        """The raw views that are still alive. While there is one, the host may write."""
-        living = (ref() for ref, _ in self._escapes)
-        return tuple(escape for escape in living if escape is not None)
-
-    @property
-    def may_be_seen(self) -> bool:
-        """Whether there is a raw view, or was one since `ended_escapes` was last asked."""
-        return bool(self._escapes)
-
-    def ended_escapes(self) -> Ranges:
-        """The bytes of raw views that ended since this was last asked: they may be written."""
-        ended = [entry for entry in self._escapes if entry[0]() is None]
-        self._escapes = [entry for entry in self._escapes if entry not in ended]
-        return Ranges.of(*(part for _, ranges in ended for part in ranges))
-
     def escape(self, ranges: Ranges) -> Live:
-        """Raw bytes for the user, writable, current now, and remembered in `escapes`."""
+        """Raw bytes for the user, writable, current now, and remembered in `raw_views`."""
         start, stop = ranges.hull
         self.reading(ranges)
         self.writing(ranges)
-        escape = Escape(ranges, self.memory[start:stop])
-        self._escapes.append((weakref.ref(escape), ranges))
+        escape = self.raw_views.add(ranges, self.memory[start:stop])
         self.written(ranges)
         if self.watcher is not None:
             self.watcher.escaped()

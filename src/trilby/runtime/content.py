@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from trilby.backend.base import Event, Memory, Repeated, events_of
 from trilby.data.ranges import Ranges
+from trilby.data.raw_views import RawViews
 from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
 
@@ -208,7 +209,7 @@ class Content:
     they count as current on the host too. `version` changes when any of it does, and with
     nothing else. `arriving` and `leaving` are copies under way to and from the host's memory.
     `by_kernels` are the bytes that a kernel wrote last; `host_wrote` and `kernel_wrote` say
-    who did, for people.
+    who did, for people. `raw_views` are those of all arrays on this memory.
     """
 
     start: int
@@ -224,6 +225,7 @@ class Content:
     kernel_wrote: object = ""
     watches: "list[Watch]" = field(default_factory=list["Watch"])
     scan: Scan = field(default_factory=Scan)
+    raw_views: list[RawViews] = field(default_factory=list[RawViews])
 
     @property
     def whole(self) -> Ranges:
@@ -241,6 +243,20 @@ class Content:
         if self.arriving or self.leaving or not self.host.covers(self.whole):
             return False
         return not any(r.shared and (r.writing or r.reading) for r in self.replicas)
+
+    @property
+    def may_be_seen(self) -> bool:
+        """Whether somebody has a raw view of it, or had one that nobody has asked for since."""
+        return any(self.raw_views)
+
+    @property
+    def seen(self) -> Ranges:
+        """What raw views show that are alive: the host may write it at any time."""
+        return Ranges.of(*(part for views in self.raw_views for part in views.shown))
+
+    def seen_before(self) -> Ranges:
+        """What raw views showed that ended since this was last asked: it may be written."""
+        return Ranges.of(*(part for views in self.raw_views for part in views.ended()))
 
     def writer_of(self, ranges: Ranges) -> object:
         """Who wrote bytes last, or the last of several.
@@ -427,6 +443,7 @@ def _joined(start: int, stop: int, parts: Iterable[Content]) -> Content:
         joined.leaving += part.leaving
         joined.version += part.version
         joined.by_kernels |= part.by_kernels
+        joined.raw_views += part.raw_views
         joined.host_wrote = part.host_wrote
         joined.kernel_wrote = part.kernel_wrote or joined.kernel_wrote
     joined.changed()

@@ -29,8 +29,8 @@ class Use:
 class Held:
     """A buffer of a launch on its device: what is read, written and covered, by address.
 
-    `escaped` is what raw views show, and may have been written through them; `seen` is the part
-    of views that are still alive.
+    `escaped` is what raw views show of its content, and may have been written through them; `seen`
+    is the part of views that are still alive.
     """
 
     content: Content
@@ -50,7 +50,7 @@ class Held:
     def is_in_place(self) -> bool:
         """Whether the device has what is needed, and it is known what has to be waited for."""
         content, replica = self.content, self.replica
-        if replica not in content.replicas:
+        if replica not in content.replicas or content.may_be_seen:
             return False
         if replica.shared:
             still = not content.arriving and not content.leaving and len(content.replicas) == 1
@@ -92,16 +92,15 @@ def held_by(content: Content, replica: Replica, use: Use) -> Held:
     """What a launch does with a buffer on its device."""
     address = replica.address
     footprint = use.footprint
-    escapes = [part for escape in use.segment.escapes for part in escape.ranges]
-    seen = Ranges.of(*escapes)
+    seen = content.seen
     return Held(
         content,
         replica,
         footprint.reads.shifted(address),
         footprint.writes.shifted(address),
         footprint.covers.shifted(address),
-        (seen | use.segment.ended_escapes()).shifted(address),
-        seen.shifted(address),
+        seen | content.seen_before(),
+        seen,
     )
 
 

@@ -41,7 +41,6 @@ from trilby.runtime.watch import is_gone, watched
 from trilby.trace import is_told
 
 if TYPE_CHECKING:
-    from trilby.data.segment import Segment
     from trilby.runtime.accelerator import Accelerator
     from trilby.runtime.context import ComputeContext
 
@@ -197,10 +196,8 @@ class Launches:
 
     def _is_in_place(self, known: Known, args: Sequence[Any]) -> bool:
         """Whether a launch would need nothing, though its buffers are not as they were."""
-        for position, _ in known.buffers:
-            segment: Segment = args[position].segment
-            if segment.released or segment.may_be_seen:
-                return False
+        if any(args[position].segment.released for position, _ in known.buffers):
+            return False
         return self._accelerator.residency.is_in_place(known.held)
 
     def _fits(self, known: Known, args: Sequence[Any]) -> bool:

@@ -12,7 +12,7 @@ from trilby.runtime.parts import part_of
 from trilby.runtime.put_get import supply
 from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.residency import Residency
-from trilby.runtime.watch import Watch
+from trilby.runtime.watch import Watch, watched
 
 
 class _Brought(NamedTuple):
@@ -48,9 +48,11 @@ class Prefetches:
             return
         replicas = self._residency.replicas
         part = None if block_of(replicas) else part_of(thing)
-        if part is None or part.segment.escapes or replicas.room.is_tight:
+        if part is None or replicas.room.is_tight:
             return
         with LOCK:
+            if watched(part.segment).content.may_be_seen:
+                return
             supply(self._residency, part, "the plan says that a kernel will read it", Caller.now())
             watch = part.segment.watcher
             if isinstance(thing, Buffer | NDArray) and isinstance(watch, Watch):

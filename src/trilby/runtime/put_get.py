@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from trilby.data.ranges import Ranges
 from trilby.dataclass import dataclass
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK
@@ -47,8 +46,8 @@ def get(residency: Residency, given: Sequence[object]) -> Iterator[Redundant]:
     caller = Caller.now()
     for part in list(parts_of(given, "get")):
         segment = part.segment
-        hidden = segment.borrowed or bool(segment.escapes)
         watch = segment.watcher
+        hidden = segment.borrowed or (isinstance(watch, Watch) and watch.content.may_be_seen)
         moved = isinstance(watch, Watch) and watch.fetch(part.ranges, "you get it", wait=hidden)
         if not moved and not residency.replicas.shares:
             yield _redundant("get", part, caller)
@@ -74,13 +73,10 @@ def supply(residency: Residency, part: Part, why: str, caller: Caller) -> bool:
 
 def _note_raw_views(part: Part) -> None:
     """What raw views show may have been written through them."""
-    segment = part.segment
-    seen = Ranges.of(*(one for escape in segment.escapes for one in escape.ranges))
-    seen |= segment.ended_escapes()
-    if seen:
-        with LOCK:
-            content = watched(segment).content
-            changed = seen.shifted(segment.address) & content.host
+    with LOCK:
+        content = watched(part.segment).content
+        changed = (content.seen | content.seen_before()) & content.host
+        if changed:
             content.written_by_host(changed, "a raw view of it is alive")
 
 

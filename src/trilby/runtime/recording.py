@@ -80,6 +80,7 @@ class Recording:
     def _raw(self, held: "Held", ranges: Ranges, *, writes: bool) -> None:
         replica = held.replica
         number = self._numbers.get((replica.address, replica.nbytes))
+        ranges &= replica.whole
         if number is not None and ranges:
             parts = ranges.shifted(-replica.address).parts
             access = Access(writes=parts, covers=parts) if writes else Access(reads=parts)

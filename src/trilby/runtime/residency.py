@@ -136,10 +136,7 @@ class Residency:
         wait_for(events, "all work is waited for", replicas)
 
     def is_in_place(self, held: Iterable[Held]) -> bool:
-        """Whether a launch would find on the device all that it needs, as it did before.
-
-        Nobody has a raw view of its buffers. The lock is held.
-        """
+        """Whether a launch would find on the device all that it needs. The lock is held."""
         return self.before_launch is None and all(one.is_in_place for one in held)
 
     def run_in_place(

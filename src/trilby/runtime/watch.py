@@ -15,6 +15,7 @@ from typing import cast
 from trilby.backend.base import Event
 from trilby.backend.giving import GIVING
 from trilby.data.ranges import Ranges
+from trilby.data.raw_views import raw_views_of
 from trilby.data.segment import Live, Segment
 from trilby.errors import TrilbyError
 from trilby.runtime.callers import Caller
@@ -29,13 +30,14 @@ from trilby.runtime.replicas import Reason, bring_home
 class Watch:
     """The watcher of one segment, and its link to what is known of its memory."""
 
-    __slots__ = ("_memory", "address", "borrowed", "content", "nbytes")
+    __slots__ = ("_memory", "address", "borrowed", "content", "nbytes", "raw_views")
 
     def __init__(self, content: Content, segment: Segment) -> None:
         self.content = content
         self.address = segment.address
         self.nbytes = segment.nbytes
         self.borrowed = segment.borrowed
+        self.raw_views = segment.raw_views
         self._memory: Live = segment.memory
 
     def before_read(self, ranges: Ranges) -> None:
@@ -134,6 +136,7 @@ class Watch:
                 return
             content.watches.remove(self)
             content.changed()
+            self._leave_raw_views(content)
             mine = [r for r in content.replicas if r.has_place_of(self.address, self.nbytes)]
             whole = Ranges.span(self.address, self.address + self.nbytes)
             events: list[Event] = []
@@ -149,6 +152,14 @@ class Watch:
             if not content.watches:
                 CONTENTS.forget(content)
         wait_for(events, "its memory is yours, and the array on it is gone", mine)
+
+    def _leave_raw_views(self, content: Content) -> None:
+        """What raw views showed may be written; those that are alive still count."""
+        changed = self.raw_views.ended() & content.host
+        if changed:
+            content.written_by_host(changed, "a raw view of it was alive")
+        if not self.raw_views:
+            content.raw_views.remove(self.raw_views)
 
     @property
     def _place(self) -> tuple[int, int]:
@@ -182,6 +193,9 @@ def watched(segment: Segment) -> Watch:
         content.fresh |= (Ranges.span(0, nbytes) - segment.touched).shifted(start)
     watch = Watch(content, segment)
     content.watches.append(watch)
+    taken = raw_views_of(Ranges.span(start, start + nbytes))
+    for views in {segment.raw_views, *taken}.difference(content.raw_views):
+        content.raw_views.append(views)
     segment.watcher = watch
     weakref.finalize(segment, is_gone, watch.leave).atexit = False
     return watch
