@@ -14,6 +14,10 @@ EQUIVALENTS: dict[str, dict[str, str]] = {
             "where a device has memory of its own, the host's bytes are put back as they are"
         ),
     },
+    "order": {
+        "Order._note_reader: `one is replica and reading == replica.reading` became "
+        "`reading == replica.reading`": "tuples that are equal are as good, whoever has them",
+    },
     "watch": {
         "Watch.before_read: `if not RECORDINGS and self.content.is_quiet:` became nothing": (
             "where all is quiet, the rest finds nothing to fetch and nothing to wait for"

@@ -39,21 +39,17 @@ MODULES = (
 QUICK_TESTS = (
     *("content", "contents", "pieces", "room", "watch", "residency", "recording", "launches"),
     *("asynchrony", "poison", "strategies", "ledger", "guard", "overlaps", "schedules", "hostile"),
-    *(
-        "steady",
-        "turns",
-        "order",
-        "explicit",
-        "collected",
-        "context",
-        "threads",
-        "odd_programs",
-        "replicas",
-        "fallback",
-    ),
+    *("steady", "turns", "order", "explicit", "collected", "context", "threads", "odd_programs"),
+    *("replicas", "fallback", "passes", "passes_midway", "early_copies", "interrupts"),
 )
-WITHOUT_DEVICES = ("-k", "not opencl and not interrupt")
-"""Tests that start a driver take longer than all others, so they come last."""
+WITHOUT_DEVICES = (
+    "-k",
+    "not opencl and not interrupt_in_a_kernel and not during_a_wait and not of_a_hot_loop",
+)
+"""Tests that start a driver take longer than all others, so they come last.
+
+Those that send signals or trace every step do not go with what counts the lines they reach.
+"""
 LAST = ("tests/runtime", "tests/apps", "tests/property/test_found_programs.py")
 NOT_ABOUT_DATA = ("typing", "compile", "callers", "choice", "accelerator", "selftest")
 QUICK = ("-x", "-q", "-n0", "-p", "no:cacheprovider", "--hypothesis-profile=first_failure")

@@ -196,6 +196,7 @@ def test_a_launch_that_is_refused_leaves_all_as_it_was() -> None:
     assert a.runs
     b.failure = None
     assert not second.run_again(first), "what it would leave is not known"
+    assert not second.run_again(None), "and it has no place any more"
 
 
 # ---------------------------------------------------------------------- launches that are known
