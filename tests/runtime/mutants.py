@@ -177,14 +177,22 @@ def _without_a_part(value: object) -> Iterator[ast.expr]:
 
 def change_here(mutant: Mutant, module: ModuleType) -> None:
     """Let the function of a mutant, which is in use already, lack its rule from now on."""
-    compiled = compile(mutant.tree, vars(module).get("__file__", ""), "exec")
-    codes = [code for code in _codes(compiled) if code.co_qualname == mutant.function]
-    found: object = module
-    for name in mutant.function.split("."):
-        found = vars(found)[name]
-    parts = (found.fget, found.fset) if isinstance(found, property) else (found,)
-    for function, code in zip(parts, codes, strict=False):
-        cast("FunctionType", function).__code__ = code
+    change_functions(mutant.tree, module, mutant.function)
+
+
+def change_functions(tree: ast.Module, module: ModuleType, only: str = "") -> None:
+    """Let functions of a module that are in use be as in another text of it from now on."""
+    codes: dict[str, list[CodeType]] = {}
+    for code in _codes(compile(tree, vars(module).get("__file__", ""), "exec")):
+        codes.setdefault(code.co_qualname, []).append(code)
+    for name in dict.fromkeys(name for name, _ in _functions(tree.body, "")):
+        if only in {"", name}:
+            found: object = module
+            for part in name.split("."):
+                found = vars(found)[part]
+            parts = (found.fget, found.fset) if isinstance(found, property) else (found,)
+            for function, code in zip(parts, codes[name], strict=False):
+                cast("FunctionType", function).__code__ = code
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

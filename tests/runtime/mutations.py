@@ -29,7 +29,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from tests.runtime.equivalents import EQUIVALENTS
 from tests.runtime.mutants import Mutant, change_here, mutants_of
-from tests.runtime.reached import Place, lines_reached
+from tests.runtime.reached import Place, follow
 
 ROOT = Path(__file__).parents[2]
 MODULES = (
@@ -92,16 +92,15 @@ class Trials:
 
     def _follow(self, target: Path) -> int:
         """Run all tests, and write down what each takes and what it comes by."""
-        files = [_path_of(module) for module in MODULES]
+        reached = follow(MODULES)
         found: list[tuple[float, int, list[Place]]] = []
         for number, item in enumerate(self._items):
             following = self._items[number + 1 :][:1]
-            outcomes: list[bool] = []
+            reached.clear()
             started = time.process_time()
-            lines = lines_reached(lambda: outcomes.append(_passes_test(item, following)), files)  # noqa: B023 -- it is run at once
-            found.append((time.process_time() - started, number, sorted(lines)))
-            if not all(outcomes):
+            if not _passes_test(item, following):
                 return 1
+            found.append((time.process_time() - started, number, sorted(reached.copy())))
         target.write_text(json.dumps(found), encoding="utf-8")
         return 0
 
@@ -142,14 +141,16 @@ def _passes(run: Callable[[], int], most: float) -> bool:
             os._exit(run())
         finally:
             os._exit(NEVER_RUN)
-    used, since = 0.0, time.monotonic()
-    while time.monotonic() < since + IDLE_SECONDS:
+    used = idle = 0.0
+    before = time.monotonic()
+    while idle < IDLE_SECONDS:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return _is_pass(os.waitstatus_to_exitcode(status))
         now = time.clock_gettime((~child << 3) | 2)  # the processor time of that process
-        if now > used:
-            used, since = now, time.monotonic()
+        asleep, before = time.monotonic() - before, time.monotonic()
+        idle = 0.0 if now > used else idle + min(asleep, 1.0)  # or both were stopped
+        used = now
         time.sleep(0.005)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)

@@ -1,8 +1,10 @@
 """One memory under two names: all of them see what was written last."""
 
 import gc
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from tests.runtime.conftest import with_backend
 from tests.runtime.devices import Watched
@@ -56,6 +58,57 @@ def test_two_arrays_on_the_same_memory_are_one(accelerator: Accelerator) -> None
     left[0] = 1
     accelerator.compute(dispatch, 4, plus_one, right, right)
     assert left.tolist() == [2.0, 21.0, 11.0, 21.0]
+
+
+@tb.kernel
+def write_from_second(kc: KernelContext, out: NDArray[f32], a: NDArray[f32]) -> None:
+    out[kc.x] = a[kc.x] + 1.0
+
+
+def test_what_is_read_through_the_second_name_is_brought(discrete: Accelerator) -> None:
+    a = discrete.array(np.arange(4, dtype=np.float32))
+    discrete.compute(dispatch, 4, write_from_second, a, a)
+    assert a.tolist() == [1, 2, 3, 4]
+
+
+@tb.kernel
+def write_both_halves(kc: KernelContext, a: NDArray[f32], b: NDArray[f32]) -> None:
+    a[kc.x] = 1.0
+    b[kc.x + 4] = 2.0
+
+
+def test_what_two_names_overwrite_together_is_not_brought(discrete: Accelerator) -> None:
+    a = discrete.array(np.arange(8, dtype=np.float32))
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 4, write_both_halves, a, a)
+    assert ledger.uploads == ()
+    assert a.tolist() == [1, 1, 1, 1, 2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("alive", [True, False])
+@pytest.mark.parametrize("shown", [0, 1])
+@pytest.mark.parametrize("given", [(0, 0), (0, 1), (1, 0)])
+def test_what_is_written_through_a_raw_view_of_one_name_is_seen(
+    discrete: Accelerator,
+    alive: bool,  # noqa: FBT001 -- pytest gives it
+    shown: int,
+    given: tuple[int, int],
+) -> None:
+    numbers = np.zeros(4, np.float32)
+    names = discrete.array(numbers), discrete.array(numbers)
+    arguments = [names[number] for number in given]
+    discrete.compute(dispatch, 4, plus_one, *arguments)
+    raws: list[npt.NDArray[Any]] = [names[shown].raw()]
+    for turn in range(2):
+        raws[0][:] = 10 * turn
+        if not alive:
+            raws.clear()
+        discrete.compute(dispatch, 4, plus_one, *arguments)
+        expected = [10 * turn + 1] * 4
+        assert [raw.tolist() for raw in raws] == [expected for _ in raws]
+        assert names[0].tolist() == names[1].tolist() == expected
+        raws.append(names[shown].raw())
+    raws.clear()
 
 
 @tb.kernel
