@@ -97,18 +97,17 @@ def test_what_is_written_through_a_raw_view_of_one_name_is_seen(
     numbers = np.zeros(4, np.float32)
     names = discrete.array(numbers), discrete.array(numbers)
     arguments = [names[number] for number in given]
-    discrete.compute(dispatch, 4, plus_one, *arguments)
-    raws: list[npt.NDArray[Any]] = [names[shown].raw()]
     for turn in range(2):
+        raws: list[npt.NDArray[Any]] = [names[shown].raw()]
+        discrete.compute(dispatch, 4, plus_one, *arguments)  # the device has what it shows
         raws[0][:] = 10 * turn
         if not alive:
             raws.clear()
         discrete.compute(dispatch, 4, plus_one, *arguments)
         expected = [10 * turn + 1] * 4
         assert [raw.tolist() for raw in raws] == [expected for _ in raws]
+        raws.clear()
         assert names[0].tolist() == names[1].tolist() == expected
-        raws.append(names[shown].raw())
-    raws.clear()
 
 
 @tb.kernel
