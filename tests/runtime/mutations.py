@@ -34,13 +34,13 @@ from tests.runtime.reached import Place, follow
 ROOT = Path(__file__).parents[2]
 MODULES = (
     *("content", "pieces", "room", "watch", "replicas", "residency", "recording"),
-    *("order", "known", "launches", "held"),
+    *("order", "known", "launches", "held", "prefetches"),
 )
 QUICK_TESTS = (
     *("content", "contents", "pieces", "room", "watch", "residency", "recording", "launches"),
     *("asynchrony", "poison", "strategies", "ledger", "guard", "overlaps", "schedules", "hostile"),
     *("steady", "turns", "order", "explicit", "collected", "context", "threads", "odd_programs"),
-    *("replicas", "fallback", "passes", "passes_midway", "early_copies", "interrupts"),
+    *("replicas", "fallback", "passes", "passes_midway", "early_copies", "interrupts", "in_place"),
 )
 WITHOUT_DEVICES = (
     "-k",

@@ -97,6 +97,7 @@ def test_what_is_written_through_a_raw_view_of_one_name_is_seen(
     numbers = np.zeros(4, np.float32)
     names = discrete.array(numbers), discrete.array(numbers)
     arguments = [names[number] for number in given]
+    discrete.compute(dispatch, 4, plus_one, *arguments)
     for turn in range(2):
         raws: list[npt.NDArray[Any]] = [names[shown].raw()]
         discrete.compute(dispatch, 4, plus_one, *arguments)  # the device has what it shows
