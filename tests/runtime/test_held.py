@@ -9,7 +9,6 @@ from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.runtime.content import Content, Replica
 from trilby.runtime.held import Held
-from trilby.runtime.watch import Watch
 
 NOTHING = Ranges.EMPTY
 
@@ -46,13 +45,13 @@ def test_it_is_not_where_there_is_a_raw_view() -> None:
     content = on_host()
     there = replica(content, span(0, 16))
     segment = Segment.allocate(16, "a")
-    content.watches.append(Watch(content, segment))
+    content.raw_views.append(segment.raw_views)
     assert reading(content, there).is_in_place
     view = segment.escape(Ranges.span(0, 16))
     assert not reading(content, there).is_in_place
     del view
     assert not reading(content, there).is_in_place, "it may have been written before it ended"
-    segment.ended_escapes()
+    segment.raw_views.ended()
     assert reading(content, there).is_in_place
 
 

@@ -205,3 +205,45 @@ def test_a_buffer_on_the_users_own_memory(accelerator: Accelerator) -> None:
     again = S32Array.bind(memory)
     accelerator.compute(dispatch, 3, square_kernel, again)
     assert again.array.tolist() == [25, 36, 49]
+
+
+# ------------------------------------------------- raw views of other arrays on the memory
+
+
+def test_a_raw_view_from_before_anything_was_known(accelerator: Accelerator) -> None:
+    numbers = np.zeros(8, np.float32)
+    view = accelerator.array(numbers[2:]).raw()  # its array is gone
+    used = accelerator.array(numbers[:4])
+    for turn in range(1, 4):
+        accelerator.compute(dispatch, 4, plus_one, used, used)
+        assert view.tolist() == [10 * turn - 9] * 2 + [0] * 4
+        view[:2] += 9
+
+
+def test_a_raw_view_that_outlives_its_array(accelerator: Accelerator) -> None:
+    numbers = np.zeros(8, np.float32)
+    used, other = accelerator.array(numbers[:4]), accelerator.array(numbers)
+    for one in (used, other):
+        accelerator.compute(dispatch, 4, plus_one, one, one)
+    view = other.raw()
+    del other, one
+    gc.collect()
+    for turn in range(3):
+        accelerator.compute(dispatch, 4, plus_one, used, used)
+        assert view.tolist() == [turn * 10 + 3] * 4 + [0] * 4
+        view[:4] += 9
+    del view
+    accelerator.compute(dispatch, 4, plus_one, used, used)
+    assert used.tolist() == [33] * 4
+
+
+def test_a_raw_view_that_ends_with_its_array(accelerator: Accelerator) -> None:
+    numbers = np.zeros(8, np.float32)
+    used, other = accelerator.array(numbers[:4]), accelerator.array(numbers)
+    for one in (used, other, used):
+        accelerator.compute(dispatch, 4, plus_one, one, one)
+    other.raw()[:] = 7
+    del other, one
+    gc.collect()
+    accelerator.compute(dispatch, 4, plus_one, used, used)
+    assert used.tolist() == [8] * 4
