@@ -130,6 +130,17 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> "Path | None":
     return home / ".cache" / "trilby" if home.is_absolute() else None
 
 
+def symbols_folder(environment: Mapping[str, str] | None = None) -> "Path | None":
+    """`TRILBY_SYMBOLS`: where gdb and perf find names and lines of native kernels; or None."""
+    given = os.environ if environment is None else environment
+    text = given.get("TRILBY_SYMBOLS", "").strip()
+    if not text:
+        return None
+    from pathlib import Path  # noqa: PLC0415 -- it takes longer to load than all else here
+
+    return Path(text).expanduser().absolute()
+
+
 def as_bytes(size: int | str | None) -> int | None:
     """A number of bytes from what a user gave: `1000`, `"256MB"`, `"1.5 GiB"`."""
     if size is None or isinstance(size, int):

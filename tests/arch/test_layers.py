@@ -33,6 +33,7 @@ OWNERS = {
 LATE_IMPORTS = {
     "trilby.backend.opencl": "pyopencl takes a while to load and may be missing",
     "trilby.backend.registry": "a backend is loaded when it is asked for",
+    "trilby.backend.native.linking": "few ask for files that debuggers can read",
     "trilby.backend.native.toolchain": "LLVM is loaded when there is something to compile",
     "trilby.cli": "a command loads only what it needs",
     "trilby.runtime.accelerator": "ledgers and profiles are loaded when somebody wants one",

@@ -33,7 +33,7 @@ from tests.runtime.reached import Place, follow
 
 ROOT = Path(__file__).parents[2]
 MODULES = (
-    *("content", "pieces", "room", "watch", "replicas", "residency", "recording"),
+    *("content", "contents", "pieces", "room", "watch", "replicas", "residency", "recording"),
     *("order", "known", "launches", "held", "prefetches"),
 )
 QUICK_TESTS = (

@@ -4,7 +4,8 @@ import pytest
 from tests.runtime.contents import Pending, on_host, replica, span
 
 from trilby.data.ranges import Ranges
-from trilby.runtime.content import Content, Contents
+from trilby.runtime.content import Content
+from trilby.runtime.contents import Contents
 
 
 def ignored(_old: Content, _new: Content) -> None:

@@ -97,6 +97,30 @@ def test_two_devices_on_the_same_memory() -> None:
             assert int(a.array[7]) == 7 + 12 * turn
 
 
+def test_what_another_device_does_before_a_launch_is_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    a = S32Array.of(range(8))
+    with (
+        Accelerator("interpreter", poison=True) as one,
+        Accelerator("native", memory="discrete", poison=True) as other,
+    ):
+        original = Residency.launch
+        calls: list[Residency] = []
+
+        def launch(self: Residency, work: Any) -> Any:
+            standing = original(self, work)
+            calls.append(self)
+            if len(calls) == 1:  # as a thread may that gets in between
+                other.compute(dispatch, 8, add, a, 10)
+            return standing
+
+        monkeypatch.setattr(Residency, "launch", launch)
+        for _ in range(2):
+            one.compute(dispatch, 8, add, a, 1)
+        assert a.array.tolist() == [i + 12 for i in range(8)]
+
+
 def test_memory_that_is_shared_here_and_copied_there() -> None:
     with (
         Accelerator("native", memory="shared", poison=True) as here,

@@ -17,7 +17,8 @@ from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.errors import DeviceError
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import CONTENTS, LOCK
+from trilby.runtime.content import LOCK
+from trilby.runtime.contents import CONTENTS
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.watch import Watch, wait_for, watched
 

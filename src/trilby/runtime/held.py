@@ -115,3 +115,8 @@ def merged(left: Held, right: Held) -> Held:
         left.escaped | right.escaped,
         left.seen | right.seen,
     )
+
+
+def versions_of(held: Iterable[Held]) -> tuple[int, ...]:
+    """How the content of some buffers is now, to be compared later."""
+    return tuple(one.content.version for one in held)

@@ -1,6 +1,5 @@
 """A launch that may be run again, as long as nothing about it has changed."""
 
-from collections.abc import Iterable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,7 +11,7 @@ from trilby.reflect.kernels import Reflected
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.content import CLOCK
-from trilby.runtime.held import Held
+from trilby.runtime.held import Held, versions_of
 from trilby.runtime.order import Order
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.profiled_runs import ProfiledRuns
@@ -104,8 +103,3 @@ class Known:
         self.launch.origin = self.writer
         if self.profiled is not None:
             self.profiled.come_from(self.launch, self.writer)
-
-
-def versions_of(held: Iterable[Held]) -> tuple[int, ...]:
-    """How the content of some buffers is now, to be compared later."""
-    return tuple(one.content.version for one in held)

@@ -28,7 +28,7 @@ from trilby.runtime.constant_memory import check_constant_memory
 from trilby.runtime.content import CLOCK, LOCK
 from trilby.runtime.explicit import block_of
 from trilby.runtime.held import Use
-from trilby.runtime.known import Known, versions_of
+from trilby.runtime.known import Known
 from trilby.runtime.order import Order
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.pass_options import PassOptions
@@ -357,7 +357,7 @@ class Launches:
             _slots(params, bound),
             self._is_unsure(analysed, scalars),
             standing.held,
-            versions_of(standing.held),
+            standing.versions,
             Order(standing.launch, standing.read, standing.written),
             standing.launch,
         )

@@ -17,7 +17,7 @@ from trilby.options import Transfers
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK, Content, Replica
 from trilby.runtime.explicit import check_launch
-from trilby.runtime.held import Held, Use, held_by, merged
+from trilby.runtime.held import Held, Use, held_by, merged, versions_of
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.profiled_runs import Dispatched
 from trilby.runtime.profiling import PROFILES, profiles_of
@@ -54,6 +54,7 @@ class Standing:
 
     launch: Repeated
     held: tuple[Held, ...]
+    versions: tuple[int, ...]
     read: tuple[Replica, ...]
     written: tuple[Replica, ...]
 
@@ -343,6 +344,7 @@ class Residency:
         return Standing(
             self.backend.repeated(prepared),
             tuple(held),
+            versions_of(held),
             tuple(h.replica for h in held if not h.writes),
             tuple(h.replica for h in held if h.writes),
         )

@@ -19,7 +19,8 @@ from trilby.data.raw_views import raw_views_of
 from trilby.data.segment import Live, Segment
 from trilby.errors import TrilbyError
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import CONTENTS, LOCK, Content, Replica, Scan
+from trilby.runtime.content import LOCK, Content, Replica, Scan
+from trilby.runtime.contents import CONTENTS
 from trilby.runtime.explicit import check_host_read
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.profiling import PROFILES, note_wait

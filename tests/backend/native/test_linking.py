@@ -8,6 +8,7 @@ import platform
 import pytest
 
 from trilby.backend.native import linking
+from trilby.backend.native.elf import sections_of, symbols_of
 from trilby.backend.native.host import this_host
 from trilby.backend.native.linking import linked
 from trilby.backend.native.llvm import object_code
@@ -127,7 +128,7 @@ def test_code_that_is_damaged_anywhere_is_linked_or_left_to_llvm(
 @pytest.mark.parametrize("alignment", [0, 2 * mmap.PAGESIZE])
 def test_an_alignment_that_a_page_does_not_have(alignment: int) -> None:
     code = made(CALLS)
-    sections = vars(linking)["_sections"](code)
+    sections = sections_of(code)
     number = next(n for n, one in enumerate(sections) if one.flags & 2 and one.size)
     header = int.from_bytes(code[40:48], "little") + 64 * number
     changed = bytearray(code)
@@ -138,8 +139,8 @@ def test_an_alignment_that_a_page_does_not_have(alignment: int) -> None:
 def test_data_of_the_process_is_left_to_llvm() -> None:
     """A stub can be called; what is read there would be its instructions."""
     code = made(CALLS)
-    sections = vars(linking)["_sections"](code)
-    symbols = vars(linking)["_symbols"](code, sections)
+    sections = sections_of(code)
+    symbols = symbols_of(code, sections)
     changed = bytearray(code)
     for table in (one for one in sections if one.kind == 4):
         for entry in range(table.offset, table.offset + table.size, 24):

@@ -9,56 +9,36 @@ import ctypes
 import mmap
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from struct import Struct, error, pack_into
-from typing import Any
+from struct import error, pack_into
+from typing import TYPE_CHECKING, Any
 
+from trilby.backend.native.elf import (
+    ALLOCATED,
+    OF_A_THREAD,
+    UNDEFINED,
+    UNWINDING,
+    WRITABLE,
+    ZEROS,
+    Section,
+    Symbol,
+    UnknownError,
+    relocations_of,
+    sections_of,
+    symbols_of,
+)
 from trilby.dataclass import dataclass
+from trilby.trace import tell
 
-_MAGIC = b"\x7fELF\x02\x01\x01"
-_RELOCATABLE, _X86_64 = 1, 62
-_WRITABLE, _ALLOCATED, _OF_A_THREAD = 1, 2, 0x400
-_SYMBOLS, _RELOCATIONS, _ZEROS, _OTHER_RELOCATIONS, _UNWINDING = 2, 4, 8, 9, 0x7000_0001
-_UNDEFINED = 0
+if TYPE_CHECKING:
+    from pathlib import Path
+
 _RELATIVE, _CALL = 2, 4
-
-_HEADER = Struct("<16sHHIQQQIHHHHHH")
-_SECTION = Struct("<4xIQ8xQQIIQ8x")
-_SYMBOL = Struct("<I2xHQ8x")
-_RELOCATION = Struct("<QIIq")
 
 _JUMP = b"\xff\x25\x00\x00\x00\x00"
 """`jmp [rip]`: to the address that follows."""
 _STUB = len(_JUMP) + 8
-
-
-class _UnknownError(Exception):
-    """Something that is not understood here."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Section:
-    kind: int
-    flags: int
-    offset: int
-    size: int
-    link: int
-    info: int
-    alignment: int
-
-    def content(self, code: bytes) -> bytes:
-        found = code[self.offset : self.offset + self.size]
-        if len(found) != self.size:
-            raise _UnknownError
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Symbol:
-    name: str
-    section: int
-    value: int
 
 
 class LinkedCode:
@@ -79,98 +59,83 @@ class LinkedCode:
             _process().munmap(self._begin, self._size)
 
 
-def linked(code: bytes, symbols: Sequence[str]) -> LinkedCode | None:
-    """The functions of an object file by name, or None where it is not understood."""
+def linked(
+    code: bytes, symbols: Sequence[str], shown_in: "Path | None" = None
+) -> LinkedCode | None:
+    """The functions of an object file by name, or None where it is not understood.
+
+    Debuggers and profilers find what they need in the folder `shown_in`, if there is one.
+    """
     try:
-        image, places = _image(code, symbols)
-    except (_UnknownError, error, IndexError, OverflowError, ValueError):
+        image = _image(code)
+        places = image.places_of(symbols)
+    except (UnknownError, error, IndexError, OverflowError, ValueError):
         return None
-    begin = _executable(image)
-    return None if begin is None else LinkedCode(begin, len(image), places)
+    shown = _shown(code, image, shown_in, symbols[0]) if shown_in else None
+    begin = shown or _executable(bytes(image.content))
+    return None if begin is None else LinkedCode(begin, len(image.content), places)
 
 
-def _image(code: bytes, wanted: Sequence[str]) -> tuple[bytearray, dict[str, int]]:
-    """What is to stand in memory, wherever it is, and where in it some functions begin."""
-    sections = _sections(code)
-    symbols = _symbols(code, sections)
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """What is to stand in memory, wherever that is, and where in it the sections begin."""
+
+    content: bytearray
+    sections: Mapping[int, int]
+    symbols: Sequence[Symbol]
+    stubs: Mapping[str, int]
+
+    def place_of(self, one: Symbol) -> int:
+        """Where in it a symbol is."""
+        if one.section == UNDEFINED and one.name:
+            return self.stubs[one.name]
+        if one.section not in self.sections:
+            raise UnknownError
+        return self.sections[one.section] + one.value
+
+    def places_of(self, names: Sequence[str]) -> dict[str, int]:
+        """Where in it some functions begin."""
+        found = {one.name: self.place_of(one) for one in self.symbols if one.name in names}
+        if len(found) != len(names):
+            raise UnknownError
+        return found
+
+
+def _image(code: bytes) -> _Image:
+    sections = sections_of(code)
+    symbols = symbols_of(code, sections)
     places, size = _layout(sections)
     contents = {number: sections[number].content(code) for number in places}
-    outside = [one.name for one in symbols if one.section == _UNDEFINED and one.name]
+    outside = [one.name for one in symbols if one.section == UNDEFINED and one.name]
     stubs = {name: size + _STUB * number for number, name in enumerate(outside)}
-    image = bytearray(size + _STUB * len(stubs))
+    image = _Image(bytearray(size + _STUB * len(stubs)), places, symbols, stubs)
     for number, place in places.items():
-        image[place : place + len(contents[number])] = contents[number]
+        image.content[place : place + len(contents[number])] = contents[number]
     for name, place in stubs.items():
-        image[place : place + _STUB] = _JUMP + _address_of(name).to_bytes(8, "little")
-
-    def place_of(one: _Symbol) -> int:
-        if one.section == _UNDEFINED and one.name:
-            return stubs[one.name]
-        if one.section not in places:
-            raise _UnknownError
-        return places[one.section] + one.value
-
-    for place, kind, number, addend in _relocations(code, sections, places):
-        one = symbols[number]
+        image.content[place : place + _STUB] = _JUMP + _address_of(name).to_bytes(8, "little")
+    for section, offset, kind, number, addend in relocations_of(code, sections, places):
+        one, place = symbols[number], places[section] + offset
         # A stub can be called, and no more: data of the process is not there.
-        if kind != _CALL and (kind != _RELATIVE or one.section == _UNDEFINED):
-            raise _UnknownError
-        pack_into("<i", image, place, place_of(one) + addend - place)
-    found = {one.name: place_of(one) for one in symbols if one.name in wanted}
-    if len(found) != len(wanted):
-        raise _UnknownError
-    return image, found
+        if kind != _CALL and (kind != _RELATIVE or one.section == UNDEFINED):
+            raise UnknownError
+        pack_into("<i", image.content, place, image.place_of(one) + addend - place)
+    return image
 
 
-def _sections(code: bytes) -> list[_Section]:
-    header = _HEADER.unpack_from(code)
-    kind, machine, place, size, count = header[1], header[2], header[6], header[11], header[12]
-    if (kind, machine, size) != (_RELOCATABLE, _X86_64, _SECTION.size):
-        raise _UnknownError
-    if not header[0].startswith(_MAGIC) or os.uname().machine != "x86_64":
-        raise _UnknownError
-    return [_Section(*_SECTION.unpack_from(code, place + n * size)) for n in range(count)]
-
-
-def _layout(sections: Sequence[_Section]) -> tuple[dict[int, int], int]:
+def _layout(sections: Sequence[Section]) -> tuple[dict[int, int], int]:
     """Where the sections begin that are needed in memory, and how much they take."""
     places: dict[int, int] = {}
     end = 0
     for number, one in enumerate(sections):
         # Nobody throws exceptions through kernels: how to unwind their stack is not needed.
-        if one.flags & _ALLOCATED and one.kind != _UNWINDING and one.size:
-            if one.flags & (_WRITABLE | _OF_A_THREAD) or one.kind == _ZEROS:
-                raise _UnknownError
+        if one.flags & ALLOCATED and one.kind != UNWINDING and one.size:
+            if one.flags & (WRITABLE | OF_A_THREAD) or one.kind == ZEROS:
+                raise UnknownError
             if not 1 <= one.alignment <= mmap.PAGESIZE:  # memory begins with a page
-                raise _UnknownError
+                raise UnknownError
             places[number] = -(-end // one.alignment) * one.alignment
             end = places[number] + one.size
     return places, -(-end // 16) * 16
-
-
-def _symbols(code: bytes, sections: Sequence[_Section]) -> list[_Symbol]:
-    tables = [one for one in sections if one.kind == _SYMBOLS]
-    if len(tables) != 1:
-        raise _UnknownError
-    names = sections[tables[0].link].content(code)
-
-    def name_at(begin: int) -> str:
-        return names[begin : names.index(b"\0", begin)].decode() if begin else ""
-
-    found = _SYMBOL.iter_unpack(tables[0].content(code))
-    return [_Symbol(name_at(name), section, value) for name, section, value in found]
-
-
-def _relocations(
-    code: bytes, sections: Sequence[_Section], places: Mapping[int, int]
-) -> Iterator[tuple[int, int, int, int]]:
-    """Each place that has to be filled in: with what kind, for which symbol, and how far on."""
-    for one in sections:
-        if one.kind == _OTHER_RELOCATIONS:
-            raise _UnknownError
-        if one.kind == _RELOCATIONS and one.info in places:
-            for place, kind, symbol, addend in _RELOCATION.iter_unpack(one.content(code)):
-                yield places[one.info] + place, kind, symbol, addend
 
 
 @cache
@@ -189,18 +154,41 @@ def _address_of(name: str) -> int:
     try:
         found: Any = _process()[name]
     except AttributeError:
-        raise _UnknownError from None
+        raise UnknownError from None
     return int(ctypes.cast(found, ctypes.c_void_p).value or 0)
 
 
-def _executable(image: bytearray) -> int | None:
+def _executable(content: bytes) -> int | None:
     """The address of memory with that content, or None where the system forbids it."""
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    begin = _process().mmap(None, len(image), mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
-    if begin in {None, ctypes.c_void_p(-1).value}:
+    begin = _mapped(len(content), mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+    if begin is None:
         return None
-    ctypes.memmove(begin, bytes(image), len(image))
-    if _process().mprotect(begin, len(image), mmap.PROT_READ | mmap.PROT_EXEC):
-        _process().munmap(begin, len(image))
+    ctypes.memmove(begin, content, len(content))
+    if _process().mprotect(begin, len(content), mmap.PROT_READ | mmap.PROT_EXEC):
+        _process().munmap(begin, len(content))
         return None
-    return int(begin)
+    return begin
+
+
+def _shown(code: bytes, image: _Image, folder: "Path", name: str) -> int | None:
+    """The address of memory with the content of a file that tells more about it."""
+    from trilby.backend.native import symbol_files  # noqa: PLC0415 -- few ask for them
+
+    content = symbol_files.shared_object(code, bytes(image.content), image.sections)
+    path, file = symbol_files.new_file(folder, name, content)
+    try:
+        protection = mmap.PROT_READ | mmap.PROT_EXEC
+        begin = _mapped(len(image.content), protection, mmap.MAP_PRIVATE, file, symbol_files.BEGIN)
+    finally:
+        os.close(file)
+    if begin is None:
+        tell("warning", "code may not be run from %s: gdb and perf will not know it", path)
+    else:
+        symbol_files.tell_gdb(path, begin)
+    return begin
+
+
+def _mapped(size: int, protection: int, flags: int, file: int, offset: int) -> int | None:
+    begin = _process().mmap(None, size, protection, flags, file, offset)
+    return None if begin in {None, ctypes.c_void_p(-1).value} else int(begin)

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from trilby.backend.native.linking import linked
 from trilby.backend.native.processor import Code, Detected, Processor
 from trilby.errors import DeviceUnavailableError
+from trilby.options import symbols_folder
+from trilby.trace import tell
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -71,7 +73,10 @@ def assembly(text: str, processor: Processor) -> str:
 
 def load(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code:
     """Put object code into memory, linked with the process; LLVM does what we cannot."""
-    found = linked(code, symbols)
+    folder = symbols_folder()
+    found = linked(code, symbols, folder)
     if found is None:
+        if folder is not None:
+            tell("warning", "gdb and perf will not know `%s`, which LLVM had to load", symbols[0])
         found = _llvm().load(code, processor, symbols)
     return found

@@ -1,0 +1,115 @@
+"""Files with the code that is in memory, for debuggers and profilers.
+
+`perf` looks into the file that code is mapped from, and `gdb` into those that it is told of, for
+the names of functions and the lines of their source. What LLVM makes is an object file: here it
+becomes a shared object, with the same sections in the same order, each of which has its place.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from struct import Struct, pack_into, unpack_from
+
+from trilby.backend.native.elf import (
+    ALLOCATED,
+    HEADER,
+    RELOCATIONS,
+    SECTION,
+    SYMBOLS,
+    Section,
+    relocations_of,
+    sections_of,
+    symbols_of,
+)
+from trilby.errors import ArgumentValueError
+
+BEGIN = 4096
+"""Where the code begins in a file: with a page, as in memory."""
+
+_SHARED_OBJECT, _HEADERS = 3, HEADER.size
+_PROGRAM = Struct("<IIQQQQQQ")
+_LOADED, _READ_AND_RUN = 1, 5
+_NOTHING = 0
+_SYMBOL_SIZE, _SYMBOL_SECTION, _SYMBOL_VALUE = 24, 6, 8
+_ABSOLUTE = {1: Struct("<Q"), 10: Struct("<I")}
+"""How what debugging data refers to is written, by the kind of the place."""
+
+_NUMBERS = count()
+
+
+def shared_object(code: bytes, image: bytes, places: Mapping[int, int]) -> bytes:
+    """An object file as a shared object with an image of its code, and where its sections are."""
+    sections = sections_of(code)
+    addresses = {number: BEGIN + place for number, place in places.items()}
+    made = bytearray(BEGIN) + image
+    kept: list[Section] = []
+    for number, one in enumerate(sections):
+        if number in addresses:
+            place = addresses[number]
+            kept.append(replace(one, address=place, offset=place))
+        elif one.kind == RELOCATIONS or one.flags & ALLOCATED:
+            kept.append(replace(one, kind=_NOTHING, flags=0, offset=0, size=0, link=0, info=0))
+        else:
+            made += bytes(-len(made) % 16)
+            kept.append(replace(one, offset=len(made)))
+            made += one.content(code)
+    _fill_in(made, code, kept, addresses)
+    _place_symbols(made, kept, addresses)
+    made += bytes(-len(made) % 16)
+    header = list(HEADER.unpack_from(code))
+    header[1], header[4], header[5], header[6] = _SHARED_OBJECT, 0, _HEADERS, len(made)
+    header[9], header[10] = _PROGRAM.size, 1
+    HEADER.pack_into(made, 0, *header)
+    size = len(image)
+    program = (_LOADED, _READ_AND_RUN, BEGIN, BEGIN, BEGIN, size, size, BEGIN)
+    _PROGRAM.pack_into(made, _HEADERS, *program)
+    for one in kept:
+        made += SECTION.pack(*(getattr(one, name) for name in Section.__slots__))
+    return bytes(made)
+
+
+def _fill_in(
+    made: bytearray, code: bytes, kept: list[Section], addresses: Mapping[int, int]
+) -> None:
+    """Let debugging data refer to where everything is now."""
+    sections = sections_of(code)
+    symbols = symbols_of(code, sections)
+    others = [n for n, one in enumerate(kept) if n not in addresses and one.kind != _NOTHING]
+    for section, place, kind, number, addend in relocations_of(code, sections, others):
+        one = symbols[number]
+        value = addresses.get(one.section, 0) + one.value + addend
+        _ABSOLUTE[kind].pack_into(made, kept[section].offset + place, value)
+
+
+def _place_symbols(made: bytearray, kept: list[Section], addresses: Mapping[int, int]) -> None:
+    """Symbols of an object file count from their sections, those of a shared object from 0."""
+    for table in (one for one in kept if one.kind == SYMBOLS):
+        for at in range(table.offset, table.offset + table.size, _SYMBOL_SIZE):
+            (section,) = unpack_from("<H", made, at + _SYMBOL_SECTION)
+            (value,) = unpack_from("<Q", made, at + _SYMBOL_VALUE)
+            pack_into("<Q", made, at + _SYMBOL_VALUE, value + addresses.get(section, 0))
+
+
+def new_file(folder: Path, name: str, content: bytes) -> tuple[Path, int]:
+    """A file of this process, and its descriptor: nobody else has put anything into it."""
+    path = folder / f"{name}-{os.getpid()}-{next(_NUMBERS)}.so"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # of an earlier process with the same number
+        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise ArgumentValueError(
+            f"TRILBY_SYMBOLS is `{folder}`, where no file can be made: {error.strerror}",
+            advice="name a folder that you may write to, or leave it out",
+        ) from error
+    with os.fdopen(file, "wb", closefd=False) as writer:
+        writer.write(content)
+    return path, file
+
+
+def tell_gdb(path: Path, begin: int) -> None:
+    """Add to a script which file has the names and lines of what begins at an address."""
+    with (path.parent / f"{os.getpid()}.gdb").open("a", encoding="utf-8") as script:
+        script.write(f"add-symbol-file {path} -o {begin - BEGIN:#x}\n")
