@@ -6,7 +6,7 @@ from tests.backend.opencl_running import Gate, scaling, upload
 from tests.runtime.devices import Timed
 
 from trilby.backend import kept as kept_module
-from trilby.backend.kept import KeptEvents
+from trilby.backend.kept import KeptEvents, KeptRuns
 from trilby.backend.opencl_bursts import OpenCLRepeated
 from trilby.backend.opencl_device import OpenCLBackend
 
@@ -15,16 +15,24 @@ def nothing() -> None:
     """Nobody reads when it is full."""
 
 
+def times(kept: KeptRuns) -> list[tuple[int, float | None, float | None]]:
+    """Number, delay and seconds of what can be taken; None for those that failed."""
+    columns = [column.tolist() for column in kept.take()]
+    return [tuple(None if one != one else one for one in row) for row in zip(*columns, strict=True)]  # noqa: PLR0124  # pyright: ignore[reportReturnType] -- only NaN is not itself
+
+
 def test_runs_are_let_go_in_order_as_far_as_they_are_over() -> None:
     kept = KeptEvents(nothing)
     late = Timed((1.0, 2.0), done=False)
     for event in (Timed((0.5, 3.0), done=True), None, late, Timed((0.0, 4.0), done=True)):
         kept.put(event)
-    assert kept.take() == [(0.5, 3.0), None]
-    assert kept.take() == []
+    assert times(kept) == [(0, 0.5, 3.0), (1, None, None)]
+    assert times(kept) == []
+    assert not kept.is_empty
     kept.wait()
     assert late.done
-    assert kept.take() == [(1.0, 2.0), (0.0, 4.0)]
+    assert times(kept) == [(2, 1.0, 2.0), (3, 0.0, 4.0)]
+    assert kept.is_empty
     assert (kept.total, kept.taken) == (4, 4)
 
 
@@ -32,26 +40,38 @@ def test_a_failure_is_told_to_nobody_who_only_measures() -> None:
     kept = KeptEvents(nothing)
     kept.put(Timed(None, done=False))
     kept.wait()
-    assert kept.take() == [None]
+    assert times(kept) == [(0, None, None)]
 
 
 def test_too_many_runs_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_module, "ROOM", 3)
-    read: list[int] = []
-    kept = KeptEvents(lambda: read.append(len(kept.take())))
+    monkeypatch.setattr(kept_module, "MOST_READ", 7)
+    taken: list[int] = []
+    kept = KeptEvents(lambda: taken.append(len(times(kept))))
+    left: list[int] = []
     for _ in range(9):
         kept.put(Timed((0.0, 1.0), done=True))
-    assert read == [4, 4]
+        left.append(len(kept.events))
+    assert left == [1, 2, 3, 0, 1, 2, 3, 0, 1]  # the events; what they said waits
+    assert taken == [8]
     assert kept.total == 9
 
 
 def test_more_room_is_made_where_nothing_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_module, "ROOM", 2)
     asked: list[int] = []
-    kept = KeptEvents(lambda: asked.append(len(kept.take())))
+
+    class Counted(KeptEvents):
+        __slots__ = ()
+
+        def _read(self) -> None:
+            asked.append(len(self.events))
+            super()._read()
+
+    kept = Counted(nothing)
     for _ in range(20):
         kept.put(Timed((0.0, 1.0), done=False))
-    assert asked == [0, 0, 0]  # with 3, 7 and 15 of them
+    assert asked == [3, 7, 15]
     assert len(kept.events) == 20
 
 
@@ -72,9 +92,10 @@ def test_every_run_of_a_burst_is_kept(opencl: OpenCLBackend) -> None:
     opencl.flush()
     assert kept.total == 100
     kept.wait()
-    times = kept.take()
-    assert len(times) == 100
-    assert all(one is not None and one[0] >= 0 and one[1] > 0 for one in times)
+    numbers, delays, seconds = kept.take()
+    assert numbers.tolist() == list(range(100))
+    assert np.all(delays >= 0)
+    assert np.all(seconds > 0)
     launch.keep_no_more()
     launch.run(())
     opencl.flush()
@@ -104,4 +125,4 @@ def test_a_run_that_failed_or_was_refused_has_no_times(opencl: OpenCLBackend, ga
     launch.run(())
     opencl.flush()
     kept.wait()
-    assert kept.take() == [None, None]
+    assert times(kept) == [(0, None, None), (1, None, None)]

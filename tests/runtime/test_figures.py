@@ -1,8 +1,11 @@
 """What is added up, against sums, minima and maxima of Python."""
 
+from collections.abc import Sequence
 from itertools import permutations
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from trilby.backend.base import Times
 from trilby.runtime.figures import RunFigures, WaitFigures
@@ -22,12 +25,25 @@ def test_runs(runs: tuple[Times, ...]) -> None:
     assert figures(list(runs)) == RunFigures(4, 1, 28.0, 4.0, 16.0, 7.0)
 
 
-def test_several_at_once() -> None:
+def columns(runs: Sequence[Times]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Delays and seconds; those of a run that failed are no numbers."""
+    times = np.array([one or (np.nan, np.nan) for one in runs]).reshape(len(runs), 2)
+    return times[:, 0], times[:, 1]
+
+
+@pytest.mark.parametrize("runs", [*permutations(RUNS)])
+@pytest.mark.parametrize("cut", range(5))
+def test_several_at_once(runs: tuple[Times, ...], cut: int) -> None:
     made = RunFigures()
-    made.add(*RUNS[:3])
-    made.add()
-    made.add(*RUNS[3:])
-    assert made == figures(RUNS)
+    made.add_all(*columns(runs[:cut]))
+    made.add_all(*columns(runs[cut:]))
+    assert made == RunFigures(4, 1, 28.0, 4.0, 16.0, 7.0)
+
+
+def test_failures_at_once_took_no_time() -> None:
+    made = RunFigures()
+    made.add_all(*columns([None, None]))
+    assert made == figures([None, None])
 
 
 @pytest.mark.parametrize("cut", range(5))

@@ -284,7 +284,7 @@ def test_many_launches_and_copies_are_read_on_the_way(
     discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trilby.backend.kept.ROOM", 5)
-    monkeypatch.setattr(profiling, "ROOM", 5)
+    monkeypatch.setattr(profiling, "MOST_KEPT", 5)
     monkeypatch.setattr(profiling, "_MOST_LAUNCHES", 2)
     monkeypatch.setattr(launches, "_MOST_KEPT", 2)
     discrete.launches.forget()

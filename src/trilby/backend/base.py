@@ -215,8 +215,11 @@ class Repeated(ABC):
         self.kept = None
 
     def runs_begun(self) -> int:
-        """How many runs since `keep` there are, those that are held back among them."""
-        return self.kept.total if self.kept is not None else 0
+        """A number that all runs from now on reach, and none of those before, held back or not.
+
+        They are the `numbers` of the runs that are kept. Here none is: 0.
+        """
+        return 0
 
 
 class Passes(ABC):

@@ -1,10 +1,20 @@
-"""The runs of a launch that is repeated, kept for somebody who wants to know what each took."""
+"""The runs of a launch that is repeated, kept for somebody who wants to know what each took.
+
+A run is kept as whatever its backend has of it, until it is over and was read; then it is a line
+of two numbers, until somebody takes these. A driver that gets its events back soon uses them
+again: the next runs find them in the caches of the processor.
+"""
 
 from abc import ABC, abstractmethod
+from array import array
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Generic, TypeVar
+from threading import Lock
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trilby.backend.base import Event, Times
 from trilby.errors import TrilbyError
@@ -14,34 +24,44 @@ T = TypeVar("T")
 ROOM = 16_384
 """So many runs are kept before those that are over are read and let go."""
 
+MOST_READ = 16_384
+"""So many runs that were read wait to be taken before somebody is told."""
+
+FAILED = float("nan")
+"""What a run took that failed or was refused."""
+
+
+class Taken(NamedTuple):
+    """What some runs took, in the order in which the device got them.
+
+    `numbers` say which ones, as `Repeated.runs_begun` counts them. `delays` is for how long they
+    were queued, and `seconds` for how long they ran; both are `FAILED` where one failed.
+    """
+
+    numbers: NDArray[np.int64]
+    delays: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+
 
 class KeptRuns(ABC):
     """Runs in the order in which the device got them.
 
-    `taken` counts those that were read. `full` is called when
-    more than `room` have piled up; it runs in the middle of a launch, and must neither wait nor
-    begin anything.
+    `full` is called when many runs were read that nobody took. It runs in the middle of a launch,
+    and must neither wait nor begin anything.
     """
 
-    __slots__ = ("__weakref__", "_full", "room", "taken")
+    __slots__ = ("__weakref__", "_full")
 
     def __init__(self, full: Callable[[], None]) -> None:
         self._full = full
-        self.room: int = ROOM
-        self.taken: int = 0
 
     @property
     @abstractmethod
-    def total(self) -> int:
-        """How many runs there ever were."""
-
-    def is_full(self) -> None:
-        """More runs have piled up than there is room for."""
-        self._full()
-        self.room = max(ROOM, 2 * (self.total - self.taken))  # those that are not over
+    def is_empty(self) -> bool:
+        """True where all runs that there were have been taken."""
 
     @abstractmethod
-    def take(self) -> list[Times]:
+    def take(self) -> Taken:
         """Let go of the first runs, as far as they are over. One thread at a time does this."""
 
     @abstractmethod
@@ -50,18 +70,32 @@ class KeptRuns(ABC):
 
 
 class KeptInOrder(KeptRuns, Generic[T]):
-    """Runs that have a thing each: whatever their backend has of them."""
+    """Runs that have a thing each: whatever their backend has of them.
 
-    __slots__ = ("events",)
+    `taken` counts those that were taken. With more than `room` events, those that are over are
+    read. Whoever has the lock reads, and waits for nothing.
+    """
+
+    __slots__ = ("_delays", "_lock", "_seconds", "events", "room", "taken")
 
     def __init__(self, full: Callable[[], None]) -> None:
         super().__init__(full)
         self.events: deque[T | None] = deque()
+        self.room: int = ROOM
+        self.taken: int = 0
+        self._delays = array("d")
+        self._seconds = array("d")
+        self._lock = Lock()
 
     @property
     def total(self) -> int:
-        """Those that were read, and those that are kept."""
-        return self.taken + len(self.events)
+        """How many runs there ever were."""
+        return self.taken + len(self._seconds) + len(self.events)
+
+    @property
+    def is_empty(self) -> bool:
+        """True where nothing is kept."""
+        return self.taken == self.total
 
     def put(self, event: T | None) -> None:
         """Keep a run; None is one that the device did not take."""
@@ -69,28 +103,49 @@ class KeptInOrder(KeptRuns, Generic[T]):
         self.make_room()
 
     def make_room(self) -> None:
-        """Let go of runs that are over, if there are too many."""
-        if len(self.events) > self.room:
-            self.is_full()
+        """Let go of runs that are over, if there are too many, and nobody else is at it."""
+        if len(self.events) <= self.room or not self._lock.acquire(blocking=False):
+            return
+        try:
+            self._read()
+            self.room = max(ROOM, 2 * len(self.events))  # those that are not over
+        finally:
+            self._lock.release()
+        if len(self._seconds) > MOST_READ:
+            self._full()
 
-    def take(self) -> list[Times]:
-        """Read the first ones that are over."""
-        found: list[Times] = []
-        events = self.events
-        while events:
-            first = events[0]
-            if first is not None and not self._is_over(first):
-                break
-            found.append(None if first is None else self._times(first))
-            events.popleft()
-            self.taken += 1
-        return found
+    def take(self) -> Taken:
+        """Read the first ones that are over, and let go of what was read."""
+        with self._lock:
+            self._read()
+            delays, seconds = self._delays, self._seconds
+            self._delays, self._seconds = array("d"), array("d")
+            first, self.taken = self.taken, self.taken + len(seconds)
+        numbers = np.arange(first, first + len(seconds))
+        return Taken(numbers, np.array(delays), np.array(seconds))
 
     def wait(self) -> None:
         """Wait for one after the other."""
         for event in tuple(self.events):
             if event is not None and not self._is_over(event):
                 self._wait(event)
+
+    def _read(self) -> None:
+        """Read the first runs, as far as they are over, and let go of their events."""
+        events = self.events
+        while events:
+            first = events[0]
+            if first is not None and not self._is_over(first):
+                return
+            times = None if first is None else self._times(first)
+            self._note([times or (FAILED, FAILED)])
+
+    def _note(self, times: list[tuple[float, float]]) -> None:
+        """Enter what the first runs took, in the place of their events."""
+        self._delays.extend([one[0] for one in times])
+        self._seconds.extend([one[1] for one in times])
+        for _ in times:
+            self.events.popleft()
 
     @abstractmethod
     def _is_over(self, event: T) -> bool: ...

@@ -121,6 +121,8 @@ class OpenCLRepeated(Repeated):
 
     def keep_no_more(self) -> None:
         """Nobody wants to know of the runs to come."""
+        if isinstance(self.kept, OpenCLRuns):
+            self._burst.kept.discard(self.kept)
         self.kept = self.put = None
 
     def runs_begun(self) -> int:
@@ -177,8 +179,9 @@ class Burst:
                 while self.held:
                     self._give_all()
                 self._queue.flush()
-                for kept in self.kept:
-                    kept.make_room()
+                if self.kept:
+                    for kept in self.kept:
+                        kept.make_room()
             finally:
                 self._is_giving = GIVING.now = False
 
@@ -229,7 +232,7 @@ class Burst:
     def count(self, launch: OpenCLRepeated) -> int:
         """How many runs of a launch are kept or held back."""
         with self._lock:
-            given = launch.kept.total if launch.kept is not None else 0
+            given = launch.kept.total if isinstance(launch.kept, OpenCLRuns) else 0
             return given + sum(run[0] is launch for run in self.held)
 
     def wait_list(self, after: Sequence[Event | Repeated]) -> "list[cl.Event] | None":

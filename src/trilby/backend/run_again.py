@@ -57,6 +57,10 @@ class RunAgain(Repeated):
         self.kept = kept = KeptEvents(full)
         return kept
 
+    def runs_begun(self) -> int:
+        """How many are kept, or were taken."""
+        return self.kept.total if isinstance(self.kept, KeptEvents) else 0
+
     def _keep(self, event: Event | None) -> None:
         if self.kept is not None and isinstance(self.kept, KeptEvents):
             self.kept.put(event)

@@ -3,6 +3,9 @@
 from dataclasses import field, replace
 from typing import Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from trilby.backend.base import Times
 from trilby.dataclass import dataclass
 
@@ -18,18 +21,31 @@ class RunFigures:
     most: float = 0.0
     delay: float = 0.0
 
-    def add(self, *runs: Times) -> None:
-        """Add some runs."""
-        done = [times for times in runs if times is not None]
-        if done:
-            seconds = [times[1] for times in done]
-            least = min(seconds)
+    def add(self, times: Times) -> None:
+        """Add one run."""
+        self.count += 1
+        if times is None:
+            self.failed += 1
+            return
+        delay, seconds = times
+        first = self.count - self.failed == 1
+        self.least = seconds if first else min(self.least, seconds)
+        self.most = max(self.most, seconds)
+        self.seconds += seconds
+        self.delay += delay
+
+    def add_all(self, delays: NDArray[np.float64], seconds: NDArray[np.float64]) -> None:
+        """Add many runs; what those took that failed is no number."""
+        done = ~np.isnan(seconds)
+        delays, well = delays[done], seconds[done]
+        if len(well):
+            least = float(well.min())
             self.least = least if self.count == self.failed else min(self.least, least)
-            self.most = max(self.most, *seconds)
-            self.seconds += sum(seconds)
-            self.delay += sum([times[0] for times in done])
-        self.count += len(runs)
-        self.failed += len(runs) - len(done)
+            self.most = max(self.most, float(well.max()))
+            self.seconds += float(well.sum())
+            self.delay += float(delays.sum())
+        self.count += len(seconds)
+        self.failed += len(seconds) - len(well)
 
     def join(self, other: Self) -> None:
         """Add other runs."""

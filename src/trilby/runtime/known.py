@@ -30,6 +30,7 @@ class Known:
     `follower` is the launch that came after it the last time: loops repeat themselves.
     `repeated` is the moment of its last run that left all as the run before had, and `steady` that
     of the second of these: if the clock still shows it, every run of the loop does so.
+    `profiled` are its runs for those who profile; `profiled_for` changes with these.
     """
 
     kernel: Kernel[...]
@@ -50,6 +51,7 @@ class Known:
     order: Order
     launch: Repeated
     profiled: ProfiledRuns | None = None
+    profiled_for: object = None
     moment: int = -1
     repeated: int = -1
     steady: int = -1

@@ -55,6 +55,7 @@ class Launches:
     def __init__(self, accelerator: "Accelerator") -> None:
         self._accelerator = accelerator
         self._runner = object()
+        self._profiled_for = object()
         self._last: Known | None = None
         self._known: dict[tuple[object, ...], Known] = {}
         self._buffers: dict[object, tuple[int, ...]] = {}
@@ -114,9 +115,8 @@ class Launches:
         if CLOCK.runner != runner:
             CLOCK.runner = runner
             CLOCK.now += 1
-        if PROFILES and known.profiled is None:
-            backend = self._accelerator.residency.backend
-            known.profiled = keep_runs(backend, known.launch, known.writer)
+        if known.profiled_for is not self._profiled_for:
+            self._profile(known)
         before = None if last is None else last.order
         if not known.order.run_again(before):
             known.order.run_anew(before)
@@ -186,11 +186,14 @@ class Launches:
                 self._last = None
 
     def profile_anew(self) -> None:
-        """Others profile from now on, or nobody. The lock is held, and nothing is held back."""
+        """Others profile from now on, or nobody. The lock is held, and nothing is held back.
+
+        The next run of every launch goes through `_run`, and is told there.
+        """
         CLOCK.settle()
-        self._last = None
+        CLOCK.now += 1
+        self._profiled_for = object()
         for known in self._known.values():
-            known.follower = None  # which may be one that is not among these
             known.profiled = None
             known.launch.keep_no_more()
 
@@ -199,6 +202,13 @@ class Launches:
         if any(args[position].segment.released for position, _ in known.buffers):
             return False
         return self._accelerator.residency.is_in_place(known.held)
+
+    def _profile(self, known: Known) -> None:
+        """Let those who profile now, and nobody else, know of the runs of a launch."""
+        known.profiled_for = self._profiled_for
+        known.launch.keep_no_more()
+        backend = self._accelerator.residency.backend
+        known.profiled = keep_runs(backend, known.launch, known.writer) if PROFILES else None
 
     def _fits(self, known: Known, args: Sequence[Any]) -> bool:
         """The rarer checks: numbers, constants, and whether somebody wants to know of it."""

@@ -2,9 +2,12 @@
 
 import weakref
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
 from typing import NamedTuple
+
+import numpy as np
 
 from trilby.backend.base import Repeated
 from trilby.runtime.figures import RunFigures
@@ -31,6 +34,18 @@ class Dispatched(NamedTuple):
         return Location(self.file, self.line)
 
 
+def _weakly(method: Callable[[], None]) -> Callable[[], None]:
+    """The same, for one who must not keep the owner of the method alive."""
+    reference = weakref.WeakMethod(method)
+
+    def call() -> None:
+        found = reference()
+        if found is not None:
+            found()
+
+    return call
+
+
 class ProfiledRuns:
     """All runs of one launch from now on.
 
@@ -39,7 +54,7 @@ class ProfiledRuns:
     """
 
     def __init__(self, launch: Repeated, writer: KernelWrite) -> None:
-        self._kept = launch.keep(self._is_full)
+        self._kept = launch.keep(_weakly(self._is_full))
         self._launch = weakref.ref(launch)
         self._lines = deque([(0, Dispatched.by(writer))])
         self._figures: dict[Dispatched, RunFigures] = {}
@@ -52,7 +67,7 @@ class ProfiledRuns:
     @property
     def is_over(self) -> bool:
         """True once there is nothing more to come."""
-        return self._launch() is None and self._kept.taken == self._kept.total
+        return self._launch() is None and self._kept.is_empty
 
     def wait(self) -> None:
         """Return when the runs so far are over, however they end."""
@@ -73,12 +88,17 @@ class ProfiledRuns:
                 self._lock.release()
 
     def _take(self) -> None:
-        lines, number = self._lines, self._kept.taken
-        runs = self._kept.take()
-        while runs:
-            while len(lines) > 1 and lines[1][0] <= number:
+        """Add up what is over; each run is for the last line before it."""
+        taken, lines = self._kept.take(), self._lines
+        rest = 0
+        while rest < len(taken.numbers):
+            first = int(taken.numbers[rest])
+            while len(lines) > 1 and lines[1][0] <= first:
                 lines.popleft()
-            count = lines[1][0] - number if len(lines) > 1 else len(runs)
-            self._figures.setdefault(lines[0][1], RunFigures()).add(*runs[:count])
-            del runs[:count]
-            number += count
+            stop = len(taken.numbers)
+            if len(lines) > 1:
+                stop = int(np.searchsorted(taken.numbers, lines[1][0]))
+            some = slice(rest, stop)
+            figures = self._figures.setdefault(lines[0][1], RunFigures())
+            figures.add_all(taken.delays[some], taken.seconds[some])
+            rest = stop

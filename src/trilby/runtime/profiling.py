@@ -13,7 +13,7 @@ from threading import Lock, RLock
 from typing import TYPE_CHECKING, NamedTuple
 
 from trilby.backend.base import Backend, Event, Repeated
-from trilby.backend.kept import ROOM, FadingEvent, wait_whatever
+from trilby.backend.kept import FadingEvent, wait_whatever
 from trilby.dataclass import dataclass
 from trilby.runtime.callers import Caller
 from trilby.runtime.figures import BothWays, CopyFigures, DispatchFigures, WaitFigures
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 PROFILES: "list[Book]" = []
 """All that profile now, of any accelerator. Empty nearly always, and then nothing is done."""
+
+MOST_KEPT = 16_384
+"""So many launches or copies are kept before those that are over are read and let go."""
 
 _MOST_BYTES = 1 << 26
 """Copies keep the host's memory alive until they are read; so many bytes of it may pile up."""
@@ -56,18 +59,20 @@ class Place(NamedTuple):
     field: str
 
 
-@dataclass(slots=True, eq=False)
 class _Copy:
     """A copy that was started; `moved` is forgotten as soon as it is known what it took.
 
     `of` is the dispatch that it is for, or whose result it is, as soon as that is known.
     """
 
-    moved: "Moved | None"
-    direction: "Direction"
-    nbytes: int
-    of: Dispatched | None = None
-    seconds: float = 0.0
+    __slots__ = ("direction", "moved", "nbytes", "of", "seconds")
+
+    def __init__(self, moved: "Moved") -> None:
+        self.moved: Moved | None = moved
+        self.direction: Direction = moved.direction
+        self.nbytes = moved.piece.nbytes
+        self.of: Dispatched | None = None
+        self.seconds = 0.0
 
 
 @dataclass(slots=True, eq=False)
@@ -108,15 +113,17 @@ class Book:
         if isinstance(event, FadingEvent):
             event.keep_times()
         self._launches.append((by, event))
-        if len(self._launches) > ROOM:
+        if len(self._launches) > MOST_KEPT:
             self._read_what_is_over()
 
     def used(self, by: Dispatched, replicas: "Iterable[Replica]") -> None:
         """A dispatch uses what came to the device before, and nobody used yet: it came for it."""
-        with self._lock:
-            self._dispatch(by)
-            for replica in replicas:
-                for copy in self._unused.pop(replica, ()):
+        if by not in self._dispatches:
+            with self._lock:
+                self._dispatch(by)
+        for replica in replicas if self._unused else ():
+            for copy in self._unused.pop(replica, ()):
+                with self._lock:
                     copy.of = by
                     if copy.moved is None:
                         self._count_for(by, copy)
@@ -133,21 +140,24 @@ class Book:
 
     def moved(self, moved: "Moved") -> None:
         """A copy was started."""
-        copy = _Copy(moved, moved.direction, moved.piece.nbytes)
-        if moved.direction == "up":
+        copy = _Copy(moved)
+        if copy.direction == "up":
             self._unused.setdefault(moved.replica, []).append(copy)
         if isinstance(moved.event, FadingEvent):
             moved.event.keep_times()
         self._copies.append(copy)
         self._copied += copy.nbytes
-        if len(self._copies) > ROOM or self._copied > _MOST_BYTES:
+        if len(self._copies) > MOST_KEPT or self._copied > _MOST_BYTES:
             self._read_what_is_over()
 
     def waited(self, event: Event, seconds: float, at: WaitedAt) -> None:
         """The host waited for an event."""
         writer = launch_of(event)
         with self._lock:
-            self.waits.setdefault(at, WaitFigures()).add(seconds)
+            figures = self.waits.get(at)
+            if figures is None:
+                figures = self.waits[at] = WaitFigures()
+            figures.add(seconds)
             if writer is not None:
                 self._dispatch(Dispatched.by(writer)).wait_seconds += seconds
 
@@ -217,10 +227,13 @@ class Book:
     def _count(self, copy: _Copy, moved: "Moved") -> None:
         times = moved.event.times
         writer = launch_of(moved.event) if copy.direction == "down" else None
+        place = _place(moved)
         with self._lock:
             self._copied -= copy.nbytes
             copy.moved, copy.seconds = None, times[1] if times else 0.0
-            ways = self.buffers.setdefault(_place(moved), BothWays())
+            ways = self.buffers.get(place)
+            if ways is None:
+                ways = self.buffers[place] = BothWays()
             _way(ways, copy).add(copy.nbytes, copy.seconds)
             by = Dispatched.by(writer) if writer else copy.of
             if by is not None:
@@ -230,7 +243,10 @@ class Book:
         _way(self._dispatch(by).copies, copy).add(copy.nbytes, copy.seconds)
 
     def _dispatch(self, by: Dispatched) -> DispatchFigures:
-        return self._dispatches.setdefault(by, DispatchFigures())
+        figures = self._dispatches.get(by)
+        if figures is None:
+            figures = self._dispatches[by] = DispatchFigures()
+        return figures
 
     def _forget_ended(self) -> None:
         """Count launches that will not be run again, unless another thread is reading."""

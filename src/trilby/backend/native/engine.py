@@ -114,6 +114,7 @@ class Engine:
         """The addresses of records that will be submitted before anything else happens."""
         self._lost = range(0)
         self._recall: Recall | None = None
+        self._recalls = False
         self._open = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code["trilby_open_queue"])
         self._start = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(
             code["trilby_start_workers"]
@@ -147,17 +148,24 @@ class Engine:
             self._submit_held()
 
     def recall(self) -> Recall:
-        """What remembers times for those who ask late; it is there while somebody does."""
+        """What remembers times for those who ask late; it does so while somebody is there."""
         if self._recall is None:
             self._recall = Recall(self.state, self._await)
+        if not self._recalls:
+            self._recall.begin()
+            self._recalls = True
         return self._recall
 
     def _make_sure(self, records: int) -> None:
         """Records are about to take the places of others."""
-        if self._recall is not None:
+        if self._recalls and self._recall is not None:
             self._recall.make_way(records)
-            if self._recall.is_idle:
-                self._recall = None
+            self._recalls = not self._recall.is_idle
+
+    def position(self) -> int:
+        """The number of the last record that was submitted or is held back."""
+        with self.lock:
+            return self.state.submitted + len(self.held)
 
     def submit(self, record: Record, *keep: object) -> int:
         """Begin a record after all that were begun before, and give it its number.
@@ -210,12 +218,9 @@ class Engine:
             del self.held[:count]  # another thread may have added some
             self._make_sure(count)
             while done < count:
-                before = done
                 for given in map(self._submit_all, (first + WORD * done,), (count - done,)):
                     done += given
                     break
-                if self._recall is not None:
-                    self._recall.submitted(waiting[before:done])
                 if done < count:
                     self._make_way()
         finally:
@@ -263,20 +268,12 @@ class Engine:
         while not self._wait(self.address, sequence, SLICE_NS):
             pass  # between two slices Python sees to signals
 
-    def seconds(self, sequence: int) -> float:
-        """How long a record took from its first unit to its last; 0.0 where it is forgotten."""
-        slot: Slot = self.state.slots[(sequence - 1) % RING]
-        if self.state.completed < sequence or slot.sequence != sequence:
-            return 0.0
-        return (slot.ended - slot.begun) * 1e-9
-
-    def began(self, sequence: int) -> float | None:
-        """When the first unit of a record began, as `time.perf_counter` counts."""
+    def times(self, sequence: int) -> tuple[int, int] | None:
+        """When a record began its first unit and ended its last one; None where it is forgotten."""
         slot: Slot = self.state.slots[(sequence - 1) % RING]
         if self.state.completed < sequence or slot.sequence != sequence:
             return None
-        ahead = time.perf_counter() - time.clock_gettime(time.CLOCK_MONOTONIC)
-        return slot.begun * 1e-9 + ahead
+        return slot.begun, slot.ended
 
     def _start_workers(self) -> None:
         self.state.leaving = 0

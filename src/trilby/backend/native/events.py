@@ -1,5 +1,6 @@
 """Work of the native device that was begun."""
 
+import time
 from collections.abc import Sequence
 
 from trilby.backend.base import Times
@@ -13,13 +14,12 @@ from trilby.source import Location
 class NativeEvent(FadingEvent):
     """A record that was submitted: it is done when the queue has completed its number."""
 
-    __slots__ = ("__weakref__", "_began", "_engine", "_seconds", "origin", "sequence")
+    __slots__ = ("__weakref__", "_engine", "_times", "origin", "sequence")
     by_host_clock = True
 
     def __init__(self, engine: Engine, sequence: int) -> None:
         self._engine = engine
-        self._seconds: float | None = None
-        self._began: float | None = None
+        self._times: tuple[int, int] | None = None
         self.sequence = sequence
         self.origin: object = None
 
@@ -30,13 +30,16 @@ class NativeEvent(FadingEvent):
 
     @property
     def seconds(self) -> float:
-        """How long it took from its first work group to its last."""
-        return self._engine.seconds(self.sequence) if self._seconds is None else self._seconds
+        """How long it took from its first work group to its last; 0.0 where it is forgotten."""
+        begun, ended = self._times or self._engine.times(self.sequence) or (0, 0)
+        return (ended - begun) * 1e-9
 
     @property
     def began(self) -> float | None:
-        """When its first work group did; None where it is forgotten."""
-        return self._engine.began(self.sequence) if self._seconds is None else self._began
+        """When its first work group did, as `time.perf_counter` counts; None where forgotten."""
+        times = self._times or self._engine.times(self.sequence)
+        ahead = time.perf_counter() - time.clock_gettime(time.CLOCK_MONOTONIC)
+        return times[0] * 1e-9 + ahead if times else None
 
     @property
     def times(self) -> Times:
@@ -47,10 +50,9 @@ class NativeEvent(FadingEvent):
         """Somebody will ask, perhaps when the queue has forgotten it."""
         self._engine.recall().keep(self)
 
-    def keep_seconds(self) -> None:
-        """It is over: remember how long it took, as long as the queue knows."""
-        self._began = self._engine.began(self.sequence)
-        self._seconds = self._engine.seconds(self.sequence)
+    def have_times(self, begun: int, ended: int) -> None:
+        """It is over, and this is what the queue knows of it."""
+        self._times = begun, ended
 
     def wait(self) -> None:
         """Return when it is done."""

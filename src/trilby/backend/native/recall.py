@@ -1,100 +1,117 @@
 """What the work of the native device took, for those who ask later than its queue remembers.
 
-The queue knows the times of its last 4,096 records. While somebody wants to know all of them they
-are read before they are forgotten, many at once.
+The queue itself notes when each record was begun and done, and knows that of the last 4,096. While
+somebody wants to know it of all, they are read before they are forgotten, some thousands at once:
+nothing is noted about a record when it is submitted.
 """
 
-import ctypes
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from trilby.backend.base import Times
-from trilby.backend.kept import KeptRuns
-from trilby.backend.native.record import SEQUENCE, WORD, address_of_record
+from trilby.backend.kept import MOST_READ, KeptRuns, Taken
+from trilby.backend.native.record import SEQUENCE, Record, address_of_record
 
 if TYPE_CHECKING:
-    from array import array
-
-    from trilby.backend.native.engine import State
+    from trilby.backend.native.engine import Engine, State
     from trilby.backend.native.events import NativeEvent
-    from trilby.backend.native.kernels import NativePrepared
 
 _SPARE = 64
 """Other threads may submit some records between a look at the queue and what follows."""
 
 
+class Slots(NamedTuple):
+    """What the queue knows of records that are done, in the order in which it got them."""
+
+    sequences: NDArray[np.int64]
+    records: NDArray[np.uint64]
+    begun: NDArray[np.uint64]
+    ended: NDArray[np.uint64]
+
+
 class NativeRuns(KeptRuns):
-    """The runs of a launch from now on; its record is another one after a change of arguments."""
+    """The runs of a launch from now on, which are found in the queue by the launch's record.
 
-    __slots__ = ("_engine", "_is_ended", "_launch", "_read", "_sequences", "_total")
+    A launch has another record after a change of its arguments. `_records` are those that may have
+    runs which were not read, each with the number of the last record that was submitted before its
+    own first run: another one may have been at the same address. The last of them is the current
+    one. They stay alive here, so that no other can be there. `_until` is the last run that counts.
+    """
 
-    def __init__(self, launch: "NativePrepared", full: Callable[[], None]) -> None:
+    __slots__ = ("_engine", "_read", "_records", "_unread", "_until")
+
+    def __init__(self, engine: "Engine", record: Record, full: Callable[[], None]) -> None:
         super().__init__(full)
-        self._launch = launch
-        self._engine = launch.owner.engine
-        self._sequences: deque[int] = deque()
-        self._read: deque[Times] = deque()
-        self._is_ended = False
-        self._total = 0
-        self._engine.flush()
-        self._engine.recall().runs.append(weakref.ref(self))
+        self._engine = engine
+        self._records = [(record, engine.submitted)]
+        self._until: int | None = None
+        self._read: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
+        self._unread = 0
+        engine.recall().listen(self)
 
     @property
-    def total(self) -> int:
-        """Counted when they are submitted."""
-        return self._total
+    def is_empty(self) -> bool:
+        """True where all runs so far were read and taken."""
+        return not self._read and self._engine.recall().read_at >= self._last
 
     @property
-    def _address(self) -> int:
-        return address_of_record(self._launch.record)
+    def _last(self) -> int:
+        """The number of the last run, or of one that came later."""
+        last = max(record[SEQUENCE] for record, _ in self._records)
+        return last if self._until is None else min(last, self._until)
 
-    def submitted(self, addresses: "array[int]", first: int) -> None:
-        """Records were submitted, of which the first has that number; some may be runs of this."""
-        count = 0 if self._is_ended else addresses.count(self._address)
-        if count == len(addresses):
-            self._sequences.extend(range(first, first + count))
-        elif count:
-            numbered = enumerate(addresses, first)
-            self._sequences.extend(number for number, one in numbered if one == self._address)
-        self._total += count
-
-    def read(self, slots: Any, completed: int) -> None:
-        """Read what those took that are over."""
-        over: list[int] = []
-        while self._sequences and self._sequences[0] <= completed:
-            over.append(self._sequences.popleft())
-        found = slots[(np.array(over, np.uint64) - 1) % len(slots)]
-        seconds = (found["ended"] - found["begun"]) * 1e-9
-        self._read.extend((0.0, one) for one in seconds.tolist())
-        if len(self._read) > self.room:
-            self.is_full()
-
-    def take(self) -> list[Times]:
-        """Those that are over."""
-        self._engine.recall().read()
-        found = [self._read.popleft() for _ in range(len(self._read))]
-        self.taken += len(found)
-        return found
-
-    def wait(self) -> None:
-        """The last run is over after all others."""
-        if self._sequences:
-            self._engine.wait(self._sequences[-1])
+    def go_on_with(self, record: Record) -> None:
+        """The launch has this record from now on."""
+        if record is not self._records[-1][0]:
+            self._records.append((record, self._engine.submitted))
 
     def end(self) -> None:
         """The runs to come are not for this."""
-        self._engine.flush()
-        self._is_ended = True
+        if self._until is None:
+            self._until = self._engine.submitted
 
-    def begun(self) -> int:
-        """How many there are, those that are held back among them."""
-        with self._engine.lock:
-            return self.total + self._engine.held.count(self._address)
+    def hear(self, slots: Slots, completed: int) -> bool:
+        """Pick the own runs out of what was done; true where many of them wait to be taken."""
+        known = sorted((address_of_record(one), since) for one, since in self._records)
+        addresses = np.array([address for address, _ in known], np.uint64)
+        since = np.array([number for _, number in known])
+        places = np.searchsorted(addresses[1:], slots.records, "right")
+        mine = (addresses[places] == slots.records) & (slots.sequences > since[places])
+        if self._until is not None:
+            mine &= slots.sequences <= self._until
+        if mine.any():
+            seconds = (slots.ended[mine] - slots.begun[mine]) * np.float64(1e-9)
+            self._read.append((slots.sequences[mine], seconds))
+            self._unread += len(seconds)
+        *others, current = self._records
+        self._records = [one for one in others if one[0][SEQUENCE] > completed] + [current]
+        return self._unread > MOST_READ
+
+    def is_full(self) -> None:
+        """Many runs wait to be taken."""
+        self._full()
+
+    def take(self) -> Taken:
+        """Those that are over; nobody measures for how long they were queued."""
+        recall = self._engine.recall()
+        with recall.lock:
+            recall.read()
+            read, self._read, self._unread = self._read, [], 0
+        if not read:
+            return Taken(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+        sequences = np.concatenate([one[0] for one in read])
+        seconds = np.concatenate([one[1] for one in read])
+        return Taken(sequences, np.zeros(len(seconds)), seconds)
+
+    def wait(self) -> None:
+        """The last run is over after all others."""
+        self._engine.flush()
+        self._engine.wait(self._last)
 
 
 class Recall:
@@ -107,60 +124,71 @@ class Recall:
         self._state = state
         self._wait = wait
         self._slots: Any = np.ctypeslib.as_array(state.slots)
-        self._lock = RLock()
+        self.lock = RLock()
         self._events: deque[weakref.ref[NativeEvent]] = deque()
+        self._runs: list[weakref.ref[NativeRuns]] = []
         self.read_at = int(state.completed)
-        self.runs: list[weakref.ref[NativeRuns]] = []
 
     @property
     def is_idle(self) -> bool:
         """True where nobody wants to know anything any more."""
-        return not self.runs and not self._events
+        return not self._runs and not self._events
+
+    def begin(self) -> None:
+        """Somebody wants to know, after a time in which nobody did."""
+        self.read_at = int(self._state.completed)
 
     def keep(self, event: "NativeEvent") -> None:
         """Let an event have its times as soon as they are known, if it is still there."""
         self._events.append(weakref.ref(event))
 
+    def listen(self, runs: NativeRuns) -> None:
+        """Let runs hear of all records from now on, as long as somebody has them."""
+        with self.lock:
+            self._runs.append(weakref.ref(runs))
+
     def make_way(self, records: int) -> None:
         """Some records are about to be submitted: read those in whose places they will be."""
-        reach = int(self._state.submitted) + records + _SPARE - len(self._slots)
+        reach = self._state.submitted + records + _SPARE - len(self._slots)
         if reach > self.read_at:
             self.read()
             if reach > self.read_at:
                 self._wait(min(reach, int(self._state.submitted)))
                 self.read()
 
-    def submitted(self, addresses: "array[int]") -> None:
-        """Some records were submitted in one go."""
-        if addresses:
-            place = addresses[-1] + WORD * SEQUENCE
-            first = ctypes.c_uint64.from_address(place).value - len(addresses) + 1
-            for runs in self._alive():
-                runs.submitted(addresses, first)
-
     def read(self) -> None:
-        """Read all records that are done."""
-        with self._lock:
-            completed = int(self._state.completed)
+        """Read all records that are done since the last time."""
+        with self.lock:
+            before, completed = self.read_at, int(self._state.completed)
+            if completed == before:
+                return
             self.read_at = completed
-            for runs in self._alive():
-                runs.read(self._slots, completed)
-            for event in self._over(completed):
-                event.keep_seconds()
-            self.runs = [one for one in self.runs if one() is not None]
+            slots = self._done(before, completed)
+            full = [runs for runs in self._alive() if runs.hear(slots, completed)]
+            self._tell_events(slots, before, completed)
+            self._runs = [one for one in self._runs if one() is not None]
+        for runs in full:
+            runs.is_full()
 
-    def _alive(self) -> "Iterator[NativeRuns]":
-        for one in self.runs:
+    def _done(self, before: int, completed: int) -> Slots:
+        sequences = np.arange(before + 1, completed + 1)
+        found = self._slots[(sequences - 1) % len(self._slots)]
+        return Slots(sequences, found["record"], found["begun"], found["ended"])
+
+    def _alive(self) -> Iterator[NativeRuns]:
+        for one in self._runs:
             runs = one()
             if runs is not None:
                 yield runs
 
-    def _over(self, completed: int) -> "Iterator[NativeEvent]":
-        """The events that are over; they are forgotten here, and those that are gone."""
+    def _tell_events(self, slots: Slots, before: int, completed: int) -> None:
+        """Let those events have their times that are over, and forget them."""
         while self._events:
             event = self._events[0]()
             if event is not None:
+                place = event.sequence - before - 1
                 if event.sequence > completed:
                     return
-                yield event
+                if place >= 0:
+                    event.have_times(int(slots.begun[place]), int(slots.ended[place]))
             self._events.popleft()

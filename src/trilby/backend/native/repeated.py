@@ -79,11 +79,14 @@ class NativeRepeated(Repeated):
         """Set another argument for the runs to come."""
         self._prepared.replace(position, argument)
         self.same = None
+        if isinstance(self.kept, NativeRuns):
+            self.kept.go_on_with(self._prepared.record)
 
     def keep(self, full: Callable[[], None]) -> NativeRuns:
         """Have the times of all runs read before the queue forgets them."""
         self.keep_no_more()
-        self.kept = kept = NativeRuns(self._prepared, full)
+        prepared = self._prepared
+        self.kept = kept = NativeRuns(prepared.owner.engine, prepared.record, full)
         return kept
 
     def keep_no_more(self) -> None:
@@ -93,8 +96,8 @@ class NativeRepeated(Repeated):
         self.kept = None
 
     def runs_begun(self) -> int:
-        """The runs that the queue has, and those that are held back."""
-        return self.kept.begun() if isinstance(self.kept, NativeRuns) else 0
+        """The number that the next record will have, when those that are held back have theirs."""
+        return 0 if self.kept is None else self._prepared.owner.engine.position() + 1
 
 
 Unchecked: TypeAlias = deque[weakref.ref[NativeRepeated]]
