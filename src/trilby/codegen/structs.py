@@ -214,6 +214,16 @@ def first_bound(struct: BufferType) -> int:
     return len(struct.fields)
 
 
+def fixed_offsets(buffer: BufferType) -> dict[str, int]:
+    """The offsets of the fields up to the first length-bound array, that one included."""
+    number = first_bound(buffer)
+    header = layout(replace(buffer, fields=buffer.fields[:number]))
+    offsets = {name: slot.offset for name, slot in header.slots.items()}
+    if number < len(buffer.fields):
+        offsets[buffer.fields[number].name] = header_size(buffer)
+    return offsets
+
+
 def is_fixed(struct: StructType, name: str) -> bool:
     """True where a field is a member of the struct, false where a function reaches it."""
     if not isinstance(struct, BufferType):

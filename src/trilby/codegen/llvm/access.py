@@ -8,6 +8,7 @@ from trilby.codegen.llvm.conversions import from_storage, scalar, to_storage
 from trilby.codegen.llvm.lanes import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
 from trilby.codegen.llvm.places import gathered, is_interleaved, pointer_of, safe_places
 from trilby.codegen.llvm.strided import is_by_step, strided_load, strided_store
+from trilby.codegen.llvm.transposed import finish_stores, join_loads, join_stores
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.layout import size_of
 from trilby.data.schema import BufferType, NDArrayType, StructType, leaves
@@ -20,9 +21,13 @@ INVARIANT = ", !invariant.load !0"
 
 def load(writer: KernelWriter, op: Load) -> None:
     """The number at a place."""
+    if op in writer.joined:
+        return
     type_ = scalar(op.value.type)
     kind = stored_kind(type_)
     pointer = pointer_of(writer, op)
+    if op in writer.neighbours and join_loads(writer, op, pointer):
+        return
     if is_interleaved(writer, op.base):
         pointer = _in_lane(writer, pointer, kind)
     found = loaded(writer, pointer, kind, INVARIANT if _is_constant(op) else "")
@@ -72,9 +77,14 @@ def _vector_load(writer: KernelWriter, pointer: Lanes, kind: str, invariant: str
 
 def store(writer: KernelWriter, op: Store) -> None:
     """A new number for a place."""
+    if op in writer.joined:
+        finish_stores(writer, op)
+        return
     type_ = scalar(op.stored.type)
     number = to_storage(writer, writer.take(op.stored), type_)
     pointer = pointer_of(writer, op)
+    if op in writer.neighbours and join_stores(writer, op, pointer):
+        return
     is_private = is_interleaved(writer, op.base)
     if is_private:
         pointer = _in_lane(writer, pointer, number.kind)

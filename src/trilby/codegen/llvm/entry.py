@@ -131,7 +131,7 @@ def begin_count(writer: KernelWriter, limit: str, start: str = "0") -> Counted:
 
 def end_count(writer: KernelWriter, loop: Counted, step: int = 1) -> None:
     """Go on with the next number."""
-    writer.store("i64", writer.let(f"add i64 {loop.now}, {step}"), loop.memory)
+    writer.store("i64", writer.let(f"add nuw nsw i64 {loop.now}, {step}"), loop.memory)
     writer.jump(loop.head)
     writer.label(loop.exit)
 

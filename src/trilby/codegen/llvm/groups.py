@@ -212,7 +212,10 @@ class Group:
             writer.values[value] = writer.read([self.slot(k, chunk) for k in self.kept(value)])
 
     def region(self, region: Region) -> None:
-        """Run a region in every vector."""
+        """Run a region in every vector, but for what a group need run only once."""
+        self.writer.block(Block(region.once), "")
+        if not region.ops:
+            return
         made = {op.result for op in region.ops if op.result is not None}
         used = [value for value in values_of(region) if value not in made]
         used += [op.value for op in region.ops if isinstance(op, Var)]

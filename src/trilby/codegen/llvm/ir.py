@@ -186,6 +186,18 @@ class Ir:
         text = f"select {chosen} {chooser}, {type_} {arms[0]}, {type_} {arms[1]}"
         return Lanes(then.kind, self.let(text), stride)
 
+    def shuffled(
+        self, kind: str, left: str, right: str, indices: Sequence[int | None], of: int = 0
+    ) -> str:
+        """Numbers of two vectors, of which those of the second count on; None is any number.
+
+        The vectors have as many numbers as there are lanes, or `of`.
+        """
+        type_ = f"<{of or self.lanes} x {kind}>"
+        chosen = ", ".join(f"i32 {'poison' if index is None else index}" for index in indices)
+        pair = f"{type_} {left}, {type_} {right}"
+        return self.let(f"shufflevector {pair}, <{len(indices)} x i32> <{chosen}>")
+
     # -- indices and addresses --------------------------------------------------------
 
     def add(self, left: Lanes, right: Lanes) -> Lanes:
@@ -233,6 +245,12 @@ class Ir:
             base = f"{self.vector(POINTER)} {self.spread(pointer)}"
         indices = f"{self.vector(LONG)} {self.spread(distance)}"
         return Lanes(POINTER, self.let(f"getelementptr {element}, {base}, {indices}", "p"), None)
+
+    def moved(self, pointer: str, distance: int) -> str:
+        """A pointer for all lanes, so many bytes further."""
+        if distance == 0:
+            return pointer
+        return self.let(f"getelementptr i8, ptr {pointer}, i64 {distance}", "p")
 
     def slot_type(self, number: Lanes) -> str:
         """The type of the memory that holds a number."""

@@ -8,6 +8,7 @@ from trilby.codegen.llvm import tallies
 from trilby.codegen.llvm.entry import read_arguments, read_launch, write_groups, write_rows
 from trilby.codegen.llvm.forwarding import forward
 from trilby.codegen.llvm.inlining import inline
+from trilby.codegen.llvm.neighbours import neighbours_of
 from trilby.codegen.llvm.rules import OP_RULES
 from trilby.codegen.llvm.shapes import IN_GROUP, shapes_of
 from trilby.codegen.llvm.source_lines import SourceLines
@@ -46,7 +47,7 @@ def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> 
     """Write a kernel and all that it reaches; `lines` tells which Python each part comes from."""
     func = forward(inline(graph))
     spans = Spans(func)
-    analysed = Analysed(func, shapes_of(func, spans), spans)
+    analysed = Analysed(func, shapes_of(func, spans), spans, neighbours_of(func))
     lanes = lanes_for(analysed, target)
     writer = KernelWriter(analysed, target, lanes, OP_RULES)
     if lines:

@@ -8,8 +8,6 @@ number in lane 1 follow those in lane 0. A pointer into one is that of lane 0, a
 the lane.
 """
 
-from dataclasses import replace
-
 from trilby.codegen.llvm.ir import ALL
 from trilby.codegen.llvm.lanes import (
     BIT,
@@ -21,7 +19,7 @@ from trilby.codegen.llvm.lanes import (
     stored_kind,
 )
 from trilby.codegen.llvm.writer import KernelWriter
-from trilby.codegen.structs import first_bound
+from trilby.codegen.structs import first_bound, fixed_offsets
 from trilby.data.dtypes import I32, ScalarType, Type
 from trilby.data.layout import field_align, header_size, layout, round_up, size_of, stride_of
 from trilby.data.schema import (
@@ -123,16 +121,6 @@ class _Walk:
 def is_interleaved(writer: KernelWriter, base: Value) -> bool:
     """Whether a base lies in private memory in which the lanes take turns."""
     return writer.interleaved and space_of(base.type) == "private"
-
-
-def fixed_offsets(buffer: BufferType) -> dict[str, int]:
-    """The offsets of the fields up to the first length-bound array, that one included."""
-    number = first_bound(buffer)
-    header = layout(replace(buffer, fields=buffer.fields[:number]))
-    offsets = {name: slot.offset for name, slot in header.slots.items()}
-    if number < len(buffer.fields):
-        offsets[buffer.fields[number].name] = header_size(buffer)
-    return offsets
 
 
 def length(writer: KernelWriter, base: Lanes, buffer: BufferType, name: str) -> Lanes:

@@ -3,10 +3,11 @@
 What stands between regions, the control flow around barriers, is run once for a whole group.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from trilby.codegen.llvm.inlining import Inlined
+from trilby.codegen.llvm.once import computed_once
 from trilby.data.schema import BufferType
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
@@ -40,9 +41,13 @@ _SLOW = (arith.FloorDiv, arith.Mod, arith.Pow, arith.TrueDiv)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Region:
-    """Ops that stand one after the other and hold no barrier."""
+    """Ops that stand one after the other and hold no barrier.
+
+    `once` are those that are run once for the whole group, before the others.
+    """
 
     ops: tuple[Op, ...]
+    once: tuple[Op, ...] = ()
 
 
 Item: TypeAlias = Region | Op
@@ -58,7 +63,8 @@ def waits(op: Op) -> bool:
 class Plan:
     """The regions of a kernel, and the values that are used in another one than they are made."""
 
-    def __init__(self, func: Func) -> None:
+    def __init__(self, func: Func, is_same: Callable[[Value], bool]) -> None:
+        self._once = computed_once(func, [*_runs(func.body)], is_same)
         self.made: dict[Value, Op] = {}
         self.crossing: set[Value] = set()
         self._homes: dict[Value, Region] = {}
@@ -73,8 +79,14 @@ class Plan:
     def items(self, block: Block) -> list[Item]:
         """The regions of a block, and the ops between them."""
         if block not in self._items:
-            self._items[block] = list(_cut(block))
+            self._items[block] = [self._split(item) for item in _cut(block)]
         return self._items[block]
+
+    def _split(self, item: Item) -> Item:
+        if not isinstance(item, Region):
+            return item
+        once = tuple(op for op in item.ops if op in self._once)
+        return Region(tuple(op for op in item.ops if op not in self._once), once)
 
     def _visit(self, block: Block) -> None:
         for item in self.items(block):
@@ -119,6 +131,16 @@ def _cut(block: Block) -> Iterator[Item]:
         yield op
     if run:
         yield Region(tuple(run))
+
+
+def _runs(block: Block) -> Iterator[tuple[Op, ...]]:
+    """The ops of all regions, in order."""
+    for item in _cut(block):
+        if isinstance(item, Region):
+            yield item.ops
+        else:
+            for inner in blocks(item):
+                yield from _runs(inner)
 
 
 def values_of(region: Region) -> list[Value]:

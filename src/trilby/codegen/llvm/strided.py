@@ -5,7 +5,7 @@ of those. Elsewhere each one is loaded by itself, at a known distance from the f
 cheaper than a vector of addresses. Nothing is read before the first number or behind the last one.
 """
 
-from trilby.codegen.llvm.lanes import LONG, POINTER, Lanes, size_of_kind
+from trilby.codegen.llvm.lanes import Lanes, size_of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 
 NEAREST, FARTHEST = 2, 4
@@ -24,13 +24,13 @@ def strided_load(writer: KernelWriter, pointer: Lanes, kind: str) -> Lanes:
     """Evenly spaced numbers, in all lanes."""
     size, stride = size_of_kind(kind), pointer.stride or 0
     if stride == -size:
-        first = _moved(writer, pointer, stride * (writer.lanes - 1))
+        first = writer.moved(pointer.text, stride * (writer.lanes - 1))
         return Lanes(kind, _reversed(writer, kind, _vector(writer, first, kind)), None)
     if stride % size == 0 and NEAREST <= stride // size <= FARTHEST:
         return Lanes(kind, _picked(writer, pointer, kind, stride // size), None)
     found, vector = "poison", writer.vector(kind)
     for lane in range(writer.lanes):
-        place = _moved(writer, pointer, stride * lane)
+        place = writer.moved(pointer.text, stride * lane)
         number = writer.let(f"load {kind}, ptr {place}, align {size}")
         found = writer.let(f"insertelement {vector} {found}, {kind} {number}, i64 {lane}")
     return Lanes(kind, found, None)
@@ -41,15 +41,9 @@ def strided_store(writer: KernelWriter, pointer: Lanes, number: Lanes) -> None:
     size, stride = size_of_kind(number.kind), pointer.stride or 0
     vector = writer.spread(number)
     for lane in range(writer.lanes):
-        place = _moved(writer, pointer, stride * lane)
+        place = writer.moved(pointer.text, stride * lane)
         one = f"extractelement {writer.vector(number.kind)} {vector}, i64 {lane}"
         writer.line(f"store {number.kind} {writer.let(one)}, ptr {place}, align {size}")
-
-
-def _moved(writer: KernelWriter, pointer: Lanes, distance: int) -> str:
-    if distance == 0:
-        return pointer.text
-    return writer.let(f"getelementptr i8, {POINTER} {pointer.text}, {LONG} {distance}", "p")
 
 
 def _vector(writer: KernelWriter, place: str, kind: str) -> str:
@@ -57,7 +51,7 @@ def _vector(writer: KernelWriter, place: str, kind: str) -> str:
 
 
 def _reversed(writer: KernelWriter, kind: str, text: str) -> str:
-    return _shuffled(writer, kind, (text, "poison"), [*range(writer.lanes)][::-1])
+    return writer.shuffled(kind, text, "poison", [*range(writer.lanes)][::-1])
 
 
 def _picked(writer: KernelWriter, pointer: Lanes, kind: str, step: int) -> str:
@@ -66,18 +60,10 @@ def _picked(writer: KernelWriter, pointer: Lanes, kind: str, step: int) -> str:
     starts = [lanes * n for n in range(step - 1)] + [step * (lanes - 1) + 1 - lanes]
     found = "poison"
     for number, start in enumerate(starts):
-        vector = _vector(writer, _moved(writer, pointer, start * size), kind)
+        vector = _vector(writer, writer.moved(pointer.text, start * size), kind)
         wanted = range(lanes * number, max(lanes * (number + 1), start + lanes))
         indices = [
             lanes + step * lane - start if step * lane in wanted else lane for lane in range(lanes)
         ]
-        found = _shuffled(writer, kind, (found, vector), indices)
+        found = writer.shuffled(kind, found, vector, indices)
     return found
-
-
-def _shuffled(writer: KernelWriter, kind: str, pair: tuple[str, str], indices: list[int]) -> str:
-    type_ = writer.vector(kind)
-    chosen = ", ".join(f"i32 {index}" for index in indices)
-    return writer.let(
-        f"shufflevector {type_} {pair[0]}, {type_} {pair[1]}, <{len(indices)} x i32> <{chosen}>"
-    )

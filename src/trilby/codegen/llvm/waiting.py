@@ -23,7 +23,7 @@ from trilby.model.value import Value
 def write_waiting_groups(writer: KernelWriter, launch: Launch, same: Shapes) -> None:
     """Run all groups of a kernel with barriers; `same` is what is the same for a whole group."""
     writer.waits = True
-    group = Group(writer, Plan(writer.func), same)
+    group = Group(writer, Plan(writer.func, lambda value: _is_same(same, value)), same)
     group.begin(launch)
 
     def body(starts: list[str], ends: list[str]) -> None:
@@ -36,6 +36,10 @@ def write_waiting_groups(writer: KernelWriter, launch: Launch, same: Shapes) -> 
         writer.label(scope.end)
 
     write_groups(writer, launch, body)
+
+
+def _is_same(same: Shapes, value: Value) -> bool:
+    return all(stride == 0 for stride in same.of(value))
 
 
 def _block(group: Group, block: Block, end: str) -> None:

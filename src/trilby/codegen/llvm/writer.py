@@ -9,6 +9,7 @@ from trilby.analysis.spans import Spans
 from trilby.codegen.llvm.interleaving import can_interleave
 from trilby.codegen.llvm.ir import ALL, Ir
 from trilby.codegen.llvm.lanes import BIT, Lanes, Stride, part_kinds
+from trilby.codegen.llvm.neighbours import Neighbour
 from trilby.codegen.llvm.scratch import Scratch
 from trilby.codegen.llvm.shapes import Parts, Shapes
 from trilby.codegen.llvm.target import LlvmTarget
@@ -59,6 +60,7 @@ class Analysed:
     func: Func
     shapes: Shapes
     spans: Spans
+    neighbours: Mapping[Op, tuple[Neighbour, ...]]
 
 
 Rules: TypeAlias = "Mapping[type[Op], Callable[[KernelWriter, Any], None]]"
@@ -68,7 +70,9 @@ Rules: TypeAlias = "Mapping[type[Op], Callable[[KernelWriter, Any], None]]"
 class KernelWriter(Ir):
     """Writes the ops of one kernel, all of whose calls are inlined."""
 
-    def __init__(self, analysed: Analysed, target: LlvmTarget, lanes: int, rules: Rules) -> None:
+    def __init__(  # noqa: PLR0915 -- what is known while a kernel is written
+        self, analysed: Analysed, target: LlvmTarget, lanes: int, rules: Rules
+    ) -> None:
         super().__init__(lanes, fast_math=target.fast_math)
         self.func = analysed.func
         self.shapes = analysed.shapes
@@ -98,6 +102,9 @@ class KernelWriter(Ir):
         self.used = {value for op in walk(self.func.body) for value in operands(op)}
         self.tallies: dict[Value, str] = {}
         self.makers = {op.result: op for op in walk(self.func.body) if op.result is not None}
+        self.neighbours = analysed.neighbours
+        self.joined: dict[Op, tuple[Neighbour, ...]] = {}
+        """Accesses that are written with others; those of the last one of some stores."""
         self._dummy = ""
 
     # -- ops --------------------------------------------------------------------------

@@ -1,0 +1,239 @@
+"""Accesses of a work item that may lie side by side: members of a struct, `a[4 * i]` and `+ 1`.
+
+Accesses belong together if their places differ by a number of bytes that is known, and if all of
+them may happen where one of them does: loads where the first one stands, and stores at the last
+one. What lies between them, and may touch the same memory or end the block, keeps them apart.
+"""
+
+from collections.abc import Hashable, Iterator
+from dataclasses import field
+from typing import TypeAlias
+
+from trilby.codegen.llvm.lanes import stored_kind
+from trilby.codegen.llvm.regions import leaves_outwards
+from trilby.codegen.structs import fixed_offsets
+from trilby.data.dtypes import ScalarType, Type
+from trilby.data.layout import layout, stride_of
+from trilby.data.schema import (
+    INDEX,
+    ArrayType,
+    BufferType,
+    NDArrayType,
+    StructType,
+    path_steps,
+    step_into,
+)
+from trilby.dataclass import dataclass
+from trilby.model.op import Block, Func, Op, blocks, operands, walk
+from trilby.model.ops import arith
+from trilby.model.ops.core import Constant
+from trilby.model.ops.debug import Assert, Print
+from trilby.model.ops.grid import Barrier, Grid
+from trilby.model.ops.memory import Atomic, CompareExchange, Extent, Load, Store
+from trilby.model.value import RefType, Value, space_of
+
+Access: TypeAlias = Load | Store
+
+_CHANGES = (Store, Atomic, CompareExchange, Barrier, Assert, Print)
+_PURE = (Constant, Grid, Extent, arith.Binary, arith.Unary, arith.Cast)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """An access, and how many bytes its place is behind that of the first one in its row."""
+
+    op: Access
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """A place: bytes behind something that is known by `root`, in a memory space."""
+
+    root: Hashable
+    offset: int
+    size: int
+    kind: str
+    space: str
+
+    def overlaps(self, other: "_Spot") -> bool:
+        """Whether a work item may mean the same bytes by two places."""
+        if self.root != other.root:
+            return self.space == other.space
+        return self.offset < other.offset + other.size and other.offset < self.offset + self.size
+
+
+@dataclass(slots=True)
+class _Row:
+    """Accesses that belong together so far."""
+
+    ops: list[Access] = field(default_factory=list[Access])
+    spots: list[_Spot] = field(default_factory=list[_Spot])
+
+
+def neighbours_of(func: Func) -> dict[Op, tuple[Neighbour, ...]]:
+    """For the first access of each row all that are in it, in the order of the program."""
+    places = _Places(func)
+    found: dict[Op, tuple[Neighbour, ...]] = {}
+    for block in _all_blocks(func.body):
+        for row in _Rows(places).of(block):
+            first = row.spots[0].offset
+            members = zip(row.ops, row.spots, strict=True)
+            found[row.ops[0]] = tuple(Neighbour(op, spot.offset - first) for op, spot in members)
+    return found
+
+
+def _all_blocks(block: Block) -> Iterator[Block]:
+    yield block
+    for op in block.ops:
+        for inner in blocks(op):
+            yield from _all_blocks(inner)
+
+
+class _Rows:
+    """The rows of one block."""
+
+    def __init__(self, places: "_Places") -> None:
+        self._places = places
+        self._open: dict[tuple[type[Op], Hashable, str], _Row] = {}
+        self._found: list[_Row] = []
+
+    def of(self, block: Block) -> list[_Row]:
+        """All that have more than one access."""
+        for op in block.ops:
+            inner = [one for held in blocks(op) for one in walk(held)]
+            if inner:
+                self._pass_block(op, inner)
+            elif isinstance(op, Load | Store):
+                self._access(op)
+            elif isinstance(op, _CHANGES):
+                self._open.clear()
+        return [row for row in self._found if len(row.ops) > 1]
+
+    def _pass_block(self, op: Op, inner: list[Op]) -> None:
+        """Loads may happen before a branch or a loop that changes nothing and is not left."""
+        changes = any(isinstance(one, _CHANGES) for one in inner)
+        if changes or leaves_outwards(op):
+            self._open.clear()
+        elif any(isinstance(one, Load) for one in inner):
+            self._close(Store)
+
+    def _access(self, op: Access) -> None:
+        spot = self._places.spot(op)
+        for key, row in list(self._open.items()):
+            both_read = isinstance(op, Load) and key[0] is Load
+            if not both_read and any(spot.overlaps(other) for other in row.spots):
+                del self._open[key]
+        if spot.space == "private":
+            return
+        key = (type(op), spot.root, spot.kind)
+        if key not in self._open:
+            self._open[key] = _Row()
+            self._found.append(self._open[key])
+        self._open[key].ops.append(op)
+        self._open[key].spots.append(spot)
+
+    def _close(self, kind: type[Op]) -> None:
+        for key in [key for key in self._open if key[0] is kind]:
+            del self._open[key]
+
+
+class _Places:
+    """Numbers all values of a kernel, equal ones alike, and takes known parts out of indices."""
+
+    def __init__(self, func: Func) -> None:
+        self._numbers: dict[Value, Hashable] = {}
+        self._sums: dict[Value, tuple[Hashable, int]] = {}
+        self._known: dict[Hashable, int] = {}
+        self._literals: dict[Value, int] = {}
+        for op in walk(func.body):
+            if op.result is not None and isinstance(op, _PURE):
+                self._number(op, op.result)
+
+    def _number(self, op: Op, value: Value) -> None:
+        same = tuple(self._of(operand) for operand in operands(op))
+        described = (type(op), value.type, _attribute(op), same)
+        self._numbers[value] = self._known.setdefault(described, len(self._known))
+        if isinstance(op, Constant) and isinstance(op.literal, int):
+            self._literals[value] = op.literal
+        if isinstance(op, arith.Add | arith.Sub) and _counts(value.type):
+            self._sum(op, value)
+
+    def _sum(self, op: arith.Add | arith.Sub, value: Value) -> None:
+        """A sum with a known number is that number behind the rest."""
+        for rest, known in ((op.left, op.right), (op.right, op.left)):
+            if known in self._literals and (isinstance(op, arith.Add) or known is op.right):
+                root, before = self._split(rest)
+                sign = 1 if isinstance(op, arith.Add) else -1
+                self._sums[value] = root, before + sign * self._literals[known]
+                return
+
+    def _of(self, value: Value) -> Hashable:
+        return self._numbers.get(value, value)
+
+    def _split(self, value: Value) -> tuple[Hashable, int]:
+        if value in self._literals:
+            return "", self._literals[value]
+        return self._sums.get(value, (self._of(value), 0))
+
+    def spot(self, op: Access) -> _Spot:
+        """Where an access happens."""
+        root: list[Hashable] = [self._of(op.base)]
+        offset = 0
+        indices = list(op.indices)
+        here: Type | None = op.base.type.to if isinstance(op.base.type, RefType) else op.base.type
+        for step in path_steps(op.path):
+            if here is None:
+                raise TypeError(op.path)
+            if step == INDEX:
+                rank, stride = _axes(here)
+                root += [self._of(index) for index in indices[: rank - 1]]
+                rest, known = self._split(indices[rank - 1])
+                del indices[:rank]
+                root += [rest, stride]
+                offset += known * stride
+            elif isinstance(here, BufferType) and step not in fixed_offsets(here):
+                root.append(step)
+            else:
+                offset += _member(here, step)
+            here = step_into(here, step)
+        if not isinstance(here, ScalarType):
+            raise TypeError(op.path)
+        return _Spot(tuple(root), offset, here.size, stored_kind(here), space_of(op.base.type))
+
+
+def _attribute(op: Op) -> str:
+    """What tells an op from others of its kind with the same operands."""
+    match op:
+        case Constant():
+            return repr(op.literal)
+        case Grid():
+            return op.field
+        case Extent():
+            return str(op.axis)
+        case _:
+            return ""
+
+
+def _counts(type_: Type) -> bool:
+    """Whether indices of a type are outside of every array where they wrap."""
+    return isinstance(type_, ScalarType) and type_.kind == "int" and type_.bits >= 32
+
+
+def _axes(array: Type) -> tuple[int, int]:
+    """How many indices an element has, and how many bytes it is behind the one before."""
+    match array:
+        case NDArrayType():
+            return array.rank, array.element.size
+        case ArrayType():
+            return len(array.dims), stride_of(array)
+        case _:
+            raise TypeError(array)
+
+
+def _member(struct: Type, name: str) -> int:
+    if isinstance(struct, BufferType):
+        return fixed_offsets(struct)[name]
+    if isinstance(struct, StructType):
+        return layout(struct).slots[name].offset
+    raise TypeError(struct)
