@@ -53,7 +53,7 @@ def _launch_number(writer: KernelWriter, number: int) -> str:
 
 def narrowed(writer: KernelWriter, text: str, stride: int = 0) -> Lanes:
     """A size or an id as the `i32` that kernels see."""
-    return Lanes("i32", writer.let(f"trunc i64 {text} to i32"), stride)
+    return Lanes("i32", writer.let(f"trunc nuw nsw i64 {text} to i32"), stride)
 
 
 # -- arguments ----------------------------------------------------------------------------

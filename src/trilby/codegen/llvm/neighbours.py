@@ -34,6 +34,9 @@ from trilby.model.value import RefType, Value, space_of
 
 Access: TypeAlias = Load | Store
 
+MOST_ROWS = 32
+"""A kernel that has more of them is so long that compiling it would take longer than it saves."""
+
 _CHANGES = (Store, Atomic, CompareExchange, Barrier, Assert, Print)
 _PURE = (Constant, Grid, Extent, arith.Binary, arith.Unary, arith.Cast)
 
@@ -80,7 +83,7 @@ def neighbours_of(func: Func) -> dict[Op, tuple[Neighbour, ...]]:
             first = row.spots[0].offset
             members = zip(row.ops, row.spots, strict=True)
             found[row.ops[0]] = tuple(Neighbour(op, spot.offset - first) for op, spot in members)
-    return found
+    return found if len(found) <= MOST_ROWS else {}
 
 
 def _all_blocks(block: Block) -> Iterator[Block]:
