@@ -26,8 +26,7 @@ def join_loads(writer: KernelWriter, op: Load, pointer: Lanes) -> bool:
     """Load the members that stand in a row with the first of them, if it is worth it."""
     row = writer.neighbours[op]
     _forget(writer, row)
-    type_ = scalar(op.value.type)
-    kind = stored_kind(type_)
+    kind = stored_kind(scalar(op.value.type))
     step = _step(writer, pointer, kind)
     members = _among(row, size_of_kind(kind), step)
     if len({place for place, _ in members}) < 2 or op not in {each.op for _, each in members}:
@@ -35,6 +34,7 @@ def join_loads(writer: KernelWriter, op: Load, pointer: Lanes) -> bool:
     first = writer.moved(pointer.text, min(each.distance for _, each in members))
     parts = _loaded(writer, first, kind, step, [place for place, _ in members])
     for place, each in members:
+        type_ = scalar(each.op.value.type)  # others may be kept alike
         writer.give(each.op, from_storage(writer, parts[place], type_))
         writer.joined[each.op] = ()
     del writer.joined[op]
