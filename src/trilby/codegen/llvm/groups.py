@@ -213,7 +213,7 @@ class Group:
 
     def region(self, region: Region) -> None:
         """Run a region in every vector, but for what a group need run only once."""
-        self.writer.block(Block(region.once), "")
+        self.writer.block(Block(region.once), "", says_lines=not region.ops)
         if not region.ops:
             return
         made = {op.result for op in region.ops if op.result is not None}

@@ -109,13 +109,16 @@ class KernelWriter(Ir):
 
     # -- ops --------------------------------------------------------------------------
 
-    def block(self, block: Block, end: str) -> None:
-        """Write the ops of a block; `end` is where it ends early if no lane is left."""
+    def block(self, block: Block, end: str, *, says_lines: bool = True) -> None:
+        """Write the ops of a block; `end` is where it ends early if no lane is left.
+
+        Where it `says_lines`, comments tell which line of the source comes next.
+        """
         outer = self.attached
         for op in block.ops:
             if isinstance(op, Yield):
                 break
-            self._come_from(op.location)
+            self._come_from(op.location, says_line=says_lines)
             self._rules[type(op)](self, op)
             if op.result in self.spilled:
                 self.fill(self.spilled[op.result], self.values[op.result])
@@ -125,11 +128,11 @@ class KernelWriter(Ir):
                 self.narrow(end)
         self.attached = outer
 
-    def _come_from(self, location: Location) -> None:
+    def _come_from(self, location: Location, *, says_line: bool) -> None:
         """What follows is for a place in the source."""
         if self.source_lines is not None:
             self.attached = self.source_lines.attached(location)
-            if self.attached and location.short != self._shown:
+            if says_line and self.attached and location.short != self._shown:
                 self._shown = self.remark = location.short
 
     # -- values -----------------------------------------------------------------------
