@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.runtime.conftest import Nulls, with_backend
 from tests.runtime.devices import Deferred, Watched
-from tests.runtime.programs import add, add_to, copy, dispatch, number, plus_one
+from tests.runtime.programs import add, add_to, copy, dispatch, number, plus_one, take
 
 import trilby as tb
-from trilby import Accelerator, ComputeContext, NDArray, S32Array
+from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, i32
 from trilby.errors import DeviceError, ReleasedError
 from trilby.runtime.launches import Launches
 from trilby.runtime.residency import Residency
@@ -70,6 +70,20 @@ def test_the_host_loses_what_a_launch_in_place_writes(discrete: Accelerator) -> 
     (copied,) = ledger.copies
     assert (copied.direction, copied.nbytes) == ("down", 32)
     assert "add wrote it" in copied.cause
+
+
+def test_a_launch_in_place_that_only_reads_is_not_the_writer(discrete: Accelerator) -> None:
+    a, b, c = S32Array.of(range(8)), S32Array.create(length=8), S32Array.create(length=4)
+    discrete.compute(dispatch, 8, copy, a, b)
+    discrete.compute(dispatch, 4, number, a)
+    a.array[4:] = 7
+    discrete.compute(dispatch, 4, take, a, 4, c)  # the last thing that writes there is a copy
+    discrete.compute(dispatch, 8, copy, a, b)
+    with discrete.record() as ledger:
+        assert a.array[:4].tolist() == [100, 101, 102, 103]
+    (copied,) = ledger.copies
+    assert "; number wrote it" in copied.cause
+    assert b.array.tolist() == [100, 101, 102, 103, 7, 7, 7, 7]
 
 
 def test_another_device_loses_what_a_launch_in_place_writes() -> None:
@@ -252,6 +266,30 @@ def test_an_interrupt_of_a_launch_in_place(
     assert a.array.tolist() == [i + found for i in range(8)]
     discrete.compute(dispatch, 8, add, a, 1000)
     assert a.array.tolist() == [i + found + 1000 for i in range(8)]
+
+
+def test_an_interrupt_behind_a_launch_in_place_is_no_half_of_it(
+    discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = S32Array.of(range(8)), S32Array.of(range(8))
+    for _ in range(2):
+        discrete.compute(dispatch, 8, add_to_both, a, b, 1)
+    assert a.array.tolist() == [i + 2 for i in range(8)]  # what is in `b` only the device has
+
+    def interrupted(*_: Any) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Residency, "_note_written", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        discrete.compute(dispatch, 8, add_to_both, a, b, 100)
+    assert a.array.tolist() == b.array.tolist() == [i + 102 for i in range(8)]
+
+
+@tb.kernel
+def add_to_both(kc: KernelContext, a: S32Array, b: S32Array, n: i32) -> None:
+    a.array[kc.x] += n
+    b.array[kc.x] += n
 
 
 # ------------------------------------------------------------------------ what is kept
