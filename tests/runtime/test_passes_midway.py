@@ -17,7 +17,7 @@ from tests.runtime.pass_programs import count, run_counting, run_flip, run_step,
 from tests.runtime.simulated import CPU, GPU, Simulated, machine
 
 import trilby as tb
-from trilby import Accelerator, ComputeContext, S32Array
+from trilby import Accelerator, ComputeContext, KernelContext, S32Array, i32
 from trilby.errors import DeviceError, PassesCancelledError
 from trilby.runtime import pace, passes
 
@@ -74,6 +74,27 @@ def test_what_progress_writes_is_seen_by_the_passes_behind(accelerator: Accelera
 
     accelerator.compute(run_counting, a, b, 60, remember)
     assert np.asarray(a).tolist() == [1000 + 60 - last[0]] + [0] * (LENGTH - 1)
+
+
+@tb.kernel
+def write_part(kc: KernelContext, a: S32Array, done: S32Array, last: i32) -> None:
+    """Each pass writes another part, and the last one says so."""
+    a.array[4 * kc.pass_id + kc.x] = kc.pass_id
+    if kc.pass_id == last:
+        done.array[0] = 1
+
+
+@tb.compute
+def write_parts(cc: ComputeContext, a: S32Array, done: S32Array, last: int) -> int:
+    cc.dispatch(4, write_part, a, done, last, passes=4, until=done.array[0], check_every=1)
+    return cc.passes_done
+
+
+def test_a_raw_view_shows_what_the_passes_that_were_run_wrote(accelerator: Accelerator) -> None:
+    a, done = S32Array.of([50] * 16), S32Array.create(length=1)
+    raw = a.array.raw()
+    assert accelerator.compute(write_parts, a, done, 1) == 2
+    assert raw.tolist() == [0] * 4 + [1] * 4 + [50] * 8
 
 
 @pytest.mark.usefixtures("talkative")
@@ -364,7 +385,7 @@ import sys
 import numpy as np
 import trilby as tb
 from tests.runtime.pass_programs import run_step, step, stepped
-from trilby import Accelerator, ComputeContext, S32Array
+from trilby import Accelerator, ComputeContext, KernelContext, S32Array, i32
 from trilby.backend.opencl_passes import OpenCLPasses
 from trilby.errors import DeviceError
 

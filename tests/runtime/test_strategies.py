@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.runtime.programs import add_to, add_to_all, dispatch, take
+from tests.runtime.conftest import with_backend
+from tests.runtime.devices import Deferred
+from tests.runtime.programs import add, add_to, add_to_all, dispatch, plus_one, take
 
 import trilby as tb
 from trilby import Accelerator, Ledger, S32Array
@@ -35,6 +37,50 @@ def test_each_strategy_copies_as_it_says(
         assert a.array.tolist() == [3 * i for i in range(8)]
     assert moved(ledger) == expected
     assert discrete.transfers is tb.Transfers.AUTO
+
+
+@pytest.mark.parametrize(
+    ("transfers", "expected"),
+    [
+        (tb.Transfers.ALWAYS, [("up", 36), ("down", 36)]),
+        (tb.Transfers.BY_ACCESS, [("up", 36), ("down", EIGHT)]),
+    ],
+)
+def test_copies_around_a_launch_wait_for_nobody_to_look(
+    discrete: Accelerator, transfers: tb.Transfers, expected: list[tuple[str, int]]
+) -> None:
+    a = S32Array.of(range(8))
+    with discrete.strategy(transfers), discrete.record() as ledger:
+        discrete.compute(add_to_all, a, 1)
+    assert moved(ledger) == expected
+
+
+@pytest.mark.parametrize("transfers", [tb.Transfers.ALWAYS, tb.Transfers.BY_ACCESS])
+def test_copies_around_a_launch_are_done_when_it_returns(
+    transfers: tb.Transfers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accelerator = with_backend(monkeypatch, Deferred())
+    numbers = np.zeros(4, np.float32)
+    a = accelerator.array(numbers)
+    with accelerator.strategy(transfers):
+        accelerator.compute(dispatch, 4, plus_one, a, a)
+    assert numbers.tolist() == [1] * 4  # whose memory it is may look without telling anybody
+    accelerator.wait()
+
+
+def test_what_a_raw_view_shows_is_nobodys_when_a_launch_returns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backend = Deferred()
+    accelerator = with_backend(monkeypatch, backend)
+    a = S32Array.of(range(8))
+    raw = a.array[4:].raw()
+    with accelerator.strategy(tb.Transfers.BY_ACCESS):
+        accelerator.compute(dispatch, 4, add, a, 100)
+    assert backend.started("upload")
+    assert all(event.done for event in backend.events)
+    raw[:] = 7
+    assert a.array.tolist() == [100, 101, 102, 103, 7, 7, 7, 7]
 
 
 @tb.compute

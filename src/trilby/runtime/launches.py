@@ -201,7 +201,7 @@ class Launches:
         """Whether a launch would need nothing, though its buffers are not as they were."""
         if any(args[position].segment.released for position, _ in known.buffers):
             return False
-        return self._accelerator.residency.is_in_place(known.held)
+        return all(one.is_in_place for one in known.held)
 
     def _profile(self, known: Known) -> None:
         """Let those who profile now, and nobody else, know of the runs of a launch."""

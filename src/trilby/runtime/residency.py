@@ -136,14 +136,13 @@ class Residency:
             events = [e for one in replicas for e in (*one.writers, *one.readers)]
         wait_for(events, "all work is waited for", replicas)
 
-    def is_in_place(self, held: Iterable[Held]) -> bool:
-        """Whether a launch would find on the device all that it needs. The lock is held."""
-        return self.before_launch is None and all(one.is_in_place for one in held)
-
     def run_in_place(
         self, held: Sequence[Held], writer: KernelWrite, run: Callable[[], None]
     ) -> None:
-        """Run a launch again whose buffers are in place, and remember what it leaves current."""
+        """Run a launch again whose buffers are in place, and remember what it leaves current.
+
+        The lock is held.
+        """
         written = [one for one in held if one.writes]
         for one in held:
             if one.covers.covers(one.replica.valid):
@@ -200,7 +199,6 @@ class Residency:
                 replicas = [buffer.replica for buffer in held]
                 wait_for([event], f"{work.kernel} asserts or prints", replicas)
         except BaseException:
-            self._distrust(held)
             for buffer, content in zip(shared, before, strict=True):
                 buffer.replica.restore(content)
             raise
@@ -288,7 +286,7 @@ class Residency:
         replica.asked |= needs
         if moves and not work.varies:
             return needs
-        newer = (content.host - content.fresh - replica.valid - held.covers) & replica.whole
+        newer = content.host - content.fresh - held.covers
         fields = (Ranges.span(start, stop) for _, start, stop in replica.fields)
         touched = [field.hull for field in fields if field.meets(_below(replica, needs))]
         return needs | (newer & Ranges.of(*touched).shifted(replica.address))
@@ -324,7 +322,7 @@ class Residency:
             return content.before_host_reads(replica.whole)
         if work.transfers is Transfers.BY_ACCESS and held.writes:
             self.replicas.download(content, replica, held.writes, reason)
-            return content.before_host_writes(held.writes | held.seen)
+            return content.before_host_reads(held.writes)
         seen = held.writes & held.seen
         if seen and not work.explicit:
             reason = Reason("a raw view of it is alive", work.caller)
