@@ -5,6 +5,7 @@ not all lanes run.
 """
 
 from trilby.codegen.llvm.conversions import from_storage, scalar, to_storage
+from trilby.codegen.llvm.fetching import fetch_ahead
 from trilby.codegen.llvm.lanes import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
 from trilby.codegen.llvm.places import gathered, is_interleaved, pointer_of, safe_places
 from trilby.codegen.llvm.strided import is_by_step, strided_load, strided_store
@@ -26,6 +27,7 @@ def load(writer: KernelWriter, op: Load) -> None:
     type_ = scalar(op.value.type)
     kind = stored_kind(type_)
     pointer = pointer_of(writer, op)
+    fetch_ahead(writer, op, pointer)
     if op in writer.neighbours and join_loads(writer, op, pointer):
         return
     if is_interleaved(writer, op.base):
@@ -83,6 +85,7 @@ def store(writer: KernelWriter, op: Store) -> None:
     type_ = scalar(op.stored.type)
     number = to_storage(writer, writer.take(op.stored), type_)
     pointer = pointer_of(writer, op)
+    fetch_ahead(writer, op, pointer)
     if op in writer.neighbours and join_stores(writer, op, pointer):
         return
     is_private = is_interleaved(writer, op.base)

@@ -94,6 +94,8 @@ class KernelWriter(Ir):
         self.prints = list[tuple[str, tuple[ScalarType, ...]]]()
         self.numbers: dict[Op, int] = {}
         self.waits = False
+        self.next_group = ""
+        """How many work items further along x the next group begins, where groups wait."""
         self.chunk = ""
         self.source_lines: SourceLines | None = None
         self._shown = ""
