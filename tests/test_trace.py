@@ -8,15 +8,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from trilby import trace
-from trilby.trace import StandardError, set_up, tell
+from trilby import logger as trilby_logger
+from trilby.logger import StandardError
+from trilby.trace import set_up, tell
 
 
 @pytest.fixture
 def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[logging.Logger]:
     """A logger that nobody set up, in the place of Trilby's own."""
     logger = logging.Logger("trilby")  # noqa: LOG001 -- one that is known to nobody
-    monkeypatch.setattr(trace, "log", logger)
+    monkeypatch.setattr(trilby_logger, "log", logger)
     yield logger
     for handler in logger.handlers:
         handler.close()

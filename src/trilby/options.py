@@ -8,13 +8,10 @@ import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from enum import Enum
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias, get_args
+from typing import Literal, Self, TypeAlias, get_args
 
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MOST_THREADS = 4096
 
@@ -112,22 +109,20 @@ def thread_limit(environment: Mapping[str, str] | None = None) -> int | None:
     return int(text)
 
 
-def cache_folder(environment: Mapping[str, str] | None = None) -> "Path | None":
+def cache_folder(environment: Mapping[str, str] | None = None) -> str | None:
     """`TRILBY_CACHE`: where compiled kernels are kept; None where it is `off`.
 
     Without it, `trilby` in the user's folder for such things: `XDG_CACHE_HOME`, or `~/.cache`.
     """
-    from pathlib import Path  # noqa: PLC0415 -- it takes longer to load than all else here
-
     given = os.environ if environment is None else environment
     text = given.get("TRILBY_CACHE", "").strip()
     if text:
-        return None if text.lower() == "off" else Path(text).expanduser().absolute()
+        return None if text.lower() == "off" else os.path.abspath(os.path.expanduser(text))
     base = given.get("XDG_CACHE_HOME", "")
-    if Path(base).is_absolute():
-        return Path(base) / "trilby"
-    home = Path(given.get("HOME", "") or "~").expanduser()
-    return home / ".cache" / "trilby" if home.is_absolute() else None
+    if os.path.isabs(base):
+        return os.path.join(base, "trilby")
+    home = os.path.expanduser(given.get("HOME", "") or "~")
+    return os.path.join(home, ".cache", "trilby") if os.path.isabs(home) else None
 
 
 def symbols_folder(environment: Mapping[str, str] | None = None) -> "Path | None":

@@ -1,40 +1,51 @@
 """What Trilby tells while it works: one logger, `trilby`, of Python's own logging.
 
 A program that sets up logging gets the messages its own way. Otherwise they go to standard
-error, as much of them as the level of the options says.
+error, as much of them as the level of the options says. Logging takes a while to load: unless the
+program does so, that happens with the first message.
 """
 
-import logging
 import sys
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-log = logging.getLogger("trilby")
+if TYPE_CHECKING:
+    from types import ModuleType
 
+_NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+"""The levels as Python counts them."""
 
-class StandardError(logging.Handler):
-    """Writes to what `sys.stderr` is at the time: programs and tests put others in its place."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write one message."""
-        if sys.stderr:  # None where a program has no terminal
-            sys.stderr.write(f"{self.format(record)}\n")
+_WANTED: list[str] = []
+"""What was to be set up before logging was loaded."""
 
 
 def tell(level: str, message: str, *details: object) -> None:
     """Log a message: `tell("info", "using %s", device)`."""
-    log.log(logging.getLevelNamesMapping()[level.upper()], message, *details)
+    if is_told(level):
+        _logger().log.log(_NUMBERS[level], message, *details)
 
 
 def is_told(level: str) -> bool:
     """True where a message of that level would get anywhere."""
-    return log.isEnabledFor(logging.getLevelNamesMapping()[level.upper()])
+    if "logging" in sys.modules:
+        told: bool = _logger().log.isEnabledFor(_NUMBERS[level])
+        return told
+    return _NUMBERS[level] >= _NUMBERS[_WANTED[0] if _WANTED else "warning"]
 
 
 def set_up(level: str) -> None:
     """Send messages of a level and above to standard error, unless the program has a say."""
-    if log.hasHandlers() or log.level != logging.NOTSET:
-        return
-    handler = StandardError()
-    handler.setFormatter(logging.Formatter("trilby: %(message)s"))
-    log.addHandler(handler)
-    log.setLevel(level.upper())
-    log.propagate = False
+    if "logging" in sys.modules:
+        _logger().set_up(level)
+    else:
+        _WANTED.append(level)
+
+
+@cache
+def _logger() -> "ModuleType":
+    """What talks to Python's logging, with everything set up that was wanted before."""
+    logger = import_module("trilby.logger")
+    for level in _WANTED:
+        logger.set_up(level)
+    return logger

@@ -38,7 +38,6 @@ LATE_IMPORTS = {
     "trilby.cli": "a command loads only what it needs",
     "trilby.runtime.accelerator": "ledgers and profiles are loaded when somebody wants one",
     "trilby.data.dtypes": "only `bf16` needs ml_dtypes",
-    "trilby.options": "only the native device needs pathlib",
     "trilby.spelling": "only mistakes need difflib",
 }
 """The modules that may import inside a function, and why."""

@@ -2,12 +2,11 @@
 
 import os
 import stat
-from pathlib import Path
 
 
-def is_of_user_alone(folder: Path) -> bool:
+def is_of_user_alone(folder: str | os.PathLike[str]) -> bool:
     """Whether a folder that exists is the user's, and nobody else may write to it."""
-    about = folder.stat()
+    about = os.stat(folder)
     if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return False
     return not hasattr(os, "geteuid") or about.st_uid == os.geteuid()

@@ -5,12 +5,16 @@ that comes with pip. On Linux drivers are listed in a folder of the system. Else
 known, and a GPU has to be asked for: `prefer=["gpu", "cpu"]`.
 """
 
-from pathlib import Path
+import os
 
 _FOR_CPUS = ("pocl", "oclgrind", "intel64")
 """How the names of drivers begin that have no device faster than the processor."""
 
 
-def has_driver_for_others(folder: Path = Path("/etc/OpenCL/vendors")) -> bool:
+def has_driver_for_others(folder: str | os.PathLike[str] = "/etc/OpenCL/vendors") -> bool:
     """True where there is a driver for another device than the CPU."""
-    return any(not file.name.lower().startswith(_FOR_CPUS) for file in folder.glob("*.icd"))
+    try:
+        names = os.listdir(folder)
+    except OSError:  # no such folder
+        return False
+    return any(name.endswith(".icd") and not name.lower().startswith(_FOR_CPUS) for name in names)

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Self
 
@@ -15,7 +14,7 @@ from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
 from trilby.source import Location
 
-_NOT_THE_USERS = (f"{Path(__file__).parent.parent}{os.sep}", contextlib.__file__)
+_NOT_THE_USERS = (f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}", contextlib.__file__)
 """Where code lies that is ours, or that stands between ours and the user's."""
 
 

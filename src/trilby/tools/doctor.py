@@ -96,7 +96,8 @@ def diagnose(devices: DevicesReport, cache: Path | None) -> Diagnosis:
 
 def kernel_cache() -> Path | None:
     """The folder of compiled kernels."""
-    return cache_folder()
+    folder = cache_folder()
+    return None if folder is None else Path(folder)
 
 
 def _python() -> Finding:

@@ -36,7 +36,7 @@ def test_what_was_put_is_there(folder: Path) -> None:
 def test_a_byte_that_changed_is_noticed(folder: Path, place: int) -> None:
     cache = Cache(folder, "v1")
     cache.put("text", b"code")
-    path = cache.path("text")
+    path = Path(cache.path("text"))
     content = bytearray(path.read_bytes())
     content[place] ^= 1
     path.write_bytes(content)
@@ -47,7 +47,7 @@ def test_a_byte_that_changed_is_noticed(folder: Path, place: int) -> None:
 def test_any_truncation_is_noticed(folder: Path) -> None:
     cache = Cache(folder, "v1")
     cache.put("text", b"code")
-    path = cache.path("text")
+    path = Path(cache.path("text"))
     content = path.read_bytes()
     for length in range(len(content)):
         path.write_bytes(content[:length])
@@ -63,9 +63,9 @@ def test_an_entry_of_another_version_or_text_is_not_taken(folder: Path) -> None:
     theirs.put("text", b"old code")
     ours.put("other", b"other code")
     assert ours.get("text") is None
-    theirs.path("text").rename(ours.path("text"))
+    Path(theirs.path("text")).rename(ours.path("text"))
     assert ours.get("text") is None
-    ours.path("other").rename(ours.path("text"))
+    Path(ours.path("other")).rename(ours.path("text"))
     assert ours.get("text") is None
     assert list(folder.iterdir()) == []
 
@@ -79,7 +79,7 @@ def test_what_was_used_last_is_kept(folder: Path) -> None:
     assert [cache.get(str(n)) is not None for n in range(4)] == [False, True, True, True]
     assert cache.get("1") is not None  # from now on the latest
     cache.put("4", bytes(300))
-    assert [cache.path(str(n)).exists() for n in range(5)] == [False, True, False, True, True]
+    assert [Path(cache.path(str(n))).exists() for n in range(5)] == [False, True, False, True, True]
     assert sum(path.stat().st_size for path in folder.iterdir()) <= 1000
 
 
@@ -90,7 +90,7 @@ def test_files_that_were_abandoned_go(folder: Path) -> None:
         written = time.time() - age
         os.utime(folder / name, (written, written))
     cache.put("text", b"code")
-    assert {path.name for path in folder.iterdir()} == {"young.new", cache.path("text").name}
+    assert {path.name for path in folder.iterdir()} == {"young.new", Path(cache.path("text")).name}
 
 
 def test_a_folder_that_others_may_write_to_is_not_used(

@@ -6,11 +6,10 @@ folder. Anything else is removed and made anew. Processes may share a folder: an
 under its name all at once, and may vanish at any time.
 """
 
-import hashlib
 import os
 import time
+from _blake2 import blake2b
 from contextlib import suppress
-from pathlib import Path
 
 from trilby.backend.private_folder import is_of_user_alone
 from trilby.trace import tell
@@ -18,9 +17,9 @@ from trilby.trace import tell
 LIMIT_BYTES = 64 * 2**20
 """The most that all entries may have together. Those that were not used for longest go first."""
 
-MAGIC = b"trilby object 2\n"
+MAGIC = b"trilby object 3\n"
 
-_DIGEST = hashlib.sha256().digest_size
+_DIGEST = 32
 _ABANDONED_SECONDS = 600
 """A file that is being written for longer was left by a process that ended."""
 
@@ -28,15 +27,17 @@ _ABANDONED_SECONDS = 600
 class Cache:
     """The entries of one folder; `identity` says which versions and processor they are for."""
 
-    def __init__(self, folder: Path, identity: str, limit: int = LIMIT_BYTES) -> None:
-        self._folder = folder
+    def __init__(
+        self, folder: str | os.PathLike[str], identity: str, limit: int = LIMIT_BYTES
+    ) -> None:
+        self._folder = os.fspath(folder)
         self._identity = identity.encode()
         self._limit = limit
         self._is_usable = prepare_folder(folder)
 
-    def path(self, text: str) -> Path:
+    def path(self, text: str) -> str:
         """The file for a text."""
-        return self._folder / f"{self._key(text).hex()}.o"
+        return os.path.join(self._folder, f"{self._key(text).hex()}.o")
 
     def get(self, text: str) -> bytes | None:
         """The object code of a text, or None where it has to be made."""
@@ -44,13 +45,14 @@ class Cache:
             return None
         path = self.path(text)
         try:
-            content = path.read_bytes()
+            with open(path, "rb") as file:
+                content = file.read()
             about = self._about(text)
             code = content[: -len(about) - _DIGEST - len(MAGIC)]
             if content == _whole(code + about):
                 os.utime(path)
                 return code
-            path.unlink()
+            os.unlink(path)
         except FileNotFoundError:  # never made, or removed by another process
             return None
         except OSError as error:
@@ -65,16 +67,16 @@ class Cache:
             return
         content = _whole(code + self._about(text))
         try:
-            path = self._folder / f"{os.urandom(16).hex()}.new"
+            path = os.path.join(self._folder, f"{os.urandom(16).hex()}.new")
             with open(path, "xb", opener=_for_its_owner) as file:
                 file.write(content)
-            path.replace(self.path(text))
+            os.replace(path, self.path(text))
             self._prune()
         except OSError as error:
             self._give_up(error)
 
     def _key(self, text: str) -> bytes:
-        return hashlib.sha256(self._identity + b"\0" + text.encode()).digest()
+        return _digest(self._identity + b"\0" + text.encode())
 
     def _about(self, text: str) -> bytes:
         """What says whose code it is, behind the code: other tools can read the file as well."""
@@ -87,35 +89,41 @@ class Cache:
 
     def _prune(self) -> None:
         """Remove the oldest entries until the rest is small enough, and what was abandoned."""
-        found: list[tuple[float, int, Path]] = []
-        for path in self._folder.iterdir():
+        found: list[tuple[float, int, str]] = []
+        for name in os.listdir(self._folder):
+            path = os.path.join(self._folder, name)
             with suppress(FileNotFoundError):
-                about = path.stat()
-                if path.suffix == ".o":
+                about = os.stat(path)
+                if name.endswith(".o"):
                     found.append((about.st_mtime, about.st_size, path))
-                elif path.suffix == ".new" and about.st_mtime < time.time() - _ABANDONED_SECONDS:
-                    path.unlink()
+                elif name.endswith(".new") and about.st_mtime < time.time() - _ABANDONED_SECONDS:
+                    os.unlink(path)
         total = sum(size for _, size, _ in found)
         for _, size, path in sorted(found):
             if total <= self._limit:
                 return
-            path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(path)
             total -= size
 
 
 def _whole(body: bytes) -> bytes:
     """A file with this body, and what shows that it is ours and complete."""
-    return body + hashlib.sha256(body).digest() + MAGIC
+    return body + _digest(body) + MAGIC
+
+
+def _digest(content: bytes) -> bytes:
+    return blake2b(content, digest_size=_DIGEST).digest()
 
 
 def _for_its_owner(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def prepare_folder(folder: Path) -> bool:
+def prepare_folder(folder: str | os.PathLike[str]) -> bool:
     """Make a folder that is the user's alone; false where that cannot be, which is told."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
         is_safe = is_of_user_alone(folder)
     except OSError as error:
         tell("warning", "compiled kernels are not kept: %s", error)

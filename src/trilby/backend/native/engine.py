@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from trilby.backend.native.host import Host, this_host
@@ -344,7 +343,8 @@ def shared_engine() -> Engine:
 def queue_text(triple: str) -> str:
     """The LLVM IR of the queue for a kind of processor."""
     declared, called = _PAUSES.get(triple.partition("-")[0], _OTHER_PAUSE)
-    body = Path(__file__).with_name("queue.ll").read_text("utf-8")
+    with open(os.path.join(os.path.dirname(__file__), "queue.ll"), encoding="utf-8") as file:
+        body = file.read()
     return (
         f'target triple = "{triple}"\n{body}\n{declared}\n'
         f"define internal void @pause() alwaysinline {{\n  {called}\n  ret void\n}}\n"

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 from trilby.backend.native.detection import detect
 from trilby.backend.native.processor import Detected, Processor
@@ -111,13 +110,14 @@ def usable_threads(limit: int | None) -> int:
         cores = len(os.sched_getaffinity(0))
     else:
         cores = os.cpu_count() or 1
-    return max(min(cores, quota(Path("/sys/fs/cgroup/cpu.max"), cores)), 1)
+    return max(min(cores, quota("/sys/fs/cgroup/cpu.max", cores)), 1)
 
 
-def quota(file: Path, otherwise: int) -> int:
+def quota(file: str | os.PathLike[str], otherwise: int) -> int:
     """The cores that a container may use, from what its control group says: `200000 100000`."""
     try:
-        most, period = file.read_text("ascii").split()
+        with open(file, encoding="ascii") as content:
+            most, period = content.read().split()
         return -(-int(most) // int(period))
     except (OSError, ValueError):  # no such file, or `max`
         return otherwise
@@ -126,7 +126,8 @@ def quota(file: Path, otherwise: int) -> int:
 def _told_by_system() -> str:
     """The text of `/proc/cpuinfo`, where there is one."""
     try:
-        return Path("/proc/cpuinfo").read_text("utf-8", errors="replace")
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            return file.read()
     except OSError:
         return ""
 

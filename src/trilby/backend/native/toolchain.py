@@ -4,10 +4,10 @@ Loading it takes longer than everything else about a kernel that was compiled in
 process. So nothing here imports llvmlite until there is something to compile.
 """
 
+import os
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trilby.backend.native.linking import linked
@@ -43,13 +43,14 @@ def _llvm() -> "ModuleType":
 @cache
 def installed() -> str:
     """Which llvmlite there is, without loading it: another one has another library."""
-    package = Path(_ORIGIN).parent
-    files = [Path(_ORIGIN), *sorted((package / "binding").glob("*llvmlite*"))]
+    binding = os.path.join(os.path.dirname(_ORIGIN), "binding")
+    libraries = sorted(name for name in os.listdir(binding) if "llvmlite" in name)
+    files = [_ORIGIN, *(os.path.join(binding, name) for name in libraries)]
     return " ".join(f"{file} {_written(file)}" for file in files)
 
 
-def _written(file: Path) -> str:
-    about = file.stat()
+def _written(file: str) -> str:
+    about = os.stat(file)
     return f"{about.st_mtime_ns} {about.st_size}"
 
 

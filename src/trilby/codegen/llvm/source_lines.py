@@ -4,7 +4,7 @@ Profilers and debuggers read them from the object code: they then show the kerne
 Only lines are told, no variables, so that no optimisation has to keep anything for them.
 """
 
-from pathlib import PurePosixPath
+import posixpath
 
 from trilby.model.op import Func
 from trilby.source import Location
@@ -56,9 +56,9 @@ class SourceLines:
         return "\n".join((head, *self._texts))
 
     def _file_number(self, file: str) -> int:
-        path = PurePosixPath(file.replace("\\", "/"))
-        folder, name = _quoted(str(path.parent)), _quoted(path.name)
-        return self._number(("file", file), f'!DIFile(filename: "{name}", directory: "{folder}")')
+        folder, name = map(_quoted, posixpath.split(file.replace("\\", "/")))
+        text = f'!DIFile(filename: "{name}", directory: "{folder or "."}")'
+        return self._number(("file", file), text)
 
     def _number(self, key: tuple[str, ...] | tuple[int, int, int], text: str) -> int:
         if key not in self._numbers:
