@@ -39,6 +39,8 @@ LATE_IMPORTS = {
     "trilby.runtime.accelerator": "ledgers and profiles are loaded when somebody wants one",
     "trilby.data.dtypes": "only `bf16` needs ml_dtypes",
     "trilby.spelling": "only mistakes need difflib",
+    "trilby.transform.passes": "a model that no pass changed is not verified",
+    "trilby.transform.pipelines": "a strategy loads the passes that it has",
 }
 """The modules that may import inside a function, and why."""
 

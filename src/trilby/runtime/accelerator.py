@@ -100,7 +100,8 @@ class Accelerator:
     def _begin_on(self, backend: Backend) -> None:
         shares = shares_memory(self._memory, backend.device)
         self._backend = backend
-        self.compiler = Compiler(backend, _warner() if self._lints else None, self._fast_math)
+        first = _warner() if self._lints else None
+        self.compiler = Compiler(backend, first, self._fast_math, shares)
         self.residency = Residency(
             backend, self._record, share=shares, poison=self._poison, limit=self._limit
         )

@@ -79,9 +79,9 @@ class ContextOf(Shown):
         """The side table of every kernel."""
         return tuple(kernel.access for kernel in self.kernels)
 
-    def passes(self, transfers: Transfers) -> tuple[Pass, ...]:
+    def passes(self, transfers: Transfers, *, shares: bool = False) -> tuple[Pass, ...]:
         """What its functions go through: no copies are planned where they say what moves."""
-        return () if self.says_what_moves else compute_passes(transfers, self.graph)
+        return () if self.says_what_moves else compute_passes(transfers, self.graph, shares=shares)
 
     @property
     def models(self) -> dict[str, str]:
@@ -217,6 +217,8 @@ class Compiler:
     first: Callable[[Compute[..., Any]], None] | None = None
     """Called with a compute function before it runs for the first time."""
     fast_math: bool = False
+    shares: bool = False
+    """Whether kernels work on the host's own memory."""
     _kernels: dict[tuple[Kernel[...], tuple[int, ...]], ReadyKernel] = field(
         default_factory=dict[tuple[Kernel[...], tuple[int, ...]], ReadyKernel]
     )
@@ -268,7 +270,7 @@ class Compiler:
         objects: dict[str, object] = {**entry.kernels, **entry.callees}
         original = compute.function
         with stage("analyse", compute.name):
-            passed = run_passes(entry.func, context.passes(transfers))
+            passed = run_passes(entry.func, context.passes(transfers, shares=self.shares))
             dispatches = varying_dispatches(context.graph)
             varying = {(op.location.file, op.location.line) for op in dispatches}
         with stage("generate", compute.name):
