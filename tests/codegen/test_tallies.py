@@ -7,7 +7,7 @@ from tests.codegen.running import graph_of
 
 import trilby as tb
 from trilby import KernelContext, NDArray, i32, u8, u64
-from trilby.codegen.llvm import generate
+from trilby.codegen.llvm.module import generate
 
 
 @tb.kernel

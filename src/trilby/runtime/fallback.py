@@ -5,29 +5,22 @@ first line on the next device. Where the host has done something that cannot be 
 not start again, and the error says what that was.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from threading import RLock
-from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from trilby.analysis.visible_effects import VisibleEffect, visible_effects
 from trilby.backend.base import Backend, DeviceInfo
 from trilby.backend.preference import Preference
 from trilby.backend.registry import any_fits, open_preferred
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, DeviceUnavailableError
 from trilby.reflect.functions import Compute
-from trilby.runtime.callers import errors_in_user_code
-from trilby.runtime.compile import ReadyCompute
-from trilby.runtime.context import run_compute
-from trilby.runtime.undo import Undo
-from trilby.source import Location, line_text
+from trilby.source import Location
 from trilby.trace import tell
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
-
-_UNCHANGING = (int, float, complex, str, bytes, type(None))
+    from trilby.runtime.attempt import Attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,53 +39,6 @@ class Fallback:
             f"{self.failed.spec} could not run {self.function}{where}, and {self.used.spec} "
             f"({self.used.name}) is used from now on: {self.reason}"
         )
-
-
-@dataclass(slots=True, eq=False)
-class Attempt:
-    """One run of a compute function on one device."""
-
-    function: Compute[..., Any]
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    undo: Undo
-    ready: ReadyCompute | None = None
-
-    def run(self, accelerator: "Accelerator") -> Any:
-        """Run it, and wait for all of it: a failure must come out while it can be undone."""
-        residency = accelerator.residency
-        accelerator.launches.forget()  # launches that are known keep nothing
-        residency.before_launch = self.undo.before
-        try:
-            transfers = accelerator.transfers
-            self.ready = accelerator.compiler.compute(self.function, transfers)
-            with errors_in_user_code():
-                result = run_compute(accelerator, self.ready, self.args, self.kwargs, transfers)
-                residency.wait()
-        finally:
-            residency.before_launch = None
-        return result
-
-    def hindrance(self, error: DeviceError) -> str:
-        """Why it cannot start again; empty where it can."""
-        if self.undo.replicas.guards:
-            return "inside of `accelerator.guard()` nothing may move"
-        if self.undo.lost is not None:
-            return "something that only the device had is lost with it"
-        if self.ready is None:
-            return ""
-        given = (*self.args, *self.kwargs.values())
-        if any(isinstance(one, Iterator) for one in given):
-            return f"`{self.function.name}` is given an iterator, which may have moved on"
-        effect = next(iter(self._effects(self.ready, error)), None)
-        return f"{_described(effect)}, which cannot be undone" if effect else ""
-
-    def _effects(self, ready: ReadyCompute, error: DeviceError) -> Sequence[VisibleEffect]:
-        graph = ready.context.graph
-        names = [param.hint for param in graph.entry.params[1:]]
-        given = {**dict(zip(names, self.args, strict=False)), **self.kwargs}
-        fixed = [name for name, value in given.items() if isinstance(value, _UNCHANGING)]
-        return visible_effects(graph, _line_in(error, ready.function.__code__), fixed)
 
 
 class Fallbacks:
@@ -137,8 +83,10 @@ class Fallbacks:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
+        from trilby.runtime.attempt import Attempt  # noqa: PLC0415 -- few programs need it
+
         while self.is_open:
-            attempt = Attempt(function, args, kwargs, Undo(accelerator.residency.replicas))
+            attempt = Attempt.on(accelerator, function, args, kwargs)
             try:
                 return attempt.run(accelerator)
             except DeviceError as error:
@@ -150,7 +98,9 @@ class Fallbacks:
                 self._take_next(accelerator, attempt, error)
         return accelerator.run_once(function, args, kwargs)
 
-    def _take_next(self, accelerator: "Accelerator", attempt: Attempt, error: DeviceError) -> None:
+    def _take_next(
+        self, accelerator: "Accelerator", attempt: "Attempt", error: DeviceError
+    ) -> None:
         """Let the accelerator have the next device that works; raise the error if none does."""
         failed = accelerator.device
         self._failed.add(failed.spec)
@@ -179,20 +129,6 @@ class Fallbacks:
                 choice.backend.close()
             else:
                 return choice.backend
-
-
-def _line_in(error: BaseException, code: CodeType) -> int | None:
-    """The line that a function had come to when an error left it; None if it was not in it."""
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code is code:
-            return trace.tb_lineno
-        trace = trace.tb_next
-    return None
-
-
-def _described(effect: VisibleEffect) -> str:
-    return f"{effect.location.short} {effect.what} (`{line_text(effect.location).strip()}`)"
 
 
 def _not_restarted(hindrance: str, advice: str) -> str:

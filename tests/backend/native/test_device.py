@@ -24,7 +24,7 @@ from trilby.backend.base import Argument, Repeated, Rows, Scalar, StructArgument
 from trilby.backend.native import NativeBackend, NativeFamily
 from trilby.backend.native.record import COST
 from trilby.backend.null import NullExecutable, NullFamily, NullMemory
-from trilby.codegen.llvm import LlvmModule
+from trilby.codegen.llvm.generated import LlvmModule
 from trilby.data.dtypes import (
     BF16,
     BOOL,

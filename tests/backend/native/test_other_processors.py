@@ -21,7 +21,8 @@ from trilby.backend.native.host import this_host, width_bits
 from trilby.backend.native.llvm import assembly
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.processor import Processor
-from trilby.codegen.llvm import LlvmTarget, generate
+from trilby.codegen.llvm.module import generate
+from trilby.codegen.llvm.target import LlvmTarget
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import analyse_kernel
 

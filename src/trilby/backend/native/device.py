@@ -25,6 +25,7 @@ from trilby.backend.native.events import AssertingEvent, NativeEvent
 from trilby.backend.native.kernels import NativeKernel, NativePrepared
 from trilby.backend.native.listing import legible
 from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of
+from trilby.backend.native.modules import Modules, generated
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.passes import NativePasses, debugging_passes
 from trilby.backend.native.printing import Callback
@@ -33,7 +34,8 @@ from trilby.backend.native.record import REPORT, copied, make_record
 from trilby.backend.native.repeated import NativeRepeated, Unchecked
 from trilby.backend.native.toolchain import assembly, load
 from trilby.backend.run_again import RunAgain
-from trilby.codegen.llvm import LlvmModule, LlvmTarget, generate
+from trilby.codegen.llvm.generated import LlvmModule
+from trilby.codegen.llvm.target import LlvmTarget
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import NDArrayType
 from trilby.data.segment import address_of
@@ -52,11 +54,14 @@ _BYTES_PER_NS = 8
 class NativeBackend:
     """The processor, with its threads and the host's memory."""
 
-    def __init__(self, device: DeviceInfo, engine: Engine, objects: Objects) -> None:
+    def __init__(
+        self, device: DeviceInfo, engine: Engine, objects: Objects, modules: Modules
+    ) -> None:
         self.device = device
         self.engine = engine
         self.arena = Arena(engine, device)
         self._objects = objects
+        self._modules = modules
         self._is_open = True
         self.moment = 0
         """Counts what invalidates memory: launches that were prepared before are checked again."""
@@ -79,13 +84,13 @@ class NativeBackend:
     def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> NativeKernel:
         """Generate LLVM IR and compile it, or take what was compiled before."""
         with stage("generate"):
-            module = generate(graph, self._target(fast_math=fast_math), lines=True)
+            module = self._modules.module(graph, self._target(fast_math=fast_math))
         with stage("build"):
             return self.build(module, slots_of(graph.entry))
 
     def text(self, graph: KernelGraph, *, lines: bool, fast_math: bool = False) -> str:
         """The LLVM IR that a kernel becomes, for people."""
-        return generate(graph, self._target(fast_math=fast_math), lines=lines).text
+        return generated(graph, self._target(fast_math=fast_math), lines=lines).text
 
     def assembly(self, graph: KernelGraph, *, lines: bool, fast_math: bool = False) -> str:
         """The instructions that a kernel becomes, for people."""

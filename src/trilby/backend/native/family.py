@@ -7,6 +7,7 @@ from trilby.backend.native.device import NativeBackend
 from trilby.backend.native.engine import shared_engine
 from trilby.backend.native.groups import MAX_GROUP_ITEMS
 from trilby.backend.native.host import Host, this_host
+from trilby.backend.native.modules import shared_modules
 from trilby.backend.native.objects import objects_for
 from trilby.errors import DeviceUnavailableError
 
@@ -28,7 +29,8 @@ class NativeFamily:
                 f"there is one native device, and no `native:{index}`", advice="use `native`"
             )
         host = this_host()
-        return NativeBackend(describe(host), shared_engine(), objects_for(host.processor))
+        objects = objects_for(host.processor)
+        return NativeBackend(describe(host), shared_engine(), objects, shared_modules())
 
 
 def describe(host: Host) -> DeviceInfo:

@@ -44,7 +44,8 @@ def _llvm() -> "ModuleType":
 def installed() -> str:
     """Which llvmlite there is, without loading it: another one has another library."""
     binding = os.path.join(os.path.dirname(_ORIGIN), "binding")
-    libraries = sorted(name for name in os.listdir(binding) if "llvmlite" in name)
+    names = os.listdir(binding) if os.path.isdir(binding) else ()
+    libraries = sorted(name for name in names if "llvmlite" in name)
     files = [_ORIGIN, *(os.path.join(binding, name) for name in libraries)]
     return " ".join(f"{file} {_written(file)}" for file in files)
 

@@ -1,6 +1,7 @@
 """LLVM IR for kernels: work items become lanes of vectors, rows of them loops over vectors.
 
-`generate(graph, target)` gives the text of a module. It imports no LLVM: a backend compiles it.
+`module.generate(graph, target)` gives the text of a module. It imports no LLVM: a backend compiles
+it.
 
 What a device has to know:
 
@@ -24,8 +25,3 @@ What a device has to know:
 - Where `LlvmTarget.vector_math` is `libmvec`, the module calls functions of that library (such as
   `_ZGVdN4vv_pow`), which the backend has to load before.
 """
-
-from trilby.codegen.llvm.module import LlvmModule, generate
-from trilby.codegen.llvm.target import LlvmTarget
-
-__all__ = ["LlvmModule", "LlvmTarget", "generate"]

@@ -7,6 +7,7 @@ from trilby.analysis.spans import Spans
 from trilby.codegen.llvm import tallies
 from trilby.codegen.llvm.entry import read_arguments, read_launch, write_groups, write_rows
 from trilby.codegen.llvm.forwarding import forward
+from trilby.codegen.llvm.generated import LlvmModule
 from trilby.codegen.llvm.inlining import inline
 from trilby.codegen.llvm.neighbours import neighbours_of
 from trilby.codegen.llvm.rules import OP_RULES
@@ -16,31 +17,9 @@ from trilby.codegen.llvm.target import LlvmTarget
 from trilby.codegen.llvm.waiting import write_waiting_groups
 from trilby.codegen.llvm.widths import lanes_for
 from trilby.codegen.llvm.writer import Analysed, KernelWriter
-from trilby.data.dtypes import ScalarType
-from trilby.dataclass import dataclass
 from trilby.model.op import Op, walk
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.memory import LocalArray
-from trilby.source import Location
-
-
-@dataclass(frozen=True, slots=True)
-class LlvmModule:
-    """Device code: its text, the symbol of its entry, and what a launch has to know of it.
-
-    `lanes` work items of a row run at once. `local_bytes` is the memory that a group shares;
-    `any_group` is true where a kernel cannot tell which group it is in, or how large that is.
-    `asserts` are the messages that a report counts, `prints` the forms and the types of the
-    numbers of each `print`.
-    """
-
-    text: str
-    entry: str
-    lanes: int
-    local_bytes: int = 0
-    any_group: bool = False
-    asserts: tuple[tuple[str, Location], ...] = ()
-    prints: tuple[tuple[str, tuple[ScalarType, ...]], ...] = ()
 
 
 def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> LlvmModule:

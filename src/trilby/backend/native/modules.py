@@ -1,0 +1,79 @@
+"""LLVM IR of kernels: generated, or kept from an earlier process.
+
+It is taken again for a model that is the same in every part, for the same processor, and from the
+same generator: its files are in the key with the times when they were written. So the generator
+is loaded only if there is something to generate.
+"""
+
+import os
+import sys
+from functools import cache
+
+import numpy as np
+
+from trilby.analysis.reach import KernelGraph
+from trilby.backend.native.cache import Cache
+from trilby.codegen.llvm.generated import LlvmModule
+from trilby.codegen.llvm.target import LlvmTarget
+from trilby.model.identity import identity
+from trilby.options import cache_folder
+
+FOLDERS = ("", "data", "model", "analysis", "codegen", "codegen/llvm", "codegen/llvm/formulas")
+"""Where the files are that decide what is generated."""
+
+
+class Modules:
+    """Generates modules, or takes them from a cache."""
+
+    def __init__(self, kept: Cache | None = None) -> None:
+        self._kept = kept
+
+    def module(self, graph: KernelGraph, target: LlvmTarget) -> LlvmModule:
+        """The module of a kernel, with the lines of its source."""
+        if self._kept is None:
+            return generated(graph, target, lines=True)
+        key = identity(target, *graph.functions)
+        found = self._kept.get(key)
+        if found is not None:
+            return _from_bytes(found)
+        made = generated(graph, target, lines=True)
+        if not made.asserts and not made.prints:  # they are for a person, who has time
+            self._kept.put(key, _as_bytes(made))
+        return made
+
+
+def generated(graph: KernelGraph, target: LlvmTarget, *, lines: bool) -> LlvmModule:
+    """The module of a kernel, made now."""
+    from trilby.codegen.llvm.module import generate  # noqa: PLC0415 -- see above
+
+    return generate(graph, target, lines=lines)
+
+
+@cache
+def shared_modules() -> Modules:
+    """With the cache that the environment names."""
+    folder = cache_folder()
+    return Modules(Cache(folder, generator()) if folder else None)
+
+
+def generator() -> str:
+    """What generates, with everything that it is made of."""
+    package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    files = sorted(text for folder in FOLDERS for text in _files(os.path.join(package, folder)))
+    return f"generated, python {sys.version}, numpy {np.__version__}, {' '.join(files)}"
+
+
+def _files(folder: str) -> list[str]:
+    with os.scandir(folder) as entries:
+        sources = [(one.path, one.stat()) for one in entries if one.name.endswith(".py")]
+    return [f"{path} {about.st_mtime_ns} {about.st_size}" for path, about in sources]
+
+
+def _as_bytes(module: LlvmModule) -> bytes:
+    head = (module.entry, module.lanes, module.local_bytes, int(module.any_group))
+    return "\n".join((*map(str, head), module.text)).encode()
+
+
+def _from_bytes(content: bytes) -> LlvmModule:
+    entry, lanes, local_bytes, any_group, text = content.decode().split("\n", 4)
+    return LlvmModule(text, entry, int(lanes), int(local_bytes), any_group == "1")
