@@ -10,8 +10,8 @@ import numpy as np
 from trilby.data.lanes import FloatVector, VectorMath, flat_numbers, lane_numbers
 from trilby.data.markers import array
 from trilby.data.names import f32
-from trilby.data.schema import StructType
 from trilby.data.struct import Struct
+from trilby.data.vector_types import add_matrix
 from trilby.data.vectors import f32x2, f32x3, f32x4
 from trilby.data.views import Array
 from trilby.errors import ArgumentTypeError
@@ -145,13 +145,5 @@ def transpose(matrix: MatrixT) -> MatrixT:
     return _made(matrix, _cells(matrix).T)
 
 
-_SCHEMAS: dict[StructType, int] = {
-    f32x2x2.__schema__: 2,
-    f32x3x3.__schema__: 3,
-    f32x4x4.__schema__: 4,
-}
-
-
-def matrix_of(struct: StructType) -> int | None:
-    """The number of rows of a matrix type; None for other structs."""
-    return _SCHEMAS.get(struct)
+for _rows, _class in enumerate((f32x2x2, f32x3x3, f32x4x4), 2):
+    add_matrix(_class.__schema__, _rows)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trilby.data.dtypes import SCALARS, ScalarType
+from trilby.data.dtypes import SCALARS
 from trilby.data.lanes import (
     FloatT,
     FloatVector,
@@ -29,18 +29,9 @@ from trilby.data.lanes import (
 )
 from trilby.data.names import f16, f32, i32, u8, u32
 from trilby.data.record import Record
-from trilby.data.schema import StructType
 from trilby.data.struct import Struct
+from trilby.data.vector_types import LANES, add_vector, swizzle
 from trilby.errors import ArgumentTypeError
-
-LANES = "xyzw"
-
-
-def swizzle(name: str, lanes: int) -> tuple[int, ...] | None:
-    """The lanes that a name such as `zyx` picks, or None where it is no swizzle."""
-    numbers = tuple(LANES.find(letter) for letter in name)
-    is_swizzle = 2 <= len(name) <= len(LANES) and all(0 <= n < lanes for n in numbers)
-    return numbers if is_swizzle else None
 
 
 class _Swizzles:
@@ -233,19 +224,8 @@ VECTORS: dict[tuple[str, int], Any] = {
 }
 """Every vector class by its element and its number of lanes."""
 
-_SCHEMAS: dict[StructType, tuple[ScalarType, int]] = {
-    cls.__schema__: (SCALARS[element], lanes) for (element, lanes), cls in VECTORS.items()
-}
-
-
-def vector_of(struct: StructType) -> tuple[ScalarType, int] | None:
-    """The element and the number of lanes of a vector type; None for other structs."""
-    return _SCHEMAS.get(struct)
-
-
-def vector_type(element: ScalarType, lanes: int) -> StructType:
-    """The type of the vectors with such lanes."""
-    return VECTORS[element.name, lanes].__schema__
+for (_element, _lanes), _class in VECTORS.items():
+    add_vector(_class.__schema__, SCALARS[_element], _lanes)
 
 
 def dot(left: VectorMath[T], right: VectorMath[T]) -> T:

@@ -6,16 +6,15 @@ numbers that come out are those of the steps in the order of the host's function
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-from trilby.data import matrices, vectors
 from trilby.dataclass import dataclass
-from trilby.model import math_functions
 
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """One function: its parameters, what it takes and gives in words, and what the host calls.
+    """One function: its parameters, what it takes and gives in words, and where the host's is.
 
     `ulps` is how far each number of the result may stray.
     """
@@ -26,7 +25,13 @@ class Composed:
     gives: str
     ulps: int
     doc: str
-    function: Callable[..., Any]
+    module: str
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What the host calls. Vectors and matrices are loaded where somebody uses them."""
+        found: Callable[..., Any] = getattr(import_module(self.module), self.name)
+        return found
 
 
 _ROWS = (
@@ -37,7 +42,7 @@ _ROWS = (
         "`f32x3`",
         0,
         "the vector at right angles to both, by the right-hand rule",
-        vectors.cross,
+        "trilby.data.vectors",
     ),
     Composed(
         "dot",
@@ -46,7 +51,7 @@ _ROWS = (
         "a number of the lanes' type",
         0,
         "the sum of the products of the lanes, from left to right",
-        vectors.dot,
+        "trilby.data.vectors",
     ),
     Composed(
         "length",
@@ -55,7 +60,7 @@ _ROWS = (
         "a number of the lanes' type",
         3,
         "the square root of `tb.dot(vector, vector)`",
-        vectors.length,
+        "trilby.data.vectors",
     ),
     Composed(
         "mix",
@@ -64,7 +69,7 @@ _ROWS = (
         "the type in which they meet",
         0,
         "`a + (b - a) * t`: from `a` at 0 to `b` at 1",
-        math_functions.mix,
+        "trilby.model.math_functions",
     ),
     Composed(
         "normalize",
@@ -73,7 +78,7 @@ _ROWS = (
         "its type",
         9,  # 3 of the length, doubled where its leading digit is larger, and 2.5 of the division
         "the vector of length 1 in the same direction: `vector / tb.length(vector)`",
-        vectors.normalize,
+        "trilby.data.vectors",
     ),
     Composed(
         "transpose",
@@ -82,7 +87,7 @@ _ROWS = (
         "its type",
         0,
         "rows become columns",
-        matrices.transpose,
+        "trilby.data.matrices",
     ),
 )
 

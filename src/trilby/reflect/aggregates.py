@@ -10,9 +10,8 @@ import ast
 from collections.abc import Sequence
 
 from trilby.data.dtypes import I32, Type
-from trilby.data.matrices import matrix_of
 from trilby.data.schema import ArrayType, BufferType, StructType, join_path, leaves
-from trilby.data.vectors import LANES, swizzle, vector_of, vector_type
+from trilby.data.vector_types import LANES, matrix_of, swizzle, vector_of, vector_type
 from trilby.errors import FieldError, KernelTypeError
 from trilby.model.ops.core import Constant, VarStore
 from trilby.model.ops.memory import Load, Store

@@ -14,7 +14,7 @@ from trilby.data.dtypes import BOOL, I32, ScalarType, float_of
 from trilby.data.schema import NDArrayType
 from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
 from trilby.model import lane_math, math_functions
-from trilby.model.composed import COMPOSED, Composed
+from trilby.model.composed import COMPOSED
 from trilby.model.intrinsics import INTRINSICS, Intrinsic
 from trilby.model.ops.arith import Cast, Math
 from trilby.model.ops.core import Call
@@ -54,9 +54,6 @@ def _math_functions() -> dict[object, Intrinsic]:
 MATH_FUNCTIONS = _math_functions()
 """The functions of `math`, the builtins and our own that kernels may call."""
 
-COMPOSED_FUNCTIONS: dict[object, Composed] = {row.function: row for row in COMPOSED.values()}
-"""The functions that are made of simpler ops; `COMPOSED_LOWERINGS` says of which."""
-
 
 def call(lw: Lowering, node: ast.Call) -> Operand:
     """A call of something that means something on a device."""
@@ -91,8 +88,10 @@ def _is_bool(thing: object) -> bool:
     return thing is bool
 
 
-def _is_composed(thing: object) -> bool:
-    return callable(thing) and thing in COMPOSED_FUNCTIONS
+def is_composed(thing: object) -> bool:
+    """Whether a function is made of simpler ops; `COMPOSED_LOWERINGS` says of which."""
+    row = COMPOSED.get(thing.__name__) if isinstance(thing, types.FunctionType) else None
+    return row is not None and thing is row.function
 
 
 def _is_math(thing: object) -> bool:
@@ -219,8 +218,8 @@ def _folded(lw: Lowering, node: ast.Call, row: Intrinsic, args: list[Value | Lit
         raise lw.clash(node, "this constant is too large for any type") from error
 
 
-def _composed(lw: Lowering, node: ast.Call, function: object) -> Operand:
-    row = COMPOSED_FUNCTIONS[function]
+def _composed(lw: Lowering, node: ast.Call, function: Any) -> Operand:
+    row = COMPOSED[function.__name__]
     if node.keywords or len(node.args) != len(row.params):
         name, wanted = ast.unparse(node.func), _counted(len(row.params))
         raise lw.clash(node, f"`{name}` takes {wanted}, and here it has {len(node.args)}")
@@ -302,7 +301,7 @@ RULES: tuple[tuple[Callable[[object], bool], Callable[[Lowering, ast.Call, Any],
     (_is_print, _print),
     (_is_bool, _truth),
     (is_record, construct),
-    (_is_composed, _composed),
+    (is_composed, _composed),
     (_is_math, _intrinsic),
 )
 """What a kernel may call, and what that means; the first that fits."""

@@ -3,10 +3,9 @@
 import ast
 from typing import TypeGuard
 
-from trilby.data.matrices import matrix_of
 from trilby.data.record import Record
 from trilby.data.schema import ArrayType, Field, PadType, StructType, leaves
-from trilby.data.vectors import vector_of
+from trilby.data.vector_types import matrix_of, vector_of
 from trilby.errors import FieldError, UnsupportedSyntaxError
 from trilby.model.value import Value
 from trilby.reflect.aggregates import parts, settled, struct_of

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from trilby.data.dtypes import ScalarType
-from trilby.data.matrices import matrix_of
 from trilby.data.schema import StructType, join_path
-from trilby.data.vectors import LANES, vector_of, vector_type
+from trilby.data.vector_types import LANES, matrix_of, vector_of, vector_type
 from trilby.model.ops.memory import Store
 from trilby.model.value import RefType, Value
 from trilby.reflect.aggregates import (

@@ -4,7 +4,6 @@ import ast
 
 from trilby.data.dtypes import I32, ScalarType
 from trilby.data.kernel_context import GRID_FIELDS
-from trilby.data.matrices import matrix_of
 from trilby.data.schema import (
     INDEX,
     ArrayType,
@@ -13,7 +12,7 @@ from trilby.data.schema import (
     StructType,
     join_path,
 )
-from trilby.data.vectors import vector_of
+from trilby.data.vector_types import matrix_of, vector_of
 from trilby.errors import FieldError
 from trilby.model.ops.arith import Mul
 from trilby.model.ops.grid import Grid

@@ -4,9 +4,8 @@ import ast
 from collections.abc import Callable, Sequence
 
 from trilby.data.dtypes import F32, ScalarType
-from trilby.data.matrices import matrix_of
 from trilby.data.schema import StructType, leaves
-from trilby.data.vectors import vector_of, vector_type
+from trilby.data.vector_types import matrix_of, vector_of, vector_type
 from trilby.model.intrinsics import Intrinsic
 from trilby.model.ops.arith import Math
 from trilby.model.value import Value
