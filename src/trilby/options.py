@@ -125,15 +125,11 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> str | None:
     return os.path.join(home, ".cache", "trilby") if os.path.isabs(home) else None
 
 
-def symbols_folder(environment: Mapping[str, str] | None = None) -> "Path | None":
+def symbols_folder(environment: Mapping[str, str] | None = None) -> str | None:
     """`TRILBY_SYMBOLS`: where gdb and perf find names and lines of native kernels; or None."""
     given = os.environ if environment is None else environment
     text = given.get("TRILBY_SYMBOLS", "").strip()
-    if not text:
-        return None
-    from pathlib import Path  # noqa: PLC0415 -- it takes longer to load than all else here
-
-    return Path(text).expanduser().absolute()
+    return os.path.abspath(os.path.expanduser(text)) if text else None
 
 
 def as_bytes(size: int | str | None) -> int | None:

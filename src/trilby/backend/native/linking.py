@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from struct import error, pack_into
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trilby.backend.native.elf import (
     ALLOCATED,
@@ -30,9 +30,6 @@ from trilby.backend.native.elf import (
 )
 from trilby.dataclass import dataclass
 from trilby.trace import tell
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _RELATIVE, _CALL = 2, 4
 
@@ -59,9 +56,7 @@ class LinkedCode:
             _process().munmap(self._begin, self._size)
 
 
-def linked(
-    code: bytes, symbols: Sequence[str], shown_in: "Path | None" = None
-) -> LinkedCode | None:
+def linked(code: bytes, symbols: Sequence[str], shown_in: str | None = None) -> LinkedCode | None:
     """The functions of an object file by name, or None where it is not understood.
 
     Debuggers and profilers find what they need in the folder `shown_in`, if there is one.
@@ -171,7 +166,7 @@ def _executable(content: bytes) -> int | None:
     return begin
 
 
-def _shown(code: bytes, image: _Image, folder: "Path", name: str) -> int | None:
+def _shown(code: bytes, image: _Image, folder: str, name: str) -> int | None:
     """The address of memory with the content of a file that tells more about it."""
     from trilby.backend.native import symbol_files  # noqa: PLC0415 -- few ask for them
 

@@ -92,11 +92,11 @@ def _place_symbols(made: bytearray, kept: list[Section], addresses: Mapping[int,
             pack_into("<Q", made, at + _SYMBOL_VALUE, value + addresses.get(section, 0))
 
 
-def new_file(folder: Path, name: str, content: bytes) -> tuple[Path, int]:
+def new_file(folder: str, name: str, content: bytes) -> tuple[Path, int]:
     """A file of this process, and its descriptor: nobody else has put anything into it."""
-    path = folder / f"{name}-{os.getpid()}-{next(_NUMBERS)}.so"
+    path = Path(folder) / f"{name}-{os.getpid()}-{next(_NUMBERS)}.so"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # of an earlier process with the same number
         file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     except OSError as error:
