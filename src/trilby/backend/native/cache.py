@@ -20,24 +20,33 @@ LIMIT_BYTES = 64 * 2**20
 MAGIC = b"trilby object 3\n"
 
 _DIGEST = 32
+_ENDINGS = (".o", ".ll", ".txt")
 _ABANDONED_SECONDS = 600
 """A file that is being written for longer was left by a process that ended."""
 
 
 class Cache:
-    """The entries of one folder; `identity` says which versions and processor they are for."""
+    """The entries of one folder; `identity` says which versions and processor they are for.
+
+    `kind` is how the names of their files end.
+    """
 
     def __init__(
-        self, folder: str | os.PathLike[str], identity: str, limit: int = LIMIT_BYTES
+        self,
+        folder: str | os.PathLike[str],
+        identity: str,
+        limit: int = LIMIT_BYTES,
+        kind: str = "o",
     ) -> None:
         self._folder = os.fspath(folder)
         self._identity = identity.encode()
         self._limit = limit
+        self._kind = kind
         self._is_usable = prepare_folder(folder)
 
     def path(self, text: str) -> str:
         """The file for a text."""
-        return os.path.join(self._folder, f"{self._key(text).hex()}.o")
+        return os.path.join(self._folder, f"{self._key(text).hex()}.{self._kind}")
 
     def get(self, text: str) -> bytes | None:
         """The object code of a text, or None where it has to be made."""
@@ -94,7 +103,7 @@ class Cache:
             path = os.path.join(self._folder, name)
             with suppress(FileNotFoundError):
                 about = os.stat(path)
-                if name.endswith(".o"):
+                if name.endswith(_ENDINGS):
                     found.append((about.st_mtime, about.st_size, path))
                 elif name.endswith(".new") and about.st_mtime < time.time() - _ABANDONED_SECONDS:
                     os.unlink(path)

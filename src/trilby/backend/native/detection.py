@@ -19,7 +19,7 @@ def detect(told: str) -> Detected:
     folder = cache_folder()
     if not told or folder is None:
         return detected()
-    kept = Cache(folder, f"processor, trilby {VERSION}, llvmlite {installed()}")
+    kept = Cache(folder, f"processor, trilby {VERSION}, llvmlite {installed()}", kind="txt")
     about = lasting(told)
     found = kept.get(about)
     if found is not None:

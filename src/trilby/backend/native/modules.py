@@ -18,7 +18,16 @@ from trilby.codegen.llvm.target import LlvmTarget
 from trilby.model.identity import identity
 from trilby.options import cache_folder
 
-FOLDERS = ("", "data", "model", "analysis", "codegen", "codegen/llvm", "codegen/llvm/formulas")
+FOLDERS = (
+    "",
+    "data",
+    "model",
+    "model/ops",
+    "analysis",
+    "codegen",
+    "codegen/llvm",
+    "codegen/llvm/formulas",
+)
 """Where the files are that decide what is generated."""
 
 
@@ -53,7 +62,7 @@ def generated(graph: KernelGraph, target: LlvmTarget, *, lines: bool) -> LlvmMod
 def shared_modules() -> Modules:
     """With the cache that the environment names."""
     folder = cache_folder()
-    return Modules(Cache(folder, generator()) if folder else None)
+    return Modules(Cache(folder, generator(), kind="ll") if folder else None)
 
 
 def generator() -> str:
