@@ -3,6 +3,7 @@
 import gc
 import json
 import threading
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,6 +48,11 @@ def positive(kc: KernelContext, a: S32Array) -> None:
 def clocked(monkeypatch: pytest.MonkeyPatch) -> tuple[Accelerator, Clocked]:
     backend = Clocked()
     return with_backend(monkeypatch, backend), backend
+
+
+def book_of(profile: Profile) -> Any:
+    """What is behind a profile, with the names of its own."""
+    return profile.book
 
 
 def lines(profile: Profile) -> list[tuple[str, int, int]]:
@@ -115,7 +121,7 @@ def test_what_was_put_went_for_the_launch_that_uses_it(
     clocked: tuple[Accelerator, Clocked], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accelerator, backend = clocked
-    monkeypatch.setattr(profiling, "_MOST_BYTES", 0)  # what a copy took is read at once
+    monkeypatch.setattr(profiling, "MOST_KEPT", 0)  # what a copy took is read at once
     a, b = S32Array.of(range(8)), S32Array.of(range(8))
     backend.copies = [(0.0, 3.0), (0.0, 5.0)]
     with accelerator.profile() as profile:
@@ -289,27 +295,90 @@ def test_many_launches_and_copies_are_read_on_the_way(
     monkeypatch.setattr(launches, "_MOST_KEPT", 2)
     discrete.launches.forget()
     with discrete.profile() as profile:
-        book: Any = profile.book
-        book._most_runs = 2
+        book = book_of(profile)
+        book._most_runs, book._most_seen = 2, 5
         for turn in range(8):
             a = S32Array.of([turn] * 8)
             discrete.compute(often, a, 9)
             assert a.array[0] == turn + 9
             gc.collect()  # launches know each other
             assert len(book._launches) <= 7
-            assert len(book._copies) <= 7
+            assert len(book._seen) <= 7
             assert len(book._runs) <= 10
     assert lines(profile) == [("add", 72, 0)]
     assert profile.total.copy_in == Copies(8, 8 * EIGHT, profile.total.copy_in.seconds)
     assert profile.total.copy_out.count == 8
 
 
-def test_copies_keep_no_memory_alive_after_the_block(clocked: tuple[Accelerator, Clocked]) -> None:
-    accelerator, _ = clocked
-    with accelerator.profile() as profile:
-        accelerator.compute(often, S32Array.of(range(8)), 1)
-    book: Any = profile.book
-    assert not book._copies
+def test_a_profile_that_has_ended_keeps_little_memory_alive(
+    discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiling, "_MOST_LEFT", 0)
+    with discrete.profile() as profile:
+        a, unused = S32Array.of(range(8)), S32Array.of(range(4))
+        memories = [weakref.ref(one.segment.memory) for one in (a, unused)]
+        discrete.put(unused)
+        discrete.compute(often, a, 3)
+        assert a.array.tolist() == [i + 3 for i in range(8)]
+        discrete.wait()
+    del a, unused
+    gc.collect()
+    assert [memory() for memory in memories] == [None, None]
+    assert lines(profile) == [("add", 3, 0)]
+    total = profile.total
+    assert (total.copy_in.count, total.copy_in.nbytes) == (2, EIGHT + 4 * 4)
+    assert (total.copy_out.count, total.copy_out.nbytes) == (1, EIGHT)
+
+
+def test_a_profile_that_is_dropped_is_gone_at_once(discrete: Accelerator) -> None:
+    a = S32Array.create(length=8)
+    with discrete.profile() as profile:
+        discrete.compute(often, a, 200)
+    runs = [weakref.ref(one) for one in book_of(profile)._runs]
+    assert len(runs) == 1
+    gc.disable()
+    try:
+        del profile
+        assert runs[0]() is None
+    finally:
+        gc.enable()
+
+
+def test_buffers_that_come_and_go_do_not_pile_up(
+    discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiling, "_MOST_BYTES", 3 * EIGHT)
+    memories: list[weakref.ref[Any]] = []
+    with discrete.profile() as profile:
+        book_of(profile)._most_bytes = 3 * EIGHT
+        for turn in range(12):
+            a, unused = S32Array.of([turn] * 8), S32Array.of(range(8))
+            memories += [weakref.ref(one.segment.memory) for one in (a, unused)]
+            discrete.put(unused)
+            discrete.compute(often, a, 3)
+            assert a.array[0] == turn + 3
+            discrete.wait()
+            gc.collect()
+            assert sum(memory() is not None for memory in memories) <= 8
+    assert lines(profile) == [("add", 36, 0)]
+    (row,) = profile.dispatches
+    assert (row.copy_in.count, row.copy_out.count) == (12, 12)
+    assert profile.total.copy_in.nbytes == 24 * EIGHT
+
+
+def test_what_was_put_and_not_used_is_forgotten_in_time(
+    discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(profiling, "_MOST_UNUSED", 3)
+    buffers = [S32Array.of(range(8)) for _ in range(6)]
+    with discrete.profile() as profile:
+        discrete.put(*buffers)
+        assert profile.total.copy_in.count == 6
+        assert len(book_of(profile)._unused) == 3
+        discrete.compute(dispatch, 8, add, buffers[0], 1)  # forgotten: its copy came for nobody
+        discrete.compute(dispatch, 8, add, buffers[5], 1)
+    assert [row.copy_in.count for row in profile.dispatches] == [1]
+    assert profile.total.copy_in.count == 6
 
 
 # --------------------------------------------------------------------------------- failures

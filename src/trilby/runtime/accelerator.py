@@ -236,7 +236,7 @@ class Accelerator:
             yield Profile(book)
         finally:
             self._open_book(book, is_open=False)
-            book.let_go()
+            book.end()
 
     def _open_book(self, book: Book, *, is_open: bool) -> None:
         """What runs again and again is measured for those who profile at the time."""

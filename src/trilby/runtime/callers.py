@@ -57,6 +57,12 @@ def _user_frame() -> FrameType:
     return frame
 
 
+def line_now() -> tuple[str, int]:
+    """The file and line of the innermost call on the stack that is not part of this package."""
+    frame = _user_frame()
+    return frame.f_code.co_filename, frame.f_lineno
+
+
 def name_in_program(is_meant: Callable[[object], bool]) -> str | None:
     """What the user's program calls something where it is running now, if it has a name there."""
     frame = _user_frame()

@@ -74,6 +74,7 @@ class Profile(Shown):
     @property
     def waits(self) -> tuple[WaitRow, ...]:
         """A row for each line where the host had to wait for a device."""
+        self.book.settle()
         return tuple(
             wait_row(at.why, at.buffer, at.location, figures)
             for at, figures in tuple(self.book.waits.items())

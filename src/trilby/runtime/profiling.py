@@ -6,7 +6,7 @@ piled up. So the program under measurement waits for nothing that it would not w
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from threading import Lock, RLock
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from trilby.backend.base import Backend, Event, Repeated
 from trilby.backend.kept import FadingEvent, wait_whatever
 from trilby.dataclass import dataclass
-from trilby.runtime.callers import Caller
-from trilby.runtime.figures import BothWays, CopyFigures, DispatchFigures, WaitFigures
+from trilby.runtime.callers import line_now
+from trilby.runtime.figures import BothWays, DispatchFigures, WaitFigures
 from trilby.runtime.origins import KernelWrite, launch_of
 from trilby.runtime.profiled_runs import Dispatched, ProfiledRuns
 from trilby.source import Location
@@ -24,17 +24,20 @@ from trilby.stages import Spent, measured_stages
 
 if TYPE_CHECKING:
     from trilby.runtime.content import Replica
-    from trilby.runtime.ledger import Direction
     from trilby.runtime.replicas import Moved
 
 PROFILES: "list[Book]" = []
 """All that profile now, of any accelerator. Empty nearly always, and then nothing is done."""
 
-MOST_KEPT = 16_384
-"""So many launches or copies are kept before those that are over are read and let go."""
+MOST_KEPT = 4_096
+"""So many launches, copies and waits are kept before those that are over are read."""
 
-_MOST_BYTES = 1 << 26
-"""Copies keep the host's memory alive until they are read; so many bytes of it may pile up."""
+_MOST_BYTES = 1 << 24
+"""Copies keep the host's memory alive until they are read; so much of it may pile up."""
+_MOST_LEFT = 1 << 20
+"""The same for a profile that has ended and was not read."""
+_MOST_UNUSED = 256
+"""So many buffers are remembered that came to the device and were not used by now."""
 _MOST_LAUNCHES = 256
 
 
@@ -59,20 +62,19 @@ class Place(NamedTuple):
     field: str
 
 
-class _Copy:
-    """A copy that was started; `moved` is forgotten as soon as it is known what it took.
+class _Used(NamedTuple):
+    """A dispatch that used some replicas: what came before, and nobody used yet, came for it."""
 
-    `of` is the dispatch that it is for, or whose result it is, as soon as that is known.
-    """
+    writer: KernelWrite
+    replicas: "Sequence[Replica]"
 
-    __slots__ = ("direction", "moved", "nbytes", "of", "seconds")
 
-    def __init__(self, moved: "Moved") -> None:
-        self.moved: Moved | None = moved
-        self.direction: Direction = moved.direction
-        self.nbytes = moved.piece.nbytes
-        self.of: Dispatched | None = None
-        self.seconds = 0.0
+class _Waited(NamedTuple):
+    """The host has waited for an event."""
+
+    event: Event
+    seconds: float
+    at: WaitedAt
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +84,10 @@ class Book:
     `backends` are the devices that it uses: more than one where it had to take another.
     Whoever has `_lock` changes figures, and does nothing else; whoever has `_reading` takes out
     events and may wait for them. Those that take something down never wait for a reader.
+
+    `_seen` is what happened, in order, and was not read; the figures lack it. `_held` are the
+    replicas that are kept alive by it. What came to the device is in `_unused` from when it is read
+    until the dispatch is read that it came for.
     """
 
     backends: list[Backend]
@@ -91,42 +97,39 @@ class Book:
     _dispatches: dict[Dispatched, DispatchFigures] = field(
         default_factory=dict[Dispatched, DispatchFigures]
     )
-    _launches: deque[tuple[Dispatched, Event | None]] = field(
-        default_factory=deque[tuple[Dispatched, Event | None]]
+    _launches: deque[tuple[KernelWrite, Event | None]] = field(
+        default_factory=deque[tuple[KernelWrite, Event | None]]
     )
     _runs: list[ProfiledRuns] = field(default_factory=list[ProfiledRuns])
     _most_runs: int = _MOST_LAUNCHES
-    _copies: deque[_Copy] = field(default_factory=deque[_Copy])
-    _copied: int = 0
-    _unused: "dict[Replica, list[_Copy]]" = field(default_factory=dict)
+    _seen: "deque[Moved | _Used | _Waited]" = field(default_factory=deque)
+    _most_seen: int = MOST_KEPT
+    _held: "set[Replica]" = field(default_factory=set)
+    _held_bytes: int = 0
+    _most_bytes: int = _MOST_BYTES
+    _has_ended: bool = False
+    _unused: "dict[Replica, list[tuple[int, float]]]" = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
     _reading: RLock = field(default_factory=RLock)
 
     # ------------------------------------------------------------------------- taking down
 
     def launched(
-        self, writer: KernelWrite, event: Event | None, replicas: "Iterable[Replica]" = ()
+        self, writer: KernelWrite, event: Event | None, replicas: "Sequence[Replica]" = ()
     ) -> None:
         """A kernel was launched; None is a launch that was refused."""
-        by = Dispatched.by(writer)
-        self.used(by, replicas)
         if isinstance(event, FadingEvent):
             event.keep_times()
-        self._launches.append((by, event))
+        self._launches.append((writer, event))
+        self.used(writer, replicas)
         if len(self._launches) > MOST_KEPT:
             self._read_what_is_over()
 
-    def used(self, by: Dispatched, replicas: "Iterable[Replica]") -> None:
-        """A dispatch uses what came to the device before, and nobody used yet: it came for it."""
-        if by not in self._dispatches:
-            with self._lock:
-                self._dispatch(by)
-        for replica in replicas if self._unused else ():
-            for copy in self._unused.pop(replica, ()):
-                with self._lock:
-                    copy.of = by
-                    if copy.moved is None:
-                        self._count_for(by, copy)
+    def used(self, writer: KernelWrite, replicas: "Sequence[Replica]") -> None:
+        """A dispatch uses what came to the device before."""
+        for replica in replicas:
+            self._hold(replica)
+        self._note(_Used(writer, replicas))
 
     def keep(self, runs: ProfiledRuns) -> None:
         """A launch may be run again: all its runs are kept."""
@@ -140,26 +143,24 @@ class Book:
 
     def moved(self, moved: "Moved") -> None:
         """A copy was started."""
-        copy = _Copy(moved)
-        if copy.direction == "up":
-            self._unused.setdefault(moved.replica, []).append(copy)
         if isinstance(moved.event, FadingEvent):
             moved.event.keep_times()
-        self._copies.append(copy)
-        self._copied += copy.nbytes
-        if len(self._copies) > MOST_KEPT or self._copied > _MOST_BYTES:
-            self._read_what_is_over()
+        self._hold(moved.replica)
+        self._note(moved)
 
     def waited(self, event: Event, seconds: float, at: WaitedAt) -> None:
         """The host waited for an event."""
-        writer = launch_of(event)
-        with self._lock:
-            figures = self.waits.get(at)
-            if figures is None:
-                figures = self.waits[at] = WaitFigures()
-            figures.add(seconds)
-            if writer is not None:
-                self._dispatch(Dispatched.by(writer)).wait_seconds += seconds
+        self._note(_Waited(event, seconds, at))
+
+    def _note(self, seen: "Moved | _Used | _Waited") -> None:
+        self._seen.append(seen)
+        if len(self._seen) > self._most_seen or self._held_bytes > self._most_bytes:
+            self._read_what_is_over()
+
+    def _hold(self, replica: "Replica") -> None:
+        if replica not in self._held:
+            self._held.add(replica)
+            self._held_bytes += replica.nbytes
 
     def add_compiled(self, spent: Spent) -> None:
         """Something was compiled."""
@@ -187,10 +188,11 @@ class Book:
                     found.setdefault(line, DispatchFigures()).runs.join(figures)
         return found
 
-    def let_go(self) -> None:
-        """Read the copies that are over: they keep memory of the host alive."""
-        with self._reading:
-            self._read_copies(wait=False)
+    def end(self) -> None:
+        """Nothing more belongs to it."""
+        self._has_ended = True
+        if self._held_bytes > _MOST_LEFT:
+            self._read_what_is_over()
 
     def _read_what_is_over(self) -> None:
         """Read what there is to read, unless another thread does."""
@@ -201,52 +203,81 @@ class Book:
                 self._reading.release()
 
     def _read(self, *, wait: bool) -> None:
+        self._held, self._held_bytes = set(), 0
+        self._read_seen(wait=wait)
         self._read_launches(wait=wait)
-        self._read_copies(wait=wait)
+        self._hold_the_rest()
+
+    def _read_seen(self, *, wait: bool) -> None:
+        """Read in the order in which it happened: so the rows are in the order of the program."""
+        while self._seen:
+            seen = self._seen[0]
+            if isinstance(seen, _Used):
+                self._count_used(seen)
+            elif isinstance(seen, _Waited):
+                self._count_waited(seen)
+            elif _is_over(seen.event, wait=wait):
+                self._count_moved(seen)
+            else:
+                return
+            self._seen.popleft()
+
+    def _hold_the_rest(self) -> None:
+        """Let go of replicas, but for those that somebody may still be about to use."""
+        for seen in tuple(self._seen):
+            for replica in _replicas_of(seen):
+                self._hold(replica)
+        self._most_seen = max(MOST_KEPT, 2 * len(self._seen))  # those that are not over
+        if self._has_ended and not self._seen:
+            self._unused.clear()
+        while sum(one.nbytes for one in self._unused) > _MOST_BYTES:
+            del self._unused[next(iter(self._unused))]
+        for replica in self._unused:
+            self._hold(replica)
+        self._most_bytes = max(_MOST_BYTES, 2 * self._held_bytes)
 
     def _read_launches(self, *, wait: bool) -> None:
         launches = self._launches
         while launches:
-            by, event = launches[0]
+            writer, event = launches[0]
             if event is not None and not _is_over(event, wait=wait):
                 return
             with self._lock:
-                self._dispatch(by).runs.add(None if event is None else event.times)
+                self._dispatch(writer).runs.add(None if event is None else event.times)
             launches.popleft()
 
-    def _read_copies(self, *, wait: bool) -> None:
-        copies = self._copies
-        while copies:
-            copy = copies[0]
-            if copy.moved is not None:
-                if not _is_over(copy.moved.event, wait=wait):
-                    return
-                self._count(copy, copy.moved)
-            copies.popleft()
-
-    def _count(self, copy: _Copy, moved: "Moved") -> None:
-        times = moved.event.times
-        writer = launch_of(moved.event) if copy.direction == "down" else None
-        place = _place(moved)
+    def _count_used(self, used: _Used) -> None:
         with self._lock:
-            self._copied -= copy.nbytes
-            copy.moved, copy.seconds = None, times[1] if times else 0.0
-            ways = self.buffers.get(place)
-            if ways is None:
-                ways = self.buffers[place] = BothWays()
-            _way(ways, copy).add(copy.nbytes, copy.seconds)
-            by = Dispatched.by(writer) if writer else copy.of
-            if by is not None:
-                self._count_for(by, copy)
+            figures = self._dispatch(used.writer)
+            for replica in used.replicas if self._unused else ():
+                for nbytes, seconds in self._unused.pop(replica, ()):
+                    figures.copies.up.add(nbytes, seconds)
 
-    def _count_for(self, by: Dispatched, copy: _Copy) -> None:
-        _way(self._dispatch(by).copies, copy).add(copy.nbytes, copy.seconds)
+    def _count_waited(self, waited: _Waited) -> None:
+        writer = launch_of(waited.event)
+        with self._lock:
+            self.waits.setdefault(waited.at, WaitFigures()).add(waited.seconds)
+            if writer is not None:
+                self._dispatch(writer).wait_seconds += waited.seconds
 
-    def _dispatch(self, by: Dispatched) -> DispatchFigures:
-        figures = self._dispatches.get(by)
-        if figures is None:
-            figures = self._dispatches[by] = DispatchFigures()
-        return figures
+    def _count_moved(self, moved: "Moved") -> None:
+        times, nbytes = moved.event.times, moved.piece.nbytes
+        seconds = times[1] if times else 0.0
+        with self._lock:
+            ways = self.buffers.setdefault(_place(moved), BothWays())
+            if moved.direction == "up":
+                ways.up.add(nbytes, seconds)
+                self._unused.setdefault(moved.replica, []).append((nbytes, seconds))
+                if len(self._unused) > _MOST_UNUSED:
+                    del self._unused[next(iter(self._unused))]
+                return
+            ways.down.add(nbytes, seconds)
+            writer = launch_of(moved.event)
+            if writer is not None:
+                self._dispatch(writer).copies.down.add(nbytes, seconds)
+
+    def _dispatch(self, writer: KernelWrite) -> DispatchFigures:
+        return self._dispatches.setdefault(Dispatched.by(writer), DispatchFigures())
 
     def _forget_ended(self) -> None:
         """Count launches that will not be run again, unless another thread is reading."""
@@ -259,7 +290,8 @@ class Book:
             for runs in ended:
                 for line, figures in runs.read().items():
                     with self._lock:
-                        self._dispatch(line).runs.join(figures)
+                        found = self._dispatches.setdefault(line, DispatchFigures())
+                        found.runs.join(figures)
             self._runs = [runs for runs in self._runs if runs not in ended]
         finally:
             self._reading.release()
@@ -271,8 +303,10 @@ def _is_over(event: Event, *, wait: bool) -> bool:
     return event.done
 
 
-def _way(ways: BothWays, copy: _Copy) -> CopyFigures:
-    return ways.up if copy.direction == "up" else ways.down
+def _replicas_of(seen: "Moved | _Used | _Waited") -> "Sequence[Replica]":
+    if isinstance(seen, _Waited):
+        return ()
+    return seen.replicas if isinstance(seen, _Used) else (seen.replica,)
 
 
 def _place(moved: "Moved") -> Place:
@@ -320,12 +354,10 @@ def compiling(backend: Backend) -> Generator[None]:
 
 def note_wait(event: Event, seconds: float, why: str, replicas: "Sequence[Replica]") -> None:
     """The host has waited for an event, for the sake of these replicas."""
-    caller = Caller.now()
     buffer = replicas[0].label if len(replicas) == 1 else ""
-    at = WaitedAt(why, buffer, caller.code.co_filename, caller.number)
-    backends = [replica.owner.backend for replica in replicas]
+    at = WaitedAt(why, buffer, *line_now())
     for book in PROFILES:
-        if any(backend in book.backends for backend in backends):
+        if any(replica.owner.backend in book.backends for replica in replicas):
             book.waited(event, seconds, at)
 
 

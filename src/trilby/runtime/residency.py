@@ -19,7 +19,6 @@ from trilby.runtime.content import LOCK, Content, Replica
 from trilby.runtime.explicit import check_launch
 from trilby.runtime.held import Held, Use, held_by, merged, versions_of
 from trilby.runtime.origins import KernelWrite
-from trilby.runtime.profiled_runs import Dispatched
 from trilby.runtime.profiling import PROFILES, profiles_of
 from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
@@ -148,7 +147,7 @@ class Residency:
             if one.covers.covers(one.replica.valid):
                 one.replica.settled()  # nobody will ask for what failed there
         for book in profiles_of(self.backend) if PROFILES else ():
-            book.used(Dispatched.by(writer), [one.replica for one in held])
+            book.used(writer, [one.replica for one in held])
         ran = False
         try:
             run()

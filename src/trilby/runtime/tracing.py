@@ -6,7 +6,7 @@ somebody asks for a file.
 
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from os import PathLike
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -113,7 +113,7 @@ class TimedBook(Book):
     _made: int = 0
 
     def launched(
-        self, writer: KernelWrite, event: Event | None, replicas: "Iterable[Replica]" = ()
+        self, writer: KernelWrite, event: Event | None, replicas: "Sequence[Replica]" = ()
     ) -> None:
         """A kernel was launched."""
         self.seen.append(SeenLaunch(self.trace.now(), writer, event))

@@ -183,8 +183,7 @@ def test_nothing_is_remembered_when_nobody_asks_any_more(native: NativeBackend) 
     for _ in range(RING + 100):
         scale(native, memory, 1)
     engine: Any = native.engine
-    assert not engine._recalls
-    assert engine._recall.is_idle
+    assert engine._asked is None
 
 
 def test_an_assertion_that_failed_has_no_times(native: NativeBackend) -> None:

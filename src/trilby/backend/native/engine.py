@@ -113,7 +113,7 @@ class Engine:
         """The addresses of records that will be submitted before anything else happens."""
         self._lost = range(0)
         self._recall: Recall | None = None
-        self._recalls = False
+        self._asked: Recall | None = None
         self._open = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code["trilby_open_queue"])
         self._start = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(
             code["trilby_start_workers"]
@@ -148,18 +148,19 @@ class Engine:
 
     def recall(self) -> Recall:
         """What remembers times for those who ask late; it does so while somebody is there."""
-        if self._recall is None:
-            self._recall = Recall(self.state, self._await)
-        if not self._recalls:
+        if self._asked is None:
+            self._recall = self._recall or Recall(self.state, self._await)
             self._recall.begin()
-            self._recalls = True
-        return self._recall
+            self._asked = self._recall
+        return self._asked
 
     def _make_sure(self, records: int) -> None:
-        """Records are about to take the places of others."""
-        if self._recalls and self._recall is not None:
-            self._recall.make_way(records)
-            self._recalls = not self._recall.is_idle
+        """Records are about to take the places of others, which somebody may want to know of."""
+        recall = self._asked
+        if recall is not None and self.state.submitted + records > recall.limit:
+            recall.make_way(records)
+            if recall.is_idle:
+                self._asked = None
 
     def position(self) -> int:
         """The number of the last record that was submitted or is held back."""

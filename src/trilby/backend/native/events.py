@@ -14,7 +14,7 @@ from trilby.source import Location
 class NativeEvent(FadingEvent):
     """A record that was submitted: it is done when the queue has completed its number."""
 
-    __slots__ = ("__weakref__", "_engine", "_times", "origin", "sequence")
+    __slots__ = ("_engine", "_times", "origin", "sequence")
     by_host_clock = True
 
     def __init__(self, engine: Engine, sequence: int) -> None:
@@ -48,7 +48,7 @@ class NativeEvent(FadingEvent):
 
     def keep_times(self) -> None:
         """Somebody will ask, perhaps when the queue has forgotten it."""
-        self._engine.recall().keep(self)
+        self._engine.recall().events.append(self)
 
     def have_times(self, begun: int, ended: int) -> None:
         """It is over, and this is what the queue knows of it."""

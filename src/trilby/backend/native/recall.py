@@ -117,7 +117,8 @@ class NativeRuns(KeptRuns):
 class Recall:
     """Those who want to know what records took; `read_at` is the last record that was read.
 
-    `wait` returns when a record is done, and submits nothing.
+    Before one beyond `limit` is submitted, `make_way` is called. `wait` returns when a record is
+    done, and submits nothing.
     """
 
     def __init__(self, state: "State", wait: Callable[[int], None]) -> None:
@@ -125,22 +126,20 @@ class Recall:
         self._wait = wait
         self._slots: Any = np.ctypeslib.as_array(state.slots)
         self.lock = RLock()
-        self._events: deque[weakref.ref[NativeEvent]] = deque()
+        self.events: deque[NativeEvent] = deque()
+        """Those that get their times as soon as these are known."""
         self._runs: list[weakref.ref[NativeRuns]] = []
-        self.read_at = int(state.completed)
+        self.begin()
 
     @property
     def is_idle(self) -> bool:
         """True where nobody wants to know anything any more."""
-        return not self._runs and not self._events
+        return not self._runs and not self.events
 
     def begin(self) -> None:
         """Somebody wants to know, after a time in which nobody did."""
         self.read_at = int(self._state.completed)
-
-    def keep(self, event: "NativeEvent") -> None:
-        """Let an event have its times as soon as they are known, if it is still there."""
-        self._events.append(weakref.ref(event))
+        self.limit = self.read_at + len(self._slots) - _SPARE
 
     def listen(self, runs: NativeRuns) -> None:
         """Let runs hear of all records from now on, as long as somebody has them."""
@@ -163,6 +162,7 @@ class Recall:
             if completed == before:
                 return
             self.read_at = completed
+            self.limit = completed + len(self._slots) - _SPARE
             slots = self._done(before, completed)
             full = [runs for runs in self._alive() if runs.hear(slots, completed)]
             self._tell_events(slots, before, completed)
@@ -183,12 +183,8 @@ class Recall:
 
     def _tell_events(self, slots: Slots, before: int, completed: int) -> None:
         """Let those events have their times that are over, and forget them."""
-        while self._events:
-            event = self._events[0]()
-            if event is not None:
-                place = event.sequence - before - 1
-                if event.sequence > completed:
-                    return
-                if place >= 0:
-                    event.have_times(int(slots.begun[place]), int(slots.ended[place]))
-            self._events.popleft()
+        while self.events and self.events[0].sequence <= completed:
+            event = self.events.popleft()
+            place = event.sequence - before - 1
+            if place >= 0:
+                event.have_times(int(slots.begun[place]), int(slots.ended[place]))
