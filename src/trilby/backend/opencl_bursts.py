@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 from threading import RLock
 from typing import TypeAlias, cast
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import pyopencl as cl
 
@@ -116,13 +116,14 @@ class OpenCLRepeated(Repeated):
         """Keep the driver's event of every run; nothing else about a run changes."""
         self.kept = kept = OpenCLRuns(full)
         self.put = kept.events.append
-        self._burst.kept.add(kept)
+        self._burst.kept.append(ref(kept))
         return kept
 
     def keep_no_more(self) -> None:
         """Nobody wants to know of the runs to come."""
-        if isinstance(self.kept, OpenCLRuns):
-            self._burst.kept.discard(self.kept)
+        if self.kept is not None:
+            kept = self._burst.kept
+            kept[:] = [one for one in kept if one() not in {None, self.kept}]
         self.kept = self.put = None
 
     def runs_begun(self) -> int:
@@ -165,7 +166,7 @@ class Burst:
         self.held: list[Run] = []
         self._is_giving = False
         self.launches: WeakSet[OpenCLRepeated] = WeakSet()
-        self.kept: WeakSet[OpenCLRuns] = WeakSet()
+        self.kept: list[ref[OpenCLRuns]] = []
 
     def submit(self) -> None:
         """Give everything to the driver that is held back; wait where another thread does."""
@@ -179,8 +180,9 @@ class Burst:
                 while self.held:
                     self._give_all()
                 self._queue.flush()
-                if self.kept:
-                    for kept in self.kept:
+                for reference in self.kept:
+                    kept = reference()
+                    if kept is not None and len(kept.events) > kept.room:
                         kept.make_room()
             finally:
                 self._is_giving = GIVING.now = False

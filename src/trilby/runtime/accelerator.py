@@ -334,8 +334,8 @@ class Accelerator:
             ledger.add(moved)
         for recording in RECORDINGS:
             recording.moved(moved)
-        if PROFILES:
-            for book in profiles_of(moved.replica.owner.backend):
+        for book in PROFILES:
+            if moved.replica.owner.backend in book.backends:
                 book.moved(moved)
         if is_told("debug"):
             caller = moved.reason.caller

@@ -4,11 +4,13 @@ What a device took is read from its events when they are over: at the end, or wh
 piled up. So the program under measurement waits for nothing that it would not wait for anyway.
 """
 
+import sys
 import time
 from collections import deque
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
+from itertools import chain
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -128,8 +130,11 @@ class Book:
     def used(self, writer: KernelWrite, replicas: "Sequence[Replica]") -> None:
         """A dispatch uses what came to the device before."""
         for replica in replicas:
-            self._hold(replica)
-        self._note(_Used(writer, replicas))
+            if replica not in self._held:
+                self._hold(replica)
+        self._seen.append(_Used(writer, replicas))
+        if len(self._seen) > self._most_seen:
+            self._read_what_is_over()
 
     def keep(self, runs: ProfiledRuns) -> None:
         """A launch may be run again: all its runs are kept."""
@@ -145,22 +150,24 @@ class Book:
         """A copy was started."""
         if isinstance(moved.event, FadingEvent):
             moved.event.keep_times()
-        self._hold(moved.replica)
-        self._note(moved)
+        if moved.replica not in self._held:
+            self._hold(moved.replica)
+        self._seen.append(moved)
+        if len(self._seen) > self._most_seen:
+            self._read_what_is_over()
 
     def waited(self, event: Event, seconds: float, at: WaitedAt) -> None:
         """The host waited for an event."""
-        self._note(_Waited(event, seconds, at))
-
-    def _note(self, seen: "Moved | _Used | _Waited") -> None:
-        self._seen.append(seen)
-        if len(self._seen) > self._most_seen or self._held_bytes > self._most_bytes:
+        self._seen.append(_Waited(event, seconds, at))
+        if len(self._seen) > self._most_seen:
             self._read_what_is_over()
 
     def _hold(self, replica: "Replica") -> None:
-        if replica not in self._held:
-            self._held.add(replica)
-            self._held_bytes += replica.nbytes
+        """A replica is kept alive, and with it the memory of a buffer; not too much of that."""
+        self._held.add(replica)
+        self._held_bytes += replica.nbytes
+        if self._held_bytes > self._most_bytes:
+            self._most_seen = 0
 
     def add_compiled(self, spent: Spent) -> None:
         """Something was compiled."""
@@ -224,17 +231,16 @@ class Book:
 
     def _hold_the_rest(self) -> None:
         """Let go of replicas, but for those that somebody may still be about to use."""
-        for seen in tuple(self._seen):
-            for replica in _replicas_of(seen):
-                self._hold(replica)
-        self._most_seen = max(MOST_KEPT, 2 * len(self._seen))  # those that are not over
         if self._has_ended and not self._seen:
             self._unused.clear()
         while sum(one.nbytes for one in self._unused) > _MOST_BYTES:
             del self._unused[next(iter(self._unused))]
-        for replica in self._unused:
-            self._hold(replica)
-        self._most_bytes = max(_MOST_BYTES, 2 * self._held_bytes)
+        self._most_bytes = sys.maxsize
+        for replica in (*self._unused, *chain(*map(_replicas_of, tuple(self._seen)))):
+            if replica not in self._held:
+                self._hold(replica)
+        self._most_bytes = max(_MOST_BYTES, 2 * self._held_bytes)  # with what is not over
+        self._most_seen = max(MOST_KEPT, 2 * len(self._seen))
 
     def _read_launches(self, *, wait: bool) -> None:
         launches = self._launches

@@ -146,8 +146,9 @@ class Residency:
         for one in held:
             if one.covers.covers(one.replica.valid):
                 one.replica.settled()  # nobody will ask for what failed there
-        for book in profiles_of(self.backend) if PROFILES else ():
-            book.used(writer, [one.replica for one in held])
+        for book in PROFILES:
+            if self.backend in book.backends:
+                book.used(writer, [one.replica for one in held])
         ran = False
         try:
             run()

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.objects import Objects, objects_for
@@ -26,6 +26,9 @@ from trilby.backend.native.recall import Recall
 from trilby.backend.native.record import WORD, Record, address_of_record
 from trilby.backend.native.toolchain import load
 from trilby.errors import DeviceError
+
+if TYPE_CHECKING:
+    from trilby.backend.native.events import NativeEvent
 
 SLICE_NS = 20_000_000
 """How long a wait lasts before Python looks for Ctrl-C."""
@@ -153,6 +156,10 @@ class Engine:
             self._recall.begin()
             self._asked = self._recall
         return self._asked
+
+    def remember(self, event: "NativeEvent") -> None:
+        """Let an event have its times as soon as they are known."""
+        (self._asked or self.recall()).events.append(event)
 
     def _make_sure(self, records: int) -> None:
         """Records are about to take the places of others, which somebody may want to know of."""

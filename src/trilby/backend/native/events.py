@@ -48,7 +48,7 @@ class NativeEvent(FadingEvent):
 
     def keep_times(self) -> None:
         """Somebody will ask, perhaps when the queue has forgotten it."""
-        self._engine.recall().events.append(self)
+        self._engine.remember(self)
 
     def have_times(self, begun: int, ended: int) -> None:
         """It is over, and this is what the queue knows of it."""

@@ -67,8 +67,7 @@ class NativeRuns(KeptRuns):
 
     def go_on_with(self, record: Record) -> None:
         """The launch has this record from now on."""
-        if record is not self._records[-1][0]:
-            self._records.append((record, self._engine.submitted))
+        self._records.append((record, self._engine.submitted))
 
     def end(self) -> None:
         """The runs to come are not for this."""

@@ -24,12 +24,13 @@ BRIEF_NS = 4_000
 class NativeRepeated(Repeated):
     """Submits its record. What comes before it in the queue is done before it."""
 
-    __slots__ = ("_after", "_is_listed", "_prepared", "_unchecked")
+    __slots__ = ("_after", "_is_listed", "_prepared", "_runs", "_unchecked")
 
     def __init__(self, prepared: NativePrepared, unchecked: "Unchecked") -> None:
         super().__init__(prepared.owner.engine.held, 1)
         self._prepared = prepared
         self._unchecked = unchecked
+        self._runs: NativeRuns | None = None
         self._is_listed = False
         self._after: Sequence[Event | Repeated] | None = None
 
@@ -77,23 +78,24 @@ class NativeRepeated(Repeated):
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come."""
+        before = self._prepared.record
         self._prepared.replace(position, argument)
         self.same = None
-        if isinstance(self.kept, NativeRuns):
-            self.kept.go_on_with(self._prepared.record)
+        if self._prepared.record is not before and self._runs is not None:
+            self._runs.go_on_with(self._prepared.record)
 
     def keep(self, full: Callable[[], None]) -> NativeRuns:
         """Have the times of all runs read before the queue forgets them."""
         self.keep_no_more()
         prepared = self._prepared
-        self.kept = kept = NativeRuns(prepared.owner.engine, prepared.record, full)
-        return kept
+        self.kept = self._runs = NativeRuns(prepared.owner.engine, prepared.record, full)
+        return self._runs
 
     def keep_no_more(self) -> None:
         """Nobody wants to know of the runs to come."""
-        if isinstance(self.kept, NativeRuns):
-            self.kept.end()
-        self.kept = None
+        if self._runs is not None:
+            self._runs.end()
+        self.kept = self._runs = None
 
     def runs_begun(self) -> int:
         """The number that the next record will have, when those that are held back have theirs."""
