@@ -1,6 +1,7 @@
 """The accelerator: a device, and the way to run compute functions on it."""
 
 import importlib
+import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import FunctionType, TracebackType
@@ -25,7 +26,7 @@ from trilby.runtime.launches import Launches
 from trilby.runtime.openings import tell_of_opening
 from trilby.runtime.parts import Place
 from trilby.runtime.prefetches import Prefetches
-from trilby.runtime.profiling import PROFILES, Book, calling, profiles_of
+from trilby.runtime.profiling import PROFILES, Book, hearers_of_calls, profiles_of
 from trilby.runtime.put_get import Redundant, get, put
 from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Moved
@@ -147,8 +148,12 @@ class Accelerator:
         """Run a compute function on the device in use, whatever becomes of it."""
         if not PROFILES:
             return self._run(function, args, kwargs)
-        with calling(self._backend, function.name):
+        books, began = hearers_of_calls(self._backend), time.perf_counter()
+        try:
             return self._run(function, args, kwargs)
+        finally:
+            for book in books:
+                book.called(function.name, began)
 
     def _run(
         self, function: Compute[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]

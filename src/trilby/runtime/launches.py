@@ -188,14 +188,20 @@ class Launches:
     def profile_anew(self) -> None:
         """Others profile from now on, or nobody. The lock is held, and nothing is held back.
 
-        The next run of every launch goes through `_run`, and is told there.
+        The next run of every launch goes through `_run`, and is told there. What follows what is
+        not forgotten, but for launches that are not among these any more.
         """
         CLOCK.settle()
-        CLOCK.now += 1
         self._profiled_for = object()
-        for known in self._known.values():
+        all_known = set(self._known.values())
+        for known in all_known:
+            known.steady = -1
             known.profiled = None
             known.launch.keep_no_more()
+            if known.follower not in all_known:
+                known.follower = None
+        if self._last not in all_known:
+            self._last = None
 
     def _is_in_place(self, known: Known, args: Sequence[Any]) -> bool:
         """Whether a launch would need nothing, though its buffers are not as they were."""

@@ -2,7 +2,6 @@
 
 import weakref
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
 from typing import NamedTuple
@@ -34,18 +33,6 @@ class Dispatched(NamedTuple):
         return Location(self.file, self.line)
 
 
-def _weakly(method: Callable[[], None]) -> Callable[[], None]:
-    """The same, for one who must not keep the owner of the method alive."""
-    reference = weakref.WeakMethod(method)
-
-    def call() -> None:
-        found = reference()
-        if found is not None:
-            found()
-
-    return call
-
-
 class ProfiledRuns:
     """All runs of one launch from now on.
 
@@ -54,7 +41,8 @@ class ProfiledRuns:
     """
 
     def __init__(self, launch: Repeated, writer: KernelWrite) -> None:
-        self._kept = launch.keep(_weakly(self._is_full))
+        reference = weakref.ref(self)  # the runs live as long as the launch, and this need not
+        self._kept = launch.keep(lambda: _is_full(reference()))
         self._launch = weakref.ref(launch)
         self._lines = deque([(0, Dispatched.by(writer))])
         self._figures: dict[Dispatched, RunFigures] = {}
@@ -79,7 +67,7 @@ class ProfiledRuns:
             self._take()
             return {line: replace(figures) for line, figures in self._figures.items()}
 
-    def _is_full(self) -> None:
+    def read_at_once(self) -> None:
         """Read what is over, unless another thread does so: it may have to wait for this one."""
         if self._lock.acquire(blocking=False):
             try:
@@ -102,3 +90,9 @@ class ProfiledRuns:
             figures = self._figures.setdefault(lines[0][1], RunFigures())
             figures.add_all(taken.delays[some], taken.seconds[some])
             rest = stop
+
+
+def _is_full(runs: ProfiledRuns | None) -> None:
+    """Many runs wait to be added up, if somebody still wants to know."""
+    if runs is not None:
+        runs.read_at_once()

@@ -5,14 +5,13 @@ piled up. So the program under measurement waits for nothing that it would not w
 """
 
 import sys
-import time
 from collections import deque
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
 from itertools import chain
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from trilby.backend.base import Backend, Event, Repeated
 from trilby.backend.kept import FadingEvent, wait_whatever
@@ -92,6 +91,8 @@ class Book:
     until the dispatch is read that it came for.
     """
 
+    hears_calls: ClassVar = False
+
     backends: list[Backend]
     compiled: Spent = field(default_factory=Spent)
     waits: dict[WaitedAt, WaitFigures] = field(default_factory=dict[WaitedAt, WaitFigures])
@@ -144,7 +145,7 @@ class Book:
             self._most_runs = max(_MOST_LAUNCHES, 2 * len(self._runs))
 
     def called(self, function: str, began: float) -> None:
-        """A compute function has returned; a profile does not tell of it."""
+        """A compute function has returned that was called at that time, if it `hears_calls`."""
 
     def moved(self, moved: "Moved") -> None:
         """A copy was started."""
@@ -367,13 +368,6 @@ def note_wait(event: Event, seconds: float, why: str, replicas: "Sequence[Replic
             book.waited(event, seconds, at)
 
 
-@contextmanager
-def calling(backend: Backend, function: str) -> Generator[None]:
-    """A compute function is called, and somebody may want to know."""
-    books = list(profiles_of(backend))
-    began = time.perf_counter()
-    try:
-        yield
-    finally:
-        for book in books:
-            book.called(function, began)
+def hearers_of_calls(backend: Backend) -> "list[Book]":
+    """Those who want to know when a compute function was called, and how long it took."""
+    return [book for book in PROFILES if book.hears_calls and backend in book.backends]

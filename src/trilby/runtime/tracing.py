@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from os import PathLike
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from trilby.backend.base import DeviceInfo, Event
 from trilby.dataclass import dataclass
@@ -106,6 +106,8 @@ class TimedTrace(Trace):
 @dataclass(slots=True, eq=False)
 class TimedBook(Book):
     """A book of a profile that also remembers when each thing was begun or over, in order."""
+
+    hears_calls: ClassVar = True
 
     trace: TimedTrace = field(default_factory=TimedTrace)
     recording: "Recording | None" = None

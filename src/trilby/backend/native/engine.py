@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from trilby.backend.native.host import Host, this_host
@@ -29,6 +30,7 @@ from trilby.errors import DeviceError
 
 if TYPE_CHECKING:
     from trilby.backend.native.events import NativeEvent
+    from trilby.backend.native.recall import NativeRuns
 
 SLICE_NS = 20_000_000
 """How long a wait lasts before Python looks for Ctrl-C."""
@@ -117,6 +119,8 @@ class Engine:
         self._lost = range(0)
         self._recall: Recall | None = None
         self._asked: Recall | None = None
+        self._room = inf
+        """So many records may be submitted before times are lost that somebody wants to know."""
         self._open = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code["trilby_open_queue"])
         self._start = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(
             code["trilby_start_workers"]
@@ -151,23 +155,38 @@ class Engine:
 
     def recall(self) -> Recall:
         """What remembers times for those who ask late; it does so while somebody is there."""
-        if self._asked is None:
-            self._recall = self._recall or Recall(self.state, self._await)
-            self._recall.begin()
-            self._asked = self._recall
-        return self._asked
+        with self.lock:
+            if self._asked is None:
+                self._recall = self._recall or Recall(self.state, self._await)
+                self._asked = self._recall
+                self._room = self._asked.begin()
+            return self._asked
+
+    def listen(self, runs: "NativeRuns") -> None:
+        """Let runs hear of all records from now on, as long as somebody has them."""
+        with self.lock:
+            self.recall().listen(runs)
 
     def remember(self, event: "NativeEvent") -> None:
         """Let an event have its times as soon as they are known."""
-        (self._asked or self.recall()).events.append(event)
+        recall = self._asked or self.recall()
+        recall.events.append(event)
+        if self._asked is None:  # nobody asked any more, just before that
+            self.recall()
 
     def _make_sure(self, records: int) -> None:
         """Records are about to take the places of others, which somebody may want to know of."""
-        recall = self._asked
-        if recall is not None and self.state.submitted + records > recall.limit:
-            recall.make_way(records)
-            if recall.is_idle:
-                self._asked = None
+        self._room -= records
+        if self._room < 0:
+            self._make_room(records)
+
+    def _make_room(self, records: int) -> None:
+        with self.lock:
+            self._room = inf
+            if self._asked is not None:
+                self._room = self._asked.make_way(records)
+                if self._asked.is_idle:
+                    self._asked, self._room = None, inf
 
     def position(self) -> int:
         """The number of the last record that was submitted or is held back."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trilby.backend.native.engine import Engine, State
     from trilby.backend.native.events import NativeEvent
 
-_SPARE = 64
+_SPARE = 256
 """Other threads may submit some records between a look at the queue and what follows."""
 
 
@@ -52,7 +52,7 @@ class NativeRuns(KeptRuns):
         self._until: int | None = None
         self._read: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
         self._unread = 0
-        engine.recall().listen(self)
+        engine.listen(self)
 
     @property
     def is_empty(self) -> bool:
@@ -116,8 +116,7 @@ class NativeRuns(KeptRuns):
 class Recall:
     """Those who want to know what records took; `read_at` is the last record that was read.
 
-    Before one beyond `limit` is submitted, `make_way` is called. `wait` returns when a record is
-    done, and submits nothing.
+    `wait` returns when a record is done, and submits nothing.
     """
 
     def __init__(self, state: "State", wait: Callable[[int], None]) -> None:
@@ -135,24 +134,32 @@ class Recall:
         """True where nobody wants to know anything any more."""
         return not self._runs and not self.events
 
-    def begin(self) -> None:
-        """Somebody wants to know, after a time in which nobody did."""
+    def begin(self) -> int:
+        """Somebody wants to know, after a time in which nobody did; the result is as below."""
         self.read_at = int(self._state.completed)
-        self.limit = self.read_at + len(self._slots) - _SPARE
+        return self._room(0)
+
+    def _room(self, records: int) -> int:
+        """So many more records may be submitted after some, before others are forgotten."""
+        return self.read_at + len(self._slots) - _SPARE - self._state.submitted - records
 
     def listen(self, runs: NativeRuns) -> None:
         """Let runs hear of all records from now on, as long as somebody has them."""
         with self.lock:
             self._runs.append(weakref.ref(runs))
 
-    def make_way(self, records: int) -> None:
-        """Some records are about to be submitted: read those in whose places they will be."""
-        reach = self._state.submitted + records + _SPARE - len(self._slots)
-        if reach > self.read_at:
+    def make_way(self, records: int) -> int:
+        """Some records are about to be submitted: read those in whose places they will be.
+
+        The result is how many more may follow.
+        """
+        if self._room(records) < 0:
             self.read()
-            if reach > self.read_at:
-                self._wait(min(reach, int(self._state.submitted)))
+            missing = -self._room(records)
+            if missing > 0:
+                self._wait(min(self.read_at + missing, int(self._state.submitted)))
                 self.read()
+        return self._room(records)
 
     def read(self) -> None:
         """Read all records that are done since the last time."""
@@ -161,7 +168,6 @@ class Recall:
             if completed == before:
                 return
             self.read_at = completed
-            self.limit = completed + len(self._slots) - _SPARE
             slots = self._done(before, completed)
             full = [runs for runs in self._alive() if runs.hear(slots, completed)]
             self._tell_events(slots, before, completed)
