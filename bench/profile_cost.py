@@ -1,21 +1,49 @@
 """What `accelerator.profile()` costs while it is open, in loops of the worst kinds and a usual one.
 
-Each loop is run with a profile and without one in turns, on a device with a memory of its own.
-The first ratio is that of the whole block, opening and closing the profile included; the second is
-that of what lies inside. Both are medians of the ratios of neighbours; those of the shortest runs
-are beside them. A kernel of next to no work shows the most that a launch can cost. Reading the
-result afterwards is measured apart. At most 1.05 is wanted of the whole block.
+Each loop is run with a profile and without one in turns, on devices with a memory of their own. The
+first ratio is that of the whole block, opening and closing the profile included; the second is that
+of what lies inside. Both are medians of the ratios of neighbours, each the shortest of three runs;
+those of the shortest runs of all are beside them. A kernel of next to no work shows the most that a
+launch can cost. Reading the result afterwards is measured apart. At most 1.05 is wanted of the
+whole block.
+
+To measure a launch by its event, the driver has to keep that. What this costs is shown for the
+smallest kernel on OpenCL: the same launches by pyopencl alone, with their events kept and dropped,
+in turns with the others. What Trilby adds to that is the rest.
 """
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyopencl as cl
+from bench.driver_events import RawLaunches
 
 import trilby as tb
-from trilby import Accelerator, ComputeContext, F32Array, KernelContext, S32Array, i32
+from trilby import (
+    Accelerator,
+    ComputeContext,
+    F32Array,
+    KernelContext,
+    NDRange,
+    S32Array,
+    i32,
+)
 
-TURNS = 40
+if TYPE_CHECKING:
+    from trilby.runtime.profile import Profile
+
+SECONDS = 6.0
+"""How long each loop is measured for, and how often at least and at most."""
+FEWEST, MOST = 30, 600
+BEST_OF = 3
+"""What is compared is the shortest of so many runs: others are interrupted."""
+
+SMALL, SMALL_LAUNCHES, SMALL_GROUP = 1024, 2_000, 128
+"""The smallest launches: work items, how many, and the group that Trilby chooses for OpenCL."""
 
 
 @tb.kernel
@@ -57,12 +85,12 @@ def looked_at(cc: ComputeContext, a: S32Array, times: int) -> None:
 
 def programs(accelerator: Accelerator) -> dict[str, Callable[[], object]]:
     """The loops, each some ten milliseconds."""
-    small = S32Array.create(accelerator, length=1024)
+    small = S32Array.create(accelerator, length=SMALL)
     long = S32Array.create(accelerator, length=1 << 16)
     a, b = (F32Array.create(accelerator, length=1 << 18) for _ in range(2))
 
     def run_small() -> None:
-        accelerator.compute(again, small, 2_000)
+        accelerator.compute(again, small, SMALL_LAUNCHES)
         accelerator.wait()
 
     def run_smooth() -> None:
@@ -80,43 +108,116 @@ def programs(accelerator: Accelerator) -> dict[str, Callable[[], object]]:
     }
 
 
-def seconds(
-    program: Callable[[], object], accelerator: Accelerator, *, profiled: bool
-) -> tuple[float, float]:
-    """The time of the whole block, and of what lies inside of it."""
+class Took(NamedTuple):
+    """The seconds of the whole block, and of what lies inside of it."""
+
+    block: float
+    inside: float
+
+
+def measured(program: Callable[[], object], accelerator: Accelerator, *, profiled: bool) -> Took:
+    """Run a program with a profile or without; the profile ends when its time was taken."""
+    profile: Profile | None  # dropping it is not a part of the block
     opened = time.perf_counter()
-    with accelerator.profile() if profiled else nullcontext():
+    with accelerator.profile() if profiled else nullcontext() as profile:
         started = time.perf_counter()
         program()
         inside = time.perf_counter() - started
-    return time.perf_counter() - opened, inside
+    block = time.perf_counter() - opened
+    del profile
+    return Took(block, inside)
 
 
-def ratios(pairs: list[tuple[float, float]]) -> str:
+def raw_seconds(raw: RawLaunches, *, keep: bool) -> Took:
+    """The same for the launches by pyopencl alone."""
+    started = time.perf_counter()
+    events = raw.run(SMALL_LAUNCHES, keep=keep)
+    took = time.perf_counter() - started
+    del events
+    return Took(took, took)
+
+
+def neighbours(measures: Sequence[Callable[[], Took]], turns: int) -> list[list[Took]]:
+    """Measure several things in turns; what each took in every turn, at best."""
+    columns: list[list[Took]] = [[] for _ in measures]
+    for _ in range(turns):
+        runs = [[measure() for measure in measures] for _ in range(BEST_OF)]
+        for column, took in zip(columns, zip(*runs, strict=True), strict=True):
+            column.append(Took(min(one.block for one in took), min(one.inside for one in took)))
+    return columns
+
+
+def ratio(off: Sequence[float], on: Sequence[float]) -> str:
     """What it takes with a profile for each second without one: in the middle, and at best."""
-    middle = statistics.median(on / off for off, on in pairs)
-    off, on = (min(column) for column in zip(*pairs, strict=True))
-    return f"{middle:5.3f}x (shortest: {off * 1e3:.2f} and {on * 1e3:.2f} ms, {on / off:.3f}x)"
+    middle = statistics.median(b / a for a, b in zip(off, on, strict=True))
+    one, other = min(off), min(on)
+    return (
+        f"{middle:5.3f}x (shortest: {one * 1e3:.2f} and {other * 1e3:.2f} ms, {other / one:.3f}x)"
+    )
+
+
+def turns_for(measures: Sequence[Callable[[], Took]]) -> int:
+    """How often to measure, when all was run some times."""
+    neighbours(measures, 1)
+    once = sum(measure().block for measure in measures)
+    return min(max(int(SECONDS / (BEST_OF * once)), FEWEST), MOST)
+
+
+def show(title: str, program: Callable[[], object], accelerator: Accelerator) -> None:
+    """Measure a loop with a profile and without, and print what that costs."""
+    both = [partial(measured, program, accelerator, profiled=one) for one in (False, True)]
+    off, on = neighbours(both, turns_for(both))
+    block = ratio([one.block for one in off], [one.block for one in on])
+    inside = ratio([one.inside for one in off], [one.inside for one in on])
+    print(f"{title:36} the block {block}   inside {inside}")
+    with accelerator.profile() as profile:
+        program()
+    started = time.perf_counter()
+    count = profile.total.dispatches
+    reading = (time.perf_counter() - started) / count
+    print(f"{'':36} reading {reading * 1e6:.2f} µs for each of {count:,} dispatches")
+
+
+def show_driver(title: str, program: Callable[[], object], accelerator: Accelerator) -> None:
+    """Measure the smallest launches beside those of pyopencl alone, in turns."""
+    raw = raw_launches(accelerator)
+    measures = (
+        partial(measured, program, accelerator, profiled=False),
+        partial(measured, program, accelerator, profiled=True),
+        partial(raw_seconds, raw, keep=False),
+        partial(raw_seconds, raw, keep=True),
+    )
+    columns = [
+        [one.block for one in column] for column in neighbours(measures, turns_for(measures))
+    ]
+    rest = statistics.median(
+        ((on - off) - (kept - dropped)) / off
+        for off, on, dropped, kept in zip(*columns, strict=True)
+    )
+    print(f"{title:36} the block {ratio(*columns[:2])}")
+    print(f"{'  by pyopencl alone, events kept':36}           {ratio(*columns[2:])}")
+    print(f"{'  what Trilby adds to that':36}           {rest:+.1%}")
+
+
+def raw_launches(accelerator: Accelerator) -> RawLaunches:
+    """The smallest launches by pyopencl alone, on the same device and with the same code."""
+    name = accelerator.device.name
+    devices = (one for platform in cl.get_platforms() for one in platform.get_devices())
+    device = next(one for one in devices if one.name == name)
+    source = accelerator.source_of(add_one)
+    return RawLaunches(device, source, "add_one", NDRange(SMALL), SMALL_GROUP)
 
 
 def main() -> None:
     """Print the ratios."""
-    accelerator = Accelerator("opencl", memory="discrete")
-    for title, program in programs(accelerator).items():
-        for profiled in (True, False, True, False):
-            seconds(program, accelerator, profiled=profiled)
-        runs = [
-            [seconds(program, accelerator, profiled=profiled) for profiled in (False, True)]
-            for _ in range(TURNS)
-        ]
-        whole, inside = ([(off[n], on[n]) for off, on in runs] for n in (0, 1))
-        with accelerator.profile() as profile:
-            program()
-        started = time.perf_counter()
-        count = profile.total.dispatches
-        reading = (time.perf_counter() - started) / count
-        print(f"{title:36} the block {ratios(whole)}   inside {ratios(inside)}")
-        print(f"{'':36} reading {reading * 1e6:.2f} µs for each of {count:,} dispatches")
+    for spec in ("native", "opencl"):
+        accelerator = Accelerator(spec, memory="discrete")
+        print(f"{accelerator.device.spec} ({accelerator.device.name})")
+        for title, program in programs(accelerator).items():
+            show(title, program, accelerator)
+    title, program = next(iter(programs(accelerator).items()))
+    print("the driver's part:")
+    show_driver(title, program, accelerator)
 
 
 if __name__ == "__main__":

@@ -126,3 +126,35 @@ def test_a_run_that_failed_or_was_refused_has_no_times(opencl: OpenCLBackend, ga
     opencl.flush()
     kept.wait()
     assert times(kept) == [(0, None, None), (1, None, None)]
+
+
+def test_what_is_read_at_once_is_what_each_event_says(opencl: OpenCLBackend) -> None:
+    launch = repeated(opencl)
+    kept = launch.keep(nothing)
+    for _ in range(50):
+        launch.run(())
+    opencl.flush()
+    kept.wait()
+    profiles = [event.profile for event in kept.events if event is not None]
+    numbers, delays, seconds = kept.take()
+    assert len(numbers) == len(profiles) == 50
+    assert delays.tolist() == pytest.approx([(one.start - one.queued) * 1e-9 for one in profiles])
+    assert seconds.tolist() == pytest.approx([(one.end - one.start) * 1e-9 for one in profiles])
+    assert not kept.events
+
+
+def test_runs_before_and_after_one_that_failed(opencl: OpenCLBackend, gate: Gate) -> None:
+    launch = repeated(opencl)
+    kept = launch.keep(nothing)
+    launch.run(())
+    opencl.flush()
+    kept.wait()
+    launch.run([gate.event])
+    opencl.flush()
+    gate.fail()
+    launch.run(())
+    opencl.flush()
+    kept.wait()
+    _, delays, seconds = kept.take()
+    assert np.isnan(seconds).tolist() == [False, True, False]
+    assert np.isnan(delays).tolist() == [False, True, False]

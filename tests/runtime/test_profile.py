@@ -39,6 +39,13 @@ def often(cc: ComputeContext, a: S32Array, times: int) -> None:
         cc.dispatch(a.length, add, a, 1)
 
 
+@tb.compute
+def by_turns(cc: ComputeContext, a: S32Array, b: S32Array, times: int) -> None:
+    for _ in range(times):
+        cc.dispatch(a.length, add, a, 1)
+        cc.dispatch(b.length, add, b, 2)
+
+
 @tb.kernel
 def positive(kc: KernelContext, a: S32Array) -> None:
     assert a.array[kc.x] > 0
@@ -330,6 +337,60 @@ def test_a_profile_that_has_ended_keeps_little_memory_alive(
     assert (total.copy_out.count, total.copy_out.nbytes) == (1, EIGHT)
 
 
+@pytest.mark.parametrize("name", ["opencl", "native"])
+def test_a_profile_is_complete_when_all_that_it_is_about_is_gone(name: str) -> None:
+    with Accelerator(name, memory="discrete") as accelerator:
+        a = S32Array.of(range(8))
+        with accelerator.profile() as profile:
+            accelerator.compute(often, a, 200)
+            assert a.array.tolist() == [i + 200 for i in range(8)]
+            a.array[0] = 5
+            accelerator.compute(often, a, 3)
+        accelerator.compute(often, a, 10)
+        del a
+        gc.collect()
+    del accelerator
+    gc.collect()
+    (row,) = profile.dispatches
+    assert (row.kernel, row.count, row.failed) == ("add", 203, 0)
+    assert row.execute_seconds >= row.most_seconds >= row.mean_seconds >= row.least_seconds > 0
+    assert (row.copy_in.count, row.copy_in.nbytes) == (2, EIGHT + 4)
+    assert (row.copy_out.count, row.copy_out.nbytes) == (1, EIGHT)
+    assert [(one.buffer, one.field) for one in profile.buffers] == [("a", "array")]
+    assert row.copy_in.seconds > 0
+    assert row.copy_out.seconds > 0
+
+
+def test_a_loop_goes_on_as_before_when_a_profile_is_opened(discrete: Accelerator) -> None:
+    a, b = S32Array.create(length=8), S32Array.create(length=8)
+    launches: Any = discrete.launches
+    discrete.compute(by_turns, a, b, 20)
+    last, follower = launches._last, launches._last.follower
+    with discrete.profile() as profile:
+        assert (launches._last, last.follower, follower.follower) == (last, follower, last)
+        discrete.compute(by_turns, a, b, 30)
+        assert (launches._last, last.follower, follower.follower) == (last, follower, last)
+    discrete.compute(by_turns, a, b, 5)
+    assert profile.total.dispatches == 60
+    assert (a.array.tolist(), b.array.tolist()) == ([55] * 8, [110] * 8)
+
+
+def test_launches_that_were_forgotten_count_in_no_other_profile(
+    discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are known to those before and after them in a loop, and to nobody else."""
+    monkeypatch.setattr(launches, "_MOST_KEPT", 1)
+    a, b = S32Array.create(length=8), S32Array.create(length=8)
+    counts: list[int] = []
+    for turns in (20, 30, 40):
+        with discrete.profile() as profile:
+            discrete.compute(by_turns, a, b, turns)
+        discrete.compute(by_turns, a, b, 7)
+        counts.append(profile.total.dispatches)
+    assert counts == [40, 60, 80]
+    assert a.array.tolist() == [20 + 30 + 40 + 3 * 7] * 8
+
+
 def test_a_profile_that_is_dropped_is_gone_at_once(discrete: Accelerator) -> None:
     a = S32Array.create(length=8)
     with discrete.profile() as profile:
@@ -431,6 +492,48 @@ def test_a_block_that_is_left_by_an_error_is_closed(interpreter: Accelerator) ->
     with pytest.raises(ValueError, match="no"):
         fail()
     assert PROFILES == []
+
+
+def test_what_came_before_an_error_is_in_the_profile(discrete: Accelerator) -> None:
+    a = S32Array.of(range(8))
+    seen: list[Profile] = []
+
+    def fail() -> None:
+        with discrete.profile() as profile:
+            seen.append(profile)
+            discrete.compute(often, a, 40)
+            assert a.array[0] == 40
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        fail()
+    discrete.compute(often, a, 5)
+    assert lines(seen[0]) == [("add", 40, 0)]
+    total = seen[0].total
+    assert (total.copy_in.nbytes, total.copy_out.nbytes) == (EIGHT, 4)
+
+
+def test_threads_with_profiles_of_their_own(discrete: Accelerator) -> None:
+    """Each sees what it did itself, and what the other did meanwhile."""
+    buffers = [S32Array.create(length=8) for _ in range(2)]
+    found: list[list[int]] = [[], []]
+
+    def act(number: int) -> None:
+        for _ in range(10):
+            with discrete.profile() as profile:
+                discrete.compute(often, buffers[number], 50)
+            found[number].append(profile.total.dispatches)
+
+    with discrete.profile() as outer:
+        threads = [threading.Thread(target=act, args=(number,)) for number in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert PROFILES == []
+    assert outer.total.dispatches == 1000
+    assert all(50 <= count <= 1000 for counts in found for count in counts)
+    assert all(one.array.tolist() == [500] * 8 for one in buffers)
 
 
 def test_a_device_that_takes_over_is_profiled_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,8 +36,10 @@ class RunFigures:
 
     def add_all(self, delays: NDArray[np.float64], seconds: NDArray[np.float64]) -> None:
         """Add many runs; what those took that failed is no number."""
-        done = ~np.isnan(seconds)
-        delays, well = delays[done], seconds[done]
+        well = seconds
+        if np.isnan(seconds.sum()):
+            done = ~np.isnan(seconds)
+            delays, well = delays[done], seconds[done]
         if len(well):
             least = float(well.min())
             self.least = least if self.count == self.failed else min(self.least, least)

@@ -26,7 +26,10 @@ _SPARE = 256
 
 
 class Slots(NamedTuple):
-    """What the queue knows of records that are done, in the order in which it got them."""
+    """What the queue knows of records that are done, in the order in which it got them.
+
+    These are its own numbers, which become others when more records are submitted.
+    """
 
     sequences: NDArray[np.int64]
     records: NDArray[np.uint64]
@@ -76,20 +79,33 @@ class NativeRuns(KeptRuns):
 
     def hear(self, slots: Slots, completed: int) -> bool:
         """Pick the own runs out of what was done; true where many of them wait to be taken."""
-        known = sorted((address_of_record(one), since) for one, since in self._records)
-        addresses = np.array([address for address, _ in known], np.uint64)
-        since = np.array([number for _, number in known])
-        places = np.searchsorted(addresses[1:], slots.records, "right")
-        mine = (addresses[places] == slots.records) & (slots.sequences > since[places])
-        if self._until is not None:
-            mine &= slots.sequences <= self._until
-        if mine.any():
-            seconds = (slots.ended[mine] - slots.begun[mine]) * np.float64(1e-9)
-            self._read.append((slots.sequences[mine], seconds))
-            self._unread += len(seconds)
+        mine = self._mine(slots)
+        if mine.all():
+            begun, ended, sequences = slots.begun, slots.ended, slots.sequences
+        else:
+            begun, ended, sequences = slots.begun[mine], slots.ended[mine], slots.sequences[mine]
+        if len(sequences):
+            self._read.append((sequences, (ended - begun) * np.float64(1e-9)))
+            self._unread += len(sequences)
         *others, current = self._records
         self._records = [one for one in others if one[0][SEQUENCE] > completed] + [current]
         return self._unread > MOST_READ
+
+    def _mine(self, slots: Slots) -> NDArray[np.bool_]:
+        """Which records are runs of this."""
+        known = sorted((address_of_record(one), since) for one, since in self._records)
+        addresses = np.array([address for address, _ in known], np.uint64)
+        since = np.array([number for _, number in known])
+        if len(known) == 1:
+            mine = slots.records == addresses[0]
+        else:
+            places = np.searchsorted(addresses[1:], slots.records, "right")
+            mine, since = addresses[places] == slots.records, since[places]
+        if slots.sequences[0] <= since.max():
+            mine &= slots.sequences > since
+        if self._until is not None:
+            mine &= slots.sequences <= self._until
+        return mine
 
     def is_full(self) -> None:
         """Many runs wait to be taken."""
@@ -168,17 +184,24 @@ class Recall:
             if completed == before:
                 return
             self.read_at = completed
-            slots = self._done(before, completed)
-            full = [runs for runs in self._alive() if runs.hear(slots, completed)]
-            self._tell_events(slots, before, completed)
+            full = set[NativeRuns]()
+            for slots in self._done(before, completed):
+                full |= {runs for runs in self._alive() if runs.hear(slots, completed)}
+                self._tell_events(slots)
             self._runs = [one for one in self._runs if one() is not None]
         for runs in full:
             runs.is_full()
 
-    def _done(self, before: int, completed: int) -> Slots:
-        sequences = np.arange(before + 1, completed + 1)
-        found = self._slots[(sequences - 1) % len(self._slots)]
-        return Slots(sequences, found["record"], found["begun"], found["ended"])
+    def _done(self, before: int, completed: int) -> Iterator[Slots]:
+        """The slots of records, from the first after `before` on, in stretches without a gap."""
+        all_slots, start = self._slots, before
+        while start < completed:
+            place = start % len(all_slots)
+            stop = min(completed, start + len(all_slots) - place)
+            found = all_slots[place : place + stop - start]
+            sequences = np.arange(start + 1, stop + 1)
+            yield Slots(sequences, found["record"], found["begun"], found["ended"])
+            start = stop
 
     def _alive(self) -> Iterator[NativeRuns]:
         for one in self._runs:
@@ -186,10 +209,11 @@ class Recall:
             if runs is not None:
                 yield runs
 
-    def _tell_events(self, slots: Slots, before: int, completed: int) -> None:
+    def _tell_events(self, slots: Slots) -> None:
         """Let those events have their times that are over, and forget them."""
-        while self.events and self.events[0].sequence <= completed:
+        first, last = int(slots.sequences[0]), int(slots.sequences[-1])
+        while self.events and self.events[0].sequence <= last:
             event = self.events.popleft()
-            place = event.sequence - before - 1
+            place = event.sequence - first
             if place >= 0:
                 event.have_times(int(slots.begun[place]), int(slots.ended[place]))
