@@ -13,7 +13,8 @@ import trilby as tb
 from trilby import f32, i32, u8
 from trilby.data.dtypes import SCALARS
 from trilby.data.lanes import lane_names
-from trilby.data.vectors import VECTORS, swizzle, vector_of, vector_type
+from trilby.data.vector_types import vector_of, vector_type
+from trilby.data.vectors import VECTORS, swizzle
 from trilby.errors import ArgumentTypeError, FieldError
 
 ALL = list(VECTORS.items())
