@@ -19,7 +19,7 @@ from trilby.trace import tell
 if TYPE_CHECKING:
     from types import ModuleType
 
-PASSES = "O2"
+PASSES = "O2, or O0 as written"
 """What is done to a text before code is made of it."""
 
 _FOUND = find_spec("llvmlite")
@@ -62,7 +62,7 @@ def detected() -> Detected:
 
 
 def object_code(text: str, processor: Processor, *, as_written: bool = False) -> bytes:
-    """The object code of a module; LLVM's passes do little to one that is to stay as written."""
+    """The object code of a module; little is done to one that is to stay as written."""
     made: bytes = _llvm().object_code(text, processor, as_written=as_written)
     return made
 
