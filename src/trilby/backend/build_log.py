@@ -10,14 +10,15 @@ import re
 from trilby.dataclass import dataclass
 from trilby.source import Location
 
-_DIRECTIVE = re.compile(r'^\s*#line\s+\d+\s+"(?P<file>.*)"\s*$', re.MULTILINE)
+# Patterns are compiled when something failed, and not when this is imported.
+_DIRECTIVE = r'(?m)^\s*#line\s+\d+\s+"(?P<file>.*)"\s*$'
 _MANNERS = (
     # PoCL: the severity comes first.
-    re.compile(r"^\s*error: (?P<file>.+?):(?P<line>\d+):\d+: (?P<message>.+)$"),
+    r"^\s*error: (?P<file>.+?):(?P<line>\d+):\d+: (?P<message>.+)$",
     # Clang, Intel, Mesa, Oclgrind.
-    re.compile(r"^\s*(?P<file>.+?):(?P<line>\d+):\d+: (?:fatal )?error: (?P<message>.+)$"),
+    r"^\s*(?P<file>.+?):(?P<line>\d+):\d+: (?:fatal )?error: (?P<message>.+)$",
     # NVIDIA.
-    re.compile(r"^\s*(?P<file>.+?)\((?P<line>\d+)\): error(?: \S+)?: (?P<message>.+)$"),
+    r"^\s*(?P<file>.+?)\((?P<line>\d+)\): error(?: \S+)?: (?P<message>.+)$",
 )
 
 
@@ -34,7 +35,7 @@ def first_complaint(log: str, text: str) -> Complaint:
 
     `text` is the generated code: its `#line` directives tell which files are Python's.
     """
-    python_files = {_unescaped(match["file"]) for match in _DIRECTIVE.finditer(text)}
+    python_files = {_unescaped(match["file"]) for match in re.finditer(_DIRECTIVE, text)}
     found = [_complaint(match, python_files) for match in _errors(log)]
     located = (complaint for complaint in found if complaint.location is not None)
     silent = Complaint("the compiler gave no reason", None)
@@ -42,7 +43,7 @@ def first_complaint(log: str, text: str) -> Complaint:
 
 
 def _errors(log: str) -> list[re.Match[str]]:
-    matches = (manner.match(line) for line in log.splitlines() for manner in _MANNERS)
+    matches = (re.match(manner, line) for line in log.splitlines() for manner in _MANNERS)
     return [match for match in matches if match is not None]
 
 

@@ -2,9 +2,10 @@
 
 import re
 
-_FILE = re.compile(r'\s*\.file\s+(\d+)\s+(?:"[^"]*"\s+)?"([^"]*)"')
-_LINE = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
-_LABEL = re.compile(r"\.L(tmp|func_begin)\d+:")
+# Patterns are compiled when somebody looks at code, and not when this is imported.
+_FILE = r'\s*\.file\s+(\d+)\s+(?:"[^"]*"\s+)?"([^"]*)"'
+_LINE = r"\s*\.loc\s+(\d+)\s+(\d+)"
+_LABEL = r"\.L(tmp|func_begin)\d+:"
 
 
 def legible(text: str) -> str:
@@ -15,13 +16,13 @@ def legible(text: str) -> str:
     for line in text.splitlines():
         if line.lstrip().startswith((".section", ".text")):
             is_debug = ".debug_" in line
-        if file := _FILE.match(line):
+        if file := re.match(_FILE, line):
             files[file[1]] = file[2].rpartition("/")[2]
-        elif place := _LINE.match(line):
+        elif place := re.match(_LINE, line):
             where = f"\t# {files.get(place[1], '?')}:{place[2]}"
             if where != shown and place[2] != "0":
                 shown = where
                 found.append(where)
-        elif not is_debug and not _LABEL.match(line):
+        elif not is_debug and not re.match(_LABEL, line):
             found.append(line)
     return "\n".join(found) + "\n"
