@@ -173,7 +173,7 @@ def one_vector(function: str) -> str:
             if inside:
                 seen.add(text)
                 parts[-1].append(text)
-        elif re.match(r"((items|vector)_done|each)\d+:", line):
+        elif re.match(r"(items_done|vector_end|each)\d+:", line):
             inside = False
         elif inside:
             parts[-1].append(re.sub(r", !dbg !\d+", "", line))

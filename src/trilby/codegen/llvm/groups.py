@@ -18,8 +18,8 @@ from trilby.codegen.llvm.shapes import Shapes
 from trilby.codegen.llvm.writer import KernelWriter, Scope, Slot
 from trilby.data.dtypes import Type
 from trilby.dataclass import dataclass
-from trilby.model.op import Block, operands
-from trilby.model.ops.core import Var
+from trilby.model.op import Block, operands, walk
+from trilby.model.ops.core import Var, VarStore
 from trilby.model.value import Value, VarType
 
 Action: TypeAlias = Callable[[str, str], None]
@@ -122,10 +122,18 @@ class Group:
 
     # -- running all vectors ----------------------------------------------------------
 
-    def each(self, used: Collection[Value], action: Action, *, also_idle: bool = False) -> None:
+    def each(
+        self,
+        used: Collection[Value],
+        action: Action,
+        *,
+        changed: Collection[Value] = (),
+        also_idle: bool = False,
+    ) -> None:
         """Do something in every vector in which a lane runs, or in all of them.
 
-        The action is given the number of the vector and its end; `used` are the values it needs.
+        The action is given the number of the vector and its end; `used` are the values it needs,
+        and `changed` the variables that it sets.
         """
         writer = self.writer
         planes = entry.begin_count(writer, self._ends[2])
@@ -139,7 +147,8 @@ class Group:
         def run(now: str, mask: str | None) -> None:
             across = writer.let(f"udiv i64 {now}, {writer.lanes}")
             chunk = writer.let(f"add i64 {first}, {across}")
-            self._vector(chunk, mask, used, action, also_idle=also_idle)
+            with writer.masked(mask):
+                self._vector(chunk, used, action, changed, also_idle=also_idle)
 
         entry.write_row(writer, self._starts[0], self._ends[0], run)
         entry.end_count(writer, rows)
@@ -148,26 +157,29 @@ class Group:
     def _vector(
         self,
         chunk: str,
-        mask: str | None,
         used: Collection[Value],
         action: Action,
+        changed: Collection[Value],
         *,
         also_idle: bool,
     ) -> None:
         writer = self.writer
-        end = writer.fresh("vector_done")
+        end, done = writer.fresh("vector_end"), writer.fresh("vector_done")
         writer.chunk = chunk
         writer.scopes = [self._scope(scope, chunk, end) for scope in self.scopes]
         running = "" if also_idle else self._running(chunk)
-        with writer.masked(mask):
-            if running:
-                writer.mask = writer.both(writer.lanes_on, writer.load(writer.vector(BIT), running))
-                some = writer.fresh("some")
-                writer.branch(writer.any(writer.mask), some, end)
-                writer.label(some)
-            self._fetch(used, chunk)
-            action(chunk, end)
+        if running:
+            writer.mask = writer.both(writer.lanes_on, writer.load(writer.vector(BIT), running))
+            some = writer.fresh("some")
+            writer.branch(writer.any(writer.mask), some, done)
+            writer.label(some)
+        self._fetch(used, chunk)
+        action(chunk, end)
         writer.label(end)
+        for variable in changed:
+            slots = [self.slot(kept, chunk) for kept in self.kept(variable)]
+            writer.fill(slots, writer.read(writer.variables[variable]))
+        writer.label(done)
         writer.scopes = []
 
     def _scope(self, scope: GroupScope, chunk: str, end: str) -> Scope:
@@ -194,9 +206,16 @@ class Group:
         for value in used:
             if isinstance(value.type, VarType):
                 if value in self.plan.crossing:
-                    writer.variables[value] = [self.slot(k, chunk) for k in self.kept(value)]
+                    self._fetch_variable(value, value.type.of, chunk)
             elif value in self.plan.crossing or value in self._kept:
                 self._fetch_value(value, chunk)
+
+    def _fetch_variable(self, value: Value, type_: Type, chunk: str) -> None:
+        """Let a variable have memory of the function, which LLVM turns into registers."""
+        writer = self.writer
+        slots = writer.slots(type_, writer.shapes.of(value))
+        writer.fill(slots, writer.read([self.slot(kept, chunk) for kept in self.kept(value)]))
+        writer.variables[value] = slots
 
     def _fetch_value(self, value: Value, chunk: str) -> None:
         writer = self.writer
@@ -237,8 +256,18 @@ class Group:
                     writer.spilled[value] = [self.slot(k, chunk) for k in self.kept(value)]
             writer.block(Block(region.ops), end)
 
-        self.each(used, run)
+        self.each(used, run, changed=self._changed(region))
         self.writer.spilled = {}
+
+    def _changed(self, region: Region) -> list[Value]:
+        """The variables that a region sets, and another one may read."""
+        found: dict[Value, None] = {}
+        for op in walk(Block(region.ops)):
+            if isinstance(op, VarStore) and op.var in self.plan.crossing:
+                found[op.var] = None
+            elif isinstance(op, Var) and op.value in self.plan.crossing:
+                found[op.value] = None
+        return list(found)
 
     # -- numbers of the group ---------------------------------------------------------
 
