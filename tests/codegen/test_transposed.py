@@ -13,7 +13,7 @@ from tests.reflect.kernel_cases import kernel
 
 from trilby.codegen.llvm.module import generate
 
-DTYPES = {"f32": "f4", "f64": "f8", "i32": "i4", "i16": "i2", "u8": "u1"}
+DTYPES = {"f32": "f4", "f64": "f8", "i16": "i2", "u8": "u1"}
 
 
 def made(lines: list[str], type_: str = "f32") -> Any:
@@ -42,22 +42,19 @@ def moves(step: int, members: list[int]) -> list[str]:
     return [*reads, *writes]
 
 
-@pytest.mark.parametrize("width", [128, 256, 512])
-@pytest.mark.parametrize("type_", [*DTYPES])
+@pytest.mark.parametrize(
+    ("type_", "width"),
+    [("f32", 128), ("f32", 256), ("f32", 512), ("f64", 256), ("i16", 256), ("u8", 256)],
+)
 @pytest.mark.parametrize(
     ("step", "members"),
     [
-        (2, [0, 1]),
         (2, [1, 0]),
         (3, [0, 1, 2]),
         (3, [2, 0]),
-        (3, [0, 1]),
-        (4, [0, 1, 2, 3]),
         (4, [3, 1, 2, 0]),
         (4, [0, 1, 2]),
         (4, [1, 2, 3]),
-        (4, [0, 1]),
-        (4, [0, 3]),
         (5, [0, 1, 2, 3, 4]),
     ],
 )
@@ -116,7 +113,6 @@ READS_OF_OTHERS = {"farther apart than a step"}
 """Those in which a work item reads what another would write, were both arrays the same."""
 
 
-@pytest.mark.parametrize("width", [128, 256])
 @pytest.mark.parametrize(
     ("name", "is_one_array"),
     [
@@ -124,13 +120,13 @@ READS_OF_OTHERS = {"farther apart than a step"}
         *((name, True) for name in HAZARDS if name not in READS_OF_OTHERS),
     ],
 )
-def test_order_within_a_work_item(name: str, width: int, *, is_one_array: bool) -> None:
+def test_order_within_a_work_item(name: str, *, is_one_array: bool) -> None:
     """Also where both arrays are the same one."""
     count = 75
     lines = HAZARDS[name]
     given = np.random.default_rng(2).integers(0, 200, count * 4 + 4).astype(np.int32)
     out = given if is_one_array else np.zeros_like(given)
-    found = run_llvm(made(lines, "i32"), count, out, given, target=host_target(width))[0]
+    found = run_llvm(made(lines, "i32"), count, out, given, target=host_target(256))[0]
     expected = out.copy()
     by_python(lines, count, expected, expected if is_one_array else given.copy())
     assert np.array_equal(found, expected)
