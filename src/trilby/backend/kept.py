@@ -7,7 +7,6 @@ again: the next runs find them in the caches of the processor.
 
 from abc import ABC, abstractmethod
 from array import array
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
@@ -80,7 +79,7 @@ class KeptInOrder(KeptRuns, Generic[T]):
 
     def __init__(self, full: Callable[[], None]) -> None:
         super().__init__(full)
-        self.events: deque[T | None] = deque()
+        self.events: list[T | None] = []
         self.room: int = ROOM
         self.taken: int = 0
         self._delays = array("d")
@@ -132,20 +131,20 @@ class KeptInOrder(KeptRuns, Generic[T]):
 
     def _read(self) -> None:
         """Read the first runs, as far as they are over, and let go of their events."""
-        events = self.events
-        while events:
-            first = events[0]
-            if first is not None and not self._is_over(first):
-                return
-            times = None if first is None else self._times(first)
-            self._note([times or (FAILED, FAILED)])
+        found: list[tuple[float, float]] = []
+        for event in self.events:
+            if event is not None and not self._is_over(event):
+                break
+            times = None if event is None else self._times(event)
+            found.append(times or (FAILED, FAILED))
+        columns = np.array(found, np.float64).reshape(len(found), 2).T
+        self._note(columns[0], columns[1])
 
-    def _note(self, times: list[tuple[float, float]]) -> None:
+    def _note(self, delays: NDArray[np.float64], seconds: NDArray[np.float64]) -> None:
         """Enter what the first runs took, in the place of their events."""
-        self._delays.extend([one[0] for one in times])
-        self._seconds.extend([one[1] for one in times])
-        for _ in times:
-            self.events.popleft()
+        self._delays.frombytes(delays.tobytes())
+        self._seconds.frombytes(seconds.tobytes())
+        del self.events[: len(seconds)]
 
     @abstractmethod
     def _is_over(self, event: T) -> bool: ...

@@ -12,10 +12,11 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import islice
 from typing import cast
 
+import numpy as np
 import pyopencl as cl
+from numpy.typing import NDArray
 
 from trilby.backend.base import DeviceInfo, Times
 from trilby.backend.failures import assertion_failed, failed
@@ -177,9 +178,8 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
     def _read(self) -> None:
         """Read many at once. A run comes after the one before, so those that are over are first."""
         over = bisect_left(self.events, True, key=_is_under_way)  # noqa: FBT003 -- a value to look for
-        events = list(islice(self.events, over))
         try:
-            self._note(_times_of_all(events))
+            self._note(*_times_of_all(self.events[:over]))
         except (cl.Error, TypeError):  # one failed or was refused, or the device does not measure
             super()._read()
 
@@ -198,16 +198,16 @@ def _is_under_way(event: cl.Event | None) -> bool:
     return event is not None and _status(event, _STATUS) > _COMPLETE
 
 
-def _times_of_all(events: list[cl.Event | None]) -> list[tuple[float, float]]:
+def _times_of_all(
+    events: list[cl.Event | None],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What commands took that are over; an error where one of them failed or is None."""
     read = cast("Callable[[cl.Event | None, cl.profiling_info], int]", _time)
-    starts = [read(event, _START) for event in events]
-    queued = [read(event, _QUEUED) for event in events]
-    ends = [read(event, _END) for event in events]
-    return [
-        (max(start - since, 0) * 1e-9, max(end - start, 0) * 1e-9)
-        for since, start, end in zip(queued, starts, ends, strict=True)
-    ]
+    start = np.array([read(event, _START) for event in events], np.int64)
+    queued = np.array([read(event, _QUEUED) for event in events], np.int64)
+    end = np.array([read(event, _END) for event in events], np.int64)
+    unit = np.float64(1e-9)
+    return np.maximum(start - queued, 0) * unit, np.maximum(end - start, 0) * unit
 
 
 def times_of(event: cl.Event, first: cl.Event | None = None) -> Times:

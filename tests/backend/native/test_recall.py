@@ -114,6 +114,24 @@ def test_runs_with_changing_numbers_are_kept(native: NativeBackend) -> None:
     assert len(kept_too.take().numbers) == 50
 
 
+def test_runs_with_changing_numbers_are_kept_where_the_queue_begins_again(
+    native: NativeBackend,
+) -> None:
+    launch = repeated(native)
+    while native.engine.submitted % RING != RING - 20:
+        launch.run(())
+        native.flush()
+    kept = launch.keep(nothing)
+    gate = Gate.on(native)  # all of them are read together
+    for turn in range(50):
+        launch.replace(1, Scalar(I32, turn))
+        launch.run(())
+    native.flush()
+    gate.open()
+    kept.wait()
+    assert len(kept.take().numbers) == 50
+
+
 def test_records_at_the_place_of_others_are_not_taken_for_them(native: NativeBackend) -> None:
     """Records of copies come and go, and those of the launch take their places."""
     launch = repeated(native)

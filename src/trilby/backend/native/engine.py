@@ -155,6 +155,9 @@ class Engine:
 
     def recall(self) -> Recall:
         """What remembers times for those who ask late; it does so while somebody is there."""
+        return self._asked or self._begin_to_recall()
+
+    def _begin_to_recall(self) -> Recall:
         with self.lock:
             if self._asked is None:
                 self._recall = self._recall or Recall(self.state, self._await)
@@ -169,8 +172,7 @@ class Engine:
 
     def remember(self, event: "NativeEvent") -> None:
         """Let an event have its times as soon as they are known."""
-        recall = self._asked or self.recall()
-        recall.events.append(event)
+        self.recall().events.append(event)
         if self._asked is None:  # nobody asked any more, just before that
             self.recall()
 

@@ -5,6 +5,7 @@ somebody wants to know it of all, they are read before they are forgotten, some 
 nothing is noted about a record when it is submitted.
 """
 
+import gc
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -77,7 +78,7 @@ class NativeRuns(KeptRuns):
         if self._until is None:
             self._until = self._engine.submitted
 
-    def hear(self, slots: Slots, completed: int) -> bool:
+    def hear(self, slots: Slots) -> bool:
         """Pick the own runs out of what was done; true where many of them wait to be taken."""
         mine = self._mine(slots)
         if mine.all():
@@ -88,7 +89,8 @@ class NativeRuns(KeptRuns):
             self._read.append((sequences, (ended - begun) * np.float64(1e-9)))
             self._unread += len(sequences)
         *others, current = self._records
-        self._records = [one for one in others if one[0][SEQUENCE] > completed] + [current]
+        unread = [one for one in others if one[0][SEQUENCE] > slots.sequences[-1]]
+        self._records = [*unread, current]
         return self._unread > MOST_READ
 
     def _mine(self, slots: Slots) -> NDArray[np.bool_]:
@@ -114,8 +116,8 @@ class NativeRuns(KeptRuns):
     def take(self) -> Taken:
         """Those that are over; nobody measures for how long they were queued."""
         recall = self._engine.recall()
+        recall.read()
         with recall.lock:
-            recall.read()
             read, self._read, self._unread = self._read, [], 0
         if not read:
             return Taken(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
@@ -180,17 +182,26 @@ class Recall:
     def read(self) -> None:
         """Read all records that are done since the last time."""
         with self.lock:
-            before, completed = self.read_at, int(self._state.completed)
-            if completed == before:
-                return
-            self.read_at = completed
-            full = set[NativeRuns]()
-            for slots in self._done(before, completed):
-                full |= {runs for runs in self._alive() if runs.hear(slots, completed)}
-                self._tell_events(slots)
-            self._runs = [one for one in self._runs if one() is not None]
+            collects = gc.isenabled()
+            try:
+                gc.disable()  # buffers that end here would begin copies, which may have to wait
+                full = self._read()
+            finally:
+                if collects:
+                    gc.enable()
         for runs in full:
             runs.is_full()
+
+    def _read(self) -> set[NativeRuns]:
+        """The same, with the lock held; the result are those that have many runs by now."""
+        before, completed = self.read_at, int(self._state.completed)
+        self.read_at = completed
+        full: set[NativeRuns] = set()
+        for slots in self._done(before, completed):
+            full |= {runs for runs in self._alive() if runs.hear(slots)}
+            self._tell_events(slots)
+        self._runs = [one for one in self._runs if one() is not None]
+        return full
 
     def _done(self, before: int, completed: int) -> Iterator[Slots]:
         """The slots of records, from the first after `before` on, in stretches without a gap."""
