@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import trilby as tb
-from trilby.data.matrices import matrix_of
+from trilby.data.vector_types import matrix_of
 from trilby.errors import ArgumentTypeError
 
 CLASSES: list[Any] = [tb.f32x2x2, tb.f32x3x3, tb.f32x4x4]
