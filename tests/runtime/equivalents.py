@@ -14,6 +14,18 @@ EQUIVALENTS: dict[str, dict[str, str]] = {
             "where a device has memory of its own, the host's bytes are put back as they are"
         ),
     },
+    "launches": {
+        "Launches.again: `break` became nothing": "it is looked for again, and found again",
+        "Launches.again: `known.moment == CLOCK.now or known.is_current()` became "
+        "`known.is_current()`": "at the same moment all is as it was",
+        "Launches.again: `not current and (not self._is_in_place(known, args))` became "
+        "`not self._is_in_place(known, args)`": "what is current is in place, or goes the long way",
+        "Launches.again: `(known.unsure or RECORDINGS) and (not self._fits(known, args))` became "
+        "`not self._fits(known, args)`": "a launch that is sure fits",
+        "Launches.replay: `self._last = CLOCK.ahead = last` became nothing": (
+            "the turn before left the same, which is noted or will be"
+        ),
+    },
     "order": {
         "Order._note_reader: `one is replica and reading == replica.reading` became "
         "`reading == replica.reading`": "tuples that are equal are as good, whoever has them",
