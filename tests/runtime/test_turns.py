@@ -134,6 +134,41 @@ def test_a_recorded_loop_is_run_as_it_is_written(replayed: list[int]) -> None:
     assert sum(replayed) == 0
 
 
+def test_a_loop_that_swaps_a_buffer_with_itself_is_repeated(replayed: list[int]) -> None:
+    a = S32Array.of(range(LENGTH))
+    with Accelerator("native") as accelerator:
+        accelerator.compute(swapped, a, a, 1_001)
+    assert sum(replayed) > 0
+    assert a.array.tolist() == [i + 1_001 for i in range(LENGTH)]
+
+
+def steady_launch(accelerator: Accelerator, a: S32Array) -> Known:
+    """The launch of a loop that has become steady."""
+    accelerator.compute(same, a, 100)
+    known = vars(accelerator.launches)["_last"]
+    assert isinstance(known, Known)
+    assert known.is_steady()
+    return known
+
+
+def test_nothing_is_repeated_while_somebody_wants_to_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    a = S32Array.of(range(LENGTH))
+    with Accelerator("native", memory="discrete") as accelerator:
+        launches = accelerator.launches
+        known = steady_launch(accelerator, a)
+        with monkeypatch.context() as patch:
+            patch.setattr("trilby.runtime.launches.RECORDINGS", [object()])
+            assert launches.replay(known, 1, 1, 5) == 0
+        with monkeypatch.context() as patch:  # the room must hear of every use
+            patch.setattr(accelerator.residency.replicas.room, "is_tight", True)
+            assert launches.replay(known, 1, 1, 5) == 0
+        with monkeypatch.context() as patch:
+            patch.setattr("trilby.runtime.launches.is_told", bool)
+            assert launches.replay(known, 1, 1, 5) == 0
+        assert launches.replay(known, 1, 1, 5) == 5
+        assert a.array.tolist() == [i + 3 * 105 for i in range(LENGTH)]
+
+
 def test_a_profile_counts_what_is_repeated(replayed: list[int]) -> None:
     a = S32Array.of(range(LENGTH))
     with Accelerator("opencl", memory="discrete") as accelerator:
