@@ -22,6 +22,10 @@ EQUIVALENTS: dict[str, dict[str, str]] = {
         "`not self._is_in_place(known, args)`": "what is current is in place, or goes the long way",
         "Launches.again: `(known.unsure or RECORDINGS) and (not self._fits(known, args))` became "
         "`not self._fits(known, args)`": "a launch that is sure fits",
+        "Launches._fits: `given is not number and (not self._replaced(known, entry, position, "
+        "given))` became `not self._replaced(known, entry, position, given)`": (
+            "the same number in its own place, or the long way"
+        ),
         "Launches.replay: `self._last = CLOCK.ahead = last` became nothing": (
             "the turn before left the same, which is noted or will be"
         ),
