@@ -26,6 +26,14 @@ EQUIVALENTS: dict[str, dict[str, str]] = {
         "given))` became `not self._replaced(known, entry, position, given)`": (
             "the same number in its own place, or the long way"
         ),
+        "Launches._find: `type(size) is int or _is_plain(size)` became `_is_plain(size)`": (
+            "an int is plain"
+        ),
+        "Launches._replaced: `position in analysed.footprint.relevant or not isinstance(kind, "
+        "ScalarType)` became `position in analysed.footprint.relevant`": (
+            "only numbers are replaced"
+        ),
+        "Launches.forget: `CLOCK.settle()` became nothing": "who is ahead can be noted later, too",
         "Launches.replay: `self._last = CLOCK.ahead = last` became nothing": (
             "the turn before left the same, which is noted or will be"
         ),
