@@ -14,6 +14,13 @@ EQUIVALENTS: dict[str, dict[str, str]] = {
             "where a device has memory of its own, the host's bytes are put back as they are"
         ),
     },
+    "known": {
+        "Known.is_current: `self.moment = CLOCK.now` became nothing": "it is looked at again",
+        "Known.note_current: `self.versions = versions_of(self.held)` became nothing": (
+            "it is looked at again, and is in place"
+        ),
+        "Known.note_current: `self.moment = CLOCK.now` became nothing": "it is looked at again",
+    },
     "launches": {
         "Launches.again: `break` became nothing": "it is looked for again, and found again",
         "Launches.again: `known.moment == CLOCK.now or known.is_current()` became "

@@ -1,10 +1,11 @@
 """What a launch that is repeated waits for, and what it leaves under way: rule by rule."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from tests.runtime.contents import Pending, on_host, replica
-from tests.runtime.programs import add
+from tests.runtime.programs import add, add_to
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, S32Array
@@ -209,10 +210,17 @@ def one_by_one(cc: ComputeContext, a: S32Array, b: S32Array, times: int) -> None
         cc.dispatch(b.length, add, b, n // times)
 
 
-def steady_launch(accelerator: Accelerator, *buffers: S32Array) -> Known:
+@tb.compute
+def one_from_the_other(cc: ComputeContext, a: S32Array, b: S32Array, times: int) -> None:
+    for n in range(times):
+        cc.dispatch(a.length, add, a, n // times)
+        cc.dispatch(b.length, add_to, b, a)
+
+
+def steady_launch(accelerator: Accelerator, *buffers: S32Array, loop: Any = one_by_one) -> Known:
     """The last launch of a loop of two that has become steady."""
     a, b = buffers
-    accelerator.compute(one_by_one, a, b, 20)
+    accelerator.compute(loop, a, b, 20)
     known = vars(accelerator.launches)["_last"]
     assert isinstance(known, Known)
     assert known.is_steady()
@@ -252,7 +260,7 @@ def test_all_of_a_round_is_noted() -> None:
 def test_an_interrupt_while_launches_are_given_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     buffers = S32Array.of(range(4)), S32Array.of(range(4))
     with Accelerator("native", memory="discrete") as accelerator:
-        known = steady_launch(accelerator, *buffers)
+        known = steady_launch(accelerator, *buffers, loop=one_from_the_other)
 
         def interrupted(_: Repeated) -> None:
             raise KeyboardInterrupt
