@@ -41,7 +41,7 @@ QUICK_TESTS = (
     *("asynchrony", "poison", "strategies", "ledger", "guard", "overlaps", "schedules", "hostile"),
     *("steady", "turns", "order", "explicit", "collected", "context", "threads", "odd_programs"),
     *("replicas", "fallback", "passes", "passes_midway", "early_copies", "interrupts", "in_place"),
-    *("held", "other_parts", "profile", "lost_launches"),
+    *("held", "other_parts", "profile", "lost_launches", "prefetches"),
 )
 WITHOUT_DEVICES = (
     "-k",

@@ -16,14 +16,18 @@ from trilby.runtime.watch import Watch, watched
 
 
 class _Brought(NamedTuple):
-    """A buffer that the device had all of, while its content has this version."""
+    """A buffer that the device had all of, while its content has this version.
+
+    It is forgotten with the buffer.
+    """
 
     buffer: "weakref.ref[object]"
     watch: Watch
     version: int
 
-    def is_all_of(self, thing: object) -> bool:
-        return self.buffer() is thing and self.watch.content.version == self.version
+    @property
+    def is_there(self) -> bool:
+        return self.watch.content.version == self.version
 
 
 class Prefetches:
@@ -44,18 +48,18 @@ class Prefetches:
         and so is everything where memory is short: what came early might have to go again.
         """
         known = self._brought.get(id(thing))
-        if known is not None and known.is_all_of(thing) and not RECORDINGS:
+        if known is not None and known.is_there and not RECORDINGS:
             return
         replicas = self._residency.replicas
         part = None if block_of(replicas) else part_of(thing)
         if part is None or replicas.room.is_tight:
             return
         with LOCK:
-            if watched(part.segment).content.may_be_seen:
+            watch = watched(part.segment)
+            if watch.content.may_be_seen:
                 return
             supply(self._residency, part, "the plan says that a kernel will read it", Caller.now())
-            watch = part.segment.watcher
-            if isinstance(thing, Buffer | NDArray) and isinstance(watch, Watch):
+            if isinstance(thing, Buffer | NDArray):
                 self._remember(cast("object", thing), watch)
 
     def _remember(self, buffer: object, watch: Watch) -> None:
