@@ -40,6 +40,9 @@ EQUIVALENTS: dict[str, dict[str, str]] = {
         "ScalarType)` became `position in analysed.footprint.relevant`": (
             "only numbers are replaced"
         ),
+        "Launches._run: `CLOCK.settle()` became nothing": (
+            "whoever asks a replica what is under way has it noted first"
+        ),
         "Launches.forget: `CLOCK.settle()` became nothing": "who is ahead can be noted later, too",
         "Launches.replay: `self._last = CLOCK.ahead = last` became nothing": (
             "the turn before left the same, which is noted or will be"

@@ -165,6 +165,16 @@ def test_another_strategy_is_another_launch(discrete: Accelerator) -> None:
     assert a.array.tolist() == [i + 3 for i in range(8)]
 
 
+def test_another_strategy_takes_no_short_way_of_the_first(null: Nulls) -> None:
+    a = S32Array.of(range(8))
+    for _ in range(3):
+        null.accelerator.compute(dispatch, 8, add, a, 1)
+    before = preparations(null)
+    with null.accelerator.strategy(tb.Transfers.ALWAYS):
+        null.accelerator.compute(dispatch, 8, add, a, 1)
+    assert preparations(null) == before + 1
+
+
 def test_forced_copies_take_no_short_way(null: Nulls) -> None:
     a = S32Array.of(range(8))
     for transfers in (tb.Transfers.ALWAYS, tb.Transfers.BY_ACCESS, tb.Transfers.TRACKED):
