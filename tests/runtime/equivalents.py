@@ -44,7 +44,8 @@ EQUIVALENTS: dict[str, dict[str, str]] = {
             "whoever asks a replica what is under way has it noted first"
         ),
         "Launches._steady_turn: `one is None or not one.is_steady() or one.launch.held is not "
-        "last.launch.held` became `not one.is_steady() or one.launch.held is not last.launch.held`": (
+        "last.launch.held` became `not one.is_steady() or one.launch.held is not "
+        "last.launch.held`": (
             "a loop that was gone through some times has a follower for each of its launches"
         ),
         "Launches.forget: `CLOCK.settle()` became nothing": "who is ahead can be noted later, too",
