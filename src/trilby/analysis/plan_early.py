@@ -51,6 +51,8 @@ class Early:
     _places: dict[Op, tuple[Block, int]] = field(default_factory=dict[Op, tuple[Block, int]])
     _fixed: dict[Thing, str] = field(default_factory=dict[Thing, str])
     """The names of the parameters that stand for what was given, wherever they do."""
+    _statements: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+    """Where statements begin, by the identity of the block: worked out once for each."""
 
     def __post_init__(self) -> None:
         self._find(self.ops.func.body)
@@ -100,7 +102,7 @@ class Early:
         if names is None:
             return use, use
         block, number = self._places[use.op]
-        places = _statements(block)
+        places = self._statements_of(block)
         surely, found, apart = use, use, use.apart
         for at in range(number - 1, -1, -1):
             met = self._met(block.ops[at], side, thing, names)
@@ -111,6 +113,12 @@ class Early:
                 found = Start(block.ops[at], apart)
                 surely = surely if apart - use.apart else found
         return surely, found
+
+    def _statements_of(self, block: Block) -> frozenset[int]:
+        found = self._statements.get(id(block))
+        if found is None:
+            found = self._statements[id(block)] = _statements(block)
+        return found
 
     def _names(self, references: Iterable[Reference]) -> frozenset[str] | None:
         """The names of variables in some references; None for one that is not always the same."""
