@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.runtime.conftest import Nulls, with_backend
 from tests.runtime.devices import Deferred, Watched
+from tests.runtime.interrupting import interrupt_once
 from tests.runtime.programs import add, add_to, copy, dispatch, number, plus_one, take
 
 import trilby as tb
@@ -247,17 +248,7 @@ def test_an_interrupt_of_a_launch_in_place(
     for _ in range(2):
         discrete.compute(dispatch, 8, add, a, 1)
     assert a.array.tolist() == [i + 2 for i in range(8)]  # host and device have it
-    original = getattr(owner, where)
-    heard: list[str] = []
-
-    def interrupted(*given: Any) -> Any:
-        result = original(*given) if runs or heard else None
-        if not heard:
-            heard.append(where)
-            raise KeyboardInterrupt
-        return result
-
-    monkeypatch.setattr(owner, where, interrupted)
+    interrupt_once(monkeypatch, owner, where, behind=runs)
     with pytest.raises(KeyboardInterrupt):
         discrete.compute(dispatch, 8, add, a, 100)
     monkeypatch.undo()

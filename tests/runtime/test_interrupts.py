@@ -10,6 +10,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import pytest
+from tests.runtime.interrupting import interrupt_once
 from tests.runtime.programs import add, dispatch
 
 import trilby as tb
@@ -113,17 +114,7 @@ def test_an_interrupt_behind_a_launch_is_no_half_of_it(
     discrete.compute(dispatch, 8, add, a, 1)
     assert a.array.tolist() == [i + 1 for i in range(8)]  # host and device have it
     discrete.launches.forget()
-    original = getattr(Residency, where)
-    heard: list[str] = []
-
-    def interrupted(self: Residency, *given: Any) -> Any:
-        result = original(self, *given) if where == "_begin" or heard else None
-        if not heard:
-            heard.append(where)
-            raise KeyboardInterrupt
-        return result
-
-    monkeypatch.setattr(Residency, where, interrupted)
+    interrupt_once(monkeypatch, Residency, where, behind=where == "_begin")
     with pytest.raises(KeyboardInterrupt):
         discrete.compute(dispatch, 8, add, a, 100)
     monkeypatch.undo()

@@ -41,14 +41,19 @@ def grown(count: int) -> object:
     return [pytest.approx(float(v), rel=1e-5)] * 64
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files of a kernel that has run."""
-    monkeypatch.setenv("TRILBY_SYMBOLS", str(tmp_path / "symbols"))
+def check_that_it_runs() -> None:
+    """Load the kernel anew, and compare what it makes."""
     with Accelerator("native") as accelerator:
         a = F32Array.of(np.ones(64, np.float32))
         accelerator.compute(grow_all, a, 3)
         assert a.array.tolist() == grown(3)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files of a kernel that has run."""
+    monkeypatch.setenv("TRILBY_SYMBOLS", str(tmp_path / "symbols"))
+    check_that_it_runs()
     return tmp_path / "symbols"
 
 
@@ -111,10 +116,7 @@ def test_a_folder_from_which_nothing_may_be_run(
 
     monkeypatch.setattr(linking, "_mapped", refused)
     monkeypatch.setenv("TRILBY_SYMBOLS", str(tmp_path))
-    with Accelerator("native") as accelerator:
-        a = F32Array.of(np.ones(64, np.float32))
-        accelerator.compute(grow_all, a, 2)
-        assert a.array.tolist() == grown(2)
+    check_that_it_runs()
     assert "code may not be run from" in caplog.text
 
 
@@ -126,8 +128,5 @@ def test_code_that_only_llvm_can_load(
 
     monkeypatch.setattr(toolchain, "linked", not_understood)
     monkeypatch.setenv("TRILBY_SYMBOLS", str(tmp_path))
-    with Accelerator("native") as accelerator:
-        a = F32Array.of(np.ones(64, np.float32))
-        accelerator.compute(grow_all, a, 2)
-        assert a.array.tolist() == grown(2)
+    check_that_it_runs()
     assert "gdb and perf will not know `grow`" in caplog.text
