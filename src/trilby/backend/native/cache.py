@@ -1,6 +1,6 @@
-"""Object code on disk, from one process to the next.
+"""Object code and what leads to it on disk, from one process to the next.
 
-What is read here is executed. So an entry is taken only if it is whole, if it was made by the same
+What is read here is executed, or becomes what is. So an entry is taken only if it is whole, if it was made by the same
 versions for the same processor and for the same text, and if nobody but the user can write to the
 folder. Anything else is removed and made anew. Processes may share a folder: an entry appears
 under its name all at once, and may vanish at any time.
@@ -8,7 +8,7 @@ under its name all at once, and may vanish at any time.
 
 import os
 import time
-from _blake2 import blake2b
+from _blake2 import blake2b  # `hashlib` would load OpenSSL for it
 from contextlib import suppress
 
 from trilby.backend.private_folder import is_of_user_alone
