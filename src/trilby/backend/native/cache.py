@@ -1,9 +1,9 @@
 """Object code and what leads to it on disk, from one process to the next.
 
-What is read here is executed, or becomes what is. So an entry is taken only if it is whole, if it was made by the same
-versions for the same processor and for the same text, and if nobody but the user can write to the
-folder. Anything else is removed and made anew. Processes may share a folder: an entry appears
-under its name all at once, and may vanish at any time.
+What is read here is executed, or becomes what is. So an entry is taken only if it is whole, if it
+was made by the same versions for the same processor and for the same text, and if nobody but the
+user can write to the folder. Anything else is removed and made anew. Processes may share a folder:
+an entry appears under its name all at once, and may vanish at any time.
 """
 
 import os
