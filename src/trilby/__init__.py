@@ -47,6 +47,7 @@ from trilby.data.ndrange import NDRange
 from trilby.data.struct import Struct, Union
 from trilby.data.views import Array
 from trilby.errors import TrilbyError
+from trilby.loading import loading
 from trilby.options import Transfers
 from trilby.reflect.atomics import (
     atomic_add,
@@ -351,7 +352,8 @@ _LOADED_WHEN_USED = {
 
 def __getattr__(name: str) -> object:
     if name in _LOADED_WHEN_USED:
-        return getattr(importlib.import_module(_LOADED_WHEN_USED[name]), name)
+        with loading():
+            return getattr(importlib.import_module(_LOADED_WHEN_USED[name]), name)
     message = f"module 'trilby' has no attribute {name!r}"
     raise AttributeError(message)
 

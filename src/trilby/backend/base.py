@@ -276,6 +276,15 @@ class Backend(Protocol):
         """
         ...
 
+    def begin_compile(
+        self, graph: KernelGraph, *, fast_math: bool = False
+    ) -> Callable[[], Executable]:
+        """Begin the same, as far as the host can do other things meanwhile.
+
+        Calling the result does the rest, and returns or raises what `compile` would.
+        """
+        ...
+
     def allocate(self, nbytes: int) -> Memory:
         """Memory with undefined content; raises a `DeviceError` where there is not enough."""
         ...

@@ -4,7 +4,8 @@ What it copies and computes is undefined; use it to measure and to test everythi
 around a device. `open(0).counts` says what was asked for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import (
@@ -100,6 +101,12 @@ class NullBackend:
         """Count a kernel."""
         self.counts.compiles += 1
         return NullExecutable(f"{graph.entry.name} does nothing\n")
+
+    def begin_compile(
+        self, graph: KernelGraph, *, fast_math: bool = False
+    ) -> Callable[[], NullExecutable]:
+        """Nothing can be begun: all is done later."""
+        return partial(self.compile, graph, fast_math=fast_math)
 
     def allocate(self, nbytes: int) -> NullMemory:
         """Count memory."""

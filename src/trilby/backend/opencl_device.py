@@ -8,6 +8,7 @@ and no failure of a device takes the process with it.
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -112,6 +113,12 @@ class OpenCLBackend:
                 )
         except BuildError as error:
             raise blamed(error, graph) from error.__cause__
+
+    def begin_compile(
+        self, graph: KernelGraph, *, fast_math: bool = False
+    ) -> Callable[[], OpenCLKernel]:
+        """Nothing can be begun: all is done later."""
+        return partial(self.compile, graph, fast_math=fast_math)
 
     def build(
         self,

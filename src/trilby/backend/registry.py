@@ -15,6 +15,7 @@ from trilby.backend.preference import Preference, preferences
 from trilby.backend.vendors import has_driver_for_others
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
+from trilby.loading import loading
 from trilby.spelling import closest
 
 
@@ -216,7 +217,8 @@ class _Search:
 def open_family(entry: Entry) -> Family:
     """Import a family, or raise a `DeviceUnavailableError` that says what to install."""
     try:
-        module = importlib.import_module(entry.module)
+        with loading():
+            module = importlib.import_module(entry.module)
     except ImportError as error:
         if not entry.package or (error.name or entry.package).partition(".")[0] != entry.package:
             raise

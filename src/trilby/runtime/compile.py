@@ -4,7 +4,7 @@ The one module that knows reflection, analysis and backends at the same time. Wh
 is cached for each function, and made anew when a Python constant that was folded in changes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import field
 from itertools import product
@@ -233,22 +233,26 @@ class Compiler:
             ready = self._current(kernel, ranks)
             if ready is None:
                 with compiling(self.backend):
-                    ready = self._build(analyse_kernel(kernel, ranks), ranks)
+                    ready = self._begin(analyse_kernel(kernel, ranks), ranks)()
             return ready
 
     def _current(self, kernel: Kernel[...], ranks: tuple[int, ...]) -> ReadyKernel | None:
         ready = self._kernels.get((kernel, ranks))
         return ready if ready is not None and ready.analysed.is_current() else None
 
-    def _build(self, analysed: AnalysedKernel, ranks: tuple[int, ...]) -> ReadyKernel:
-        with stage("build", analysed.kernel.name):
-            check_features(analysed.graph, self.backend.device)
-            ready = ReadyKernel(analysed, self._compiled(analysed.graph))
-        self._kernels[analysed.kernel, ranks] = ready
-        return ready
+    def _begin(self, analysed: AnalysedKernel, ranks: tuple[int, ...]) -> Callable[[], ReadyKernel]:
+        """Begin to build a kernel; calling the result waits for it."""
+        graph, name = analysed.graph, analysed.kernel.name
+        with stage("build", name):
+            check_features(graph, self.backend.device)
+            finish = self.backend.begin_compile(graph, fast_math=self.fast_math)
 
-    def _compiled(self, graph: KernelGraph) -> Executable:
-        return self.backend.compile(graph, fast_math=self.fast_math)
+        def finished() -> ReadyKernel:
+            with stage("build", name):
+                ready = self._kernels[analysed.kernel, ranks] = ReadyKernel(analysed, finish())
+                return ready
+
+        return finished
 
     def compute(self, compute: Compute[..., Any], transfers: Transfers) -> ReadyCompute:
         """A compute function ready to run; its kernels are compiled ahead where possible."""
@@ -264,8 +268,7 @@ class Compiler:
         context = analyse_compute(compute)
         if self.first is not None:
             self.first(compute)
-        for analysed in context.kernels:
-            self._hand_over(analysed)
+        begun = [self._begin(analysed, ()) for analysed in self._known_ahead(context.kernels)]
         entry = context.entry
         objects: dict[str, object] = {**entry.kernels, **entry.callees}
         original = compute.function
@@ -275,14 +278,17 @@ class Compiler:
             varying = {(op.location.file, op.location.line) for op in dispatches}
         with stage("generate", compute.name):
             function = compile_compute(passed.func, original, objects, entry.captured.class_name)
+        for finish in begun:
+            finish()
         return ReadyCompute(context, passed, function, frozenset(varying), compute.explicit)
 
-    def _hand_over(self, analysed: AnalysedKernel) -> None:
-        """Compile before the first dispatch; n-d arrays must wait for their ranks."""
-        params = analysed.signature.params
-        has_ranks = any(isinstance(param.type, NDArrayType) for param in params)
-        if not has_ranks and self._current(analysed.kernel, ()) is None:
-            self._build(analysed, ())
+    def _known_ahead(self, kernels: Iterable[AnalysedKernel]) -> Iterator[AnalysedKernel]:
+        """Those to compile before their first dispatch; n-d arrays must wait for their ranks."""
+        for analysed in kernels:
+            params = analysed.signature.params
+            has_ranks = any(isinstance(param.type, NDArrayType) for param in params)
+            if not has_ranks and self._current(analysed.kernel, ()) is None:
+                yield analysed
 
 
 def analyse_compute(compute: Compute[..., Any]) -> ContextOf:

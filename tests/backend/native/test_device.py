@@ -21,7 +21,10 @@ from tests.backend.native.running import (
 )
 
 from trilby.backend.base import Argument, Repeated, Rows, Scalar, StructArgument
-from trilby.backend.native import NativeBackend, NativeFamily
+from trilby.backend.native import NativeBackend, NativeFamily, objects
+from trilby.backend.native.modules import Modules
+from trilby.backend.native.objects import Objects
+from trilby.backend.native.processor import Processor
 from trilby.backend.native.record import COST
 from trilby.backend.null import NullExecutable, NullFamily, NullMemory
 from trilby.codegen.llvm.generated import LlvmModule
@@ -305,6 +308,29 @@ def test_code_that_llvm_does_not_take_is_a_build_error(native: NativeBackend) ->
     )
     with pytest.raises(DeviceError, match="cannot be loaded"):
         native.build(unknown, 0)
+
+
+def test_llvm_compiles_beside_what_python_does(
+    native: NativeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled_by: list[str] = []
+    make = objects.object_code
+
+    def compile_text(text: str, processor: Processor, *, as_written: bool) -> bytes:
+        compiled_by.append(threading.current_thread().name)
+        return make(text, processor, as_written=as_written)
+
+    monkeypatch.setattr(objects, "object_code", compile_text)
+    native_anew = NativeBackend(native.device, native.engine, Objects(), Modules())
+    finish = native_anew.begin_build(SCALE, 2)
+    memory = upload(native_anew, np.array([1, 2, 3], np.int32))
+    prepared = native_anew.prepare(finish(), NDRange(3), [memory, Scalar(I32, 5)])
+    native_anew.run(prepared).wait()
+    assert download(native_anew, memory, np.zeros(3, np.int32)).tolist() == [5, 10, 15]
+    assert compiled_by == ["trilby-compiler"]
+    refused = native_anew.begin_build(LlvmModule("define void @no() { ret i32 1 }", "no", 1), 0)
+    with pytest.raises(BuildError, match="refused `no`"):
+        refused()
 
 
 # ------------------------------------------------------------------------------- repeated

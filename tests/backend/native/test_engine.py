@@ -27,10 +27,11 @@ from tests.backend.native.running import (
 
 from trilby.backend.base import Scalar
 from trilby.backend.native import NativeBackend
-from trilby.backend.native.engine import Engine, queue_text
+from trilby.backend.native.engine import Engine
 from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.llvm import load, object_code
 from trilby.backend.native.objects import Objects
+from trilby.backend.native.queue_code import queue_text
 from trilby.backend.native.record import COST, address_of_record, make_record
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
@@ -67,7 +68,7 @@ def test_threads_that_leave_are_in_code_that_stays() -> None:
         engine = Engine(with_threads(33), objects)
         target = array("Q", [0] * 1000)
         places = (target.buffer_info()[0], 1, 8000, 80)
-        engine.wait(engine.submit(make_record(engine.address, engine.fill, 100, places)))
+        engine.wait(engine.submit(make_record(engine.address, engine.functions.fill, 100, places)))
         engine.stop()
         del engine
         gc.collect()
@@ -85,12 +86,12 @@ def test_a_brief_launch_is_run_by_the_thread_that_submits_it() -> None:
     engine = Engine(with_threads(2), Objects())
     target = array("Q", [0])
     places = (target.buffer_info()[0], 7, 8, 8)
-    record = make_record(engine.address, engine.fill, 1, places, nanoseconds=5)
-    sequence = engine.try_submit(address_of_record(record))
+    record = make_record(engine.address, engine.functions.fill, 1, places, nanoseconds=5)
+    sequence = engine.functions.submit(address_of_record(record))
     assert (sequence, engine.state.completed, engine.state.workers) == (1, 1, 0)
     assert target[0] == 0x0707070707070707
-    longer = make_record(engine.address, engine.fill, 1, places, nanoseconds=10**6)
-    assert engine.try_submit(address_of_record(longer)) == 0  # there are no workers
+    longer = make_record(engine.address, engine.functions.fill, 1, places, nanoseconds=10**6)
+    assert engine.functions.submit(address_of_record(longer)) == 0  # there are no workers
     assert engine.submit(longer) == 2
     engine.wait(2)
     assert longer[COST] < 10**6  # what was seen counts
@@ -188,8 +189,8 @@ def test_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(_queue: int, _count: int) -> int:
         return 0
 
-    monkeypatch.setattr(engine, "_start", start)
-    record = make_record(engine.address, engine.fill, 1, (0, 0, 0, 1))
+    monkeypatch.setattr(engine.functions, "start", start)
+    record = make_record(engine.address, engine.functions.fill, 1, (0, 0, 0, 1))
     with pytest.raises(DeviceError, match="no thread can be started") as caught:
         engine.submit(record)
     assert "ulimit -u" in caught.value.advice
@@ -297,7 +298,7 @@ def test_work_that_was_lost_in_a_fork_says_so() -> None:
     engine.wait(3)
     with pytest.raises(DeviceError, match="under way when the process forked"):
         engine.wait(4)
-    record = make_record(engine.address, engine.fill, 1, (0, 0, 0, 1), nanoseconds=1)
+    record = make_record(engine.address, engine.functions.fill, 1, (0, 0, 0, 1), nanoseconds=1)
     assert engine.submit(record) == 6
     engine.wait(6)
 

@@ -3,8 +3,9 @@
 import os
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import (
@@ -67,6 +68,12 @@ class InterpreterBackend:
         self._check_open()
         with stage("generate"):
             return translate(graph)
+
+    def begin_compile(
+        self, graph: KernelGraph, *, fast_math: bool = False
+    ) -> Callable[[], Program]:
+        """Nothing can be begun: all is done later."""
+        return partial(self.compile, graph, fast_math=fast_math)
 
     def allocate(self, nbytes: int) -> InterpreterMemory:
         """Bytes with a content that does not look like zeros."""

@@ -1,8 +1,9 @@
 """The processor as a device: kernels through LLVM, copies by its threads, the host's memory."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -83,10 +84,16 @@ class NativeBackend:
 
     def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> NativeKernel:
         """Generate LLVM IR and compile it, or take what was compiled before."""
+        return self.begin_compile(graph, fast_math=fast_math)()
+
+    def begin_compile(
+        self, graph: KernelGraph, *, fast_math: bool = False
+    ) -> Callable[[], NativeKernel]:
+        """Generate LLVM IR, and let LLVM begin: it needs nothing of Python."""
         with stage("generate"):
             module = self._modules.module(graph, self._target(fast_math=fast_math))
         with stage("build"):
-            return self.build(module, slots_of(graph.entry))
+            return self.begin_build(module, slots_of(graph.entry))
 
     def text(self, graph: KernelGraph, *, lines: bool, fast_math: bool = False) -> str:
         """The LLVM IR that a kernel becomes, for people."""
@@ -102,13 +109,23 @@ class NativeBackend:
 
     def build(self, module: LlvmModule, parameters: int) -> NativeKernel:
         """Compile a module whose entry takes so many arguments."""
+        return self.begin_build(module, parameters)()
+
+    def begin_build(self, module: LlvmModule, parameters: int) -> Callable[[], NativeKernel]:
+        """Let LLVM begin to compile such a module."""
         self.check_open()
+        code = self._objects.begin(module.text, self.engine.host.processor)
+        return partial(self._built, module, parameters, code)
+
+    def _built(
+        self, module: LlvmModule, parameters: int, code: Callable[[], bytes]
+    ) -> NativeKernel:
+        self.engine.functions  # noqa: B018 -- they are needed next, and there is time for it now
         processor = self.engine.host.processor
         try:
-            code = self._objects.code(module.text, processor)
+            loaded = load(code(), processor, [module.entry])
         except RefusedTextError as error:
             raise refused_code(self.device, module.entry, module.text, str(error)) from error
-        loaded = load(code, processor, [module.entry])
         return NativeKernel(
             module.entry,
             module.text,
@@ -205,16 +222,18 @@ class NativeBackend:
         self._come_after(after)
         if not nbytes:
             return self._nothing()
-        return self._move(self.engine.fill, (target, byte), nbytes, memory)
+        return self._move(self.engine.functions.fill, (target, byte), nbytes, memory)
 
     def _copy(
         self, target: int, source: int, nbytes: int, rows: Rows | None, keep: object
     ) -> NativeEvent:
         if rows is None:
-            return self._move(self.engine.copy, (target, source), nbytes, keep)
+            return self._move(self.engine.functions.copy, (target, source), nbytes, keep)
         count = len(rows.starts(nbytes))
         arguments = (target, source, rows.size, rows.pitch)
-        return self._submit(self.engine.copy_rows, count, rows.size * count, arguments, keep)
+        return self._submit(
+            self.engine.functions.copy_rows, count, rows.size * count, arguments, keep
+        )
 
     def _move(self, entry: int, places: tuple[int, int], nbytes: int, keep: object) -> NativeEvent:
         """Copy or fill bytes in pieces."""

@@ -16,16 +16,15 @@ from array import array
 from collections import deque
 from collections.abc import Generator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.objects import Objects, objects_for
-from trilby.backend.native.processor import Code, Processor
+from trilby.backend.native.queue_code import QueueFunctions, begin_functions
 from trilby.backend.native.recall import Recall
 from trilby.backend.native.record import WORD, Record, address_of_record
-from trilby.backend.native.toolchain import load
 from trilby.errors import DeviceError
 
 if TYPE_CHECKING:
@@ -43,15 +42,6 @@ RING = 4096
 
 _PATIENCE_SECONDS = 5.0
 _LOCK_BYTES = 128
-
-_PAUSES = {
-    "x86_64": (
-        "declare void @llvm.x86.sse2.pause()",
-        "call void @llvm.x86.sse2.pause()",
-    ),
-    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
-}
-_OTHER_PAUSE = ("declare i32 @sched_yield()", "%ignored = call i32 @sched_yield()")
 
 _FATAL = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP"}
 
@@ -103,8 +93,9 @@ class Engine:
     """One queue with its threads, which start when they are first needed."""
 
     def __init__(self, host: Host, objects: Objects) -> None:
-        code = _queue_code(host.processor, objects)
         self.host = host
+        self._code = begin_functions(host.processor, objects)
+        self._opened: QueueFunctions | None = None
         # Threads may need their queue until the process ends: it is never freed.
         self.address = _zeroed(ctypes.sizeof(State))
         self.state = State.from_address(self.address)
@@ -121,26 +112,16 @@ class Engine:
         self._asked: Recall | None = None
         self._room = inf
         """So many records may be submitted before times are lost that somebody wants to know."""
-        self._open = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code["trilby_open_queue"])
-        self._start = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(
-            code["trilby_start_workers"]
-        )
-        self._stop = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code["trilby_stop_workers"])
-        # Submitting takes less time than to let other threads of Python run meanwhile.
-        self.try_submit = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)(code["trilby_submit"])
-        self._submit_passes = ctypes.PYFUNCTYPE(
-            ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64
-        )(code["trilby_submit_passes"])
-        self._submit_all = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(
-            code["trilby_submit_all"]
-        )
-        self._wait = ctypes.CFUNCTYPE(
-            ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64
-        )(code["trilby_wait"])
-        self.copy = code["trilby_copy"]
-        self.copy_rows = code["trilby_copy_rows"]
-        self.fill = code["trilby_fill"]
-        self._open(self.address)
+
+    @cached_property
+    def functions(self) -> QueueFunctions:
+        """What the queue can do. It is opened when the first of them is needed."""
+        with self.lock:
+            if self._opened is None:
+                opened = self._code()
+                opened.open(self.address)
+                self._opened = opened
+            return self._opened
 
     @property
     def submitted(self) -> int:
@@ -209,7 +190,7 @@ class Engine:
         self.flush()
         self._make_sure(1)
         address = address_of_record(record)
-        while not (sequence := self.try_submit(address)):
+        while not (sequence := self.functions.submit(address)):
             self._make_way()
         return sequence
 
@@ -218,7 +199,7 @@ class Engine:
         self.flush()
         self._make_sure(1)
         address = address_of_record(record)
-        while not (sequence := self._submit_passes(address, first, first + count - 1)):
+        while not (sequence := self.functions.submit_passes(address, first, first + count - 1)):
             self._make_way()
         return sequence
 
@@ -246,7 +227,9 @@ class Engine:
             del self.held[:count]  # another thread may have added some
             self._make_sure(count)
             while done < count:
-                for given in map(self._submit_all, (first + WORD * done,), (count - done,)):
+                for given in map(
+                    self.functions.submit_all, (first + WORD * done,), (count - done,)
+                ):
                     done += given
                     break
                 if done < count:
@@ -293,7 +276,7 @@ class Engine:
             self._forget_done()
 
     def _await(self, sequence: int) -> None:
-        while not self._wait(self.address, sequence, SLICE_NS):
+        while not self.functions.wait(self.address, sequence, SLICE_NS):
             pass  # between two slices Python sees to signals
 
     def times(self, sequence: int) -> tuple[int, int] | None:
@@ -306,7 +289,7 @@ class Engine:
     def _start_workers(self) -> None:
         self.state.leaving = 0
         with _signals_blocked():
-            started = self._start(self.address, self.host.threads)
+            started = self.functions.start(self.address, self.host.threads)
         if not started:
             raise DeviceError(
                 "no thread can be started for the native device",
@@ -316,7 +299,9 @@ class Engine:
     def stop(self) -> None:
         """Finish all work and let the threads go; they come back when they are needed."""
         self.wait(self.submitted)
-        self._stop(self.address)
+        if not self.state.workers:
+            return
+        self.functions.stop(self.address)
         until = time.monotonic() + _PATIENCE_SECONDS
         while self.state.workers and time.monotonic() < until:
             time.sleep(1e-4)
@@ -335,28 +320,8 @@ class Engine:
         self._lost = range(completed + 1, fresh.submitted + 1)
         self.lock = threading.RLock()
         ctypes.memmove(self.address, ctypes.addressof(fresh), ctypes.sizeof(State))
-        self._open(self.address)
-
-
-_SYMBOLS = (
-    "trilby_open_queue",
-    "trilby_start_workers",
-    "trilby_stop_workers",
-    "trilby_submit",
-    "trilby_submit_all",
-    "trilby_submit_passes",
-    "trilby_wait",
-    "trilby_copy",
-    "trilby_copy_rows",
-    "trilby_fill",
-)
-
-
-@cache
-def _queue_code(processor: Processor, objects: Objects) -> Code:
-    """The functions of the queue. Threads that leave are in them to the last: they stay loaded."""
-    code = objects.code(queue_text(processor.triple), processor, as_written=True)
-    return load(code, processor, _SYMBOLS)
+        if self._opened is not None:
+            self._opened.open(self.address)
 
 
 @cache
@@ -367,17 +332,6 @@ def shared_engine() -> Engine:
     atexit.register(engine.stop)
     os.register_at_fork(before=engine.before_fork, after_in_child=engine.after_fork)
     return engine
-
-
-def queue_text(triple: str) -> str:
-    """The LLVM IR of the queue for a kind of processor."""
-    declared, called = _PAUSES.get(triple.partition("-")[0], _OTHER_PAUSE)
-    with open(os.path.join(os.path.dirname(__file__), "queue.ll"), encoding="utf-8") as file:
-        body = file.read()
-    return (
-        f'target triple = "{triple}"\n{body}\n{declared}\n'
-        f"define internal void @pause() alwaysinline {{\n  {called}\n  ret void\n}}\n"
-    )
 
 
 @contextmanager

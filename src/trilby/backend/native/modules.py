@@ -15,6 +15,7 @@ from trilby.analysis.reach import KernelGraph
 from trilby.backend.native.cache import Cache
 from trilby.codegen.llvm.generated import LlvmModule
 from trilby.codegen.llvm.target import LlvmTarget
+from trilby.loading import loading
 from trilby.model.identity import identity
 from trilby.options import cache_folder
 
@@ -53,7 +54,8 @@ class Modules:
 
 def generated(graph: KernelGraph, target: LlvmTarget, *, lines: bool) -> LlvmModule:
     """The module of a kernel, made now."""
-    from trilby.codegen.llvm.module import generate  # noqa: PLC0415 -- see above
+    with loading():
+        from trilby.codegen.llvm.module import generate  # noqa: PLC0415 -- see above
 
     return generate(graph, target, lines=lines)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from trilby.backend.native.linking import linked
 from trilby.backend.native.processor import Code, Detected, Processor
 from trilby.errors import DeviceUnavailableError
+from trilby.loading import loading
 from trilby.options import symbols_folder
 from trilby.trace import tell
 
@@ -29,9 +30,11 @@ _ORIGIN = _FOUND.origin
 
 
 @cache
-def _llvm() -> "ModuleType":
+def load_llvm() -> "ModuleType":
+    """The module that knows llvmlite."""
     try:
-        from trilby.backend.native import llvm  # noqa: PLC0415 -- see above
+        with loading():
+            from trilby.backend.native import llvm  # noqa: PLC0415 -- see above
     except (ImportError, OSError) as error:
         raise DeviceUnavailableError(
             f"llvmlite cannot be loaded: {error}",
@@ -57,19 +60,19 @@ def _written(file: str) -> str:
 
 def detected() -> Detected:
     """The processor of this machine, as far as LLVM knows it."""
-    found: Detected = _llvm().detected()
+    found: Detected = load_llvm().detected()
     return found
 
 
 def object_code(text: str, processor: Processor, *, as_written: bool = False) -> bytes:
     """The object code of a module; little is done to one that is to stay as written."""
-    made: bytes = _llvm().object_code(text, processor, as_written=as_written)
+    made: bytes = load_llvm().object_code(text, processor, as_written=as_written)
     return made
 
 
 def assembly(text: str, processor: Processor) -> str:
     """The instructions that a module becomes, for people."""
-    made: str = _llvm().assembly(text, processor)
+    made: str = load_llvm().assembly(text, processor)
     return made
 
 
@@ -80,5 +83,5 @@ def load(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code:
     if found is None:
         if folder is not None:
             tell("warning", "gdb and perf will not know `%s`, which LLVM had to load", symbols[0])
-        found = _llvm().load(code, processor, symbols)
+        found = load_llvm().load(code, processor, symbols)
     return found

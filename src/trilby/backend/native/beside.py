@@ -1,0 +1,57 @@
+"""Work that another thread does meanwhile: LLVM's, which lets Python go on."""
+
+import os
+from collections.abc import Callable
+from threading import Thread, current_thread
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+_UNDER_WAY: set[Thread] = set()
+
+
+class Beside(Generic[T]):
+    """Begins some work at once; calling it waits for the result, or raises what went wrong.
+
+    Where the system gives no thread, the work is done by whoever asks for it.
+    """
+
+    __slots__ = ("_failure", "_results", "_thread", "_work")
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work = work
+        self._results: list[T] = []
+        self._failure: Exception | None = None
+        self._thread: Thread | None = Thread(target=self._run, name="trilby-compiler")
+        _UNDER_WAY.add(self._thread)
+        try:
+            self._thread.start()
+        except RuntimeError:
+            _UNDER_WAY.discard(self._thread)
+            self._thread = None
+
+    def __call__(self) -> T:
+        """The result, as soon as it is there."""
+        if self._thread is None:
+            return self._work()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        return self._results[0]
+
+    def _run(self) -> None:
+        try:
+            self._results.append(self._work())
+        except Exception as error:  # noqa: BLE001 -- whoever asks for the result hears of it
+            self._failure = error
+        finally:
+            _UNDER_WAY.discard(current_thread())
+
+
+def _wait_for_all() -> None:
+    for thread in tuple(_UNDER_WAY):
+        thread.join()
+
+
+# A child has none of the threads, but the locks that they held.
+os.register_at_fork(before=_wait_for_all)

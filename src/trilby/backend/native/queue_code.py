@@ -1,0 +1,96 @@
+"""The functions of `queue.ll`: compiled for this processor, and as Python calls them."""
+
+import ctypes
+import os
+from collections.abc import Callable
+from functools import cache
+
+from trilby.backend.native.objects import Objects
+from trilby.backend.native.processor import Code, Processor
+from trilby.backend.native.toolchain import load
+
+_PAUSES = {
+    "x86_64": (
+        "declare void @llvm.x86.sse2.pause()",
+        "call void @llvm.x86.sse2.pause()",
+    ),
+    "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
+}
+_OTHER_PAUSE = ("declare i32 @sched_yield()", "%ignored = call i32 @sched_yield()")
+
+_SYMBOLS = (
+    "trilby_open_queue",
+    "trilby_start_workers",
+    "trilby_stop_workers",
+    "trilby_submit",
+    "trilby_submit_all",
+    "trilby_submit_passes",
+    "trilby_wait",
+    "trilby_copy",
+    "trilby_copy_rows",
+    "trilby_fill",
+)
+
+_Nothing = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+_Submits = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)
+_SubmitsMany = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)
+_SubmitsPasses = ctypes.PYFUNCTYPE(
+    ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64
+)
+_Waits = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
+
+
+class QueueFunctions:
+    """What a queue can do. `copy`, `copy_rows` and `fill` are the addresses of kernels.
+
+    But for `wait`, all return in less time than other threads of Python would take to get their
+    turn meanwhile: they keep it.
+    """
+
+    __slots__ = (
+        "_code",
+        "copy",
+        "copy_rows",
+        "fill",
+        "open",
+        "start",
+        "stop",
+        "submit",
+        "submit_all",
+        "submit_passes",
+        "wait",
+    )
+
+    def __init__(self, code: Code) -> None:
+        self._code = code  # it goes with this
+        self.open = _Nothing(code["trilby_open_queue"])
+        self.start = _SubmitsMany(code["trilby_start_workers"])
+        self.stop = _Nothing(code["trilby_stop_workers"])
+        self.submit = _Submits(code["trilby_submit"])
+        self.submit_all = _SubmitsMany(code["trilby_submit_all"])
+        self.submit_passes = _SubmitsPasses(code["trilby_submit_passes"])
+        self.wait = _Waits(code["trilby_wait"])
+        self.copy = code["trilby_copy"]
+        self.copy_rows = code["trilby_copy_rows"]
+        self.fill = code["trilby_fill"]
+
+
+@cache
+def begin_functions(processor: Processor, objects: Objects) -> Callable[[], QueueFunctions]:
+    """Begin to make the functions, which takes longer than what Python does until they are needed.
+
+    Threads that leave are in them to the last: they stay loaded.
+    """
+    code = objects.begin(queue_text(processor.triple), processor, as_written=True)
+    return cache(lambda: QueueFunctions(load(code(), processor, _SYMBOLS)))
+
+
+def queue_text(triple: str) -> str:
+    """The LLVM IR of the queue for a kind of processor."""
+    declared, called = _PAUSES.get(triple.partition("-")[0], _OTHER_PAUSE)
+    with open(os.path.join(os.path.dirname(__file__), "queue.ll"), encoding="utf-8") as file:
+        body = file.read()
+    return (
+        f'target triple = "{triple}"\n{body}\n{declared}\n'
+        f"define internal void @pause() alwaysinline {{\n  {called}\n  ret void\n}}\n"
+    )

@@ -1,0 +1,64 @@
+"""Work that another thread does meanwhile."""
+
+import os
+import threading
+
+import pytest
+
+from trilby.backend.native.beside import Beside
+
+
+def test_work_begins_at_once_and_is_done_once() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    ran: list[str] = []
+
+    def work() -> int:
+        ran.append(threading.current_thread().name)
+        begun.set()
+        assert go_on.wait(10)
+        return 7
+
+    result = Beside(work)
+    assert begun.wait(10)
+    go_on.set()
+    assert (result(), result()) == (7, 7)
+    assert ran == ["trilby-compiler"]
+
+
+def test_whoever_asks_hears_what_went_wrong() -> None:
+    def work() -> int:
+        raise ValueError("this text is refused")
+
+    result = Beside(work)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="this text is refused"):
+            result()
+
+
+def test_without_a_thread_whoever_asks_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert Beside(lambda: threading.current_thread().name)() == threading.current_thread().name
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_waits_for_it() -> None:
+    lock, begun = threading.Lock(), threading.Event()
+
+    def work() -> int:
+        with lock:
+            begun.set()
+            for _ in range(200_000):
+                pass
+            return 7
+
+    result = Beside(work)
+    assert begun.wait(10)
+    child = os.fork()
+    if child == 0:
+        os._exit(7 if lock.acquire(blocking=False) and result() == 7 else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
