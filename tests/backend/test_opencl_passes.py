@@ -51,7 +51,8 @@ def test_passes_are_numbered_and_in_order(backend: OpenCLBackend) -> None:
     ones = np.ones(1000, np.int32)
     memory = upload(backend, ones)
     kernel = backend.build(STIR, "stir", takes_pass=True)
-    passes = backend.passes(backend.prepare(kernel, NDRange(1000), [memory]), 5)
+    passes = backend.passes(backend.prepare(kernel, NDRange(1000), [memory]))
+    passes.count_from(5)
     assert passes.begun == 0
     for count in (1, 4, 300):
         passes.run(count)
@@ -67,7 +68,7 @@ def test_the_first_waits_and_what_follows_waits_for_the_last(backend: OpenCLBack
     scale = backend.build(SCALE, "scale")
     sent = backend.upload(memory, 0, numbers.data.cast("B"))
     prepared = backend.prepare(scale, NDRange(1 << 18), [memory, Scalar(I32, 3)])
-    passes = backend.passes(prepared, 0)
+    passes = backend.passes(prepared)
     passes.run(6, [sent])
     once = backend.run(
         backend.prepare(scale, NDRange(1 << 18), [memory, Scalar(I32, 5)]), [passes.latest]
@@ -82,8 +83,10 @@ def test_a_plain_run_is_pass_0(backend: OpenCLBackend) -> None:
     memory = upload(backend, ones)
     kernel = backend.build(STIR, "stir", takes_pass=True)
     prepared = backend.prepare(kernel, NDRange(4), [memory])
-    backend.passes(prepared, 7).run(1)
-    del prepared  # the next one gets the kernel object, which has the number of that pass
+    passes = backend.passes(prepared)
+    passes.count_from(7)
+    passes.run(1)
+    del passes, prepared  # the next one gets the kernel object, which has the number of that pass
     backend.run(backend.prepare(kernel, NDRange(4), [memory])).wait()
     assert set(download(backend, memory, ones)) == {mixed(1, range(7, 8)) * 3}
 
@@ -94,7 +97,7 @@ def test_an_assertion_takes_back_its_pass(backend: OpenCLBackend, good: int) -> 
     memory = upload(backend, ones)
     asserts = [("x is not four", Location("app.py", 3))]
     kernel = backend.build(CHECKED, "checked", asserts, takes_pass=True)
-    passes = backend.passes(backend.prepare(kernel, NDRange(64), [memory]), 0)
+    passes = backend.passes(backend.prepare(kernel, NDRange(64), [memory]))
     passes.run(good)
     with pytest.raises(KernelAssertionError, match="x is not four"):
         passes.run(9)
@@ -105,7 +108,7 @@ def test_an_assertion_takes_back_its_pass(backend: OpenCLBackend, good: int) -> 
 def test_freed_memory_cannot_be_used(backend: OpenCLBackend) -> None:
     memory = upload(backend, np.ones(4, np.int32))
     kernel = backend.build(STIR, "stir", takes_pass=True)
-    passes = backend.passes(backend.prepare(kernel, NDRange(4), [memory]), 0)
+    passes = backend.passes(backend.prepare(kernel, NDRange(4), [memory]))
     passes.run(3)
     backend.free(memory, [passes.latest])
     with pytest.raises(DeviceError, match="freed"):
@@ -115,7 +118,7 @@ def test_freed_memory_cannot_be_used(backend: OpenCLBackend) -> None:
 
 def test_what_others_have_prepared_is_refused(backend: OpenCLBackend) -> None:
     with pytest.raises(ArgumentTypeError, match="which another accelerator made"):
-        backend.passes(NullPrepared(NDRange(1)), 0)
+        backend.passes(NullPrepared(NDRange(1)))
 
 
 def test_a_driver_that_refuses_a_pass(backend: OpenCLBackend) -> None:
@@ -124,7 +127,7 @@ def test_a_driver_that_refuses_a_pass(backend: OpenCLBackend) -> None:
     memory = upload(backend, ones)
     kernel = backend.build(STIR, "stir", takes_pass=True)
     prepared = backend.prepare(kernel, NDRange(4), [memory])
-    passes = backend.passes(prepared, 0)
+    passes = backend.passes(prepared)
     assert isinstance(passes, OpenCLPasses)
     enqueue: Any = passes._enqueue  # pyright: ignore[reportPrivateUsage] -- no driver fails when it is told to
     given = 0
@@ -148,7 +151,7 @@ def test_closing_waits_for_passes() -> None:
     opened = OpenCLFamily().open(0)
     memory = upload(opened, np.ones(1000, np.int32))
     kernel = opened.build(STIR, "stir", takes_pass=True)
-    passes = opened.passes(opened.prepare(kernel, NDRange(1000), [memory]), 0)
+    passes = opened.passes(opened.prepare(kernel, NDRange(1000), [memory]))
     passes.run(500)
     opened.close()
     assert passes.latest.done

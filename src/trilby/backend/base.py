@@ -223,13 +223,25 @@ class Repeated(ABC):
 
 
 class Passes(ABC):
-    """A prepared launch that is run for one pass after another.
+    """A prepared launch that is run for one pass after another, from pass 0 on.
 
     Also when `run` was left by an error, or by Ctrl-C, `begun` is the number of passes that the
     device has, or has done, and no part of another pass is done.
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__", "_ahead")
+
+    def __init__(self) -> None:
+        self._ahead = 0
+
+    def count_from(self, first: int) -> None:
+        """Give the next pass another number, which those behind it follow."""
+        self._ahead = first - self.begun
+
+    @property
+    def next_number(self) -> int:
+        """What the next pass is called."""
+        return self._ahead + self.begun
 
     @property
     @abstractmethod
@@ -247,6 +259,10 @@ class Passes(ABC):
     @abstractmethod
     def run(self, passes: int, after: Sequence[Event] = ()) -> None:
         """Give the device some more passes: the first after some work, each after the last one."""
+
+    @abstractmethod
+    def replace(self, position: int, argument: "Argument") -> None:
+        """Set another argument for the passes to come."""
 
 
 def events_of(work: Sequence[Event | Repeated]) -> tuple[Event, ...]:
@@ -354,11 +370,8 @@ class Backend(Protocol):
         """The same in fewer steps, for a launch that is run again and again."""
         ...
 
-    def passes(self, prepared: Prepared, first: int) -> Passes:
-        """The same for many passes, of which the first has the number `first`.
-
-        Until they are done, nobody else may use what was prepared.
-        """
+    def passes(self, prepared: Prepared) -> Passes:
+        """The same for many passes. Nobody else may use what was prepared."""
         ...
 
     def flush(self) -> None:

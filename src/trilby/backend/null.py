@@ -186,9 +186,9 @@ class NullBackend:
         """Count the same launch."""
         return RunAgain(self.run, prepared)
 
-    def passes(self, prepared: Prepared, first: int) -> PassByPass:
+    def passes(self, prepared: Prepared) -> PassByPass:
         """Count every pass."""
-        return PassByPass(lambda _, after: self.run(prepared, after), first)
+        return PassByPass(lambda _, after: self.run(prepared, after), prepared)
 
     def flush(self) -> None:
         """Nothing was begun."""

@@ -297,15 +297,15 @@ class OpenCLBackend:
             return RunAgain(self.run, prepared)
         return OpenCLRepeated(prepared, self.burst)
 
-    def passes(self, prepared: Prepared, first: int) -> Passes:
+    def passes(self, prepared: Prepared) -> Passes:
         """Run passes through a queue that keeps their order."""
         if not isinstance(prepared, OpenCLPrepared) or prepared.owner is not self:
             raise foreign(self.device, prepared)
         if prepared.debugs:
-            return debugging_passes(prepared, first, self._run_debugging)
+            return debugging_passes(prepared, self._run_debugging)
         if self._in_order is None:
             self._in_order = _make_queue(self.context, self._cl_device, in_order=True)
-        return OpenCLPasses(prepared, self._in_order, self._wait_list, first)
+        return OpenCLPasses(prepared, self._in_order, self._wait_list)
 
     def flush(self) -> None:
         """Give the driver what is held back."""

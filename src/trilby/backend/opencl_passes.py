@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import pyopencl as cl
 
-from trilby.backend.base import Event, Passes, Times
+from trilby.backend.base import Argument, Event, Passes, Times
 from trilby.backend.opencl_events import OpenCLEvent, Task, times_of
 from trilby.backend.opencl_kernels import OpenCLPrepared
 from trilby.backend.pass_by_pass import PassByPass
@@ -35,7 +35,6 @@ class OpenCLPasses(Passes):
     __slots__ = (
         "_begun",
         "_enqueue",
-        "_first",
         "_numbers",
         "_oldest",
         "_prepared",
@@ -44,12 +43,12 @@ class OpenCLPasses(Passes):
     )
 
     def __init__(
-        self, prepared: OpenCLPrepared, queue: cl.CommandQueue, wait_list: WaitList, first: int
+        self, prepared: OpenCLPrepared, queue: cl.CommandQueue, wait_list: WaitList
     ) -> None:
+        super().__init__()
         self._prepared = prepared
         self._queue = queue
         self._wait_list = wait_list
-        self._first = first
         self._enqueue = partial(
             cl.enqueue_nd_range_kernel, queue, prepared.kernel, prepared.whole, prepared.local, None
         )
@@ -88,9 +87,13 @@ class OpenCLPasses(Passes):
 
     def _set_numbers(self, passes: int) -> Iterator[None]:
         """Sets the number of each pass when it is asked for the next."""
-        start = self._first + self.begun
+        start = self.next_number
         packed = map(_PASS_NUMBER.pack, range(start, start + passes))
         return map(self._prepared.set_pass, packed)
+
+    def replace(self, position: int, argument: Argument) -> None:
+        """Set another argument for the passes to come."""
+        self._prepared.replace(position, argument)
 
 
 class PortionEvent(OpenCLEvent):
@@ -108,7 +111,7 @@ class PortionEvent(OpenCLEvent):
         return times_of(self.event, self.first)
 
 
-def debugging_passes(prepared: OpenCLPrepared, first: int, run: RunDebugging) -> PassByPass:
+def debugging_passes(prepared: OpenCLPrepared, run: RunDebugging) -> PassByPass:
     """The passes of a kernel that asserts or prints, each of which is waited for.
 
     What one has written whose `assert` fails is taken back.
@@ -129,7 +132,7 @@ def debugging_passes(prepared: OpenCLPrepared, first: int, run: RunDebugging) ->
             raise
         return event
 
-    return PassByPass(run_one, first)
+    return PassByPass(run_one, prepared)
 
 
 def _kept(prepared: OpenCLPrepared) -> list[tuple[cl.Buffer, cl.Buffer]]:

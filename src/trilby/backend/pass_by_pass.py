@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain, count
 from operator import getitem, itemgetter
 
-from trilby.backend.base import Event, Passes
+from trilby.backend.base import Argument, Event, Passes, Prepared
 from trilby.backend.together import Together
 
 _only_event = itemgetter(slice(0, 1))
@@ -18,11 +18,12 @@ class PassByPass(Passes):
     A pass that fails leaves everything as it was before it.
     """
 
-    __slots__ = ("_before", "_begun", "_first", "_numbers", "_run")
+    __slots__ = ("_before", "_begun", "_numbers", "_prepared", "_run")
 
-    def __init__(self, run: Callable[[int, Sequence[Event]], Event], first: int) -> None:
+    def __init__(self, run: Callable[[int, Sequence[Event]], Event], prepared: Prepared) -> None:
+        super().__init__()
         self._run = run
-        self._first = first
+        self._prepared = prepared
         self._numbers = count(1)
         self._before = 0
         self._begun: deque[tuple[Event, int]] = deque()
@@ -46,7 +47,11 @@ class PassByPass(Passes):
         while len(self._begun) > 1:
             self._begun.popleft()
         self._before = self.begun
-        start = self._first + self._before
+        start = self.next_number
         before = map(_only_event, iter(partial(getitem, self._begun, -1), None))
         begun = map(self._run, range(start, start + passes), chain((after,), before))
         self._begun.extend(zip(begun, self._numbers, strict=False))
+
+    def replace(self, position: int, argument: Argument) -> None:
+        """Set another argument for the passes to come."""
+        self._prepared.replace(position, argument)

@@ -53,6 +53,10 @@ class ComputeContext:
         self.passes_done = 0
         """How many passes the last dispatch with `passes` has run."""
 
+    def varies_at(self, caller: Caller) -> bool:
+        """Whether a dispatch may need other parts of its buffers when it comes again."""
+        return (caller.code.co_filename, caller.number) in self.varying
+
     def bring_home_written(self) -> None:
         """At the end of a tracked compute call the host has everything."""
         for watch in self.written.values():
@@ -122,9 +126,16 @@ class ComputeContext:
         with errors_at_dispatch(caller):
             _check_order(size)
             options, kwargs = options_among(kernel, args, kwargs)
+            launches = self.accelerator.launches
+            if (
+                options
+                and not kwargs
+                and launches.passes_again(size, kernel, args, caller, self, options)
+            ):
+                return self
             target, args, kwargs = _target(kernel, args, kwargs)
             ordered = positional(target, args, kwargs)
-            self.accelerator.launches.launch(size, target, ordered, caller, self, options)
+            launches.launch(size, target, ordered, caller, self, options)
         return self
 
     def explicit(self, *, stale: Stale = "raise") -> AbstractContextManager[None]:

@@ -47,10 +47,15 @@ class Held:
         return self.reads | (self.writes - self.covers)
 
     @property
+    def is_there(self) -> bool:
+        """Whether it still has its place on the device, and nobody else writes it unseen."""
+        return self.replica in self.content.replicas and not self.content.may_be_seen
+
+    @property
     def is_in_place(self) -> bool:
         """Whether the device has what is needed, and it is known what has to be waited for."""
         content, replica = self.content, self.replica
-        if replica not in content.replicas or content.may_be_seen:
+        if not self.is_there:
             return False
         if replica.shared:
             still = not content.arriving and not content.leaving and len(content.replicas) == 1

@@ -7,32 +7,29 @@ nothing that would make data move has happened.
 """
 
 import sys
-import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
-from trilby.analysis.pass_footprints import PassFootprints
-from trilby.backend.base import Scalar
-from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange, as_range
 from trilby.options import Transfers
 from trilby.reflect.functions import Kernel
-from trilby.reflect.signature import Parameter
-from trilby.runtime.binding import Bound, Numbers, as_number, bind, ranks_of, uses
+from trilby.runtime.binding import Bound, bind, ranks_of, uses
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel, ReadyKernel
 from trilby.runtime.constant_memory import check_constant_memory
 from trilby.runtime.content import CLOCK, LOCK
 from trilby.runtime.explicit import block_of
+from trilby.runtime.given import Given, given_by, is_plain, numbers_key, replaceable
 from trilby.runtime.held import Use
 from trilby.runtime.known import Known
 from trilby.runtime.order import Order
 from trilby.runtime.origins import KernelWrite
+from trilby.runtime.pass_launches import PassLaunches
 from trilby.runtime.pass_options import PassOptions
-from trilby.runtime.passes import KnownPasses, PassesRun
+from trilby.runtime.passes import PassWork
 from trilby.runtime.profiling import PROFILES, keep_runs
 from trilby.runtime.ranges import in_whole_groups
 from trilby.runtime.recordings import RECORDINGS
@@ -60,7 +57,7 @@ class Launches:
         self._known: dict[tuple[object, ...], Known] = {}
         self._buffers: dict[object, tuple[int, ...]] = {}
         self._footprints: dict[tuple[object, ...], tuple[ParameterFootprint, ...]] = {}
-        self._passes: dict[tuple[object, ...], KnownPasses] = {}
+        self.passes = PassLaunches(accelerator, self._lost)
 
     def again(  # noqa: C901, PLR0912 -- calls would cost more than what they do
         self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers
@@ -168,6 +165,7 @@ class Launches:
             CLOCK.settle()
             self._last = None
             self._known.clear()
+            self.passes.forget()
 
     def _lost(self, _: object) -> None:
         """A buffer was collected: what is known of launches on it keeps memory for nothing."""
@@ -184,6 +182,7 @@ class Launches:
                     known.follower = None
             if self._last is not None and not self._last.is_alive:
                 self._last = None
+            self.passes.forget_lost()
 
     def profile_anew(self) -> None:
         """Others profile from now on, or nobody. The lock is held, and nothing is held back.
@@ -244,21 +243,31 @@ class Launches:
                 return None
         if self._last is None or known is not self._last.follower:
             CLOCK.now += 1  # it follows another launch than the last time
-        plain = type(size) is int or _is_plain(size)
+        plain = type(size) is int or is_plain(size)
         return known if plain and known.count == len(args) else None
 
     def _replaced(self, known: Known, entry: int, position: int, given: object) -> bool:
         """Put another number into a launch; false where what it touches depends on that."""
-        analysed = known.analysed
-        parameter = analysed.signature.params[position + 1]
-        kind = parameter.type
-        if position in analysed.footprint.relevant or not isinstance(kind, ScalarType):
+        scalar = replaceable(known.analysed, position, given)
+        if scalar is None:
             return False
-        value = as_number(analysed.kernel, parameter, kind, given)
-        known.launch.replace(known.slots[position], Scalar(kind, value))
+        known.launch.replace(known.slots[position], scalar)
         known.numbers[entry] = position, given
         known.steady = known.repeated = -1
         return True
+
+    def passes_again(
+        self,
+        size: object,
+        kernel: object,
+        args: Sequence[Any],
+        caller: Caller,
+        context: "ComputeContext",
+        options: PassOptions,
+    ) -> bool:
+        """Run many passes that were run before, if nothing stands against it."""
+        self._last = None
+        return self.passes.again(size, kernel, args, caller, context, options)
 
     def launch(
         self,
@@ -277,7 +286,7 @@ class Launches:
         analysed = ready.analysed
         bound = bind(kernel, analysed.signature, args)
         numbers = LaunchNumbers(launch_range.padded, _padded(launch_range.local), bound.numbers)
-        passes = self._passes_at(analysed, numbers, options.passes) if options else None
+        passes = self.passes.known_at(analysed, numbers, options.passes) if options else None
         touched = passes.footprints.all if passes else self._footprints_at(analysed, numbers)
         used = uses(bound, analysed.access, touched)
         check_constant_memory(bound.buffers, analysed.access, accelerator.device)
@@ -300,12 +309,12 @@ class Launches:
             used,
             caller,
             Transfers.AUTO if explicit else context.transfers,
-            (caller.code.co_filename, caller.number) in context.varying,
+            context.varies_at(caller),
             explicit,
         )
         if options and passes:
-            uses_of = partial(uses, bound, analysed.access)
-            PassesRun(accelerator.residency, work, options, passes, uses_of).run(context)
+            asked = PassWork(work, analysed, bound, passes)
+            self.passes.run(asked, options, size, args, context)
             return
         standing = accelerator.residency.launch(work)
         if standing is not None:
@@ -316,25 +325,12 @@ class Launches:
         self, analysed: AnalysedKernel, launch: LaunchNumbers
     ) -> tuple[ParameterFootprint, ...]:
         """What a launch touches, worked out once for the same numbers."""
-        key = _key(analysed, launch)
+        key = numbers_key(analysed, launch)
         found = self._footprints.get(key)
         if found is None:
             if len(self._footprints) >= _MOST_KEPT:
                 self._footprints.clear()
             found = self._footprints[key] = analysed.footprint.at(launch)
-        return found
-
-    def _passes_at(
-        self, analysed: AnalysedKernel, launch: LaunchNumbers, passes: int
-    ) -> KnownPasses:
-        """What is known of many passes of a launch, from the last time they were run."""
-        key = (passes, *_key(analysed, launch))
-        found = self._passes.get(key)
-        if found is None:
-            if len(self._passes) >= _MOST_KEPT:
-                self._passes.clear()
-            footprints = PassFootprints(analysed.footprint, launch, passes)
-            found = self._passes[key] = KnownPasses(footprints)
         return found
 
     def _keep(
@@ -347,70 +343,38 @@ class Launches:
         work: Work,
     ) -> None:
         analysed = ready.analysed
-        params: Sequence[Parameter] = analysed.signature.params[1:]
-        scalars = [n for n, param in enumerate(params) if isinstance(param.type, ScalarType)]
-        shaped = [n for n, numbers in enumerate(bound.numbers) if numbers is not None]
-        buffers = [n for n in shaped if n not in scalars]
-        if len(scalars) + len(buffers) != len(params):
-            return  # a struct by value may change without becoming another object
+        given = given_by(analysed, args, bound, self._lost)
+        if given is None:
+            return
         if len(self._known) >= _MOST_KEPT:
             self._known.clear()
-        self._buffers[analysed.kernel] = tuple(buffers)
-        key = (analysed.kernel, size, *[id(args[position]) for position in buffers])
+        self._buffers[analysed.kernel] = given.positions
+        key = (analysed.kernel, size, *given.identities(args))
         writer = standing.launch.origin = KernelWrite(work.kernel, work.caller)
         self._last = self._known[key] = Known(
             analysed.kernel,
             size,
             analysed,
-            tuple(part for part in analysed.reflected if part.constants),
+            given.changing,
             work.transfers,
             writer,
             work.caller.code,
             work.caller.instruction,
             len(args),
-            tuple((position, weakref.ref(args[position], self._lost)) for position in buffers),
-            [(position, args[position]) for position in scalars],
-            _slots(params, bound),
-            self._is_unsure(analysed, scalars),
+            given.buffers,
+            given.numbers,
+            given.slots,
+            self._is_unsure(given),
             standing.held,
             standing.versions,
             Order(standing.launch, standing.read, standing.written),
             standing.launch,
         )
 
-    def _is_unsure(self, analysed: AnalysedKernel, scalars: Sequence[int]) -> bool:
+    def _is_unsure(self, given: Given) -> bool:
         """Whether there is more to do about a launch than to look at its buffers."""
-        constants = any(part.constants for part in analysed.reflected)
         tight = self._accelerator.residency.replicas.room.is_tight
-        return bool(scalars) or constants or tight or is_told("debug")
-
-
-def _slots(params: Sequence[Parameter], bound: Bound) -> dict[int, int]:
-    """Where the number of each parameter stands among the arguments of the launch."""
-    found: dict[int, int] = {}
-    place = 0
-    for number, (_, numbers) in enumerate(zip(params, bound.numbers, strict=True)):
-        found[number] = place
-        place += 1 + (len(numbers) if isinstance(numbers, tuple) else 0)
-    return found
-
-
-def _key(analysed: AnalysedKernel, launch: LaunchNumbers) -> tuple[object, ...]:
-    """All that decides what a launch touches, as something to look up."""
-    deciding = _deciding(analysed, launch.arguments)
-    return analysed.footprint, launch.size, launch.local, *deciding
-
-
-def _deciding(analysed: AnalysedKernel, numbers: Sequence[Numbers]) -> Iterator[object]:
-    """What of the numbers of a launch decides what it touches, as something to look up."""
-    relevant = analysed.footprint.relevant
-    for place, number in enumerate(numbers):
-        if isinstance(number, Mapping):
-            yield tuple(number.values())
-        elif isinstance(number, tuple):
-            yield number
-        elif place in relevant:
-            yield repr(number)  # 0.0 and -0.0 are not the same
+        return bool(given.numbers or given.changing) or tight or is_told("debug")
 
 
 def _remember_written(used: Sequence[Use], context: "ComputeContext") -> None:
@@ -426,10 +390,3 @@ def _padded(local: tuple[int, ...] | None) -> tuple[int, int, int] | None:
         return None
     x, y, z = (*local, 1, 1)[:3]
     return x, y, z
-
-
-def _is_plain(size: object) -> bool:
-    """True for a range that equals no other that would be refused, as `8.0` equals `8`."""
-    if isinstance(size, tuple):
-        return all(type(entry) is int for entry in cast("tuple[object, ...]", size))
-    return type(size) is int or isinstance(size, NDRange)

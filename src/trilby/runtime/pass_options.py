@@ -15,6 +15,8 @@ from trilby.runtime.flags import Flag, flag_of
 Progress: TypeAlias = Callable[[int, int], object]
 """What hears of a long run: how many passes are done, of how many."""
 
+_MOST = I32.highest
+
 
 @runtime_checkable
 class CanBeSet(Protocol):
@@ -78,15 +80,17 @@ def _checked(given: Mapping[str, Any]) -> PassOptions:
 
 
 def _count(name: str, value: object, least: int) -> int:
+    if type(value) is int and least <= value <= _MOST:
+        return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise ArgumentTypeError(
             f"`{name}` is a whole number, and this is {type(value).__name__}",
             advice=f"write `{name}=10`, or `{name}=int(…)`",
         )
     number = operator.index(value)
-    if not least <= number <= I32.highest:
+    if not least <= number <= _MOST:
         raise ArgumentValueError(
-            f"`{name}` is {number}, and can be {least} to {I32.highest}",
+            f"`{name}` is {number}, and can be {least} to {_MOST}",
             advice="give a number in between" + (", 0 for no pass" if not least else ""),
         )
     return number

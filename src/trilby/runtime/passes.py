@@ -7,18 +7,20 @@ Ctrl-C: what is known of the buffers is how they are after the last pass that wa
 
 import os
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Protocol
 
 from trilby.analysis.footprint import ParameterFootprint
-from trilby.analysis.pass_footprints import PassFootprints
+from trilby.analysis.pass_footprints import Footprints, PassFootprints
 from trilby.backend.base import Event, Passes
 from trilby.backend.together import Together
 from trilby.dataclass import dataclass
 from trilby.errors import PassesCancelledError, PassesTimeoutError
 from trilby.options import Transfers
+from trilby.runtime.binding import Bound, uses
+from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.content import LOCK, Content, Replica
 from trilby.runtime.held import Held, Use, held_with
 from trilby.runtime.origins import KernelWrite
@@ -48,18 +50,47 @@ class KnownPasses:
     portion: int = 1
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedPasses:
+    """Passes that are prepared, and the buffers that they use on the device."""
+
+    held: Sequence[Held]
+    launch: Passes
+
+    @property
+    def is_there(self) -> bool:
+        """Whether they may be run again, when what they need was brought."""
+        return all(one.is_there for one in self.held)
+
+
 @dataclass(slots=True, eq=False)
 class _Ready:
-    """A launch whose buffers are in place, as long as no version changes.
+    """Passes whose buffers are in place, as long as no version changes.
 
-    `noted` of its passes are known to the buffers.
+    `before` passes were run by others, `first` is the number of the first one that is not, and
+    `noted` of them are known to the buffers. `touched` is what those used that had the last of
+    several `footprints`.
     """
 
-    held: list[Held]
-    passes: Passes
+    prepared: PreparedPasses
     first: int
+    before: int
     versions: list[tuple[Content, int]]
     noted: int = 0
+    footprints: Footprints | None = None
+    touched: Sequence[Held] = ()
+
+    @property
+    def held(self) -> Sequence[Held]:
+        return self.prepared.held
+
+    @property
+    def launch(self) -> Passes:
+        return self.prepared.launch
+
+    @property
+    def begun(self) -> int:
+        return self.prepared.launch.begun - self.before
 
     @property
     def is_current(self) -> bool:
@@ -74,6 +105,20 @@ class _Ready:
             self.versions = [(one.content, one.content.version) for one in self.held]
 
 
+@dataclass(slots=True, eq=False)
+class PassWork:
+    """Many passes that were asked for: the launch, its kernel, and what it is given."""
+
+    work: Work
+    analysed: AnalysedKernel
+    bound: Bound
+    known: KnownPasses
+
+    def uses(self, footprints: Sequence[ParameterFootprint]) -> list[Use]:
+        """The uses of their buffers by passes with these footprints."""
+        return uses(self.bound, self.analysed.access, footprints)
+
+
 class CountsPasses(Protocol):
     """Remembers how many passes were run."""
 
@@ -81,28 +126,42 @@ class CountsPasses(Protocol):
 
 
 class PassesRun:
-    """One dispatch with many passes. `done` of them were given to the device."""
+    """One dispatch with many passes. `done` of them were given to the device.
+
+    `prepared` are equal passes that were run before, if there are some that nobody else uses.
+    """
 
     def __init__(
         self,
         residency: Residency,
-        work: Work,
+        asked: PassWork,
         options: PassOptions,
-        known: KnownPasses,
-        uses: Callable[[Sequence[ParameterFootprint]], list[Use]],
+        prepared: PreparedPasses | None = None,
     ) -> None:
         self._residency = residency
-        self._work = work
+        self._work = work = asked.work
         self._options = options
-        self._known = known
-        self._footprints = known.footprints
-        self._uses = uses
+        self._known = asked.known
+        self._footprints = asked.known.footprints
+        self._uses = asked.uses
+        self._prepared = prepared
         self._writer = KernelWrite(work.kernel, work.caller)
         self._ready: _Ready | None = None
         self._profiled = Together() if PROFILES else None
-        self._pace = Pace(known.portion)
+        self._pace = Pace(asked.known.portion)
         self._started = self._told = time.perf_counter()
         self.done = 0
+
+    @property
+    def prepared(self) -> PreparedPasses | None:
+        """What may be run again when this was run; None where it may not, or is not known."""
+        ready, work = self._ready, self._work
+        if ready is None or (ready.first and self._footprints.differ):
+            return None
+        lasting = work.transfers in {Transfers.AUTO, Transfers.PLANNED}
+        if not lasting or work.explicit or work.executable.debugs:
+            return None
+        return None if any(one.seen for one in ready.held) else ready.prepared
 
     def run(self, context: CountsPasses) -> None:
         """Run all passes, or as many as the options say; the context counts them."""
@@ -149,7 +208,7 @@ class PassesRun:
             if ready is None or not ready.is_current:  # another thread was in between
                 return
             count = self._pace.next_size(until - self.done)
-            ready.passes.run(count, work_before(ready.held))
+            ready.launch.run(count, work_before(ready.held))
             event = self._note()
             if event is not None:
                 self._pace.begun(event, count, started)
@@ -167,10 +226,16 @@ class PassesRun:
     def _prepare(self, work: Work) -> _Ready:
         """Bring what all passes that are left need. The lock is held."""
         self._note()
-        held, prepared = self._residency.prepare(work)
-        passes = self._residency.backend.passes(prepared, self.done)
-        versions = [(one.content, one.content.version) for one in held]
-        self._ready = _Ready(held, passes, self.done, versions)
+        prepared = self._prepared
+        is_same = not self.done or not self._footprints.differ
+        if prepared is not None and is_same and prepared.is_there:
+            self._residency.bring_again(prepared.held, work)
+        else:
+            held, launch = self._residency.prepare(work)
+            prepared = PreparedPasses(held, self._residency.backend.passes(launch))
+        prepared.launch.count_from(self.done)
+        versions = [(one.content, one.content.version) for one in prepared.held]
+        self._ready = _Ready(prepared, self.done, prepared.launch.begun, versions)
         return self._ready
 
     def _note(self) -> Event | None:
@@ -179,14 +244,11 @@ class PassesRun:
         Where Ctrl-C comes in between, it is done once more.
         """
         ready = self._ready
-        if ready is None or ready.passes.begun == ready.noted:
+        if ready is None or ready.begun == ready.noted:
             return None
-        begun = ready.passes.begun
-        held = ready.held
-        if self._footprints.differ:
-            passes = range(ready.first + ready.noted, ready.first + begun)
-            held = held_with(held, self._uses(self._footprints.over(passes)))
-        event = ready.passes.latest
+        begun = ready.begun
+        held = self._touched(ready, begun)
+        event = ready.launch.latest
         event.origin = self._writer
         with ready.changing():
             self._residency.note(held, self._work, event, self._writer)
@@ -195,6 +257,17 @@ class PassesRun:
         if self._profiled is not None:
             self._profiled.add(event)
         return event
+
+    def _touched(self, ready: _Ready, begun: int) -> Sequence[Held]:
+        """What those passes used that the buffers do not know of."""
+        passes = range(ready.first + ready.noted, ready.first + begun)
+        if not self._footprints.differ or passes == range(ready.first, self._options.passes):
+            return ready.held
+        footprints = self._footprints.over(passes)
+        if footprints is not ready.footprints:
+            ready.touched = held_with(ready.held, self._uses(footprints))
+            ready.footprints = footprints
+        return ready.touched
 
     def _tell_profiles(self) -> None:
         """For a profile all passes are one launch."""

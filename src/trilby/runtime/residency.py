@@ -113,6 +113,15 @@ class Residency:
         memories = [places[s.address, s.nbytes] for s in work.buffers]
         return held, self.backend.prepare(work.executable, work.size, work.arguments(memories))
 
+    def bring_again(self, held: Sequence[Held], work: Work) -> None:
+        """Bring what a kernel needs that is about to run again, to where it was before."""
+        self.replicas.room.used_by_launch(one.replica for one in held)
+        for one in held:
+            if not one.is_in_place:
+                self._bring(one, work)
+            elif one.covers.covers(one.replica.valid):
+                one.replica.settled()  # nobody will ask for what failed there
+
     def note(self, held: Sequence[Held], work: Work, event: Event, writer: KernelWrite) -> None:
         """A launch is under way: remember it, and what it leaves current where."""
         for buffer in held:

@@ -13,7 +13,7 @@ from trilby.errors import ArgumentTypeError, DeviceError
 def test_passes_come_one_after_the_other(native: NativeBackend) -> None:
     twos = np.full(1000, 2, np.int32)
     memory = upload(native, twos)
-    passes = native.passes(scaling(native, memory, 3), 0)
+    passes = native.passes(scaling(native, memory, 3))
     assert passes.begun == 0
     for count in (1, 2, 6):
         passes.run(count)
@@ -27,7 +27,7 @@ def test_what_is_begun_is_counted_before_it_is_done(native: NativeBackend) -> No
     memory = upload(native, twos)
     gate = Gate.on(native)
     try:
-        passes = native.passes(scaling(native, memory, 3), 5)
+        passes = native.passes(scaling(native, memory, 3))
         passes.run(4)
         assert (passes.begun, passes.latest.done) == (4, False)
         latest = passes.latest
@@ -40,7 +40,7 @@ def test_what_is_begun_is_counted_before_it_is_done(native: NativeBackend) -> No
 
 def test_freed_memory_cannot_be_used(native: NativeBackend) -> None:
     memory = upload(native, np.ones(8, np.int32))
-    passes = native.passes(scaling(native, memory, 3), 0)
+    passes = native.passes(scaling(native, memory, 3))
     passes.run(3)
     native.free(memory, [passes.latest])
     with pytest.raises(DeviceError, match="freed"):
@@ -50,4 +50,4 @@ def test_freed_memory_cannot_be_used(native: NativeBackend) -> None:
 
 def test_what_others_have_prepared_is_refused(native: NativeBackend) -> None:
     with pytest.raises(ArgumentTypeError, match="which another accelerator made"):
-        native.passes(NullPrepared(NDRange(1)), 0)
+        native.passes(NullPrepared(NDRange(1)))

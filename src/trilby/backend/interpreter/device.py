@@ -158,7 +158,7 @@ class InterpreterBackend:
         """Run the same launch."""
         return RunAgain(self.run, prepared)
 
-    def passes(self, prepared: Prepared, first: int) -> PassByPass:
+    def passes(self, prepared: Prepared) -> PassByPass:
         """Run one pass after another. What one that fails has written is taken back."""
         if not isinstance(prepared, InterpreterPrepared):
             raise foreign(self.device, prepared)
@@ -173,7 +173,7 @@ class InterpreterBackend:
                     memory.span(0, memory.nbytes)[:] = content
                 raise
 
-        return PassByPass(run, first)
+        return PassByPass(run, prepared)
 
     def flush(self) -> None:
         """All is done already."""

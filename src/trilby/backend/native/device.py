@@ -286,13 +286,13 @@ class NativeBackend:
             return RunAgain(self.run, prepared)
         return NativeRepeated(prepared, self.unchecked)
 
-    def passes(self, prepared: Prepared, first: int) -> Passes:
+    def passes(self, prepared: Prepared) -> Passes:
         """Run passes, each portion as one entry of the queue."""
         if not isinstance(prepared, NativePrepared) or prepared.owner is not self:
             raise foreign(self.device, prepared)
         if prepared.executable.debugs:
-            return debugging_passes(prepared, first)
-        return NativePasses(prepared, first, self._come_after)
+            return debugging_passes(prepared)
+        return NativePasses(prepared, self._come_after)
 
     def flush(self) -> None:
         """Submit what is held back."""

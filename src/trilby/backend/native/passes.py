@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from trilby.backend.base import Event, Passes
+from trilby.backend.base import Argument, Event, Passes
 from trilby.backend.native.events import AssertingEvent, NativeEvent
 from trilby.backend.native.kernels import NativePrepared
-from trilby.backend.native.record import PASS, REPORT, SEQUENCE, Record, copied
+from trilby.backend.native.record import PASS, REPORT, SEQUENCE, copied
 from trilby.backend.pass_by_pass import PassByPass
 from trilby.data.segment import address_of
 
@@ -21,44 +21,41 @@ class NativePasses(Passes):
     portion is in the queue, so Ctrl-C may come at any moment.
     """
 
-    __slots__ = ("_begun", "_come_after", "_first", "_prepared", "_record")
+    __slots__ = ("_begun", "_come_after", "_prepared")
 
     def __init__(
-        self, prepared: NativePrepared, first: int, come_after: Callable[[Sequence[Event]], None]
+        self, prepared: NativePrepared, come_after: Callable[[Sequence[Event]], None]
     ) -> None:
+        super().__init__()
         self._prepared = prepared
-        self._first = first
         self._come_after = come_after
-        self._record: Record = copied(prepared.record)
-        self._begun = (0, self._record[SEQUENCE], 0)
+        self._begun = (0, prepared.record[SEQUENCE], 0)
 
     @property
     def begun(self) -> int:
         """How many passes the queue has."""
         before, number, portion = self._begun
-        return before if self._record[SEQUENCE] == number else before + portion
+        return before if self._prepared.record[SEQUENCE] == number else before + portion
 
     @property
     def latest(self) -> NativeEvent:
         """The last of them."""
-        return NativeEvent(self._prepared.owner.engine, self._record[SEQUENCE])
+        return NativeEvent(self._prepared.owner.engine, self._prepared.record[SEQUENCE])
 
     def run(self, passes: int, after: Sequence[Event] = ()) -> None:
         """Submit some more passes."""
         self._prepared.check()
         self._come_after(after)
-        begun = self.begun
-        self._begun = (begun, self._record[SEQUENCE], passes)
-        self._prepared.owner.engine.submit_passes(self._record, self._first + begun, passes)
+        record, first = self._prepared.record, self.next_number
+        self._begun = (self.begun, record[SEQUENCE], passes)
+        self._prepared.owner.engine.submit_passes(record, first, passes)
 
-    def __del__(self) -> None:
-        record = getattr(self, "_record", None)
-        if record is not None:
-            engine = self._prepared.owner.engine
-            engine.keep(record[SEQUENCE], (record, self._prepared.things))
+    def replace(self, position: int, argument: Argument) -> None:
+        """Set another argument for the passes to come."""
+        self._prepared.replace(position, argument)
 
 
-def debugging_passes(prepared: NativePrepared, first: int) -> PassByPass:
+def debugging_passes(prepared: NativePrepared) -> PassByPass:
     """The passes of a kernel that asserts or prints, each of which is waited for.
 
     What one has written whose `assert` fails is taken back.
@@ -84,7 +81,7 @@ def debugging_passes(prepared: NativePrepared, first: int) -> PassByPass:
             raise
         return event
 
-    return PassByPass(run_one, first)
+    return PassByPass(run_one, prepared)
 
 
 def _kept(prepared: NativePrepared) -> list[tuple[int, bytes]]:
