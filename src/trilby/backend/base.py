@@ -225,14 +225,16 @@ class Repeated(ABC):
 class Passes(ABC):
     """A prepared launch that is run for one pass after another, from pass 0 on.
 
+    `is_timed` says whether somebody will ask how long the passes to come took.
     Also when `run` was left by an error, or by Ctrl-C, `begun` is the number of passes that the
     device has, or has done, and no part of another pass is done.
     """
 
-    __slots__ = ("__weakref__", "_ahead")
+    __slots__ = ("_ahead", "is_timed")
 
     def __init__(self) -> None:
         self._ahead = 0
+        self.is_timed = False
 
     def count_from(self, first: int) -> None:
         """Give the next pass another number, which those behind it follow."""
@@ -253,7 +255,7 @@ class Passes(ABC):
     def latest(self) -> Event:
         """Those of the last call of `run`, or the last of them; there must have been one.
 
-        It is done when all passes so far are, and says how long those of that call took.
+        It is done when all passes so far are. Those that are timed say how long they took.
         """
 
     @abstractmethod

@@ -68,6 +68,10 @@ _Command: TypeAlias = Callable[[list[cl.Event] | None], cl.Event]
 # wrote by hand.
 _BUILD_OPTIONS = b"-cl-std=CL1.2 -w"
 
+_TIMED = cl.command_queue_properties.PROFILING_ENABLE
+_UNORDERED = cl.command_queue_properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
+"""Queues may measure commands, and overlap them where the device can."""
+
 _WIDEST_NUMBER = 8
 """Memory of the host begins where any number may; wider things see to their own places."""
 
@@ -78,8 +82,8 @@ class OpenCLBackend:
     def __init__(self, cl_device: cl.Device, device: DeviceInfo) -> None:
         self.device = device
         self.context = cl.Context([cl_device])
-        self.queue = _make_queue(self.context, cl_device)
-        self._in_order: cl.CommandQueue | None = None
+        self.queue = _make_queue(self.context, cl_device, _TIMED | _UNORDERED)
+        self._in_order: dict[bool, cl.CommandQueue] = {}
         self.burst = Burst(self.queue, self._wait_list)
         self._cl_device = cl_device
         self._is_open = True
@@ -303,9 +307,14 @@ class OpenCLBackend:
             raise foreign(self.device, prepared)
         if prepared.debugs:
             return debugging_passes(prepared, self._run_debugging)
-        if self._in_order is None:
-            self._in_order = _make_queue(self.context, self._cl_device, in_order=True)
-        return OpenCLPasses(prepared, self._in_order, self._wait_list)
+        return OpenCLPasses(prepared, self._queue_in_order, self._wait_list)
+
+    def _queue_in_order(self, timed: bool) -> cl.CommandQueue:  # noqa: FBT001 -- a key
+        """A queue that keeps the order of its commands, and measures these or does not."""
+        if timed not in self._in_order:
+            wanted = _TIMED if timed else 0
+            self._in_order[timed] = _make_queue(self.context, self._cl_device, wanted)
+        return self._in_order[timed]
 
     def flush(self) -> None:
         """Give the driver what is held back."""
@@ -345,10 +354,9 @@ class OpenCLBackend:
         self._is_open = False
         self.moment += 1
         try:
-            for queue in (self.queue, self._in_order):
-                if queue is not None:
-                    wait_for(cl.enqueue_marker(queue))
-                    queue.finish()
+            for queue in (self.queue, *self._in_order.values()):
+                wait_for(cl.enqueue_marker(queue))
+                queue.finish()
             self.pool.trim()
         except cl.Error as error:
             raise failed(self.device, "finishing its work", error) from error
@@ -411,13 +419,7 @@ def _rectangle(rows: Rows, offset: int, nbytes: int) -> dict[str, Any]:
     }
 
 
-def _make_queue(
-    context: cl.Context, device: cl.Device, *, in_order: bool = False
-) -> cl.CommandQueue:
-    """A queue that measures commands, and may overlap them where the device can."""
-    properties = cl.command_queue_properties
-    wanted = properties.PROFILING_ENABLE
-    if not in_order:
-        wanted |= properties.OUT_OF_ORDER_EXEC_MODE_ENABLE
+def _make_queue(context: cl.Context, device: cl.Device, wanted: int) -> cl.CommandQueue:
+    """A queue with those of some properties that the device has."""
     possible = cast("cl.command_queue_properties", device.queue_properties & wanted)
     return cl.CommandQueue(context, device, possible)

@@ -11,6 +11,7 @@ from functools import cache, partial
 from struct import Struct
 from typing import Protocol, TypeAlias
 
+import numpy as np
 import pyopencl as cl
 from pyopencl._cl import _Program  # pyright: ignore[reportPrivateUsage]
 
@@ -138,11 +139,11 @@ class OpenCLPrepared:
             self.replace(position, argument)
         for position, extent in enumerate(size.padded, len(arguments)):
             _set_bytes(self.kernel, position, _RANGE_NUMBER.pack(extent))
-        self.set_pass: Callable[[bytes], None] = _nothing
+        self.set_pass: Callable[[np.int32], None] = _nothing
         if executable.takes_pass:
             place = len(arguments) + RANGE_ARGUMENTS
             self.set_pass = partial(_bytes_setter(self.kernel), place)
-            self.set_pass(_RANGE_NUMBER.pack(0))
+            self.set_pass(np.int32(0))
 
     @property
     def seconds(self) -> float:
@@ -198,11 +199,11 @@ def _set_bytes(kernel: cl.Kernel, position: int, content: bytes) -> None:
     _bytes_setter(kernel)(position, content)
 
 
-def _bytes_setter(kernel: cl.Kernel) -> Callable[[int, bytes], None]:
+def _bytes_setter(kernel: cl.Kernel) -> Callable[[int, bytes | np.int32], None]:
     # `set_arg` takes 9 µs to find out that these are bytes, and this 0.2.
-    setter: Callable[[int, bytes], None] = kernel._set_arg_buf  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] -- not in its stubs
+    setter: Callable[[int, bytes | np.int32], None] = kernel._set_arg_buf  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] -- not in its stubs
     return setter  # pyright: ignore[reportUnknownVariableType] -- as above
 
 
-def _nothing(_content: bytes) -> None:
+def _nothing(_number: np.int32) -> None:
     """A kernel that does not read the number of its pass is not told."""

@@ -1,17 +1,18 @@
 """Many passes of one launch, given to the driver one right after the other.
 
 They go through a queue that keeps their order: the driver then has no list of events to look at
-for each of them, which halves what a pass costs. The loop over the passes runs in C from end to
-end, so that not even Ctrl-C comes between a pass and its number.
+for each of them. It measures them only for somebody who wants to know: reading its clocks takes a
+driver for a processor a tenth of a small pass. The loop over the passes runs in C from end to end,
+so that not even Ctrl-C comes between a pass and its number.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, count, islice, repeat
-from struct import Struct
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyopencl as cl
 
 from trilby.backend.base import Argument, Event, Passes, Times
@@ -19,17 +20,17 @@ from trilby.backend.opencl_events import OpenCLEvent, Task, times_of
 from trilby.backend.opencl_kernels import OpenCLPrepared
 from trilby.backend.pass_by_pass import PassByPass
 
-_PASS_NUMBER = Struct("=i")
-
 WaitList: TypeAlias = Callable[[Sequence[Event]], "list[cl.Event] | None"]
+QueueOf: TypeAlias = Callable[[bool], cl.CommandQueue]
 RunDebugging: TypeAlias = Callable[[OpenCLPrepared, "list[cl.Event] | None"], OpenCLEvent]
 
 
 class OpenCLPasses(Passes):
     """The passes of a kernel that neither asserts nor prints.
 
-    `_begun` ends with the event of the last pass, and how many there were. `_oldest` is the event
-    of the first pass of the last portion.
+    `_queue_of` gives a queue that measures its commands, or one that does not. `_begun` ends with
+    the event of the last pass, and how many there were. `_oldest` is the event of the first pass of
+    the last portion.
     """
 
     __slots__ = (
@@ -39,22 +40,26 @@ class OpenCLPasses(Passes):
         "_oldest",
         "_prepared",
         "_queue",
+        "_queue_of",
         "_wait_list",
     )
 
-    def __init__(
-        self, prepared: OpenCLPrepared, queue: cl.CommandQueue, wait_list: WaitList
-    ) -> None:
+    def __init__(self, prepared: OpenCLPrepared, queue_of: QueueOf, wait_list: WaitList) -> None:
         super().__init__()
         self._prepared = prepared
-        self._queue = queue
+        self._queue_of = queue_of
         self._wait_list = wait_list
-        self._enqueue = partial(
-            cl.enqueue_nd_range_kernel, queue, prepared.kernel, prepared.whole, prepared.local, None
-        )
+        self._take_queue()
         self._numbers = count(1)
         self._begun: deque[tuple[Any, ...]] = deque(maxlen=1)
         self._oldest: cl.Event | None = None
+
+    def _take_queue(self) -> None:
+        """Give the passes to come to a queue that measures them, or to one that does not."""
+        prepared = self._prepared
+        self._queue = self._queue_of(self.is_timed)
+        place = prepared.kernel, prepared.whole, prepared.local, None
+        self._enqueue = partial(cl.enqueue_nd_range_kernel, self._queue, *place)
 
     @property
     def begun(self) -> int:
@@ -71,6 +76,8 @@ class OpenCLPasses(Passes):
         prepared = self._prepared
         prepared.task.submit()
         prepared.check()
+        if self._queue is not self._queue_of(self.is_timed):
+            self._take_queue()
         waits = chain((self._wait_list(after),), repeat(None, passes - 1))
         enqueued = map(self._enqueue, waits)
         try:
@@ -88,8 +95,7 @@ class OpenCLPasses(Passes):
     def _set_numbers(self, passes: int) -> Iterator[None]:
         """Sets the number of each pass when it is asked for the next."""
         start = self.next_number
-        packed = map(_PASS_NUMBER.pack, range(start, start + passes))
-        return map(self._prepared.set_pass, packed)
+        return map(self._prepared.set_pass, np.arange(start, start + passes, dtype=np.int32))
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the passes to come."""
@@ -120,7 +126,7 @@ def debugging_passes(prepared: OpenCLPrepared, run: RunDebugging) -> PassByPass:
     def run_one(number: int, after: Sequence[Event]) -> Event:
         for event in after:
             event.wait()
-        prepared.set_pass(_PASS_NUMBER.pack(number))
+        prepared.set_pass(np.int32(number))
         kept = _kept(prepared) if prepared.executable.asserts else []
         try:
             event = run(prepared, None)

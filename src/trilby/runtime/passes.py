@@ -234,6 +234,7 @@ class PassesRun:
             held, launch = self._residency.prepare(work)
             prepared = PreparedPasses(held, self._residency.backend.passes(launch))
         prepared.launch.count_from(self.done)
+        prepared.launch.is_timed = self._profiled is not None
         versions = [(one.content, one.content.version) for one in prepared.held]
         self._ready = _Ready(prepared, self.done, prepared.launch.begun, versions)
         return self._ready
@@ -320,9 +321,12 @@ class PassesRun:
             ready = self._ready
             if ready is None:
                 return
-            waiting = self._residency.give_back(
-                ready.held, replace(self._work, transfers=transfers)
-            )
+            work = self._work
+            if transfers is not work.transfers:
+                work = replace(work, transfers=transfers)
+            waiting = self._residency.give_back(ready.held, work)
+        if not waiting:
+            return
         back = f"what {self._work.kernel} wrote is copied back"
         wait_for(waiting, back, self._replicas)
 

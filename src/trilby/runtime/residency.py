@@ -131,7 +131,10 @@ class Residency:
     def give_back(self, held: Sequence[Held], work: Work) -> list[Event]:
         """Start to copy back what must not wait; gives what has to be waited for."""
         waiting: list[Event] = []
+        at_once = work.transfers in {Transfers.ALWAYS, Transfers.BY_ACCESS}
         for buffer in held:
+            if not (at_once or buffer.seen):
+                continue
             waiting += self._return(buffer, work)
             for recording in RECORDINGS if buffer.seen else ():
                 recording.raw_reads(buffer)
