@@ -85,6 +85,9 @@ class Ranges:
     def __and__(self, other: "Ranges") -> "Ranges":
         if self.parts == other.parts:
             return self
+        if len(self.parts) <= 1 and len(other.parts) <= 1:  # as nearly always
+            (a, b), (c, d) = self.hull, other.hull
+            return Ranges.span(max(a, c), min(b, d))
         first, last = self._between(*other.hull)
         start, stop = other._between(*self.hull)
         found = tuple(_met(self.parts[first:last], other.parts[start:stop]))
@@ -93,6 +96,11 @@ class Ranges:
     def __sub__(self, other: "Ranges") -> "Ranges":
         if not self.parts or not other.parts:
             return self
+        (a, b), (c, d) = self.hull, other.hull
+        if d <= a or b <= c:
+            return self
+        if c <= a and b <= d and len(other.parts) == 1:
+            return Ranges.EMPTY
         if self.parts == other.parts:
             return Ranges.EMPTY
         first, last = self._between(*other.hull)

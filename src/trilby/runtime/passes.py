@@ -7,8 +7,8 @@ Ctrl-C: what is known of the buffers is how they are after the last pass that wa
 
 import os
 import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Protocol
 
@@ -75,7 +75,7 @@ class _Ready:
     prepared: PreparedPasses
     first: int
     before: int
-    versions: list[tuple[Content, int]]
+    versions: Sequence[tuple[Content, int]] = ()
     noted: int = 0
     footprints: Footprints | None = None
     touched: Sequence[Held] = ()
@@ -96,13 +96,9 @@ class _Ready:
     def is_current(self) -> bool:
         return all(content.version == version for content, version in self.versions)
 
-    @contextmanager
-    def changing(self) -> Generator[None]:
-        """What changes in the block does so on purpose."""
-        is_current = self.is_current
-        yield
-        if is_current:
-            self.versions = [(one.content, one.content.version) for one in self.held]
+    def stay_current(self) -> None:
+        """What has changed was changed by these passes, or for them."""
+        self.versions = [(one.content, one.content.version) for one in self.held]
 
 
 @dataclass(slots=True, eq=False)
@@ -235,9 +231,9 @@ class PassesRun:
             prepared = PreparedPasses(held, self._residency.backend.passes(launch))
         prepared.launch.count_from(self.done)
         prepared.launch.is_timed = self._profiled is not None
-        versions = [(one.content, one.content.version) for one in prepared.held]
-        self._ready = _Ready(prepared, self.done, prepared.launch.begun, versions)
-        return self._ready
+        self._ready = ready = _Ready(prepared, self.done, prepared.launch.begun)
+        ready.stay_current()
+        return ready
 
     def _note(self) -> Event | None:
         """Let the buffers know of all passes that were begun. The lock is held.
@@ -251,8 +247,10 @@ class PassesRun:
         held = self._touched(ready, begun)
         event = ready.launch.latest
         event.origin = self._writer
-        with ready.changing():
-            self._residency.note(held, self._work, event, self._writer)
+        was_current = ready.is_current
+        self._residency.note(held, self._work, event, self._writer)
+        if was_current:
+            ready.stay_current()
         self.done = ready.first + begun
         ready.noted = begun
         if self._profiled is not None:
@@ -287,8 +285,11 @@ class PassesRun:
         flag = self._options.until
         if flag is None:
             return False
-        with LOCK, self._ready.changing() if self._ready else nullcontext():
+        with LOCK:
+            ready = self._ready if self._ready and self._ready.is_current else None
             events = flag.fetch()
+            if ready is not None:
+                ready.stay_current()
         for event in events:
             self._await(event)
         self._await_all()

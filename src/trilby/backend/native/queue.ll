@@ -68,6 +68,7 @@ declare i32 @pthread_detach(ptr)
 declare i32 @clock_gettime(i32, ptr)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.umax.i64(i64, i64)
+declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
@@ -550,9 +551,20 @@ define i64 @trilby_submit(ptr %record) {
   ret i64 %sequence
 }
 
-; The same for passes: the record is run once for each number from `first` to `last`.
+; The same for passes: the record is run once for each number from `first` to `last`. If they take
+; long together, they are not run here.
 define i64 @trilby_submit_passes(ptr %record, i64 %first, i64 %last) {
-  %sequence = call i64 @submit(ptr %record, i64 %first, i64 %last, i1 false)
+  %cost_at = getelementptr %Record, ptr %record, i64 0, i32 3
+  %cost = load i64, ptr %cost_at
+  %others = sub i64 %last, %first
+  %count = add i64 %others, 1
+  %product = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %cost, i64 %count)
+  %all = extractvalue { i64, i1 } %product, 0
+  %too_many = extractvalue { i64, i1 } %product, 1
+  %is_little = icmp ult i64 %all, 10000
+  %is_few = xor i1 %too_many, true
+  %is_brief = and i1 %is_little, %is_few
+  %sequence = call i64 @submit(ptr %record, i64 %first, i64 %last, i1 %is_brief)
   ret i64 %sequence
 }
 
@@ -640,13 +652,27 @@ run_now:
   %under_way_at = getelementptr %Queue, ptr %queue, i64 0, i32 7
   store i64 1, ptr %under_way_at
   %begun = call i64 @now(ptr %queue)
-  call void @begin_pass(ptr %slot, i64 %begun)
   call void @unlock(ptr %queue)
+  br label %run_pass
+run_pass:
+  ; All units are claimed: nobody else looks at the record or its slot until this is over.
+  %pass = phi i64 [ %first, %run_now ], [ %pass_next, %another ]
+  call void @begin_pass(ptr %slot, i64 %begun)
   call void @run(ptr %record, i64 0, i64 %units)
+  %was_last = icmp eq i64 %pass, %last
+  br i1 %was_last, label %ran, label %another
+another:
+  %pass_next = add i64 %pass, 1
+  store i64 %pass_next, ptr %first_at
+  br label %run_pass
+ran:
   %ended = call i64 @now(ptr %queue)
   call void @lock(ptr %queue)
   %took = sub i64 %ended, %begun
-  call void @finish(ptr %queue, ptr %record, i64 %units, i64 %took, i64 %ended)
+  %passes_but_one = sub i64 %last, %first
+  %passes = add i64 %passes_but_one, 1
+  %took_each = udiv i64 %took, %passes
+  call void @finish(ptr %queue, ptr %record, i64 %units, i64 %took_each, i64 %ended)
   br label %out
 run_later:
   call void @note_change(ptr %queue)
