@@ -126,15 +126,11 @@ class ComputeContext:
         with errors_at_dispatch(caller):
             _check_order(size)
             options, kwargs = options_among(kernel, args, kwargs)
-            launches = self.accelerator.launches
-            if (
-                options
-                and not kwargs
-                and launches.passes_again(size, kernel, args, caller, self, options)
-            ):
-                return self
             target, args, kwargs = _target(kernel, args, kwargs)
             ordered = positional(target, args, kwargs)
+            launches = self.accelerator.launches
+            if options and launches.passes_again(size, target, ordered, caller, self, options):
+                return self
             launches.launch(size, target, ordered, caller, self, options)
         return self
 
