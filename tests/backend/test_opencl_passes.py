@@ -8,7 +8,7 @@ import pyopencl as cl
 import pytest
 from tests.backend.opencl_running import RANGE, SCALE, download, upload
 
-from trilby.backend.base import Scalar
+from trilby.backend.base import Event, Scalar
 from trilby.backend.null import NullPrepared
 from trilby.backend.opencl import OpenCLFamily
 from trilby.backend.opencl_device import OpenCLBackend
@@ -76,6 +76,35 @@ def test_the_first_waits_and_what_follows_waits_for_the_last(backend: OpenCLBack
     passes.run(2, [once])
     backend.download(memory, 0, result.data.cast("B"), [passes.latest]).wait()
     assert np.array_equal(result, np.full(1 << 18, 2 * 3**8 * 5))
+
+
+def test_they_are_measured_for_somebody_who_asks(backend: OpenCLBackend) -> None:
+    """Those that are measured, and those that are not, come one after the other all the same."""
+    ones = np.ones(1 << 16, np.int32)
+    memory = upload(backend, ones)
+    kernel = backend.build(STIR, "stir", takes_pass=True)
+    passes = backend.passes(backend.prepare(kernel, NDRange(1 << 16), [memory]))
+    after: list[Event] = []
+    for turn, is_timed in enumerate((False, True, False, True)):
+        passes.is_timed = is_timed
+        passes.run(20, after)
+        after = [passes.latest]
+        if turn > 1:
+            passes.latest.wait()
+            assert (passes.latest.seconds > 0) == is_timed
+    assert set(download(backend, memory, ones)) == {mixed(1, range(80))}
+
+
+def test_another_number_is_for_the_passes_to_come(backend: OpenCLBackend) -> None:
+    twos = np.full(1 << 16, 2, np.int32)
+    memory = upload(backend, twos)
+    scale = backend.build(SCALE, "scale")
+    passes = backend.passes(backend.prepare(scale, NDRange(1 << 16), [memory, Scalar(I32, 3)]))
+    passes.run(4)
+    passes.replace(1, Scalar(I32, 5))
+    passes.run(2, [passes.latest])
+    passes.latest.wait()
+    assert set(download(backend, memory, twos)) == {2 * 3**4 * 5**2}
 
 
 def test_a_plain_run_is_pass_0(backend: OpenCLBackend) -> None:

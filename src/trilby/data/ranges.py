@@ -96,12 +96,11 @@ class Ranges:
     def __sub__(self, other: "Ranges") -> "Ranges":
         if not self.parts or not other.parts:
             return self
-        (a, b), (c, d) = self.hull, other.hull
-        if d <= a or b <= c:
-            return self
-        if c <= a and b <= d and len(other.parts) == 1:
-            return Ranges.EMPTY
         if self.parts == other.parts:
+            return Ranges.EMPTY
+        if other.parts[-1][1] <= self.parts[0][0] or self.parts[-1][1] <= other.parts[0][0]:
+            return self
+        if len(other.parts) == 1 and other.covers(self):  # as nearly always
             return Ranges.EMPTY
         first, last = self._between(*other.hull)
         if first == last:

@@ -63,14 +63,13 @@ class PassLaunches:
     ) -> bool:
         """Run what was run before, if nothing stands against it; false where something does.
 
-        While they are run nobody else finds them: one who asks for the same goes the long way.
+        From here on nobody else finds them, who would go the long way, until they were run well.
         """
         with LOCK:
             key = self._key(size, kernel, args)
-            kept = self._kept.get(key)
+            kept = self._kept.pop(key, None)
             if kept is None or not self._fits(kept, args, context, options):
                 return False
-            del self._kept[key]
             _come_from(kept, caller, context)
         options.check_flag(kept.asked.analysed.kernel, kept.asked.work.buffers)
         run = PassesRun(self._accelerator.residency, kept.asked, options, kept.prepared)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from tests.backend.native.running import Gate, download, scaling, upload
 
+from trilby.backend.base import Scalar
 from trilby.backend.native import NativeBackend
 from trilby.backend.null import NullPrepared
+from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
 from trilby.errors import ArgumentTypeError, DeviceError
 
@@ -36,6 +38,39 @@ def test_what_is_begun_is_counted_before_it_is_done(native: NativeBackend) -> No
         gate.open()
     latest.wait()
     assert set(download(native, memory, twos)) == {2 * 3**4}
+
+
+def test_another_number_is_for_the_passes_to_come(native: NativeBackend) -> None:
+    twos = np.full(8, 2, np.int32)
+    memory = upload(native, twos)
+    gate = Gate.on(native)
+    try:
+        passes = native.passes(scaling(native, memory, 3))
+        passes.run(4)
+        passes.replace(1, Scalar(I32, 5))
+        passes.run(2)
+        assert (passes.begun, passes.latest.done) == (6, False)
+    finally:
+        gate.open()
+    passes.latest.wait()
+    assert set(download(native, memory, twos)) == {2 * 3**4 * 5**2}
+
+
+def test_brief_ones_and_many_are_all_run(native: NativeBackend) -> None:
+    """The thread that submits runs some itself, whatever the number of the first is."""
+    ones = np.ones(8, np.int32)
+    memory = upload(native, ones)
+    passes = native.passes(scaling(native, memory, 3))
+    begun = 0
+    for count in (1, 1, 2, 5, 1, 500, 3, 2000, 1):
+        passes.count_from(count)
+        passes.run(count)
+        begun += count
+        assert passes.next_number == 2 * count
+    assert passes.begun == begun
+    passes.latest.wait()
+    expected = pow(3, begun, 2**32)
+    assert set(download(native, memory, ones).astype(np.uint32)) == {expected}
 
 
 def test_freed_memory_cannot_be_used(native: NativeBackend) -> None:
