@@ -552,7 +552,7 @@ define i64 @trilby_submit(ptr %record) {
 }
 
 ; The same for passes: the record is run once for each number from `first` to `last`. If they take
-; long together, they are not run here.
+; longer together than to wake a worker, they are not run here.
 define i64 @trilby_submit_passes(ptr %record, i64 %first, i64 %last) {
   %cost_at = getelementptr %Record, ptr %record, i64 0, i32 3
   %cost = load i64, ptr %cost_at
@@ -561,7 +561,7 @@ define i64 @trilby_submit_passes(ptr %record, i64 %first, i64 %last) {
   %product = call { i64, i1 } @llvm.umul.with.overflow.i64(i64 %cost, i64 %count)
   %all = extractvalue { i64, i1 } %product, 0
   %too_many = extractvalue { i64, i1 } %product, 1
-  %is_little = icmp ult i64 %all, 10000
+  %is_little = icmp ult i64 %all, 20000
   %is_few = xor i1 %too_many, true
   %is_brief = and i1 %is_little, %is_few
   %sequence = call i64 @submit(ptr %record, i64 %first, i64 %last, i1 %is_brief)
