@@ -33,12 +33,8 @@ EQUIVALENTS: dict[str, dict[str, str]] = {
         "given))` became `not self._replaced(known, entry, position, given)`": (
             "the same number in its own place, or the long way"
         ),
-        "Launches._find: `type(size) is int or _is_plain(size)` became `_is_plain(size)`": (
+        "Launches._find: `type(size) is int or is_plain(size)` became `is_plain(size)`": (
             "an int is plain"
-        ),
-        "Launches._replaced: `position in analysed.footprint.relevant or not isinstance(kind, "
-        "ScalarType)` became `position in analysed.footprint.relevant`": (
-            "only numbers are replaced"
         ),
         "Launches._run: `CLOCK.settle()` became nothing": (
             "whoever asks a replica what is under way has it noted first"

@@ -34,14 +34,14 @@ from tests.runtime.reached import Place, follow
 ROOT = Path(__file__).parents[2]
 MODULES = (
     *("content", "contents", "pieces", "room", "watch", "replicas", "residency", "recording"),
-    *("order", "known", "launches", "held", "prefetches"),
+    *("order", "known", "given", "launches", "pass_launches", "held", "prefetches"),
 )
 QUICK_TESTS = (
     *("content", "contents", "pieces", "room", "watch", "residency", "recording", "launches"),
     *("asynchrony", "poison", "strategies", "ledger", "guard", "overlaps", "schedules", "hostile"),
     *("steady", "turns", "order", "explicit", "collected", "context", "threads", "odd_programs"),
     *("replicas", "fallback", "passes", "passes_midway", "early_copies", "interrupts", "in_place"),
-    *("held", "other_parts", "profile", "lost_launches", "prefetches"),
+    *("held", "other_parts", "profile", "lost_launches", "prefetches", "passes_again"),
 )
 WITHOUT_DEVICES = (
     "-k",
