@@ -35,6 +35,7 @@ from trilby.errors import (
 )
 from trilby.options import Transfers
 from trilby.runtime import pace, passes
+from trilby.runtime.content import LOCK
 
 LENGTH = 8
 START = np.arange(LENGTH, dtype=np.int32)
@@ -287,6 +288,44 @@ def test_a_buffer_that_was_released_is_refused(accelerator: Accelerator) -> None
     a.release()
     with pytest.raises(TrilbyError, match="released"):
         accelerator.compute(run_step, a, 3)
+
+
+@tb.kernel
+def add_one(kc: KernelContext, a: NDArray[i32]) -> None:
+    a[kc.x] += 1
+
+
+@tb.compute
+def run_add_one(cc: ComputeContext, a: NDArray[i32]) -> None:
+    cc.dispatch(a.shape[0], add_one, a, passes=3)
+
+
+def test_an_array_that_was_released_is_refused_while_another_has_its_memory(
+    accelerator: Accelerator,
+) -> None:
+    memory = np.zeros(8, np.int32)
+    a, b = accelerator.array(memory), accelerator.array(memory)
+    for _ in range(2):
+        accelerator.compute(run_add_one, a)
+        accelerator.compute(run_add_one, b)
+    a.release()
+    with pytest.raises(TrilbyError, match="released"):
+        accelerator.compute(run_add_one, a)
+    accelerator.compute(run_add_one, b)
+    assert np.asarray(b).tolist() == [15] * 8
+
+
+def test_a_new_buffer_in_the_place_of_an_old_one_is_another(accelerator: Accelerator) -> None:
+    """Python may give a new object the identity of one that is gone, before that is forgotten."""
+    for turn in range(50):
+        a = S32Array.of(START + turn)
+        for _ in range(2):
+            accelerator.compute(run_step, a, 2)
+        with LOCK:  # what is gone is forgotten later
+            del a
+            b = S32Array.of(START - turn)
+        accelerator.compute(run_step, b, 2)
+        assert b.array.tolist() == stepped(START - np.int32(turn), 2).tolist()
 
 
 def test_arrays_on_one_memory(accelerator: Accelerator) -> None:

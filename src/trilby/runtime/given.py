@@ -89,6 +89,15 @@ def replaceable(analysed: AnalysedKernel, position: int, given: object) -> Scala
     return Scalar(kind, as_number(analysed.kernel, parameter, kind, given))
 
 
+def numbers_of(size: NDRange, bound: Bound) -> LaunchNumbers:
+    """What the places that a launch touches depend on."""
+    local = None
+    if size.local is not None:
+        x, y, z = (*size.local, 1, 1)[:3]
+        local = x, y, z
+    return LaunchNumbers(size.padded, local, bound.numbers)
+
+
 def numbers_key(analysed: AnalysedKernel, launch: LaunchNumbers) -> tuple[object, ...]:
     """All that decides what a launch touches, as something to look up."""
     deciding = _deciding(analysed, launch.arguments)

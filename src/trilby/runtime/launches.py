@@ -22,14 +22,12 @@ from trilby.runtime.compile import AnalysedKernel, ReadyKernel
 from trilby.runtime.constant_memory import check_constant_memory
 from trilby.runtime.content import CLOCK, LOCK
 from trilby.runtime.explicit import block_of
-from trilby.runtime.given import Given, given_by, is_plain, numbers_key, replaceable
+from trilby.runtime.given import Given, given_by, is_plain, numbers_key, numbers_of, replaceable
 from trilby.runtime.held import Use
 from trilby.runtime.known import Known
 from trilby.runtime.order import Order
 from trilby.runtime.origins import KernelWrite
-from trilby.runtime.pass_launches import PassLaunches
 from trilby.runtime.pass_options import PassOptions
-from trilby.runtime.passes import PassWork
 from trilby.runtime.profiling import PROFILES, keep_runs
 from trilby.runtime.ranges import in_whole_groups
 from trilby.runtime.recordings import RECORDINGS
@@ -40,6 +38,7 @@ from trilby.trace import is_told
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
     from trilby.runtime.context import ComputeContext
+    from trilby.runtime.pass_launches import PassLaunches
 
 _MOST_KEPT = 256
 
@@ -57,7 +56,7 @@ class Launches:
         self._known: dict[tuple[object, ...], Known] = {}
         self._buffers: dict[object, tuple[int, ...]] = {}
         self._footprints: dict[tuple[object, ...], tuple[ParameterFootprint, ...]] = {}
-        self.passes = PassLaunches(accelerator, self._lost)
+        self._passes: PassLaunches | None = None
 
     def again(  # noqa: C901, PLR0912 -- calls would cost more than what they do
         self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers
@@ -165,7 +164,8 @@ class Launches:
             CLOCK.settle()
             self._last = None
             self._known.clear()
-            self.passes.forget()
+            if self._passes is not None:
+                self._passes.forget()
 
     def _lost(self, _: object) -> None:
         """A buffer was collected: what is known of launches on it keeps memory for nothing."""
@@ -182,7 +182,8 @@ class Launches:
                     known.follower = None
             if self._last is not None and not self._last.is_alive:
                 self._last = None
-            self.passes.forget_lost()
+            if self._passes is not None:
+                self._passes.forget_lost()
 
     def profile_anew(self) -> None:
         """Others profile from now on, or nobody. The lock is held, and nothing is held back.
@@ -256,6 +257,15 @@ class Launches:
         known.steady = known.repeated = -1
         return True
 
+    @property
+    def passes(self) -> "PassLaunches":
+        """The dispatches with many passes."""
+        if self._passes is None:
+            from trilby.runtime.pass_launches import PassLaunches  # noqa: PLC0415 -- few need it
+
+            self._passes = PassLaunches(self._accelerator, self._lost)
+        return self._passes
+
     def passes_again(
         self,
         size: object,
@@ -285,7 +295,7 @@ class Launches:
         ready = accelerator.compiler.kernel(kernel, ranks_of(args))
         analysed = ready.analysed
         bound = bind(kernel, analysed.signature, args)
-        numbers = LaunchNumbers(launch_range.padded, _padded(launch_range.local), bound.numbers)
+        numbers = numbers_of(launch_range, bound)
         passes = self.passes.known_at(analysed, numbers, options.passes) if options else None
         touched = passes.footprints.all if passes else self._footprints_at(analysed, numbers)
         used = uses(bound, analysed.access, touched)
@@ -313,8 +323,9 @@ class Launches:
             explicit,
         )
         if options and passes:
-            asked = PassWork(work, analysed, bound, passes)
-            self.passes.run(asked, options, size, args, context)
+            self.passes.run(
+                self.passes.asked(work, analysed, bound, passes), options, size, args, context
+            )
             return
         standing = accelerator.residency.launch(work)
         if standing is not None:
@@ -383,10 +394,3 @@ def _remember_written(used: Sequence[Use], context: "ComputeContext") -> None:
             if use.footprint.writes:
                 watch = watched(use.segment)
                 context.written[id(watch)] = watch
-
-
-def _padded(local: tuple[int, ...] | None) -> tuple[int, int, int] | None:
-    if local is None:
-        return None
-    x, y, z = (*local, 1, 1)[:3]
-    return x, y, z

@@ -12,7 +12,7 @@ from trilby.analysis.footprint import LaunchNumbers
 from trilby.analysis.pass_footprints import PassFootprints
 from trilby.dataclass import dataclass
 from trilby.options import Transfers
-from trilby.runtime.binding import bind
+from trilby.runtime.binding import Bound, bind
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.content import LOCK
@@ -21,6 +21,7 @@ from trilby.runtime.given import Given, given_by, is_plain, numbers_key, replace
 from trilby.runtime.pass_options import PassOptions
 from trilby.runtime.passes import KnownPasses, PassesRun, PassWork, PreparedPasses
 from trilby.runtime.recordings import RECORDINGS
+from trilby.runtime.residency import Work
 from trilby.trace import is_told
 
 if TYPE_CHECKING:
@@ -120,6 +121,12 @@ class PassLaunches:
             footprints = PassFootprints(analysed.footprint, launch, passes)
             found = self._known[key] = KnownPasses(footprints)
         return found
+
+    def asked(
+        self, work: Work, analysed: AnalysedKernel, bound: Bound, known: KnownPasses
+    ) -> PassWork:
+        """Many passes of a launch that is asked for."""
+        return PassWork(work, analysed, bound, known)
 
     def forget(self) -> None:
         """Go the long way with everything once more. The lock is held."""
