@@ -39,6 +39,7 @@ LATE_IMPORTS = {
     "trilby.cli": "a command loads only what it needs",
     "trilby.runtime.accelerator": "ledgers and profiles are loaded when somebody wants one",
     "trilby.runtime.fallback": "few programs start again on another device",
+    "trilby.runtime.launches": "many passes are loaded by programs that have some",
     "trilby.data.dtypes": "only `bf16` needs ml_dtypes",
     "trilby.spelling": "only mistakes need difflib",
     "trilby.transform.passes": "a model that no pass changed is not verified",
