@@ -254,6 +254,24 @@ def test_a_constant_that_changes_is_seen(
     assert a.array.tolist() == [3**4 * 5**2] * LENGTH
 
 
+class Pair(tb.Struct):
+    left: i32
+    right: i32
+
+
+@tb.kernel
+def add_pair(kc: KernelContext, a: S32Array, pair: Pair) -> None:
+    a.array[kc.x] += pair.left + pair.right
+
+
+def test_a_struct_that_changes_is_seen(accelerator: Accelerator) -> None:
+    a, pair = S32Array.create(length=LENGTH), Pair(left=1, right=2)
+    for number in (2, 2, 20, 200):
+        pair.right = number
+        accelerator.compute(run, add_pair, (a, pair), {"passes": 2})
+    assert a.array.tolist() == [2 * (3 + 3 + 21 + 201)] * LENGTH
+
+
 def test_another_strategy_is_another_dispatch(discrete: Accelerator) -> None:
     a, expected = S32Array.of(START), START
     try:

@@ -159,13 +159,11 @@ class Launches:
         return turn
 
     def forget(self) -> None:
-        """Go the long way with every launch once more."""
+        """Go the long way with every launch once more; many passes are told of in any case."""
         with LOCK:
             CLOCK.settle()
             self._last = None
             self._known.clear()
-            if self._passes is not None:
-                self._passes.forget()
 
     def _lost(self, _: object) -> None:
         """A buffer was collected: what is known of launches on it keeps memory for nothing."""

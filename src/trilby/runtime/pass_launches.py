@@ -36,7 +36,6 @@ class _Kept:
     """Passes that may be run again: what they were given, and what was made of it."""
 
     given: Given
-    count: int
     transfers: Transfers
     passes: int
     asked: PassWork
@@ -75,8 +74,10 @@ class PassLaunches:
         options.check_flag(kept.asked.analysed.kernel, kept.asked.work.buffers)
         run = PassesRun(self._accelerator.residency, kept.asked, options, kept.prepared)
         run.run(context)
-        if run.prepared is kept.prepared:
+        prepared = run.prepared
+        if prepared is not None:
             with LOCK:
+                kept.prepared = prepared
                 self._kept[key] = kept
         return True
 
@@ -92,7 +93,7 @@ class PassLaunches:
         run = PassesRun(self._accelerator.residency, asked, options)
         run.run(context)
         prepared = run.prepared
-        if prepared is None or RECORDINGS:
+        if prepared is None:
             return
         with LOCK:
             analysed = asked.analysed
@@ -104,7 +105,6 @@ class PassLaunches:
             self._buffers[analysed.kernel] = given.positions
             self._kept[analysed.kernel, size, *given.identities(args)] = _Kept(
                 given,
-                len(args),
                 context.transfers,
                 options.passes,
                 asked,
@@ -128,10 +128,6 @@ class PassLaunches:
         """Many passes of a launch that is asked for."""
         return PassWork(work, analysed, bound, known)
 
-    def forget(self) -> None:
-        """Go the long way with everything once more. The lock is held."""
-        self._kept.clear()
-
     def forget_lost(self) -> None:
         """Let go of what was kept for buffers that are gone. The lock is held."""
         for key, kept in list(self._kept.items()):
@@ -154,8 +150,6 @@ class PassLaunches:
         """Whether a dispatch is the same, but perhaps for numbers, which are replaced."""
         same_passes = options.passes == kept.passes or not kept.asked.known.footprints.differ
         if not (options.passes and same_passes and kept.transfers is context.transfers):
-            return False
-        if kept.count != len(args) or not kept.prepared.is_there:
             return False
         if RECORDINGS or is_told("debug") or block_of(self._accelerator.residency.replicas):
             return False
