@@ -119,6 +119,16 @@ def test_data_moves_once_each_way_every_time(discrete: Accelerator) -> None:
         assert ledger.ratio == 1.0
 
 
+def test_a_record_that_begins_later_knows_of_them(discrete: Accelerator) -> None:
+    a = S32Array.of(START)
+    for _ in range(2):
+        discrete.compute(run_step, a, 20)
+    a.array[:] = START
+    with discrete.record() as ledger:
+        discrete.compute(run_step, a, 20)
+    assert (len(ledger.uploads), len(ledger.downloads), ledger.ratio) == (1, 0, 1.0)
+
+
 def test_what_the_host_writes_in_between_counts(accelerator: Accelerator) -> None:
     a, expected = S32Array.of(START), START.copy()
     for turn in range(5):
@@ -171,18 +181,21 @@ def test_numbers_that_change_are_checked(accelerator: Accelerator) -> None:
 
 
 @pytest.mark.usefixtures("talkative")
-def test_numbers_that_changed_stay_when_the_host_writes_midway(accelerator: Accelerator) -> None:
-    """What is prepared anew, since all is elsewhere, gets the numbers of this dispatch."""
-    a, done = S32Array.create(length=LENGTH), S32Array.create(length=1)
+def test_numbers_that_changed_stay_when_all_is_prepared_anew(accelerator: Accelerator) -> None:
+    """Passes whose buffers are seen through a raw view get the numbers of their dispatch."""
+    a = S32Array.create(length=LENGTH)
+    views: list[object] = []
 
     def tell(_done: int, _of: int) -> None:
-        a.array[3] = 0
+        if amount > 1:
+            views.append(a.array.raw())
 
-    for limit in (30, 30, 60):
-        a.array[:] = 0
-        done.array[0] = 0
-        given = {"passes": 100, "until": done.array[:1], "progress": tell}
-        assert accelerator.compute(run, count_until, (a, done, limit), given) == limit
+    for amount in (1, 1, 5):
+        a.array[:] = START
+        options = {"passes": 40, "progress": tell}
+        assert accelerator.compute(run, shift, (a, amount), options) == 40
+        assert a.array.tolist() == shifted(START, amount, 40).tolist()
+    assert views
 
 
 @tb.kernel

@@ -124,7 +124,8 @@ class CountsPasses(Protocol):
 class PassesRun:
     """One dispatch with many passes. `done` of them were given to the device.
 
-    `prepared` are equal passes that were run before, if there are some that nobody else uses.
+    `prepared` are equal passes that were run before, and that nobody else uses, or those that may
+    be run again when this was run; None where there are none.
     """
 
     def __init__(
@@ -140,24 +141,13 @@ class PassesRun:
         self._known = asked.known
         self._footprints = asked.known.footprints
         self._uses = asked.uses
-        self._prepared = prepared
+        self.prepared = prepared
         self._writer = KernelWrite(work.kernel, work.caller)
         self._ready: _Ready | None = None
         self._profiled = Together() if PROFILES else None
         self._pace = Pace(asked.known.portion)
         self._started = self._told = time.perf_counter()
         self.done = 0
-
-    @property
-    def prepared(self) -> PreparedPasses | None:
-        """What may be run again when this was run; None where it may not, or is not known."""
-        ready, work = self._ready, self._work
-        if ready is None or (ready.first and self._footprints.differ):
-            return None
-        lasting = work.transfers in {Transfers.AUTO, Transfers.PLANNED}
-        if not lasting or work.explicit or work.executable.debugs:
-            return None
-        return None if any(one.seen for one in ready.held) else ready.prepared
 
     def run(self, context: CountsPasses) -> None:
         """Run all passes, or as many as the options say; the context counts them."""
@@ -222,18 +212,26 @@ class PassesRun:
     def _prepare(self, work: Work) -> _Ready:
         """Bring what all passes that are left need. The lock is held."""
         self._note()
-        prepared = self._prepared
+        prepared = self.prepared
         is_same = not self.done or not self._footprints.differ
         if prepared is not None and is_same and prepared.is_there:
             self._residency.bring_again(prepared.held, work)
         else:
             held, launch = self._residency.prepare(work)
             prepared = PreparedPasses(held, self._residency.backend.passes(launch))
+            if is_same:
+                self.prepared = prepared if self._lasts(held) else None
         prepared.launch.count_from(self.done)
         prepared.launch.is_timed = self._profiled is not None
         self._ready = ready = _Ready(prepared, self.done, prepared.launch.begun)
         ready.stay_current()
         return ready
+
+    def _lasts(self, held: Sequence[Held]) -> bool:
+        """Whether passes on these buffers may be run again."""
+        work = self._work
+        lasting = work.transfers in {Transfers.AUTO, Transfers.PLANNED} and not work.explicit
+        return lasting and not work.executable.debugs and not any(one.seen for one in held)
 
     def _note(self) -> Event | None:
         """Let the buffers know of all passes that were begun. The lock is held.
