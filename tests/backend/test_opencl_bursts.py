@@ -24,6 +24,10 @@ __kernel void advance(__global int *a, int factor, int summand, {RANGE}) {{
 """Done in another order, or not as often, it gives something else."""
 
 
+def nothing() -> None:
+    """Nobody reads when it is full."""
+
+
 class Interrupted(BaseException):
     """What a signal raises in the middle of anything, as Ctrl-C does."""
 
@@ -87,8 +91,12 @@ def test_an_interrupt_while_launches_are_given_loses_none_and_repeats_none(
     after = (other,), (one,)
     other.run(())
     expected = (expected * 5 + 2) % 10007
+    kept = [one.keep(nothing), other.keep(nothing)]
+    kept[1].may_skip = True
+    turns = 0
     with interrupts() as signals:
         while signals.count < 20:
+            turns += 1
             for number in range(20):
                 one.most = other.most = 1000
                 (one, other)[number % 2].run(after[number % 2])
@@ -97,4 +105,8 @@ def test_an_interrupt_while_launches_are_given_loses_none_and_repeats_none(
                 with suppress(Interrupted), signals.heard():
                     opencl.burst.submit()
     other.latest.wait()
+    for runs in kept:
+        _, _, seconds, unmeasured = runs.take()
+        assert np.maximum(unmeasured, 1).sum() == 10 * turns
+        assert not np.isnan(seconds).any()
     assert download(opencl, memory, values).tolist() == expected.tolist()

@@ -4,6 +4,7 @@ import gc
 import json
 import threading
 import weakref
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,11 +17,15 @@ from tests.runtime.simulated import CPU, GPU, Simulated, machine
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, Transfers
+from trilby.backend import opencl_bursts
 from trilby.errors import DeviceError, KernelAssertionError
 from trilby.runtime import launches, profiling, watch
+from trilby.runtime.figures import DispatchFigures, RunFigures
 from trilby.runtime.profile import Profile, time_text
 from trilby.runtime.profile_rows import Copies
+from trilby.runtime.profiled_runs import Dispatched
 from trilby.runtime.profiling import PROFILES
+from trilby.runtime.tracing import TimedBook
 
 EIGHT = 8 * 4
 NONE = Copies(0, 0, 0.0)
@@ -227,6 +232,103 @@ def test_who_measures_is_said(accelerator: Accelerator) -> None:
     assert text.endswith("measured by the host's clock" if by_host else "measured by the device")
     assert text.startswith(f"{accelerator.device.spec} ({accelerator.device.name}): ")
     assert str(profile).startswith(f"{text}\n\ntotal: 0 dispatches")
+
+
+# ------------------------------------------------------------------- brief, and dispatched often
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[Accelerator]:
+    """A device that takes every launch that it has seen to end for a brief one."""
+    monkeypatch.setattr(opencl_bursts, "BRIEF_SECONDS", 1e9)
+    with Accelerator("opencl", memory="discrete", poison=True) as opened:
+        yield opened
+
+
+def warm(accelerator: Accelerator, a: S32Array) -> None:
+    """Launch it until it is known how long that takes."""
+    for _ in range(3):
+        accelerator.compute(often, a, 10)
+        accelerator.wait()
+
+
+def test_of_many_brief_dispatches_some_are_measured(hurried: Accelerator) -> None:
+    a = S32Array.create(length=8)
+    warm(hurried, a)
+    with hurried.profile() as profile:
+        hurried.compute(often, a, 2000)
+    (row,) = profile.dispatches
+    assert (row.count, row.failed) == (2000, 0)
+    assert 2000 // 20 < row.measured < 2000 // 5
+    assert row.is_estimated
+    assert row.least_seconds <= row.mean_seconds <= row.most_seconds
+    assert row.execute_seconds == pytest.approx(2000 * row.mean_seconds)
+    assert f"≈ estimated: {row.measured} of 2,000 dispatches were measured" in str(profile)
+    assert a.array.tolist() == [2030] * 8
+
+
+def test_few_brief_dispatches_are_measured(hurried: Accelerator) -> None:
+    a = S32Array.create(length=8)
+    warm(hurried, a)
+    with hurried.profile() as profile:
+        hurried.compute(often, a, 50)
+    (row,) = profile.dispatches
+    assert (row.count, row.measured, row.is_estimated) == (50, 50, False)
+    assert "≈" not in str(profile)
+
+
+def test_each_line_has_some_that_were_measured(hurried: Accelerator) -> None:
+    a = S32Array.create(length=8)
+    warm(hurried, a)
+    with hurried.profile() as profile:
+        hurried.compute(often, a, 700)
+        hurried.compute(from_two_lines, a, 300)
+        for _ in range(5):
+            hurried.compute(often, a, 100)
+            hurried.compute(dispatch, 8, add, a, 1)
+    rows = profile.dispatches
+    assert sorted(row.count for row in rows) == [5, 300, 300, 1200]
+    by_count = {row.count: row.measured for row in rows}
+    assert by_count[5] == 5
+    assert by_count[300] == 300  # no line has two in a row
+    assert 64 + 5 * 64 <= by_count[1200] < 600
+    assert a.array.tolist() == [30 + 700 + 600 + 505] * 8
+
+
+def test_a_trace_has_all_of_them(hurried: Accelerator) -> None:
+    a = S32Array.create(length=8)
+    warm(hurried, a)
+    with hurried.trace() as run, hurried.profile() as profile:
+        hurried.compute(often, a, 500)
+    for one in (run.profile, profile):
+        (row,) = one.dispatches
+        assert (row.count, row.measured) == (500, 500)
+
+
+def test_runs_for_a_trace_are_all_kept(hurried: Accelerator) -> None:
+    """Also where the launch is one that is repeated."""
+    a = S32Array.create(length=8)
+    warm(hurried, a)
+    backend = hurried.residency.backend
+    with hurried.profile() as profile:
+        book = TimedBook([backend])
+        PROFILES.append(book)
+        try:
+            hurried.compute(often, a, 500)
+        finally:
+            PROFILES.remove(book)
+    (row,) = profile.dispatches
+    assert (row.count, row.measured) == (500, 500)
+
+
+def test_other_devices_measure_all(discrete: Accelerator) -> None:
+    if discrete.device.backend == "opencl":
+        pytest.skip("it does not")
+    a = S32Array.create(length=8)
+    with discrete.profile() as profile:
+        discrete.compute(often, a, 2000)
+    (row,) = profile.dispatches
+    assert (row.count, row.measured, row.is_estimated) == (2000, 2000, False)
 
 
 # ------------------------------------------------------------------------------------ when
@@ -679,6 +781,31 @@ a.array          1        32  2.00 µs    1          4      4 ns
 
 total: 2 dispatches, execute 2.00 ms, copy in 32 bytes 2.00 µs, copy out 4 bytes 4 ns, \
 compile 0, wait 0"""
+
+
+def test_estimates_are_marked(clocked: tuple[Accelerator, Clocked]) -> None:
+    with clocked[0].profile() as profile:
+        pass
+    runs = RunFigures(2000, 3, 0.003, 1e-6, 2e-6, 0.004, measured=185)
+    exact = RunFigures(2, 0, 0.5, 0.25, 0.25, 0.0, measured=2)
+    rows = book_of(profile)._dispatches
+    rows[Dispatched("add", "app.py", 3)] = DispatchFigures(runs)
+    rows[Dispatched("copy", "app.py", 4)] = DispatchFigures(exact)
+    _, table, total = str(profile).split("\n\n")
+    assert table.splitlines()[1:] == [
+        (
+            "add     app.py:3  2,000 (3 failed)  ≈3.00 ms  ≈1.50 µs  1.00 µs  2.00 µs  ≈2.00 µs"
+            "        0         0        0     0"
+        ),
+        (
+            "copy    app.py:4                 2    500 ms    250 ms   250 ms   250 ms         0"
+            "        0         0        0     0"
+        ),
+        "≈ estimated: 185 of 1,997 dispatches were measured",
+    ]
+    assert total.startswith("total: 2,002 dispatches, execute ≈503 ms, ")
+    assert (profile.total.measured, profile.total.is_estimated) == (187, True)
+    assert [row["measured"] for row in profile.as_dict()["dispatches"]] == [185, 2]
 
 
 @pytest.mark.parametrize(

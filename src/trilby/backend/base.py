@@ -210,6 +210,9 @@ class Repeated(ABC):
     def keep(self, full: Callable[[], None]) -> "KeptRuns":
         """Keep what the device has of every run from now on; see `KeptRuns` for `full`."""
 
+    def keep_next(self) -> None:  # noqa: B027 -- most backends keep every run anyway
+        """The next runs are for something else: keep them, however many there were before."""
+
     def keep_no_more(self) -> None:
         """Nobody wants to know of the runs to come."""
         self.kept = None

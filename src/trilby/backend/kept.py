@@ -35,24 +35,29 @@ class Taken(NamedTuple):
 
     `numbers` say which ones, as `Repeated.runs_begun` counts them. `delays` is for how long they
     were queued, and `seconds` for how long they ran; both are `FAILED` where one failed.
+    `unmeasured` is 0 for a run that was measured. Elsewhere it says how many runs were not, from
+    that number on, and the times are what one of them is taken to have needed.
     """
 
     numbers: NDArray[np.int64]
     delays: NDArray[np.float64]
     seconds: NDArray[np.float64]
+    unmeasured: NDArray[np.int64]
 
 
 class KeptRuns(ABC):
     """Runs in the order in which the device got them.
 
     `full` is called when many runs were read that nobody took. It runs in the middle of a launch,
-    and must neither wait nor begin anything.
+    and must neither wait nor begin anything. With `may_skip` it is enough to measure some of many
+    brief runs, as long as all are counted; most backends measure every run all the same.
     """
 
-    __slots__ = ("__weakref__", "_full")
+    __slots__ = ("__weakref__", "_full", "may_skip")
 
     def __init__(self, full: Callable[[], None]) -> None:
         self._full = full
+        self.may_skip = False
 
     @property
     @abstractmethod
@@ -94,7 +99,7 @@ class KeptInOrder(KeptRuns, Generic[T]):
     @property
     def is_empty(self) -> bool:
         """True where nothing is kept."""
-        return self.taken == self.total
+        return not self.events and not self._seconds
 
     def put(self, event: T | None) -> None:
         """Keep a run; None is one that the device did not take."""
@@ -119,9 +124,13 @@ class KeptInOrder(KeptRuns, Generic[T]):
             self._read()
             delays, seconds = self._delays, self._seconds
             self._delays, self._seconds = array("d"), array("d")
-            first, self.taken = self.taken, self.taken + len(seconds)
-        numbers = np.arange(first, first + len(seconds))
-        return Taken(numbers, np.array(delays), np.array(seconds))
+            self.taken += len(seconds)
+            return self._taken(np.array(delays), np.array(seconds))
+
+    def _taken(self, delays: NDArray[np.float64], seconds: NDArray[np.float64]) -> Taken:
+        """Number the runs that were taken last, with the lock held."""
+        numbers = np.arange(self.taken - len(seconds), self.taken)
+        return Taken(numbers, delays, seconds, np.zeros(len(seconds), np.int64))
 
     def wait(self) -> None:
         """Wait for one after the other."""

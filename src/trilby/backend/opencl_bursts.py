@@ -8,8 +8,10 @@ work at most. Whoever asks for an event of such a launch, waits for anything or 
 else gives all to the driver first; so does the end of a compute function.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
+from operator import length_hint
 from threading import RLock
 from typing import TypeAlias, cast
 from weakref import WeakSet, ref
@@ -19,8 +21,9 @@ import pyopencl as cl
 from trilby.backend.base import Argument, Event, Repeated
 from trilby.backend.done import DoneEvent
 from trilby.backend.giving import GIVING
-from trilby.backend.opencl_events import OpenCLEvent, OpenCLRuns, RefusedEvent, is_over
+from trilby.backend.opencl_events import OpenCLEvent, RefusedEvent, is_over
 from trilby.backend.opencl_kernels import OpenCLPrepared
+from trilby.backend.opencl_runs import LARGE_BURST, OpenCLRuns, Put
 from trilby.errors import DeviceError
 
 MOST_HELD = 64
@@ -43,20 +46,25 @@ class OpenCLRepeated(Repeated):
     `event` is that of the last run that the driver has, None where it refused it. `chain` is
     what a run came after, if that was only runs of launches like this one, and `follows` the only
     one of these. `checked` is that of the prepared launch. Each of `steps` gives the driver one
-    run, which comes after `waits`; `put` is told of it.
+    run, which comes after `waits`. The next of `picks` is told of it, if that is somebody. `_turns`
+    are the steps that are left: so they are counted without a step of Python. `_first` is what was
+    left when the first run was kept.
     """
 
     __slots__ = (
         "_burst",
         "_changes",
+        "_first",
+        "_runs",
+        "_turns",
         "_unseen",
         "chain",
         "checked",
         "event",
         "failure",
         "follows",
+        "picks",
         "prepared",
-        "put",
         "steps",
         "waits",
     )
@@ -66,14 +74,17 @@ class OpenCLRepeated(Repeated):
         super().__init__(burst.held, MOST_HELD if brief else 1)
         self.prepared = prepared
         self.waits: list[cl.Event | None] = []  # None would be a run that the driver refused
-        self.steps: Iterator[cl.Event] = map(prepared.enqueue, repeat(self.waits))  # pyright: ignore[reportArgumentType] -- as above
+        self._turns = repeat(self.waits, sys.maxsize)
+        self.steps: Iterator[cl.Event] = map(prepared.enqueue, self._turns)  # pyright: ignore[reportArgumentType] -- as above
         self.event: cl.Event | None = None
         self.chain: Sequence[OpenCLRepeated] | None = None
         self.follows: OpenCLRepeated | None = None
         self.checked = -1
         self.failure: DeviceError | None = None
-        self.put: Callable[[cl.Event | None], None] | None = None
+        self.picks: Iterator[Put | None] | None = None
         self._burst = burst
+        self._runs: OpenCLRuns | None = None
+        self._first = sys.maxsize
         self._changes: Changes = ()
         self._unseen = 0
         burst.launches.add(self)
@@ -113,22 +124,51 @@ class OpenCLRepeated(Repeated):
         self.same = None
 
     def keep(self, full: Callable[[], None]) -> OpenCLRuns:
-        """Keep the driver's event of every run; nothing else about a run changes."""
-        self.kept = kept = OpenCLRuns(full)
-        self.put = kept.events.append
-        self._burst.kept.append(ref(kept))
-        return kept
+        """Keep the driver's events; nothing else about a run changes."""
+        self.kept = self._runs = runs = OpenCLRuns(full)
+        self._first = length_hint(self._turns)
+        self.picks = runs.picks(is_brief=False)
+        self._burst.kept.add(ref(self))
+        return runs
+
+    def keep_next(self) -> None:
+        """Keep the events of the next runs, and of those that are held back before them."""
+        if self._runs is not None:
+            with self._burst.lock:
+                self._runs.measure_from(self.runs_begun())
+                self.picks = self._runs.picks(is_brief=False)
 
     def keep_no_more(self) -> None:
         """Nobody wants to know of the runs to come."""
-        if self.kept is not None:
-            kept = self._burst.kept
-            kept[:] = [one for one in kept if one() not in {None, self.kept}]
-        self.kept = self.put = None
+        with self._burst.lock:
+            self.note_burst()
+            self._burst.kept.discard(ref(self))
+            self.kept = self._runs = self.picks = None
 
     def runs_begun(self) -> int:
         """The runs that the driver has, and those that are held back."""
-        return self._burst.count(self)
+        return self._burst.count(self) if self._runs is not None else 0
+
+    @property
+    def begun(self) -> int:
+        """The runs since they are kept that the driver has, or has refused."""
+        return self._first - length_hint(self._turns)
+
+    def note_burst(self) -> None:
+        """Some runs were given to the driver: count them, and see what to do about the next."""
+        runs, begun = self._runs, self._first - length_hint(self._turns)
+        if runs is not None and begun != runs.noted:
+            runs.note_burst(begun, self.event)
+            is_brief = self.most > 1 and self._burst.size >= LARGE_BURST
+            self.picks = runs.picks(is_brief=is_brief)
+
+    def refuse(self, failure: DeviceError, *, was_tried: bool) -> None:
+        """The driver did not take a run: it fails like one that goes wrong."""
+        if self._runs is not None:
+            self._first += not was_tried  # it is a run all the same
+            self._runs.fresh.append(None)
+            self.note_burst()
+        self.event, self.failure = None, failure
 
     def _look(self) -> None:
         """See how long the last run took, if it is over."""
@@ -139,6 +179,8 @@ class OpenCLRepeated(Repeated):
             # one that was interrupted says little
             self.prepared.seconds = min(took, 4 * self.prepared.seconds)
             self.most = MOST_HELD if self.prepared.seconds < BRIEF_SECONDS else 1
+            if self.most == 1 and self._runs is not None:
+                self.picks = self._runs.picks(is_brief=False)
 
     def give(self, after: Sequence[Event | Repeated], changes: Changes) -> None:
         """Give a run to the driver, which may refuse it."""
@@ -149,8 +191,11 @@ class OpenCLRepeated(Repeated):
         self.waits[:] = self._burst.wait_list(after) or ()
         for self.event in self.steps:  # noqa: B020 -- see `_give_all`
             break
-        if self.put is not None:
-            self.put(self.event)
+        if self.picks is not None:
+            for put in self.picks:
+                if put is not None:
+                    put(self.event)
+                break
         if all(type(one) is OpenCLRepeated for one in after):
             self.chain = cast("Sequence[OpenCLRepeated]", after)
             self.follows = self.chain[0] if len(after) == 1 else None
@@ -162,11 +207,12 @@ class Burst:
     def __init__(self, queue: cl.CommandQueue, wait_list: WaitList) -> None:
         self._queue = queue
         self._wait_list = wait_list
-        self._lock = RLock()
+        self.lock = RLock()
         self.held: list[Run] = []
         self._is_giving = False
         self.launches: WeakSet[OpenCLRepeated] = WeakSet()
-        self.kept: list[ref[OpenCLRuns]] = []
+        self.kept: set[ref[OpenCLRepeated]] = set()
+        self.size = 0
 
     def submit(self) -> None:
         """Give everything to the driver that is held back; wait where another thread does."""
@@ -174,20 +220,23 @@ class Burst:
             self._submit()
 
     def _submit(self) -> None:
-        with self._lock:
+        with self.lock:
             self._is_giving = GIVING.now = True
             try:
+                references, self.size = tuple(self.kept), len(self.held)
+                kept = [one() for one in references]  # they live until their runs are noted
                 while self.held:
                     self._give_all()
                 self._queue.flush()
-                for reference in self.kept:
-                    kept = reference()
-                    if kept is not None and len(kept.events) > kept.room:
-                        kept.make_room()
+                for reference, launch in zip(references, kept, strict=True):
+                    if launch is not None:
+                        launch.note_burst()
+                    else:
+                        self.kept.discard(reference)
             finally:
                 self._is_giving = GIVING.now = False
 
-    def _give_all(self) -> None:
+    def _give_all(self) -> None:  # noqa: C901, PLR0912, PLR0915 -- calls would cost more
         """Give the driver what is held back now. A hot loop spends its time here.
 
         An interrupt is heard between two steps of Python, where all that is not yet given is
@@ -210,32 +259,32 @@ class Burst:
                     launch.waits[:] = [one.event for one in launch.chain]  # pyright: ignore[reportOptionalIterable] -- it is `after`
                 for launch.event in launch.steps:  # noqa: B020 -- it is another loop's
                     break
-                if launch.put is not None:
-                    launch.put(launch.event)
+                if launch.picks is not None:
+                    for put in launch.picks:
+                        if put is not None:
+                            put(launch.event)
+                        break
         except cl.Error as error:
-            self._refused(launch, launch.prepared.task.failed(error))
-            self.held[:0] = rest
+            launch.refuse(launch.prepared.task.failed(error), was_tried=True)
+            self._go_on_with(rest)
         except DeviceError as error:
-            self._refused(launch, error)
-            self.held[:0] = rest
+            launch.refuse(error, was_tried=False)
+            self._go_on_with(rest)
         except BaseException:
             this = [(launch, after, changes)] if launch.event is before else []
             self.held[:0] = [*this, *rest]
             raise
 
-    def _refused(self, launch: OpenCLRepeated, failure: DeviceError) -> None:
-        """The driver did not take a run: it fails like one that goes wrong."""
-        launch.event, launch.failure = None, failure
-        if launch.put is not None:
-            launch.put(None)
+    def _go_on_with(self, rest: Iterable[Run]) -> None:
+        """A run was refused; those after it are still to be given."""
+        self.held[:0] = rest
         for one in self.launches:
             one.chain = None  # it may have the event that is missing now
 
     def count(self, launch: OpenCLRepeated) -> int:
         """How many runs of a launch are kept or held back."""
-        with self._lock:
-            given = launch.kept.total if isinstance(launch.kept, OpenCLRuns) else 0
-            return given + sum(run[0] is launch for run in self.held)
+        with self.lock:
+            return launch.begun + sum(run[0] is launch for run in self.held)
 
     def wait_list(self, after: Sequence[Event | Repeated]) -> "list[cl.Event] | None":
         """What the driver can wait for. Runs that came before are not held back any more."""

@@ -8,32 +8,27 @@ small part of what it waited, which costs as little time as waiting in the drive
 import os
 import threading
 import time
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import cast
 
-import numpy as np
 import pyopencl as cl
-from numpy.typing import NDArray
 
 from trilby.backend.base import DeviceInfo, Times
 from trilby.backend.failures import assertion_failed, failed
-from trilby.backend.kept import KeptInOrder
 from trilby.data.segment import Live
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
 from trilby.source import Location
 
 _STATUS = cl.event_info.COMMAND_EXECUTION_STATUS
-_QUEUED = cl.profiling_info.QUEUED
-_START = cl.profiling_info.START
-_END = cl.profiling_info.END
+QUEUED = cl.profiling_info.QUEUED
+START = cl.profiling_info.START
+END = cl.profiling_info.END
 _COMPLETE = cast("int", cl.command_execution_status.COMPLETE)
 
 _status = cast("Callable[[cl.Event, cl.event_info], int]", cl.Event.get_info)
-_time = cast("Callable[[cl.Event, cl.profiling_info], int]", cl.Event.get_profiling_info)
+time_at = cast("Callable[[cl.Event, cl.profiling_info], int]", cl.Event.get_profiling_info)
 """The properties of an event, such as `event.profile`, take thirty times as long."""
 
 _RESTLESS_SECONDS = 60e-6
@@ -170,53 +165,13 @@ class AssertingEvent(CopyEvent):
             raise assertion_failed(message, (x, y, z), location)
 
 
-class OpenCLRuns(KeptInOrder[cl.Event]):
-    """Runs as events of the driver: nothing is made of them before they are read."""
-
-    __slots__ = ()
-
-    def _read(self) -> None:
-        """Read many at once. A run comes after the one before, so those that are over are first."""
-        over = bisect_left(self.events, True, key=_is_under_way)  # noqa: FBT003 -- a value to look for
-        try:
-            self._note(*_times_of_all(self.events[:over]))
-        except (cl.Error, TypeError):  # one failed or was refused, or the device does not measure
-            super()._read()
-
-    def _is_over(self, event: cl.Event) -> bool:
-        return is_over(event)
-
-    def _times(self, event: cl.Event) -> Times:
-        return times_of(event)
-
-    def _wait(self, event: cl.Event) -> None:
-        with suppress(cl.Error):  # how it ended is seen when it is read
-            wait_for(event)
-
-
-def _is_under_way(event: cl.Event | None) -> bool:
-    return event is not None and _status(event, _STATUS) > _COMPLETE
-
-
-def _times_of_all(
-    events: list[cl.Event | None],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What commands took that are over; an error where one of them failed or is None."""
-    read = cast("Callable[[cl.Event | None, cl.profiling_info], int]", _time)
-    start = np.array([read(event, _START) for event in events], np.int64)
-    queued = np.array([read(event, _QUEUED) for event in events], np.int64)
-    end = np.array([read(event, _END) for event in events], np.int64)
-    unit = np.float64(1e-9)
-    return np.maximum(start - queued, 0) * unit, np.maximum(end - start, 0) * unit
-
-
 def times_of(event: cl.Event, first: cl.Event | None = None) -> Times:
     """What a command took that is over, or all since a first one; zeros where nobody measures."""
-    if _status(event, _STATUS) < _COMPLETE:
+    if has_failed(event):
         return None
     since = first or event
     try:
-        queued, start, end = _time(since, _QUEUED), _time(since, _START), _time(event, _END)
+        queued, start, end = time_at(since, QUEUED), time_at(since, START), time_at(event, END)
     except cl.Error:  # the device does not measure
         return 0.0, 0.0
     return max(start - queued, 0) * 1e-9, max(end - start, 0) * 1e-9
@@ -225,7 +180,7 @@ def times_of(event: cl.Event, first: cl.Event | None = None) -> Times:
 def beginning_of(event: cl.Event) -> float | None:
     """When a command began that is over, by the clock of its device."""
     try:
-        return _time(event, _START) * 1e-9
+        return time_at(event, START) * 1e-9
     except cl.Error:  # it failed, or the device does not measure
         return None
 
@@ -233,6 +188,11 @@ def beginning_of(event: cl.Event) -> float | None:
 def is_over(event: cl.Event) -> bool:
     """Whether a command has ended; failures are below zero."""
     return _status(event, _STATUS) <= _COMPLETE
+
+
+def has_failed(event: cl.Event) -> bool:
+    """Whether a command has ended badly."""
+    return _status(event, _STATUS) < _COMPLETE
 
 
 def drop_finished(events: deque[cl.Event]) -> None:

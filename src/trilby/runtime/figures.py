@@ -12,7 +12,11 @@ from trilby.dataclass import dataclass
 
 @dataclass(slots=True)
 class RunFigures:
-    """Runs of a kernel. Those that failed are counted, and took no time."""
+    """Runs of a kernel. Those that failed are counted, and took no time.
+
+    `measured` are those that went well and were measured. All others that went well are taken to
+    have needed what some of these did; `least` and `most` do not know of them.
+    """
 
     count: int = 0
     failed: int = 0
@@ -20,6 +24,7 @@ class RunFigures:
     least: float = 0.0
     most: float = 0.0
     delay: float = 0.0
+    measured: int = 0
 
     def add(self, times: Times) -> None:
         """Add one run."""
@@ -28,37 +33,60 @@ class RunFigures:
             self.failed += 1
             return
         delay, seconds = times
-        first = self.count - self.failed == 1
-        self.least = seconds if first else min(self.least, seconds)
+        self.least = min(self.least, seconds) if self.measured else seconds
         self.most = max(self.most, seconds)
+        self.measured += 1
         self.seconds += seconds
         self.delay += delay
 
-    def add_all(self, delays: NDArray[np.float64], seconds: NDArray[np.float64]) -> None:
-        """Add many runs; what those took that failed is no number."""
+    def add_all(
+        self,
+        delays: NDArray[np.float64],
+        seconds: NDArray[np.float64],
+        unmeasured: NDArray[np.int64],
+    ) -> None:
+        """Add many runs as `Taken` has them; what those took that failed is no number."""
+        if unmeasured.any():
+            left_out = unmeasured > 0
+            self._estimate(delays[left_out], seconds[left_out], unmeasured[left_out])
+            delays, seconds = delays[~left_out], seconds[~left_out]
         well = seconds
         if np.isnan(seconds.sum()):
             done = ~np.isnan(seconds)
             delays, well = delays[done], seconds[done]
         if len(well):
             least = float(well.min())
-            self.least = least if self.count == self.failed else min(self.least, least)
+            self.least = min(self.least, least) if self.measured else least
             self.most = max(self.most, float(well.max()))
             self.seconds += float(well.sum())
             self.delay += float(delays.sum())
         self.count += len(seconds)
         self.failed += len(seconds) - len(well)
+        self.measured += len(well)
+
+    def _estimate(
+        self,
+        delays: NDArray[np.float64],
+        seconds: NDArray[np.float64],
+        counts: NDArray[np.int64],
+    ) -> None:
+        """Add so many runs of each kind that were not measured."""
+        well = ~np.isnan(seconds)
+        self.count += int(counts.sum())
+        self.failed += int(counts[~well].sum())
+        self.seconds += float(counts[well] @ seconds[well])
+        self.delay += float(counts[well] @ delays[well])
 
     def join(self, other: Self) -> None:
         """Add other runs."""
-        if other.count > other.failed:
-            alone = self.count == self.failed
-            self.least = other.least if alone else min(self.least, other.least)
+        if other.measured:
+            self.least = min(self.least, other.least) if self.measured else other.least
         self.most = max(self.most, other.most)
         self.count += other.count
         self.failed += other.failed
         self.seconds += other.seconds
         self.delay += other.delay
+        self.measured += other.measured
 
 
 @dataclass(slots=True)

@@ -23,6 +23,10 @@ class DispatchRow:
     those of what they wrote. `wait_seconds` is how long the host waited for their results. What
     compiling the kernel took stands in the first row that the kernel has.
 
+    Of a kernel that is brief and dispatched very often, some dispatches are measured and all are
+    counted. Where `measured` says fewer than went well, the sums are estimates by what dispatches
+    next to the others took; `least_seconds` and `most_seconds` are of those that were measured.
+
     A row whose `count` is 0 is about a dispatch before the profile was opened.
     """
 
@@ -30,6 +34,7 @@ class DispatchRow:
     location: Location
     count: int
     failed: int
+    measured: int
     execute_seconds: float
     least_seconds: float
     most_seconds: float
@@ -38,6 +43,11 @@ class DispatchRow:
     copy_out: Copies
     compile_seconds: float
     wait_seconds: float
+
+    @property
+    def is_estimated(self) -> bool:
+        """True where not all that went well were measured."""
+        return self.measured < self.count - self.failed
 
     @property
     def mean_seconds(self) -> float:
@@ -97,6 +107,7 @@ class Totals:
 
     dispatches: int
     failed: int
+    measured: int
     execute_seconds: float
     delay_seconds: float
     copy_in: Copies
@@ -104,6 +115,11 @@ class Totals:
     compile_seconds: float
     waits: int
     wait_seconds: float
+
+    @property
+    def is_estimated(self) -> bool:
+        """True where not all dispatches that went well were measured."""
+        return self.measured < self.dispatches - self.failed
 
 
 def dispatch_row(
@@ -117,6 +133,7 @@ def dispatch_row(
         location,
         runs.count,
         runs.failed,
+        runs.measured,
         runs.seconds,
         runs.least,
         runs.most,

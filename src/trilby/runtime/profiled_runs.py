@@ -37,12 +37,14 @@ class ProfiledRuns:
     """All runs of one launch from now on.
 
     They are dispatched now and given to the driver a moment later, perhaps after others from
-    another line. So it is remembered which number of run is the first from which line.
+    another line. So it is remembered which number of run is the first from which line. Unless
+    somebody wants `every` run, some of many brief ones are measured, and the others counted.
     """
 
-    def __init__(self, launch: Repeated, writer: KernelWrite) -> None:
+    def __init__(self, launch: Repeated, writer: KernelWrite, *, every: bool) -> None:
         reference = weakref.ref(self)  # the runs live as long as the launch, and this need not
         self._kept = launch.keep(lambda: _is_full(reference()))
+        self._kept.may_skip = not every
         self._launch = weakref.ref(launch)
         self._lines = deque([(0, Dispatched.by(writer))])
         self._figures: dict[Dispatched, RunFigures] = {}
@@ -50,6 +52,7 @@ class ProfiledRuns:
 
     def come_from(self, launch: Repeated, writer: KernelWrite) -> None:
         """The runs to come are dispatched from another line."""
+        launch.keep_next()
         self._lines.append((launch.runs_begun(), Dispatched.by(writer)))
 
     @property
@@ -88,7 +91,7 @@ class ProfiledRuns:
                 stop = int(np.searchsorted(taken.numbers, lines[1][0]))
             some = slice(rest, stop)
             figures = self._figures.setdefault(lines[0][1], RunFigures())
-            figures.add_all(taken.delays[some], taken.seconds[some])
+            figures.add_all(taken.delays[some], taken.seconds[some], taken.unmeasured[some])
             rest = stop
 
 

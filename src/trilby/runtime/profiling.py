@@ -92,18 +92,19 @@ class Book:
     """
 
     hears_calls: ClassVar = False
+    wants_every_run: ClassVar = False
 
     backends: list[Backend]
     compiled: Spent = field(default_factory=Spent)
-    waits: dict[WaitedAt, WaitFigures] = field(default_factory=dict[WaitedAt, WaitFigures])
-    buffers: dict[Place, BothWays] = field(default_factory=dict[Place, BothWays])
+    waits: dict[WaitedAt, WaitFigures] = field(default_factory=dict)
+    buffers: dict[Place, BothWays] = field(default_factory=dict)
     _dispatches: dict[Dispatched, DispatchFigures] = field(
         default_factory=dict[Dispatched, DispatchFigures]
     )
     _launches: deque[tuple[KernelWrite, Event | None]] = field(
         default_factory=deque[tuple[KernelWrite, Event | None]]
     )
-    _runs: list[ProfiledRuns] = field(default_factory=list[ProfiledRuns])
+    _runs: list[ProfiledRuns] = field(default_factory=list)
     _most_runs: int = _MOST_LAUNCHES
     _seen: "deque[Moved | _Used | _Waited]" = field(default_factory=deque)
     _most_seen: int = MOST_KEPT
@@ -338,7 +339,7 @@ def keep_runs(backend: Backend, launch: Repeated, writer: KernelWrite) -> Profil
     books = profiles_of(backend)
     if not books:
         return None
-    runs = ProfiledRuns(launch, writer)
+    runs = ProfiledRuns(launch, writer, every=any(book.wants_every_run for book in books))
     for book in books:
         book.keep(runs)
     return runs

@@ -108,6 +108,7 @@ class TimedBook(Book):
     """A book of a profile that also remembers when each thing was begun or over, in order."""
 
     hears_calls: ClassVar = True
+    wants_every_run: ClassVar = True
 
     trace: TimedTrace = field(default_factory=TimedTrace)
     recording: "Recording | None" = None

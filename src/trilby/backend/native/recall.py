@@ -120,10 +120,11 @@ class NativeRuns(KeptRuns):
         with recall.lock:
             read, self._read, self._unread = self._read, [], 0
         if not read:
-            return Taken(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+            return Taken(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
         sequences = np.concatenate([one[0] for one in read])
         seconds = np.concatenate([one[1] for one in read])
-        return Taken(sequences, np.zeros(len(seconds)), seconds)
+        unmeasured = np.zeros(len(seconds), np.int64)
+        return Taken(sequences, np.zeros(len(seconds)), seconds, unmeasured)
 
     def wait(self) -> None:
         """The last run is over after all others."""

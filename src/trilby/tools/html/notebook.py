@@ -13,7 +13,7 @@ from trilby.model.op import Func
 from trilby.model.text import to_text
 from trilby.runtime.compile import ContextOf
 from trilby.runtime.ledger import Ledger
-from trilby.runtime.profile import Profile
+from trilby.runtime.profile import Profile, estimate_note
 from trilby.runtime.profile_rows import Copies
 from trilby.runtime.tracing import TracedRun
 from trilby.tools.dataflow import dataflow_of, dataflow_of_context
@@ -118,18 +118,20 @@ def _copies(ledger: Ledger) -> Html:
 @html_of.register
 def _(thing: Profile) -> str:
     total = thing.total
-    title = (
-        f"{counted(total.dispatches, 'dispatch', 'dispatches')}, {time_text(total.execute_seconds)}"
-    )
+    executed = time_text(total.execute_seconds, is_estimated=total.is_estimated)
+    title = f"{counted(total.dispatches, 'dispatch', 'dispatches')}, {executed}"
+    dispatches = thing.dispatches
+    note = estimate_note(dispatches)
     kernels = (
         (
             tag("span", row.kernel, class_="name"),
             tag("span", row.location.short, class_="place"),
             f"{row.count:,}",
-            *map(time_text, (row.execute_seconds, row.mean_seconds, row.most_seconds)),
-            time_text(row.wait_seconds),
+            time_text(row.execute_seconds, is_estimated=row.is_estimated),
+            time_text(row.mean_seconds, is_estimated=row.is_estimated),
+            *map(time_text, (row.most_seconds, row.wait_seconds)),
         )
-        for row in thing.dispatches
+        for row in dispatches
     )
     buffers = (
         (f"{row.buffer}.{row.field}".rstrip("."), *_way(row.copy_in), *_way(row.copy_out))
@@ -137,7 +139,7 @@ def _(thing: Profile) -> str:
     )
     return _shown(
         title,
-        tag("p", "; ".join(thing.devices), class_="note"),
+        tag("p", "; ".join(filter(None, (*thing.devices, note))), class_="note"),
         _bounded(("kernel", "line", "#count", "#all", "#mean", "#most", "#waited for"), kernels),
         _bounded(("buffer", "#copies in", "#bytes", "#time", "#out", "#bytes", "#time"), buffers),
         _bounded(
