@@ -3,7 +3,7 @@
 Whoever wants to know how long each launch took has to keep the event of each until it is over. A
 driver gets events that are dropped back at once, and uses them again while they are in the caches
 of the processor; those that are kept are new memory for it, and for pyopencl. Nothing that measures
-launches by their events can cost less than that.
+all launches by their events can cost less than that.
 """
 
 from functools import partial
