@@ -46,9 +46,8 @@ class OpenCLRepeated(Repeated):
     `event` is that of the last run that the driver has, None where it refused it. `chain` is
     what a run came after, if that was only runs of launches like this one, and `follows` the only
     one of these. `checked` is that of the prepared launch. Each of `steps` gives the driver one
-    run, which comes after `waits`. The next of `picks` is told of it, if that is somebody. `_turns`
-    are the steps that are left: so they are counted without a step of Python. `_first` is what was
-    left when the first run was kept.
+    run, which comes after `waits`; `put` is told of it. `_turns` are the steps that are left: so
+    they are counted without a step of Python. `_first` is what was left when runs were first kept.
     """
 
     __slots__ = (
@@ -63,8 +62,8 @@ class OpenCLRepeated(Repeated):
         "event",
         "failure",
         "follows",
-        "picks",
         "prepared",
+        "put",
         "steps",
         "waits",
     )
@@ -81,7 +80,7 @@ class OpenCLRepeated(Repeated):
         self.follows: OpenCLRepeated | None = None
         self.checked = -1
         self.failure: DeviceError | None = None
-        self.picks: Iterator[Put | None] | None = None
+        self.put: Put | None = None
         self._burst = burst
         self._runs: OpenCLRuns | None = None
         self._first = sys.maxsize
@@ -127,7 +126,7 @@ class OpenCLRepeated(Repeated):
         """Keep the driver's events; nothing else about a run changes."""
         self.kept = self._runs = runs = OpenCLRuns(full)
         self._first = length_hint(self._turns)
-        self.picks = runs.picks(is_brief=False)
+        self.put = runs.put_next(is_brief=False)
         self._burst.kept.add(ref(self))
         return runs
 
@@ -135,15 +134,16 @@ class OpenCLRepeated(Repeated):
         """Keep the events of the next runs, and of those that are held back before them."""
         if self._runs is not None:
             with self._burst.lock:
+                self.note_burst()
                 self._runs.measure_from(self.runs_begun())
-                self.picks = self._runs.picks(is_brief=False)
+                self.put = self._runs.put_next(is_brief=False)
 
     def keep_no_more(self) -> None:
         """Nobody wants to know of the runs to come."""
         with self._burst.lock:
             self.note_burst()
             self._burst.kept.discard(ref(self))
-            self.kept = self._runs = self.picks = None
+            self.kept = self._runs = self.put = None
 
     def runs_begun(self) -> int:
         """The runs that the driver has, and those that are held back."""
@@ -160,7 +160,7 @@ class OpenCLRepeated(Repeated):
         if runs is not None and begun != runs.noted:
             runs.note_burst(begun, self.event)
             is_brief = self.most > 1 and self._burst.size >= LARGE_BURST
-            self.picks = runs.picks(is_brief=is_brief)
+            self.put = runs.put_next(is_brief=is_brief)
 
     def refuse(self, failure: DeviceError, *, was_tried: bool) -> None:
         """The driver did not take a run: it fails like one that goes wrong."""
@@ -180,7 +180,7 @@ class OpenCLRepeated(Repeated):
             self.prepared.seconds = min(took, 4 * self.prepared.seconds)
             self.most = MOST_HELD if self.prepared.seconds < BRIEF_SECONDS else 1
             if self.most == 1 and self._runs is not None:
-                self.picks = self._runs.picks(is_brief=False)
+                self.put = self._runs.put_next(is_brief=False)
 
     def give(self, after: Sequence[Event | Repeated], changes: Changes) -> None:
         """Give a run to the driver, which may refuse it."""
@@ -191,11 +191,8 @@ class OpenCLRepeated(Repeated):
         self.waits[:] = self._burst.wait_list(after) or ()
         for self.event in self.steps:  # noqa: B020 -- see `_give_all`
             break
-        if self.picks is not None:
-            for put in self.picks:
-                if put is not None:
-                    put(self.event)
-                break
+        if self.put is not None:
+            self.put(self.event)
         if all(type(one) is OpenCLRepeated for one in after):
             self.chain = cast("Sequence[OpenCLRepeated]", after)
             self.follows = self.chain[0] if len(after) == 1 else None
@@ -236,7 +233,7 @@ class Burst:
             finally:
                 self._is_giving = GIVING.now = False
 
-    def _give_all(self) -> None:  # noqa: C901, PLR0912, PLR0915 -- calls would cost more
+    def _give_all(self) -> None:
         """Give the driver what is held back now. A hot loop spends its time here.
 
         An interrupt is heard between two steps of Python, where all that is not yet given is
@@ -259,11 +256,8 @@ class Burst:
                     launch.waits[:] = [one.event for one in launch.chain]  # pyright: ignore[reportOptionalIterable] -- it is `after`
                 for launch.event in launch.steps:  # noqa: B020 -- it is another loop's
                     break
-                if launch.picks is not None:
-                    for put in launch.picks:
-                        if put is not None:
-                            put(launch.event)
-                        break
+                if launch.put is not None:
+                    launch.put(launch.event)
         except cl.Error as error:
             launch.refuse(launch.prepared.task.failed(error), was_tried=True)
             self._go_on_with(rest)

@@ -2,14 +2,13 @@
 
 An event that is kept is new memory for the driver, which would use one that is dropped again at
 once. With launches that take a microsecond, that is to be seen. Where it is enough to keep some,
-the first runs are measured, and then one of seventeen. The others are counted, and are taken to
-have needed what those measured last did on average.
+the first runs are measured, and then those of one burst of seventeen. The others are counted, and
+are taken to have needed what those of the next burst did that was measured, on average.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import cycle, repeat
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -29,42 +28,45 @@ from trilby.backend.opencl_events import (
     wait_for,
 )
 
-MEASURED_FIRST = 64
-"""So many runs are measured before others are only counted."""
+MEASURED_FIRST = 128
+"""So many runs are measured before others are only counted: a device is slow at first."""
 
-PERIOD = 17
-"""Then one of so many is measured: in every burst at other places, and in no step with a loop."""
+UNMEASURED_SHARE = 16
+"""For each run of a burst that was measured, so many are only counted. Seventeen bursts are hardly
+in step with a loop of the program, so that all its parts are seen."""
 
 LARGE_BURST = 16
 """The runs of a burst, of all launches, from which on an event is worth saving."""
 
-NEAR = 8
-"""What was not measured is taken to be like so many runs before it: those of a burst or two."""
+NEAR = 64
+"""What was not measured is taken to be like so many runs that were: those of a burst."""
 
 Put: TypeAlias = Callable[[cl.Event | None], None]
 
-
 Stretch: TypeAlias = tuple[int, int, "cl.Event | None"]
-"""Runs of one burst that were only counted: how many runs were measured up to the end of that
-burst, how many were not, and the last one."""
+"""Runs that were only counted: how many runs had been measured before, how many had not at its
+end, and its last run."""
 
 
 class OpenCLRuns(KeptInOrder[cl.Event]):
     """Runs as events of the driver: nothing is made of them before they are read.
 
-    Those of a burst are put into `fresh`. `noted` is the number of runs up to the end of the last
-    burst, and `measured` that of their events. Before run `_skip_from` no run is left out.
+    Those of a burst are put into `fresh`. At the end of the last burst there were `noted` runs, and
+    `_measured` of them had been put; `_last` is the event of the last. Runs from `_skip_from` on
+    may be left out, if they come before `_measure_from`. `_stretches` are those that were left out
+    before others were measured, `_left_out` of them; `_taken_left_out` were taken.
     """
 
     __slots__ = (
-        "_every",
+        "_last",
+        "_left_out",
+        "_measure_from",
+        "_measured",
         "_near",
         "_skip_from",
-        "_skipped_taken",
-        "_some",
         "_stretches",
+        "_taken_left_out",
         "fresh",
-        "measured",
         "noted",
     )
 
@@ -72,12 +74,13 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
         super().__init__(full)
         self.fresh: list[cl.Event | None] = []
         self.noted = 0
-        self.measured = 0
-        self._every = repeat(self.fresh.append)
-        self._some = cycle((*(None,) * (PERIOD - 1), self.fresh.append))
+        self._measured = 0
+        self._last: cl.Event | None = None
         self._skip_from = MEASURED_FIRST
+        self._measure_from = 0
         self._stretches: list[Stretch] = []
-        self._skipped_taken = 0
+        self._left_out = 0
+        self._taken_left_out = 0
         self._near = np.zeros((2, 0))
 
     @property
@@ -88,54 +91,44 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
     @property
     def is_empty(self) -> bool:
         """True where nothing is kept."""
-        return not self._stretches and super().is_empty
+        return super().is_empty and self._taken_left_out >= self.noted - self._measured
 
     def note_burst(self, begun: int, last: cl.Event | None) -> None:
-        """A burst ended with the run before this number, which has this event."""
+        """A burst ended with the run before this number, which has this event.
+
+        A reader may look in between. It never finds more that was left out than there is.
+        """
         measured = len(self.fresh)
-        left_out = begun - self.noted - measured
-        if left_out and not measured and self._extend(begun, left_out, last):
-            return
-        # an interrupt is heard after a call, and there is none among these
+        if measured:
+            self._measure_from = begun + UNMEASURED_SHARE * measured
+            left_out = self.noted - self._measured
+            # an interrupt is heard after a call, and there is none among these
+            if left_out > self._left_out:
+                self._stretches += ((self._measured, left_out, self._last),)
+                self._left_out = left_out
+            self.events += self.fresh
+            self.fresh[:] = ()
+            self._measured += measured
+        self._last = last
         self.noted = begun
-        self.measured += measured
-        self.events += self.fresh
-        self.fresh[:] = ()
-        if left_out:
-            self._stretches += ((self.measured, left_out, last),)
         if len(self.events) > self.room:
             self.make_room()
-
-    def _extend(self, begun: int, left_out: int, last: cl.Event | None) -> bool:
-        """Add runs to the last stretch, if nothing was measured since then and nobody reads."""
-        if not self._stretches or not self._lock.acquire(blocking=False):
-            return False
-        try:
-            measured, before, _ = self._stretches[-1] if self._stretches else (-1, 0, None)
-            if measured != self.measured:
-                return False
-            self.noted, self._stretches[-1] = begun, (measured, before + left_out, last)
-            return True
-        finally:
-            self._lock.release()
 
     def measure_from(self, number: int) -> None:
         """The run of this number is for something else, and the first of its kind."""
         self._skip_from = number + MEASURED_FIRST
 
-    def picks(self, *, is_brief: bool) -> "Iterator[Put | None]":
-        """Who is told of each run to come."""
-        if is_brief and self.may_skip and self.noted >= self._skip_from:
-            return self._some
-        return self._every
+    def put_next(self, *, is_brief: bool) -> Put | None:
+        """Who is told of the runs of the next burst."""
+        skips = is_brief and self.may_skip and self._skip_from <= self.noted < self._measure_from
+        return None if skips else self.fresh.append
 
     def wait(self) -> None:
-        """Wait for one after the other."""
-        stretches = tuple(self._stretches)
+        """Wait for one after the other; the last run is over after all others."""
+        last = self._last
         super().wait()
-        for _, _, last in stretches:
-            if last is not None and not is_over(last):
-                self._wait(last)
+        if last is not None and not is_over(last):
+            self._wait(last)
 
     def _read(self) -> None:
         """Read many at once. A run comes after the one before, so those that are over are first."""
@@ -150,26 +143,41 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
         measured = super()._taken(delays, seconds)
         near = np.concatenate((self._near, (delays, seconds)), axis=1)
         self._near = near[:, -NEAR:]
-        stretches = tuple(self._stretches)
-        if not stretches and not self._skipped_taken:
+        stretches = self._take_stretches()
+        before = self._taken_left_out
+        if not stretches and not before:
             return measured
-        places = np.array([measured for measured, _, _ in stretches], np.int64)
-        counts = np.array([left_out for _, left_out, _ in stretches], np.int64)
-        before = self._skipped_taken + np.concatenate(([0], np.cumsum(counts)))
-        numbers = measured.numbers + before[np.searchsorted(places, measured.numbers, "right")]
-        over = _over(stretches, self.taken)
-        del self._stretches[:over]
-        self._skipped_taken = int(before[over])
-        means = _means(near, places[:over] - self.taken + near.shape[1])
-        means[:, [_has_failed(last) for _, _, last in stretches[:over]]] = FAILED
-        all_numbers = np.concatenate((numbers, places[:over] + before[:over]))
+        places = np.array([place for place, _, _ in stretches], np.int64)
+        ends = np.array([before, *(left_out for _, left_out, _ in stretches)], np.int64)
+        numbers = measured.numbers + ends[np.searchsorted(places, measured.numbers, "right")]
+        self._taken_left_out = int(ends[-1])
+        means = _means(near, places - self.taken + near.shape[1])
+        means[:, [_has_failed(last) for _, _, last in stretches]] = FAILED
+        all_numbers = np.concatenate((numbers, places + ends[:-1]))
         order = np.argsort(all_numbers)
         return Taken(
             all_numbers[order],
             np.concatenate((delays, means[0]))[order],
             np.concatenate((seconds, means[1]))[order],
-            np.concatenate((measured.unmeasured, counts[:over]))[order],
+            np.concatenate((measured.unmeasured, np.diff(ends)))[order],
         )
+
+    def _take_stretches(self) -> Sequence[Stretch]:
+        """What was left out and is over, up to the runs that were taken last."""
+        noted, last = self.noted, self._last  # before what was measured: see `note_burst`
+        ended = tuple(self._stretches)
+        stretches = (*ended, (self._measured, noted - self._measured, last))
+        over = bisect_left(stretches, True, key=self._is_to_come)  # noqa: FBT003 -- as above
+        del self._stretches[: min(over, len(ended))]
+        known = (self._taken_left_out, *(left_out for _, left_out, _ in stretches))
+        return [
+            one for one, before in zip(stretches[:over], known, strict=False) if one[1] > before
+        ]
+
+    def _is_to_come(self, stretch: Stretch) -> bool:
+        """Whether runs are under way that were left out, or others that were measured before."""
+        place, _, last = stretch
+        return place > self.taken or _is_under_way(last)
 
     def _is_over(self, event: cl.Event) -> bool:
         return is_over(event)
@@ -182,23 +190,19 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
             wait_for(event)
 
 
-def _over(stretches: Sequence[Stretch], taken: int) -> int:
-    """How many of the first are over, and come behind runs that were taken."""
-    for number, (measured, _, last) in enumerate(stretches):
-        if measured > taken or _is_under_way(last):
-            return number
-    return len(stretches)
-
-
 def _means(times: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The means of some columns before each place, without those that failed; 0 where all did."""
-    places = np.clip(places, min(times.shape[1], 1), None)
+    """The means of some columns behind each place, or before it if there are none behind it.
+
+    Those that failed do not count; 0 where all did.
+    """
+    end = times.shape[1]
+    first = np.clip(np.where(places < end, places, places - NEAR), 0, None)
+    stop = np.minimum(first + NEAR, end)
     well = ~np.isnan(times[1])
     counts = np.concatenate(([0], np.cumsum(well)))
-    sums = np.zeros((2, len(counts)))
+    sums = np.zeros((2, end + 1))
     np.cumsum(np.where(well, times, 0.0), axis=1, out=sums[:, 1:])
-    first = np.maximum(places - NEAR, 0)
-    return (sums[:, places] - sums[:, first]) / np.maximum(counts[places] - counts[first], 1)
+    return (sums[:, stop] - sums[:, first]) / np.maximum(counts[stop] - counts[first], 1)
 
 
 def _has_failed(event: cl.Event | None) -> bool:

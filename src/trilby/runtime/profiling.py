@@ -98,12 +98,8 @@ class Book:
     compiled: Spent = field(default_factory=Spent)
     waits: dict[WaitedAt, WaitFigures] = field(default_factory=dict)
     buffers: dict[Place, BothWays] = field(default_factory=dict)
-    _dispatches: dict[Dispatched, DispatchFigures] = field(
-        default_factory=dict[Dispatched, DispatchFigures]
-    )
-    _launches: deque[tuple[KernelWrite, Event | None]] = field(
-        default_factory=deque[tuple[KernelWrite, Event | None]]
-    )
+    _dispatches: dict[Dispatched, DispatchFigures] = field(default_factory=dict)
+    _launches: deque[tuple[KernelWrite, Event | None]] = field(default_factory=deque)
     _runs: list[ProfiledRuns] = field(default_factory=list)
     _most_runs: int = _MOST_LAUNCHES
     _seen: "deque[Moved | _Used | _Waited]" = field(default_factory=deque)
