@@ -1,6 +1,7 @@
 """The short way for passes that were run before, and all that must not take it."""
 
 import gc
+import logging
 import threading
 import weakref
 from typing import Any
@@ -391,6 +392,19 @@ def test_explicit_blocks_still_refuse_what_is_stale(discrete: Accelerator) -> No
         discrete.compute(explicitly, a)
     discrete.compute(run_step, a, 3)
     assert a.array.tolist() == stepped(START, 3).tolist()
+
+
+def test_the_log_says_what_is_there_every_time(
+    discrete: Accelerator, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("trilby"), "propagate", True)
+    a = S32Array.of(START)
+    for _ in range(2):
+        discrete.compute(run_step, a, 3)
+    with caplog.at_level(logging.DEBUG, "trilby"):
+        for _ in range(2):
+            discrete.compute(run_step, a, 3)
+    assert [one.message for one in caplog.records].count("step: a is present") == 2
 
 
 def test_a_buffer_that_had_to_leave_the_device_comes_back(
