@@ -21,6 +21,22 @@ EQUIVALENTS: dict[str, dict[str, str]] = {
         ),
         "Known.note_current: `self.moment = CLOCK.now` became nothing": "it is looked at again",
     },
+    "given": {
+        "Given.changed: `not _are_same(number, args[position])` became `True`": (
+            "the same number once more"
+        ),
+        "given_by: `part.constants` became `True`": "what has no constants never changes",
+        "replaceable: `position in analysed.footprint.relevant or not isinstance(kind, "
+        "ScalarType)` became `position in analysed.footprint.relevant`": (
+            "only numbers are replaced"
+        ),
+        "_are_same: `other is number or (type(number) is type(other) is int and number == other)` "
+        "became `other is number`": "the same number once more",
+        "_are_same: `other is number or (type(number) is type(other) is int and number == other)` "
+        "became `type(number) is type(other) is int and number == other`": (
+            "the same number once more"
+        ),
+    },
     "launches": {
         "Launches.again: `break` became nothing": "it is looked for again, and found again",
         "Launches.again: `known.moment == CLOCK.now or known.is_current()` became "
