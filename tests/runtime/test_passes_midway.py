@@ -258,6 +258,7 @@ def test_ctrl_c_leaves_whole_passes(accelerator: Accelerator, *, stoppable: bool
 
 @has_signals
 def test_ctrl_c_while_two_buffers_flip(discrete: Accelerator) -> None:
+    discrete.compute(run_flip, *two(), 100)  # everything is compiled
     random = np.random.default_rng(6)
     for _ in range(15):
         a, b = S32Array.of(START), S32Array.create(length=LENGTH)
@@ -272,6 +273,7 @@ def test_ctrl_c_while_two_buffers_flip(discrete: Accelerator) -> None:
 
 @has_signals
 def test_ctrl_c_while_a_flag_is_looked_at(discrete: Accelerator) -> None:
+    discrete.compute(run_until, *two(), MANY, 100, 3)  # everything is compiled
     random = np.random.default_rng(7)
     for _ in range(15):
         a, done = two()
@@ -281,6 +283,25 @@ def test_ctrl_c_while_a_flag_is_looked_at(discrete: Accelerator) -> None:
         )
         assert len(set(np.asarray(a).tolist())) == 1
         assert not np.asarray(done).any()
+
+
+@has_signals
+def test_ctrl_c_while_the_same_passes_come_again_and_again(accelerator: Accelerator) -> None:
+    random = np.random.default_rng(8)
+    a, b = two()
+    accelerator.compute(run_counting, a, b, 50)
+
+    def go_on() -> None:
+        while True:
+            accelerator.compute(run_counting, a, b, 50)
+
+    for _ in range(20):
+        interrupted(float(random.uniform(0.003, 0.02)), go_on)
+        (counted,), (told,) = set(np.asarray(a).tolist()), set(np.asarray(b).tolist())
+        assert counted % 50 == told % 50
+        accelerator.compute(run_counting, a, b, 50 - told)
+        assert accelerator.compute(run_counting, a, b, 50) == 50
+        assert np.asarray(a).tolist() == [counted + 50 - told + 50] * LENGTH
 
 
 def test_the_end_of_passes_can_be_sent_to_another_process() -> None:
