@@ -102,6 +102,35 @@ spent:
 )
 """Work item x takes as many turns as it is told to, and leaves a number that depends on them."""
 
+LINGER = row_kernel(
+    "linger",
+    """
+  %told = load ptr, ptr %args
+  %pass_at = getelementptr i64, ptr %launch, i64 9
+  %pass = load i64, ptr %pass_at
+  %looks_at = getelementptr i32, ptr %told, i64 %pass
+  %looks = load i32, ptr %looks_at
+  %open_at = getelementptr i32, ptr %told, i64 8
+  %done_at = getelementptr i32, ptr %told, i64 9""",
+    """
+  br label %look
+look:
+  %l = phi i32 [ 0, %item ], [ %l_next, %look ]
+  %is_open = load atomic i32, ptr %open_at acquire, align 4
+  %ignored = call i32 @sched_yield()
+  %l_next = add i32 %l, 1
+  %closed = icmp eq i32 %is_open, 0
+  %early = icmp ult i32 %l_next, %looks
+  %again = and i1 %closed, %early
+  br i1 %again, label %look, label %passed
+passed:
+  %before = load i32, ptr %done_at
+  %behind = add i32 %before, 1
+  store i32 %behind, ptr %done_at""",
+    "declare i32 @sched_yield()",
+)
+"""Looks whether entry 8 is set, in pass p as often as entry p says, and counts up entry 9."""
+
 REFUSE = LlvmModule(
     row_kernel(
         "refuse",

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.backend.native.running import Gate, download, scaling, upload
+from tests.backend.native.running import LINGER, Gate, download, scaling, upload
 
 from trilby.backend.base import Scalar
 from trilby.backend.native import NativeBackend
@@ -71,6 +71,24 @@ def test_brief_ones_and_many_are_all_run(native: NativeBackend) -> None:
     passes.latest.wait()
     expected = pow(3, begun, 2**32)
     assert set(download(native, memory, ones).astype(np.uint32)) == {expected}
+
+
+def test_passes_that_turn_out_to_take_long_are_left_to_the_workers(native: NativeBackend) -> None:
+    """Whoever submits them is not held up by more than a few, nor is the rest of Python."""
+    told = np.zeros(10, np.int32)
+    memory = native.share(told.data)
+    passes = native.passes(native.prepare(native.build(LINGER, 1), NDRange(1), [memory]))
+    for _ in range(20):
+        passes.count_from(0)
+        passes.run(8)
+        passes.latest.wait()
+    told[:2] = 20_000, 20_000_000
+    passes.count_from(0)
+    passes.run(8)
+    assert not passes.latest.done
+    told[8] = 1
+    passes.latest.wait()
+    assert (passes.begun, told[9]) == (168, 168)
 
 
 def test_freed_memory_cannot_be_used(native: NativeBackend) -> None:
