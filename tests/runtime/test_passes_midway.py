@@ -13,7 +13,16 @@ import numpy as np
 import pytest
 from tests.runtime.conftest import with_backend
 from tests.runtime.devices import Deferred, Watched
-from tests.runtime.pass_programs import count, run_counting, run_flip, run_step, run_until, stepped
+from tests.runtime.pass_programs import (
+    count,
+    count_below,
+    run,
+    run_counting,
+    run_flip,
+    run_step,
+    run_until,
+    stepped,
+)
 from tests.runtime.simulated import CPU, GPU, Simulated, machine
 
 import trilby as tb
@@ -95,6 +104,28 @@ def test_a_raw_view_shows_what_the_passes_that_were_run_wrote(accelerator: Accel
     raw = a.array.raw()
     assert accelerator.compute(write_parts, a, done, 1) == 2
     assert raw.tolist() == [0] * 4 + [1] * 4 + [50] * 8
+
+
+def test_a_raw_view_shows_what_the_passes_before_one_that_failed_wrote(
+    accelerator: Accelerator,
+) -> None:
+    a, b = two()
+    raw = b.array.raw()
+    with pytest.raises(AssertionError, match="too far"):
+        accelerator.compute(run, count_below, (a, b, 3), {"passes": 9})
+    assert raw.tolist() == [3] * LENGTH
+    raw[1] = 8
+    assert b.array.tolist() == [3, 8] + [3] * (LENGTH - 2)
+
+
+def test_a_raw_view_shows_the_passes_before_others_stopped_them(accelerator: Accelerator) -> None:
+    a, b = two()
+    raw = b.array.raw()
+    cancel = threading.Event()
+    threading.Timer(0.02, cancel.set).start()
+    with pytest.raises(PassesCancelledError) as caught:
+        accelerator.compute(run_counting, a, b, MANY, cancel=cancel)
+    assert raw.tolist() == [caught.value.done] * LENGTH
 
 
 @pytest.mark.usefixtures("talkative")

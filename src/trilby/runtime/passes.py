@@ -156,6 +156,9 @@ class PassesRun:
         try:
             with bar as tell:
                 self._run(tell)
+        except BaseException:
+            self._show_in_raw_views()
+            raise
         finally:
             with LOCK:
                 self._note()
@@ -314,6 +317,14 @@ class PassesRun:
         self._await_all()
         self._give_back(self._work.transfers)
         tell(self.done, self._options.passes)
+
+    def _show_in_raw_views(self) -> None:
+        """Passes were stopped: also raw views that are alive show what those before left."""
+        with LOCK:
+            self._note()
+            is_seen = self._ready is not None and any(one.seen for one in self._ready.held)
+        if is_seen:
+            self._give_back(Transfers.AUTO)
 
     def _give_back(self, transfers: Transfers) -> None:
         with LOCK:
