@@ -1,9 +1,14 @@
 """The rules of what is current where, each by itself."""
 
+import os
+import threading
+import time
+
 import pytest
 from tests.runtime.contents import Pending, changed, failure, fresh, on_host, replica, span
 
 from trilby.data.ranges import Ranges
+from trilby.runtime.content import LOCK
 
 WHOLE = span(0, 16)
 LEFT, RIGHT = span(0, 8), span(8, 16)
@@ -311,3 +316,28 @@ def test_readers_that_are_not_done_are_all_kept() -> None:
     last = Pending()
     copy.read_by(last)
     assert copy.readers == (last,)
+
+
+# ------------------------------------------------------------------------------------- forks
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_finds_nothing_that_another_thread_had_begun() -> None:
+    begun, done = threading.Event(), list[int]()
+
+    def change() -> None:
+        with LOCK:
+            begun.set()
+            time.sleep(0.1)
+            done.append(7)
+
+    changing = threading.Thread(target=change)
+    changing.start()
+    assert begun.wait(10)
+    child = os.fork()
+    if child == 0:
+        os._exit(sum(done) if LOCK.acquire(timeout=1) else 1)
+    _, status = os.waitpid(child, 0)
+    changing.join()
+    assert os.waitstatus_to_exitcode(status) == 7

@@ -9,6 +9,7 @@ memory share what is known of it. All of this is guarded by one lock, `LOCK`: a 
 belong to several accelerators and be used by several threads.
 """
 
+import os
 from dataclasses import field
 from threading import RLock
 from typing import TYPE_CHECKING, Protocol
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from trilby.runtime.watch import Watch
 
 LOCK = RLock()
+
+if hasattr(os, "register_at_fork"):  # a child has a copy of all this, and none of the other threads
+    os.register_at_fork(
+        before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
+    )
 
 _MOST_READERS = 16
 

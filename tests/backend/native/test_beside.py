@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 
 import pytest
 
@@ -61,4 +62,29 @@ def test_a_fork_waits_for_it() -> None:
     if child == 0:
         os._exit(7 if lock.acquire(blocking=False) and result() == 7 else 1)
     _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 7
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_fork_waits_for_what_another_thread_is_about_to_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    starting, done, start = threading.Event(), list[int](), threading.Thread.start
+
+    def start_late(thread: threading.Thread) -> None:
+        if thread.name == "trilby-compiler":
+            starting.set()
+            time.sleep(0.1)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_late)
+    beginning = threading.Thread(target=Beside, args=(lambda: done.append(7),))
+    beginning.start()
+    assert starting.wait(10)
+    child = os.fork()
+    if child == 0:
+        os._exit(sum(done))
+    _, status = os.waitpid(child, 0)
+    beginning.join()
     assert os.waitstatus_to_exitcode(status) == 7

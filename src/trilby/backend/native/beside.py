@@ -2,12 +2,15 @@
 
 import os
 from collections.abc import Callable
-from threading import Thread, current_thread
+from threading import RLock, Thread, current_thread
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 _UNDER_WAY: set[Thread] = set()
+_BEGINNING = RLock()
+"""Held while a thread is started, and by who forks: a child has none of the threads, but the locks
+that they held."""
 
 
 class Beside(Generic[T]):
@@ -23,12 +26,13 @@ class Beside(Generic[T]):
         self._results: list[T] = []
         self._failure: Exception | None = None
         self._thread: Thread | None = Thread(target=self._run, name="trilby-compiler")
-        _UNDER_WAY.add(self._thread)
-        try:
-            self._thread.start()
-        except RuntimeError:
-            _UNDER_WAY.discard(self._thread)
-            self._thread = None
+        with _BEGINNING:
+            _UNDER_WAY.add(self._thread)
+            try:
+                self._thread.start()
+            except RuntimeError:
+                _UNDER_WAY.discard(self._thread)
+                self._thread = None
 
     def __call__(self) -> T:
         """The result, as soon as it is there."""
@@ -49,9 +53,13 @@ class Beside(Generic[T]):
 
 
 def _wait_for_all() -> None:
+    """Let nobody begin any more, until the process was forked."""
+    _BEGINNING.acquire()
     for thread in tuple(_UNDER_WAY):
-        thread.join()
+        if thread.is_alive():  # one that Ctrl-C came before never will be
+            thread.join()
 
 
-# A child has none of the threads, but the locks that they held.
-os.register_at_fork(before=_wait_for_all)
+os.register_at_fork(
+    before=_wait_for_all, after_in_parent=_BEGINNING.release, after_in_child=_BEGINNING.release
+)
