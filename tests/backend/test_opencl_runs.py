@@ -1,6 +1,8 @@
 """Runs on OpenCL that are kept: each by its event, and of many brief ones only some."""
 
 import gc
+from itertools import repeat
+from threading import RLock
 
 import numpy as np
 import pytest
@@ -286,13 +288,17 @@ def test_what_was_refused_is_counted(opencl: OpenCLBackend, brief: OpenCLRepeate
 def test_a_burst_has_failed_if_its_last_run_has(
     opencl: OpenCLBackend, brief: OpenCLRepeated, gate: Gate
 ) -> None:
-    kept = OpenCLRuns(nothing)
-    kept.fresh.append(brief.event)
-    kept.note_burst(1, brief.event)
-    kept.note_burst(4, brief.event)
-    kept.fresh.append(brief.event)
-    kept.note_burst(5, brief.event)
-    kept.note_burst(10, gate.user)  # PoCL aborts where a run fails whose event nobody has
+    turns, last = repeat(None, 1000), [brief.event]
+    kept = OpenCLRuns(nothing, turns, RLock(), lambda: last[-1])
+    for left_out in (3, 5):
+        next(turns)
+        kept.fresh.append(brief.event)
+        kept.note_burst()
+        for _ in range(left_out):
+            next(turns)
+        if left_out == 5:
+            last.append(gate.user)  # PoCL aborts where a run fails whose event nobody has
+        kept.note_burst()
     assert not kept.is_empty
     gate.fail()
     assert counts(kept, opencl) == (2, 3 + 5, 5)
@@ -325,6 +331,7 @@ def test_runs_are_complete_when_the_launch_is_gone(
     measured, unmeasured, failed = counts(kept, opencl)
     assert (measured + unmeasured, failed) == (500, 0)
     gc.collect()  # it comes after itself
+    opencl.burst.unnoted = 0
     brief.run(())
     opencl.flush()
     assert opencl.burst.kept == set()

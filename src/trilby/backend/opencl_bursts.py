@@ -10,8 +10,8 @@ else gives all to the driver first; so does the end of a compute function.
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import repeat
-from operator import length_hint
 from threading import RLock
 from typing import TypeAlias, cast
 from weakref import WeakSet, ref
@@ -23,7 +23,7 @@ from trilby.backend.done import DoneEvent
 from trilby.backend.giving import GIVING
 from trilby.backend.opencl_events import OpenCLEvent, RefusedEvent, is_over
 from trilby.backend.opencl_kernels import OpenCLPrepared
-from trilby.backend.opencl_runs import LARGE_BURST, OpenCLRuns, Put
+from trilby.backend.opencl_runs import LARGE_BURST, UNMEASURED_SHARE, OpenCLRuns, Put
 from trilby.errors import DeviceError
 
 MOST_HELD = 64
@@ -47,13 +47,12 @@ class OpenCLRepeated(Repeated):
     what a run came after, if that was only runs of launches like this one, and `follows` the only
     one of these. `checked` is that of the prepared launch. Each of `steps` gives the driver one
     run, which comes after `waits`; `put` is told of it. `_turns` are the steps that are left: so
-    they are counted without a step of Python. `_first` is what was left when runs were first kept.
+    they are counted without a step of Python.
     """
 
     __slots__ = (
         "_burst",
         "_changes",
-        "_first",
         "_runs",
         "_turns",
         "_unseen",
@@ -83,7 +82,6 @@ class OpenCLRepeated(Repeated):
         self.put: Put | None = None
         self._burst = burst
         self._runs: OpenCLRuns | None = None
-        self._first = sys.maxsize
         self._changes: Changes = ()
         self._unseen = 0
         burst.launches.add(self)
@@ -124,50 +122,58 @@ class OpenCLRepeated(Repeated):
 
     def keep(self, full: Callable[[], None]) -> OpenCLRuns:
         """Keep the driver's events; nothing else about a run changes."""
-        self.kept = self._runs = runs = OpenCLRuns(full)
-        self._first = length_hint(self._turns)
+        burst = self._burst
+        reference: ref[OpenCLRepeated] = ref(self)
+        latest = partial(_latest_of, reference)
+        self.kept = self._runs = runs = OpenCLRuns(full, self._turns, burst.lock, latest)
         self.put = runs.put_next(is_brief=False)
-        self._burst.kept.add(ref(self))
+        burst.kept.add(reference)
+        burst.unnoted = 0
         return runs
 
     def keep_next(self) -> None:
         """Keep the events of the next runs, and of those that are held back before them."""
         if self._runs is not None:
             with self._burst.lock:
-                self.note_burst()
+                self._runs.note_burst()
                 self._runs.measure_from(self.runs_begun())
-                self.put = self._runs.put_next(is_brief=False)
+                self._put_next(is_brief=False)
 
     def keep_no_more(self) -> None:
         """Nobody wants to know of the runs to come."""
-        with self._burst.lock:
-            self.note_burst()
-            self._burst.kept.discard(ref(self))
-            self.kept = self._runs = self.put = None
+        if self._runs is not None:
+            with self._burst.lock:
+                self._runs.end()
+                self._burst.kept.discard(ref(self))
+                self.kept = self._runs = self.put = None
 
     def runs_begun(self) -> int:
         """The runs that the driver has, and those that are held back."""
-        return self._burst.count(self) if self._runs is not None else 0
+        if self._runs is None:
+            return 0
+        with self._burst.lock:
+            return self._runs.total + sum(run[0] is self for run in self._burst.held)
 
-    @property
-    def begun(self) -> int:
-        """The runs since they are kept that the driver has, or has refused."""
-        return self._first - length_hint(self._turns)
-
-    def note_burst(self) -> None:
+    def note_burst(self, *, is_large: bool) -> None:
         """Some runs were given to the driver: count them, and see what to do about the next."""
-        runs, begun = self._runs, self._first - length_hint(self._turns)
-        if runs is not None and begun != runs.noted:
-            runs.note_burst(begun, self.event)
-            is_brief = self.most > 1 and self._burst.size >= LARGE_BURST
-            self.put = runs.put_next(is_brief=is_brief)
+        runs = self._runs
+        if runs is not None and runs.total != runs.noted:
+            runs.note_burst()
+            self._put_next(is_brief=is_large and self.most > 1)
+
+    def _put_next(self, *, is_brief: bool) -> None:
+        """See who is told of the next runs."""
+        if self._runs is not None:
+            self.put = self._runs.put_next(is_brief=is_brief)
+            if self.put is not None:
+                self._burst.unnoted = 0
 
     def refuse(self, failure: DeviceError, *, was_tried: bool) -> None:
         """The driver did not take a run: it fails like one that goes wrong."""
         if self._runs is not None:
-            self._first += not was_tried  # it is a run all the same
+            self._runs.first += not was_tried  # it is a run all the same
             self._runs.fresh.append(None)
-            self.note_burst()
+            self._runs.note_burst()
         self.event, self.failure = None, failure
 
     def _look(self) -> None:
@@ -179,8 +185,8 @@ class OpenCLRepeated(Repeated):
             # one that was interrupted says little
             self.prepared.seconds = min(took, 4 * self.prepared.seconds)
             self.most = MOST_HELD if self.prepared.seconds < BRIEF_SECONDS else 1
-            if self.most == 1 and self._runs is not None:
-                self.put = self._runs.put_next(is_brief=False)
+            if self.most == 1:
+                self._put_next(is_brief=False)
 
     def give(self, after: Sequence[Event | Repeated], changes: Changes) -> None:
         """Give a run to the driver, which may refuse it."""
@@ -209,7 +215,8 @@ class Burst:
         self._is_giving = False
         self.launches: WeakSet[OpenCLRepeated] = WeakSet()
         self.kept: set[ref[OpenCLRepeated]] = set()
-        self.size = 0
+        self.unnoted = 0
+        """So many bursts may pass before runs that are kept must be noted."""
 
     def submit(self) -> None:
         """Give everything to the driver that is held back; wait where another thread does."""
@@ -220,18 +227,27 @@ class Burst:
         with self.lock:
             self._is_giving = GIVING.now = True
             try:
-                references, self.size = tuple(self.kept), len(self.held)
-                kept = [one() for one in references]  # they live until their runs are noted
+                size = len(self.held)
                 while self.held:
                     self._give_all()
                 self._queue.flush()
-                for reference, launch in zip(references, kept, strict=True):
-                    if launch is not None:
-                        launch.note_burst()
-                    else:
-                        self.kept.discard(reference)
+                if self.kept:
+                    self._note(size)
             finally:
                 self._is_giving = GIVING.now = False
+
+    def _note(self, size: int) -> None:
+        """Note what is kept of a burst, unless only runs are expected that are left out."""
+        if self.unnoted:
+            self.unnoted -= 1
+            return
+        self.unnoted = UNMEASURED_SHARE - 1
+        for reference in tuple(self.kept):
+            launch = reference()
+            if launch is not None:
+                launch.note_burst(is_large=size >= LARGE_BURST)
+            else:
+                self.kept.discard(reference)
 
     def _give_all(self) -> None:
         """Give the driver what is held back now. A hot loop spends its time here.
@@ -275,14 +291,14 @@ class Burst:
         for one in self.launches:
             one.chain = None  # it may have the event that is missing now
 
-    def count(self, launch: OpenCLRepeated) -> int:
-        """How many runs of a launch are kept or held back."""
-        with self.lock:
-            return launch.begun + sum(run[0] is launch for run in self.held)
-
     def wait_list(self, after: Sequence[Event | Repeated]) -> "list[cl.Event] | None":
         """What the driver can wait for. Runs that came before are not held back any more."""
         return self._wait_list([_event(one) for one in after])
+
+
+def _latest_of(reference: "ref[OpenCLRepeated]") -> cl.Event | None:
+    launch = reference()
+    return None if launch is None else launch.event
 
 
 def _event(work: Event | Repeated) -> Event:

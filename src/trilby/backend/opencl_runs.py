@@ -8,8 +8,11 @@ are taken to have needed what those of the next burst did that was measured, on 
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import TypeAlias, cast
+from contextlib import AbstractContextManager, suppress
+from functools import partial
+from itertools import repeat
+from operator import length_hint
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyopencl as cl
@@ -51,7 +54,11 @@ end, and its last run."""
 class OpenCLRuns(KeptInOrder[cl.Event]):
     """Runs as events of the driver: nothing is made of them before they are read.
 
-    Those of a burst are put into `fresh`. At the end of the last burst there were `noted` runs, and
+    `_turns` are the runs that are left of `first`, which is more than there will ever be: so they
+    are counted by whoever runs them. `_latest` gives the event of the last one, if that is known.
+    With `lock`, no burst is under way.
+
+    Those of a burst are put into `fresh`. When they were noted, there were `noted` runs, and
     `_measured` of them had been put; `_last` is the event of the last. Runs from `_skip_from` on
     may be left out, if they come before `_measure_from`. `_stretches` are those that were left out
     before others were measured, `_left_out` of them; `_taken_left_out` were taken.
@@ -59,6 +66,7 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
 
     __slots__ = (
         "_last",
+        "_latest",
         "_left_out",
         "_measure_from",
         "_measured",
@@ -66,12 +74,25 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
         "_skip_from",
         "_stretches",
         "_taken_left_out",
+        "_turns",
+        "first",
         "fresh",
+        "lock",
         "noted",
     )
 
-    def __init__(self, full: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        full: Callable[[], None],
+        turns: "repeat[Any]",
+        lock: AbstractContextManager[object],
+        latest: Callable[[], cl.Event | None],
+    ) -> None:
         super().__init__(full)
+        self._turns = turns
+        self.first = length_hint(turns)
+        self.lock = lock
+        self._latest = latest
         self.fresh: list[cl.Event | None] = []
         self.noted = 0
         self._measured = 0
@@ -85,20 +106,19 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
 
     @property
     def total(self) -> int:
-        """How many runs there were up to the end of the last burst."""
-        return self.noted
+        """How many runs the driver has, or has refused."""
+        return self.first - length_hint(self._turns)
 
     @property
     def is_empty(self) -> bool:
         """True where nothing is kept."""
-        return super().is_empty and self._taken_left_out >= self.noted - self._measured
+        if self.fresh or not super().is_empty:
+            return False
+        return self._taken_left_out >= self.total - self._measured
 
-    def note_burst(self, begun: int, last: cl.Event | None) -> None:
-        """A burst ended with the run before this number, which has this event.
-
-        A reader may look in between. It never finds more that was left out than there is.
-        """
-        measured = len(self.fresh)
+    def note_burst(self) -> None:
+        """Count the runs of a burst, or of several; the lock is held."""
+        begun, last, measured = self.total, self._latest(), len(self.fresh)
         if measured:
             self._measure_from = begun + UNMEASURED_SHARE * measured
             left_out = self.noted - self._measured
@@ -114,6 +134,12 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
         if len(self.events) > self.room:
             self.make_room()
 
+    def end(self) -> None:
+        """The runs to come are not for this; the lock is held."""
+        self.note_burst()
+        self._turns = repeat(None, length_hint(self._turns))
+        self._latest = partial(_same, self._last)
+
     def measure_from(self, number: int) -> None:
         """The run of this number is for something else, and the first of its kind."""
         self._skip_from = number + MEASURED_FIRST
@@ -123,9 +149,17 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
         skips = is_brief and self.may_skip and self._skip_from <= self.noted < self._measure_from
         return None if skips else self.fresh.append
 
+    def take(self) -> Taken:
+        """Read the first ones that are over, and let go of what was read."""
+        with self.lock:
+            self.note_burst()
+        return super().take()
+
     def wait(self) -> None:
         """Wait for one after the other; the last run is over after all others."""
-        last = self._last
+        with self.lock:
+            self.note_burst()
+            last = self._last
         super().wait()
         if last is not None and not is_over(last):
             self._wait(last)
@@ -164,7 +198,8 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
 
     def _take_stretches(self) -> Sequence[Stretch]:
         """What was left out and is over, up to the runs that were taken last."""
-        noted, last = self.noted, self._last  # before what was measured: see `note_burst`
+        # another burst may be noted meanwhile; this never finds more left out than there is
+        noted, last = self.noted, self._last
         ended = tuple(self._stretches)
         stretches = (*ended, (self._measured, noted - self._measured, last))
         over = bisect_left(stretches, True, key=self._is_to_come)  # noqa: FBT003 -- as above
@@ -203,6 +238,10 @@ def _means(times: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.
     sums = np.zeros((2, end + 1))
     np.cumsum(np.where(well, times, 0.0), axis=1, out=sums[:, 1:])
     return (sums[:, stop] - sums[:, first]) / np.maximum(counts[stop] - counts[first], 1)
+
+
+def _same(event: cl.Event | None) -> cl.Event | None:
+    return event
 
 
 def _has_failed(event: cl.Event | None) -> bool:
