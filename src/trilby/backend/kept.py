@@ -97,6 +97,11 @@ class KeptInOrder(KeptRuns, Generic[T]):
         return self.taken + len(self._seconds) + len(self.events)
 
     @property
+    def _unread(self) -> int:
+        """How many runs have an event."""
+        return len(self.events)
+
+    @property
     def is_empty(self) -> bool:
         """True where nothing is kept."""
         return not self.events and not self._seconds
@@ -108,11 +113,11 @@ class KeptInOrder(KeptRuns, Generic[T]):
 
     def make_room(self) -> None:
         """Let go of runs that are over, if there are too many, and nobody else is at it."""
-        if len(self.events) <= self.room or not self._lock.acquire(blocking=False):
+        if self._unread <= self.room or not self._lock.acquire(blocking=False):
             return
         try:
             self._read()
-            self.room = max(ROOM, 2 * len(self.events))  # those that are not over
+            self.room = max(ROOM, 2 * self._unread)  # those that are not over
         finally:
             self._lock.release()
         if len(self._seconds) > MOST_READ:

@@ -58,13 +58,15 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
     are counted by whoever runs them. `_latest` gives the event of the last one, if that is known.
     With `lock`, no burst is under way.
 
-    Those of a burst are put into `fresh`. When they were noted, there were `noted` runs, and
-    `_measured` of them had been put; `_last` is the event of the last. Runs from `_skip_from` on
+    Those of a burst are put into `fresh`, and lie in `_bursts` until somebody reads: a long list
+    would be memory that makes the C library tidy up all its own. When runs were noted, there were
+    `noted`, and `_measured` of them had been put; `_last` is the last. Runs from `_skip_from` on
     may be left out, if they come before `_measure_from`. `_stretches` are those that were left out
     before others were measured, `_left_out` of them; `_taken_left_out` were taken.
     """
 
     __slots__ = (
+        "_bursts",
         "_last",
         "_latest",
         "_left_out",
@@ -94,6 +96,7 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
         self.lock = lock
         self._latest = latest
         self.fresh: list[cl.Event | None] = []
+        self._bursts: list[list[cl.Event | None]] = []
         self.noted = 0
         self._measured = 0
         self._last: cl.Event | None = None
@@ -110,14 +113,21 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
         return self.first - length_hint(self._turns)
 
     @property
+    def _unread(self) -> int:
+        return self._measured - self.taken - len(self._seconds)
+
+    @property
     def is_empty(self) -> bool:
         """True where nothing is kept."""
-        if self.fresh or not super().is_empty:
+        if self.fresh or self._bursts or not super().is_empty:
             return False
         return self._taken_left_out >= self.total - self._measured
 
     def note_burst(self) -> None:
-        """Count the runs of a burst, or of several; the lock is held."""
+        """Count the runs of a burst, or of several; the lock is held.
+
+        What is put from now on may be put where it was, or where `put_next` says.
+        """
         begun, last, measured = self.total, self._latest(), len(self.fresh)
         if measured:
             self._measure_from = begun + UNMEASURED_SHARE * measured
@@ -126,12 +136,12 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
             if left_out > self._left_out:
                 self._stretches += ((self._measured, left_out, self._last),)
                 self._left_out = left_out
-            self.events += self.fresh
+            self._bursts += (self.fresh[:],)
             self.fresh[:] = ()
             self._measured += measured
         self._last = last
         self.noted = begun
-        if len(self.events) > self.room:
+        if self._unread > self.room:
             self.make_room()
 
     def end(self) -> None:
@@ -160,12 +170,20 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
         with self.lock:
             self.note_burst()
             last = self._last
+        with self._lock:
+            self._gather()
         super().wait()
         if last is not None and not is_over(last):
             self._wait(last)
 
+    def _gather(self) -> None:
+        """Put the events of all bursts into one list; this is part of reading."""
+        while self._bursts:
+            self.events += self._bursts.pop(0)
+
     def _read(self) -> None:
         """Read many at once. A run comes after the one before, so those that are over are first."""
+        self._gather()
         over = bisect_left(self.events, True, key=_is_under_way)  # noqa: FBT003 -- a value to look for
         try:
             self._note(*_times_of_all(self.events[:over]))
