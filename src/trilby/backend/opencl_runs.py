@@ -44,6 +44,8 @@ LARGE_BURST = 16
 NEAR = 64
 """What was not measured is taken to be like so many runs that were: those of a burst."""
 
+_NONE_NEAR = np.zeros((2, 0))
+
 Put: TypeAlias = Callable[[cl.Event | None], None]
 
 Stretch: TypeAlias = tuple[int, int, "cl.Event | None"]
@@ -105,7 +107,7 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
         self._stretches: list[Stretch] = []
         self._left_out = 0
         self._taken_left_out = 0
-        self._near = np.zeros((2, 0))
+        self._near = _NONE_NEAR
 
     @property
     def total(self) -> int:

@@ -46,14 +46,14 @@ class ProfiledRuns:
         self._kept = launch.keep(lambda: _is_full(reference()))
         self._kept.may_skip = not every
         self._launch = weakref.ref(launch)
-        self._lines = deque([(0, Dispatched.by(writer))])
+        self._lines = deque([(0, writer)])
         self._figures: dict[Dispatched, RunFigures] = {}
         self._lock = Lock()
 
     def come_from(self, launch: Repeated, writer: KernelWrite) -> None:
         """The runs to come are dispatched from another line."""
         launch.keep_next()
-        self._lines.append((launch.runs_begun(), Dispatched.by(writer)))
+        self._lines.append((launch.runs_begun(), writer))
 
     @property
     def is_over(self) -> bool:
@@ -90,7 +90,7 @@ class ProfiledRuns:
             if len(lines) > 1:
                 stop = int(np.searchsorted(taken.numbers, lines[1][0]))
             some = slice(rest, stop)
-            figures = self._figures.setdefault(lines[0][1], RunFigures())
+            figures = self._figures.setdefault(Dispatched.by(lines[0][1]), RunFigures())
             figures.add_all(taken.delays[some], taken.seconds[some], taken.unmeasured[some])
             rest = stop
 
