@@ -321,9 +321,8 @@ def test_runs_for_a_trace_are_all_kept(hurried: Accelerator) -> None:
     assert (row.count, row.measured) == (500, 500)
 
 
+@pytest.mark.parametrize("discrete", ["interpreter", "native"], indirect=True)
 def test_other_devices_measure_all(discrete: Accelerator) -> None:
-    if discrete.device.backend == "opencl":
-        pytest.skip("it does not")
     a = S32Array.create(length=8)
     with discrete.profile() as profile:
         discrete.compute(often, a, 2000)
@@ -700,9 +699,11 @@ def test_what_is_over_is_not_waited_for(interpreter: Accelerator) -> None:
     assert profile.waits == ()
 
 
+ASYNCHRONOUS = ["opencl", "opencl, shared", "native", "native, shared"]
+
+
+@pytest.mark.parametrize("accelerator", ASYNCHRONOUS, indirect=True)
 def test_the_host_waits_for_a_kernel(accelerator: Accelerator) -> None:
-    if accelerator.device.backend == "interpreter":
-        pytest.skip("it does everything at once")
     a = S32Array.create(length=1 << 16)
     with accelerator.profile() as profile:
         accelerator.compute(dispatch, 1 << 16, count_up, a, 2000)
