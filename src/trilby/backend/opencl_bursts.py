@@ -231,16 +231,15 @@ class Burst:
                 while self.held:
                     self._give_all()
                 self._queue.flush()
-                if self.kept:
+                if self.unnoted:
+                    self.unnoted -= 1
+                elif self.kept:
                     self._note(size)
             finally:
                 self._is_giving = GIVING.now = False
 
     def _note(self, size: int) -> None:
-        """Note what is kept of a burst, unless only runs are expected that are left out."""
-        if self.unnoted:
-            self.unnoted -= 1
-            return
+        """Note what is kept of a burst, and for how many bursts that need not be done again."""
         self.unnoted = UNMEASURED_SHARE - 1
         for reference in tuple(self.kept):
             launch = reference()
