@@ -49,6 +49,38 @@ def test_all_runs_are_kept_however_many(native: NativeBackend) -> None:
     assert sorted(found) == list(range(before + 1, before + 4 * RING + 1))
 
 
+@pytest.mark.parametrize("step", ["read", "_tell_events"])
+def test_ctrl_c_while_they_are_read_loses_none(
+    native: NativeBackend, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """Neither those that were about to be read, nor those that come much later."""
+    launches = [repeated(native) for _ in range(3)]
+    kept = [launch.keep(nothing) for launch in launches]
+    is_pressed: list[bool] = []
+    as_ever: Any = getattr(recall.Recall, step)
+
+    def press_once(*args: object) -> None:
+        if not is_pressed:
+            is_pressed.append(True)
+            raise KeyboardInterrupt
+        as_ever(*args)
+
+    monkeypatch.setattr(recall.Recall, step, press_once)
+    interrupted = 0
+    for launch in launches:
+        for _ in range(RING):
+            try:
+                launch.run(())
+            except KeyboardInterrupt:
+                interrupted += 1
+    native.flush()
+    assert interrupted == 1
+    for one in kept:
+        one.wait()
+        numbers = one.take().numbers
+        assert len(numbers) == len(set(numbers)) == RING
+
+
 def test_a_number_stands_between_the_runs_before_and_after(native: NativeBackend) -> None:
     launch = repeated(native)
     kept = launch.keep(nothing)

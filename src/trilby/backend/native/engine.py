@@ -165,11 +165,13 @@ class Engine:
 
     def _make_room(self, records: int) -> None:
         with self.lock:
-            self._room = inf
-            if self._asked is not None:
-                self._room = self._asked.make_way(records)
-                if self._asked.is_idle:
-                    self._asked, self._room = None, inf
+            room: float = -1  # after Ctrl-C the next one looks again
+            try:
+                room = inf if self._asked is None else self._asked.make_way(records)
+                if self._asked is not None and self._asked.is_idle:
+                    self._asked, room = None, inf
+            finally:
+                self._room = room
 
     def position(self) -> int:
         """The number of the last record that was submitted or is held back."""

@@ -44,16 +44,18 @@ class NativeRuns(KeptRuns):
     A launch has another record after a change of its arguments. `_records` are those that may have
     runs which were not read, each with the number of the last record that was submitted before its
     own first run: another one may have been at the same address. The last of them is the current
-    one. They stay alive here, so that no other can be there. `_until` is the last run that counts.
+    one. They stay alive here, so that no other can be there. `_until` is the last run that counts,
+    and `_heard` the last record that was heard of: after Ctrl-C some are told of twice.
     """
 
-    __slots__ = ("_engine", "_read", "_records", "_unread", "_until")
+    __slots__ = ("_engine", "_heard", "_read", "_records", "_unread", "_until")
 
     def __init__(self, engine: "Engine", record: Record, full: Callable[[], None]) -> None:
         super().__init__(full)
         self._engine = engine
         self._records = [(record, engine.submitted)]
         self._until: int | None = None
+        self._heard = 0
         self._read: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
         self._unread = 0
         engine.listen(self)
@@ -85,11 +87,14 @@ class NativeRuns(KeptRuns):
             begun, ended, sequences = slots.begun, slots.ended, slots.sequences
         else:
             begun, ended, sequences = slots.begun[mine], slots.ended[mine], slots.sequences[mine]
-        if len(sequences):
-            self._read.append((sequences, (ended - begun) * np.float64(1e-9)))
-            self._unread += len(sequences)
+        found = ((sequences, (ended - begun) * np.float64(1e-9)),) if len(sequences) else ()
+        count, last = len(sequences), int(slots.sequences[-1])
+        # an interrupt is heard after a call, and there is none among these
+        self._read += found
+        self._unread += count
+        self._heard = last
         *others, current = self._records
-        unread = [one for one in others if one[0][SEQUENCE] > slots.sequences[-1]]
+        unread = [one for one in others if one[0][SEQUENCE] > last]
         self._records = [*unread, current]
         return self._unread > MOST_READ
 
@@ -107,6 +112,8 @@ class NativeRuns(KeptRuns):
             mine &= slots.sequences > since
         if self._until is not None:
             mine &= slots.sequences <= self._until
+        if slots.sequences[0] <= self._heard:
+            mine &= slots.sequences > self._heard
         return mine
 
     def is_full(self) -> None:
@@ -195,12 +202,11 @@ class Recall:
 
     def _read(self) -> set[NativeRuns]:
         """The same, with the lock held; the result are those that have many runs by now."""
-        before, completed = self.read_at, int(self._state.completed)
-        self.read_at = completed
         full: set[NativeRuns] = set()
-        for slots in self._done(before, completed):
+        for slots in self._done(self.read_at, int(self._state.completed)):
             full |= {runs for runs in self._alive() if runs.hear(slots)}
             self._tell_events(slots)
+            self.read_at = int(slots.sequences[-1])
         self._runs = [one for one in self._runs if one() is not None]
         return full
 
