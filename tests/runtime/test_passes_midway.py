@@ -394,6 +394,20 @@ def test_passes_start_again_on_another_device(
     assert np.asarray(a).tolist() == stepped(START, 12).tolist()
 
 
+@pytest.mark.parametrize("fails", ["run", "later", "lost"])
+def test_passes_start_again_while_a_raw_view_shows_them(
+    monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    machine(monkeypatch, Simulated(GPU, fails, good_runs=5), Simulated(CPU))
+    accelerator = Accelerator("sim:0", fallback=["cpu"], memory="discrete", poison=True)
+    a = S32Array.of(START)
+    raw = a.array.raw()
+    for _ in range(2):
+        assert accelerator.compute(run_step, a, 12) == 12
+    assert len(accelerator.fallbacks) == 1
+    assert raw.tolist() == stepped(stepped(START, 12), 12).tolist()
+
+
 def test_passes_whose_progress_was_told_do_not_start_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
