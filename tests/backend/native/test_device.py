@@ -1,6 +1,7 @@
 """The processor as a device: hand-written LLVM IR, real launches."""
 
 import gc
+import sys
 import threading
 import weakref
 from typing import Any
@@ -331,6 +332,47 @@ def test_llvm_compiles_beside_what_python_does(
     refused = native_anew.begin_build(LlvmModule("define void @no() { ret i32 1 }", "no", 1), 0)
     with pytest.raises(BuildError, match="refused `no`"):
         refused()
+
+
+def test_ctrl_c_while_a_launch_is_dropped_leaves_what_the_queue_needs(
+    native: NativeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = upload(native, np.ones(8, np.int32))
+    prepared = scaling(native, memory, 3)
+    record = weakref.ref(prepared.record)
+    gate = Gate.on(native)
+    event = native.run(prepared)
+
+    def press(_sequence: int, _thing: object) -> None:
+        raise KeyboardInterrupt
+
+    raised: list[type[BaseException]] = []
+
+    def hear(what: "sys.UnraisableHookArgs") -> None:
+        raised.append(what.exc_type)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(native.engine, "keep", press)
+        patched.setattr(sys, "unraisablehook", hear)
+        del prepared
+    assert raised == [KeyboardInterrupt]
+    assert record() is not None
+    gate.open()
+    event.wait()
+    assert download(native, memory, np.zeros(8, np.int32)).tolist() == [3] * 8
+
+
+def test_a_launch_that_is_dropped_goes_when_it_is_over(native: NativeBackend) -> None:
+    memory = upload(native, np.ones(8, np.int32))
+    prepared = scaling(native, memory, 3)
+    record = weakref.ref(prepared.record)
+    gate = Gate.on(native)
+    event = native.run(prepared)
+    del prepared
+    assert record() is not None
+    gate.open()
+    event.wait()
+    assert record() is None
 
 
 # ------------------------------------------------------------------------------- repeated

@@ -105,6 +105,8 @@ class Engine:
         self.lock = threading.RLock()
         self._is_giving = False
         self._kept: deque[tuple[int, object]] = deque()
+        self.owned: dict[int, object] = {}
+        """What launches are made of that may be run, by the addresses of these things."""
         self.held: list[int] = []
         """The addresses of records that will be submitted before anything else happens."""
         self._lost = range(0)

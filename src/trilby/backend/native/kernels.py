@@ -82,7 +82,7 @@ class NativeKernel:
 class NativePrepared:
     """A launch as a record. `checked` is the last moment at which none of its memory was freed."""
 
-    __slots__ = ("_structs", "checked", "executable", "memories", "owner", "record")
+    __slots__ = ("_lasting", "_structs", "checked", "executable", "memories", "owner", "record")
 
     def __init__(
         self,
@@ -108,6 +108,8 @@ class NativePrepared:
         launch = (*size.padded, *local, *groups, 0, 0, prints)
         words = (0,) * len(arguments)
         self.record = make_record(engine.address, executable.address, units, words, launch=launch)
+        self._lasting: list[object] = [self.record, executable, self.memories, self._structs]
+        engine.owned[id(self._lasting)] = self._lasting
         for position, argument in enumerate(arguments):
             self._set(position, argument)
 
@@ -118,7 +120,7 @@ class NativePrepared:
         sequence = self.record[SEQUENCE]
         if sequence > engine.state.completed:
             engine.keep(sequence, (self.record, dict(self._structs)))
-            self.record = copied(self.record)
+            self.record = self._lasting[0] = copied(self.record)
         self._set(position, argument)
 
     def _set(self, position: int, argument: Argument) -> None:
@@ -153,10 +155,13 @@ class NativePrepared:
         self.checked = moment
 
     def __del__(self) -> None:
-        record = getattr(self, "record", None)
-        if record is not None:
-            self.owner.engine.flush()
-            self.owner.engine.keep(record[SEQUENCE], (record, self.things))
+        """Leave what the queue may still need to the engine, for good if Ctrl-C comes here."""
+        lasting = getattr(self, "_lasting", None)
+        if lasting is not None:
+            engine = self.owner.engine
+            engine.flush()
+            engine.keep(self.record[SEQUENCE], lasting)
+            del engine.owned[id(lasting)]
 
 
 def _packed(scalar: Scalar) -> int:
