@@ -10,10 +10,11 @@ from trilby.loading import loading
 
 @pytest.fixture(autouse=True)
 def collecting() -> Iterator[None]:
-    """A state that is as usual, whatever a test does."""
+    """A state that is as usual; other tests have put aside what was loaded before."""
     gc.enable()
-    yield
     gc.unfreeze()
+    yield
+    gc.freeze()
     gc.enable()
 
 

@@ -1,6 +1,7 @@
 """Launches that are held back: none is lost, none overtakes another."""
 
 import signal
+import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -63,6 +64,12 @@ def interrupts() -> Generator[Interrupts]:
         while not is_over.wait(0.0001):
             signal.pthread_kill(main, signal.SIGUSR1)
 
+    def ignore(what: "sys.UnraisableHookArgs") -> None:
+        """Objects may end while they are heard, which nobody can interrupt."""
+        if what.exc_type is not Interrupted:
+            unraisable(what)
+
+    unraisable, sys.unraisablehook = sys.unraisablehook, ignore
     before = signal.signal(signal.SIGUSR1, given.hear)
     sender = threading.Thread(target=send)
     sender.start()
@@ -72,6 +79,7 @@ def interrupts() -> Generator[Interrupts]:
         is_over.set()
         sender.join()
         signal.signal(signal.SIGUSR1, before)
+        sys.unraisablehook = unraisable
 
 
 def test_an_interrupt_while_launches_are_given_loses_none_and_repeats_none(
