@@ -23,26 +23,26 @@ def is_young(thing: object) -> bool:
 
 
 def test_nothing_is_collected_meanwhile() -> None:
-    with loading():
+    with loading("a module that is new"):
         assert not gc.isenabled()
     assert gc.isenabled()
 
 
 def test_what_was_off_stays_off() -> None:
     gc.disable()
-    with loading():
+    with loading("a module that is new"):
         assert not gc.isenabled()
     assert not gc.isenabled()
 
 
 def test_a_failure_changes_nothing() -> None:
-    with pytest.raises(ImportError), loading():
+    with pytest.raises(ImportError), loading("a module that is new"):
         raise ImportError("no such module")
     assert gc.isenabled()
 
 
 def test_what_was_made_is_old_and_still_collected() -> None:
-    with loading():
+    with loading("a module that is new"):
         stays = [["a"]]
     assert not is_young(stays)
     assert any(one is stays for one in gc.get_objects(2))
@@ -52,6 +52,13 @@ def test_what_was_made_is_old_and_still_collected() -> None:
 def test_what_somebody_has_put_aside_stays_there() -> None:
     gc.freeze()
     aside = gc.get_freeze_count()
-    with loading():
+    with loading("a module that is new"):
         pass
     assert gc.get_freeze_count() == aside
+
+
+def test_nothing_is_done_about_what_was_imported_before() -> None:
+    with loading("trilby.loading"):
+        assert gc.isenabled()
+        stays = [["a"]]
+    assert is_young(stays)

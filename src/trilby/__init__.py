@@ -352,8 +352,9 @@ _LOADED_WHEN_USED = {
 
 def __getattr__(name: str) -> object:
     if name in _LOADED_WHEN_USED:
-        with loading():
-            return getattr(importlib.import_module(_LOADED_WHEN_USED[name]), name)
+        module = _LOADED_WHEN_USED[name]
+        with loading(module):
+            return getattr(importlib.import_module(module), name)
     message = f"module 'trilby' has no attribute {name!r}"
     raise AttributeError(message)
 

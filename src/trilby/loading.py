@@ -5,13 +5,20 @@ see whether it is garbage, which takes a tenth of the time of an import.
 """
 
 import gc
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
 
 @contextmanager
-def loading() -> Generator[None]:
-    """Around such imports: what was made then counts as old, as if it had been looked at."""
+def loading(module: str) -> Generator[None]:
+    """Around the import of a module: what is made then counts as old, as if it had been looked at.
+
+    Where it was imported before, nothing is done.
+    """
+    if module in sys.modules:
+        yield
+        return
     collects = gc.isenabled()
     gc.disable()
     try:

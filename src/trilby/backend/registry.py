@@ -217,7 +217,7 @@ class _Search:
 def open_family(entry: Entry) -> Family:
     """Import a family, or raise a `DeviceUnavailableError` that says what to install."""
     try:
-        with loading():
+        with loading(entry.module):
             module = importlib.import_module(entry.module)
     except ImportError as error:
         if not entry.package or (error.name or entry.package).partition(".")[0] != entry.package:

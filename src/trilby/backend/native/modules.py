@@ -54,7 +54,7 @@ class Modules:
 
 def generated(graph: KernelGraph, target: LlvmTarget, *, lines: bool) -> LlvmModule:
     """The module of a kernel, made now."""
-    with loading():
+    with loading("trilby.codegen.llvm.module"):
         from trilby.codegen.llvm.module import generate  # noqa: PLC0415 -- see above
 
     return generate(graph, target, lines=lines)

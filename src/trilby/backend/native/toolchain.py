@@ -33,7 +33,7 @@ _ORIGIN = _FOUND.origin
 def load_llvm() -> "ModuleType":
     """The module that knows llvmlite."""
     try:
-        with loading():
+        with loading("trilby.backend.native.llvm"):
             from trilby.backend.native import llvm  # noqa: PLC0415 -- see above
     except (ImportError, OSError) as error:
         raise DeviceUnavailableError(
