@@ -2,10 +2,11 @@
 
 Each loop is run with a profile and without one in turns, on devices with a memory of their own. The
 first ratio is that of the whole block, opening and closing the profile included; the second is that
-of what lies inside. Both are medians of the ratios of neighbours, each the shortest of three runs;
+of what lies inside. Both are medians of the ratios of neighbours, each the shortest of five runs;
 those of the shortest runs of all are beside them. A kernel of next to no work shows the most that a
 launch can cost. Reading the result afterwards is measured apart. At most 1.05 is wanted of the
-whole block.
+whole block. What it takes to open and close a profile, and to begin to measure one launch, is the
+same however long the block is: it is shown by itself, and the loops take some milliseconds.
 
 To measure a launch by its event, the driver has to keep that. What this would cost for all launches
 is shown for the smallest kernel on OpenCL: the same launches by pyopencl alone, with their events
@@ -39,11 +40,13 @@ if TYPE_CHECKING:
 SECONDS = 6.0
 """How long each loop is measured for, and how often at least and at most."""
 FEWEST, MOST = 30, 600
-BEST_OF = 3
+BEST_OF = 5
 """What is compared is the shortest of so many runs: others are interrupted."""
 
-SMALL, SMALL_LAUNCHES, SMALL_GROUP = 1024, 2_000, 128
-"""The smallest launches: work items, how many, and the group that Trilby chooses for OpenCL."""
+SMALL, SMALL_GROUP = 1024, 128
+"""The smallest launches: work items, and the group that Trilby chooses for OpenCL."""
+SMALL_LAUNCHES = {"native": 20_000, "opencl": 2_000}
+"""How many of them take some milliseconds."""
 
 
 @tb.kernel
@@ -84,13 +87,14 @@ def looked_at(cc: ComputeContext, a: S32Array, times: int) -> None:
 
 
 def programs(accelerator: Accelerator) -> dict[str, Callable[[], object]]:
-    """The loops, each some ten milliseconds."""
+    """The loops, each of five milliseconds and more."""
+    launches = SMALL_LAUNCHES[accelerator.device.backend]
     small = S32Array.create(accelerator, length=SMALL)
     long = S32Array.create(accelerator, length=1 << 16)
     a, b = (F32Array.create(accelerator, length=1 << 18) for _ in range(2))
 
     def run_small() -> None:
-        accelerator.compute(again, small, SMALL_LAUNCHES)
+        accelerator.compute(again, small, launches)
         accelerator.wait()
 
     def run_smooth() -> None:
@@ -102,7 +106,7 @@ def programs(accelerator: Accelerator) -> dict[str, Callable[[], object]]:
         accelerator.wait()
 
     return {
-        "2,000 launches of 1,024 additions": run_small,
+        f"{launches:,} launches of 1,024 additions": run_small,
         "100 launches over 262,144 floats": run_smooth,
         "100 launches with copies both ways": run_looking,
     }
@@ -131,18 +135,23 @@ def measured(program: Callable[[], object], accelerator: Accelerator, *, profile
 def raw_seconds(raw: RawLaunches, *, keep: bool) -> Took:
     """The same for the launches by pyopencl alone."""
     started = time.perf_counter()
-    events = raw.run(SMALL_LAUNCHES, keep=keep)
+    events = raw.run(SMALL_LAUNCHES["opencl"], keep=keep)
     took = time.perf_counter() - started
     del events
     return Took(took, took)
 
 
 def neighbours(measures: Sequence[Callable[[], Took]], turns: int) -> list[list[Took]]:
-    """Measure several things in turns; what each took in every turn, at best."""
+    """Measure several things in turns, each before the others as often as after them.
+
+    What each took in every turn, at best.
+    """
     columns: list[list[Took]] = [[] for _ in measures]
-    for _ in range(turns):
-        runs = [[measure() for measure in measures] for _ in range(BEST_OF)]
-        for column, took in zip(columns, zip(*runs, strict=True), strict=True):
+    for turn in range(turns):
+        order = range(len(measures))[:: -1 if turn % 2 else 1]
+        runs = [{which: measures[which]() for which in order} for _ in range(BEST_OF)]
+        for which, column in enumerate(columns):
+            took = [run[which] for run in runs]
             column.append(Took(min(one.block for one in took), min(one.inside for one in took)))
     return columns
 
@@ -181,6 +190,20 @@ def show(title: str, program: Callable[[], object], accelerator: Accelerator) ->
     )
 
 
+def show_opening(accelerator: Accelerator) -> None:
+    """Measure a block with nothing but one launch."""
+    a = S32Array.create(accelerator, length=SMALL)
+
+    def run_one() -> None:
+        accelerator.compute(again, a, 1)
+        accelerator.wait()
+
+    both = [partial(measured, run_one, accelerator, profiled=one) for one in (False, True)]
+    off, on = neighbours(both, MOST)
+    took = [statistics.median(one.block for one in column) * 1e6 for column in (off, on)]
+    print(f"{'one launch':36} {took[0]:.0f} µs, with a profile {took[1]:.0f} µs")
+
+
 def show_driver(title: str, program: Callable[[], object], accelerator: Accelerator) -> None:
     """Measure the smallest launches beside those of pyopencl alone, in turns."""
     raw = raw_launches(accelerator)
@@ -211,6 +234,7 @@ def main() -> None:
     for spec in ("native", "opencl"):
         accelerator = Accelerator(spec, memory="discrete")
         print(f"{accelerator.device.spec} ({accelerator.device.name})")
+        show_opening(accelerator)
         for title, program in programs(accelerator).items():
             show(title, program, accelerator)
     title, program = next(iter(programs(accelerator).items()))

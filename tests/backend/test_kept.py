@@ -13,7 +13,7 @@ def nothing() -> None:
 
 def times(kept: KeptRuns) -> list[tuple[int, float | None, float | None]]:
     """Number, delay and seconds of what can be taken; None for those that failed."""
-    *columns, unmeasured = (column.tolist() for column in kept.take())
+    *columns, unmeasured = (column.tolist() for column in kept.take()[:4])
     assert not any(unmeasured)
     return [tuple(None if one != one else one for one in row) for row in zip(*columns, strict=True)]  # noqa: PLR0124  # pyright: ignore[reportReturnType] -- only NaN is not itself
 

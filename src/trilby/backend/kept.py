@@ -7,7 +7,7 @@ again: the next runs find them in the caches of the processor.
 
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
@@ -30,19 +30,32 @@ FAILED = float("nan")
 """What a run took that failed or was refused."""
 
 
+class Sum(NamedTuple):
+    """Runs that were all measured and added up: the number of the first, and what they took."""
+
+    number: int
+    runs: int
+    seconds: float
+    least: float
+    most: float
+
+
 class Taken(NamedTuple):
     """What some runs took, in the order in which the device got them.
 
     `numbers` say which ones, as `Repeated.runs_begun` counts them. `delays` is for how long they
     were queued, and `seconds` for how long they ran; both are `FAILED` where one failed.
     `unmeasured` is 0 for a run that was measured. Elsewhere it says how many runs were not, from
-    that number on, and the times are what one of them is taken to have needed.
+    that number on, and the times are what one of them is taken to have needed. A backend that adds
+    its runs up has nothing but `sums`, in none of which are runs from before and after a
+    `Repeated.keep_next`.
     """
 
     numbers: NDArray[np.int64]
     delays: NDArray[np.float64]
     seconds: NDArray[np.float64]
     unmeasured: NDArray[np.int64]
+    sums: Sequence[Sum] = ()
 
 
 class KeptRuns(ABC):

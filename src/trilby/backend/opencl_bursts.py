@@ -23,7 +23,7 @@ from trilby.backend.done import DoneEvent
 from trilby.backend.giving import GIVING
 from trilby.backend.opencl_events import OpenCLEvent, RefusedEvent, is_over
 from trilby.backend.opencl_kernels import OpenCLPrepared
-from trilby.backend.opencl_runs import LARGE_BURST, UNMEASURED_SHARE, OpenCLRuns, Put
+from trilby.backend.opencl_runs import LARGE_BURST, OpenCLRuns, Put
 from trilby.errors import DeviceError
 
 MOST_HELD = 64
@@ -126,9 +126,8 @@ class OpenCLRepeated(Repeated):
         reference: ref[OpenCLRepeated] = ref(self)
         latest = partial(_latest_of, reference)
         self.kept = self._runs = runs = OpenCLRuns(full, self._turns, burst.lock, latest)
-        self.put = runs.put_next(is_brief=False)
         burst.kept.add(reference)
-        burst.unnoted = 0
+        self._put_next(is_brief=False)
         return runs
 
     def keep_next(self) -> None:
@@ -156,17 +155,15 @@ class OpenCLRepeated(Repeated):
 
     def note_burst(self, *, is_large: bool) -> None:
         """Some runs were given to the driver: count them, and see what to do about the next."""
-        runs = self._runs
-        if runs is not None and runs.total != runs.noted:
-            runs.note_burst()
+        if self._runs is not None:
+            self._runs.note_burst()
             self._put_next(is_brief=is_large and self.most > 1)
 
     def _put_next(self, *, is_brief: bool) -> None:
         """See who is told of the next runs."""
         if self._runs is not None:
             self.put = self._runs.put_next(is_brief=is_brief)
-            if self.put is not None:
-                self._burst.unnoted = 0
+            self._burst.unnoted = min(self._burst.unnoted, self._runs.same_for)
 
     def refuse(self, failure: DeviceError, *, was_tried: bool) -> None:
         """The driver did not take a run: it fails like one that goes wrong."""
@@ -216,7 +213,7 @@ class Burst:
         self.launches: WeakSet[OpenCLRepeated] = WeakSet()
         self.kept: set[ref[OpenCLRepeated]] = set()
         self.unnoted = 0
-        """So many bursts may pass before runs that are kept must be noted."""
+        """So many runs may be given before those that are kept must be noted."""
 
     def submit(self) -> None:
         """Give everything to the driver that is held back; wait where another thread does."""
@@ -231,16 +228,15 @@ class Burst:
                 while self.held:
                     self._give_all()
                 self._queue.flush()
-                if self.unnoted:
-                    self.unnoted -= 1
-                elif self.kept:
+                self.unnoted -= size
+                if self.unnoted <= 0 and self.kept:
                     self._note(size)
             finally:
                 self._is_giving = GIVING.now = False
 
     def _note(self, size: int) -> None:
-        """Note what is kept of a burst, and for how many bursts that need not be done again."""
-        self.unnoted = UNMEASURED_SHARE - 1
+        """Note what is kept of a burst, and for how many runs that need not be done again."""
+        self.unnoted = sys.maxsize
         for reference in tuple(self.kept):
             launch = reference()
             if launch is not None:

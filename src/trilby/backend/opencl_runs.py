@@ -2,7 +2,7 @@
 
 An event that is kept is new memory for the driver, which would use one that is dropped again at
 once. With launches that take a microsecond, that is to be seen. Where it is enough to keep some,
-the first runs are measured, and then those of one burst of seventeen. The others are counted, and
+the first runs are measured, and then those of one burst of many. The others are counted, and
 are taken to have needed what those of the next burst did that was measured, on average.
 """
 
@@ -31,12 +31,12 @@ from trilby.backend.opencl_events import (
     wait_for,
 )
 
-MEASURED_FIRST = 128
+MEASURED_FIRST = 64
 """So many runs are measured before others are only counted: a device is slow at first."""
 
-UNMEASURED_SHARE = 16
-"""For each run of a burst that was measured, so many are only counted. Seventeen bursts are hardly
-in step with a loop of the program, so that all its parts are seen."""
+UNMEASURED_SHARE = 34
+"""For each run of a burst that was measured, so many are only counted. With the one that was, it
+is a number of bursts that is hardly in step with a loop of the program: all its parts are seen."""
 
 LARGE_BURST = 16
 """The runs of a burst, of all launches, from which on an event is worth saving."""
@@ -83,6 +83,7 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
         "fresh",
         "lock",
         "noted",
+        "same_for",
     )
 
     def __init__(
@@ -100,6 +101,7 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
         self.fresh: list[cl.Event | None] = []
         self._bursts: list[list[cl.Event | None]] = []
         self.noted = 0
+        self.same_for = 0
         self._measured = 0
         self._last: cl.Event | None = None
         self._skip_from = MEASURED_FIRST
@@ -157,8 +159,9 @@ class OpenCLRuns(KeptInOrder[cl.Event]):
         self._skip_from = number + MEASURED_FIRST
 
     def put_next(self, *, is_brief: bool) -> Put | None:
-        """Who is told of the runs of the next burst."""
+        """Who is told of the next runs, for `same_for` of them."""
         skips = is_brief and self.may_skip and self._skip_from <= self.noted < self._measure_from
+        self.same_for = self._measure_from - self.noted if skips else NEAR
         return None if skips else self.fresh.append
 
     def take(self) -> Taken:

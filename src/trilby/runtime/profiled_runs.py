@@ -80,19 +80,25 @@ class ProfiledRuns:
 
     def _take(self) -> None:
         """Add up what is over; each run is for the last line before it."""
-        taken, lines = self._kept.take(), self._lines
+        taken = self._kept.take()
+        for one in taken.sums:
+            figures = self._figures_from(one.number)
+            figures.join(RunFigures(one.runs, 0, one.seconds, one.least, one.most, 0.0, one.runs))
         rest = 0
         while rest < len(taken.numbers):
-            first = int(taken.numbers[rest])
-            while len(lines) > 1 and lines[1][0] <= first:
-                lines.popleft()
+            figures = self._figures_from(int(taken.numbers[rest]))
             stop = len(taken.numbers)
-            if len(lines) > 1:
-                stop = int(np.searchsorted(taken.numbers, lines[1][0]))
+            if len(self._lines) > 1:
+                stop = int(np.searchsorted(taken.numbers, self._lines[1][0]))
             some = slice(rest, stop)
-            figures = self._figures.setdefault(Dispatched.by(lines[0][1]), RunFigures())
             figures.add_all(taken.delays[some], taken.seconds[some], taken.unmeasured[some])
             rest = stop
+
+    def _figures_from(self, number: int) -> RunFigures:
+        """The figures of the line that a run is for; those of lines before are complete."""
+        while len(self._lines) > 1 and self._lines[1][0] <= number:
+            self._lines.popleft()
+        return self._figures.setdefault(Dispatched.by(self._lines[0][1]), RunFigures())
 
 
 def _is_full(runs: ProfiledRuns | None) -> None:

@@ -29,7 +29,6 @@ from trilby.errors import DeviceError
 
 if TYPE_CHECKING:
     from trilby.backend.native.events import NativeEvent
-    from trilby.backend.native.recall import NativeRuns
 
 SLICE_NS = 20_000_000
 """How long a wait lasts before Python looks for Ctrl-C."""
@@ -110,8 +109,7 @@ class Engine:
         self.held: list[int] = []
         """The addresses of records that will be submitted before anything else happens."""
         self._lost = range(0)
-        self._recall: Recall | None = None
-        self._asked: Recall | None = None
+        self._recall = Recall(self.state, self._await)
         self._room = inf
         """So many records may be submitted before times are lost that somebody wants to know."""
 
@@ -136,28 +134,11 @@ class Engine:
         if self.held or self._is_giving:
             self._submit_held()
 
-    def recall(self) -> Recall:
-        """What remembers times for those who ask late; it does so while somebody is there."""
-        return self._asked or self._begin_to_recall()
-
-    def _begin_to_recall(self) -> Recall:
-        with self.lock:
-            if self._asked is None:
-                self._recall = self._recall or Recall(self.state, self._await)
-                self._asked = self._recall
-                self._room = self._asked.begin()
-            return self._asked
-
-    def listen(self, runs: "NativeRuns") -> None:
-        """Let runs hear of all records from now on, as long as somebody has them."""
-        with self.lock:
-            self.recall().listen(runs)
-
     def remember(self, event: "NativeEvent") -> None:
-        """Let an event have its times as soon as they are known."""
-        self.recall().events.append(event)
-        if self._asked is None:  # nobody asked any more, just before that
-            self.recall()
+        """Let an event have its times before they are forgotten."""
+        with self.lock:
+            if self._recall.add(event):
+                self._room = min(self._room, self._recall.room)
 
     def _make_sure(self, records: int) -> None:
         """Records are about to take the places of others, which somebody may want to know of."""
@@ -169,9 +150,7 @@ class Engine:
         with self.lock:
             room: float = -1  # after Ctrl-C the next one looks again
             try:
-                room = inf if self._asked is None else self._asked.make_way(records)
-                if self._asked is not None and self._asked.is_idle:
-                    self._asked, room = None, inf
+                room = self._recall.make_way(records)
             finally:
                 self._room = room
 

@@ -50,9 +50,9 @@ class NativeEvent(FadingEvent):
         """Somebody will ask, perhaps when the queue has forgotten it."""
         self._engine.remember(self)
 
-    def have_times(self, begun: int, ended: int) -> None:
-        """It is over, and this is what the queue knows of it."""
-        self._times = begun, ended
+    def take_times(self) -> None:
+        """It is over: have what the queue knows of it."""
+        self._times = self._engine.times(self.sequence)
 
     def wait(self) -> None:
         """Return when it is done."""

@@ -23,6 +23,7 @@ from trilby.backend.native.record import (
     copied,
     make_record,
 )
+from trilby.backend.native.tallies import Tallies
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
@@ -82,7 +83,16 @@ class NativeKernel:
 class NativePrepared:
     """A launch as a record. `checked` is the last moment at which none of its memory was freed."""
 
-    __slots__ = ("_lasting", "_structs", "checked", "executable", "memories", "owner", "record")
+    __slots__ = (
+        "_lasting",
+        "_structs",
+        "checked",
+        "executable",
+        "memories",
+        "owner",
+        "record",
+        "tallies",
+    )
 
     def __init__(
         self,
@@ -108,7 +118,9 @@ class NativePrepared:
         launch = (*size.padded, *local, *groups, 0, 0, prints)
         words = (0,) * len(arguments)
         self.record = make_record(engine.address, executable.address, units, words, launch=launch)
-        self._lasting: list[object] = [self.record, executable, self.memories, self._structs]
+        self.tallies = Tallies(engine)
+        parts = (executable, self.memories, self._structs, self.tallies)
+        self._lasting: list[object] = [self.record, *parts]
         engine.owned[id(self._lasting)] = self._lasting
         for position, argument in enumerate(arguments):
             self._set(position, argument)

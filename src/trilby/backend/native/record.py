@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 Record: TypeAlias = "array[int]"
 
-COST, SEQUENCE, LAUNCH, PASS, REPORT, ARGUMENTS = 3, 4, 5, 14, 15, 17
+COST, SEQUENCE, TALLY, LAUNCH, PASS, REPORT, ARGUMENTS = 3, 4, 5, 6, 15, 16, 18
 """Where things stand: what a run takes, the number of the last run, the launch, …"""
 
 WORD = 8
@@ -29,7 +29,7 @@ def make_record(
     nanoseconds: int = 0,
 ) -> Record:
     """A record for the queue at that address; `nanoseconds` is what it takes, if that is known."""
-    return array("Q", (queue, entry, units, nanoseconds, 0, *launch, *arguments))
+    return array("Q", (queue, entry, units, nanoseconds, 0, 0, *launch, *arguments))
 
 
 def copied(record: Record) -> Record:

@@ -11,8 +11,8 @@ from typing import TypeAlias
 from trilby.backend.base import Argument, Event, Repeated, events_of
 from trilby.backend.native.events import NativeEvent
 from trilby.backend.native.kernels import NativePrepared
-from trilby.backend.native.recall import NativeRuns
 from trilby.backend.native.record import COST, SEQUENCE, address_of_record
+from trilby.backend.native.tallies import NativeRuns
 
 MOST_HELD = 32
 """The launches that are submitted together."""
@@ -85,16 +85,24 @@ class NativeRepeated(Repeated):
             self._runs.go_on_with(self._prepared.record)
 
     def keep(self, full: Callable[[], None]) -> NativeRuns:
-        """Have the times of all runs read before the queue forgets them."""
+        """Have the queue add up all runs."""
         self.keep_no_more()
         prepared = self._prepared
-        self.kept = self._runs = NativeRuns(prepared.owner.engine, prepared.record, full)
+        record = prepared.record
+        tally = prepared.tallies.begin(record)
+        self.kept = self._runs = NativeRuns(prepared.owner.engine, record, tally, full)
         return self._runs
+
+    def keep_next(self) -> None:
+        """The next runs are not added to those before."""
+        if self._runs is not None:
+            self._runs.go_on_in(self._prepared.tallies.begin(self._prepared.record))
 
     def keep_no_more(self) -> None:
         """Nobody wants to know of the runs to come."""
         if self._runs is not None:
             self._runs.end()
+            self._prepared.tallies.end(self._prepared.record)
         self.kept = self._runs = None
 
     def runs_begun(self) -> int:

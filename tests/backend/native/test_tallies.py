@@ -1,0 +1,287 @@
+"""The runs of a launch are added up by the queue."""
+
+import gc
+import threading
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.backend.native.running import Gate, scaling, upload
+
+from trilby.backend.base import Scalar
+from trilby.backend.kept import KeptRuns, Sum
+from trilby.backend.native import NativeBackend, tallies
+from trilby.backend.native.engine import RING
+from trilby.backend.native.record import TALLY
+from trilby.backend.native.repeated import NativeRepeated
+from trilby.data.dtypes import I32
+
+TINY = 1e-11
+"""What sums may lose in the last bits: less than a nanosecond."""
+
+
+def nothing() -> None:
+    """Nobody reads when there are many."""
+
+
+def repeated(backend: NativeBackend) -> NativeRepeated:
+    launch = backend.repeated(scaling(backend, upload(backend, np.ones(64, np.int32)), 1))
+    assert isinstance(launch, NativeRepeated)
+    return launch
+
+
+def run(launch: NativeRepeated, times: int) -> None:
+    for _ in range(times):
+        launch.run(())
+
+
+def sums_of(kept: KeptRuns) -> list[Sum]:
+    """All runs, when they are over."""
+    kept.wait()
+    taken = kept.take()
+    assert kept.is_empty
+    assert not len(taken.numbers)
+    for one in taken.sums:
+        assert one.runs > 0
+        assert 0 < one.least <= one.most
+        assert one.runs * one.least - TINY < one.seconds < one.runs * one.most + TINY
+    assert all(one.number < other.number for one, other in pairwise(taken.sums))
+    return list(taken.sums)
+
+
+def counts(kept: KeptRuns) -> list[int]:
+    return [one.runs for one in sums_of(kept)]
+
+
+def test_all_runs_are_counted_however_many(native: NativeBackend) -> None:
+    first, second = repeated(native), repeated(native)
+    run(first, 1)
+    kept = [one.keep(nothing) for one in (first, second)]
+    before = native.engine.submitted
+    for turn in range(3 * RING):
+        run(first, 1)
+        if turn % 3 == 0:
+            run(second, 1)
+    native.flush()
+    assert not kept[0].is_empty
+    (one,), (other,) = map(sums_of, kept)
+    assert (one.number, one.runs) == (before + 1, 3 * RING)
+    assert (other.number, other.runs) == (before + 2, RING)
+
+
+def test_what_they_took_is_what_their_events_say(native: NativeBackend) -> None:
+    launch = repeated(native)
+    kept = launch.keep(nothing)
+    seconds: list[float] = []
+    for _ in range(100):
+        run(launch, 1)
+        event = launch.latest
+        event.wait()
+        seconds.append(event.seconds)
+    (one,) = sums_of(kept)
+    assert one.seconds == pytest.approx(sum(seconds))
+    assert (one.least, one.most) == pytest.approx((min(seconds), max(seconds)))
+
+
+def test_what_was_taken_is_not_taken_again(native: NativeBackend) -> None:
+    launch = repeated(native)
+    kept = launch.keep(nothing)
+    run(launch, 7)
+    first = sums_of(kept)
+    assert sums_of(kept) == []
+    run(launch, 5)
+    second = sums_of(kept)
+    assert [one.runs for one in (*first, *second)] == [7, 5]
+
+
+def test_runs_before_and_after_are_not_added_up(native: NativeBackend) -> None:
+    launch = repeated(native)
+    kept = launch.keep(nothing)
+    run(launch, 7)
+    launch.keep_next()
+    between = launch.runs_begun()
+    run(launch, 5)
+    one, other = sums_of(kept)
+    assert (one.runs, other.runs) == (7, 5)
+    assert one.number < between <= other.number
+
+
+def test_runs_under_way_are_counted_where_they_belong(native: NativeBackend) -> None:
+    launch = repeated(native)
+    gate = Gate.on(native)
+    kept = launch.keep(nothing)
+    for times in range(1, 9):
+        run(launch, times)
+        launch.keep_next()
+    native.flush()
+    assert kept.take().sums == []
+    gate.open()
+    assert counts(kept) == list(range(1, 9))
+
+
+def test_runs_before_and_after_do_not_count(native: NativeBackend) -> None:
+    launch = repeated(native)
+    run(launch, 5)
+    kept = launch.keep(nothing)
+    run(launch, 7)
+    launch.keep_no_more()
+    run(launch, 9)
+    assert launch.runs_begun() == 0
+    assert counts(kept) == [7]
+    assert counts(kept) == []
+
+
+def test_runs_under_way_before_and_after_do_not_count(native: NativeBackend) -> None:
+    launch = repeated(native)
+    gate = Gate.on(native)
+    run(launch, 5)
+    kept = launch.keep(nothing)
+    run(launch, 7)
+    launch.keep_no_more()
+    run(launch, 9)
+    native.flush()
+    gate.open()
+    assert counts(kept) == [7]
+
+
+def test_runs_are_for_those_who_want_to_know_at_the_time(native: NativeBackend) -> None:
+    launch = repeated(native)
+    gate = Gate.on(native)  # none is over before all were begun
+    kept: list[KeptRuns] = []
+    for times in (1, 2, 3):
+        kept.append(launch.keep(nothing))
+        run(launch, times)
+    native.flush()
+    gate.open()
+    assert [counts(one) for one in kept] == [[1], [2], [3]]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_runs_with_changing_numbers_are_counted(native: NativeBackend, *, is_late: bool) -> None:
+    launch, other = repeated(native), repeated(native)
+    gate = Gate.on(native) if is_late else None
+    kept, kept_too = launch.keep(nothing), other.keep(nothing)
+    for turn in range(100):
+        launch.replace(1, Scalar(I32, turn))
+        run(launch, 1)
+        if turn % 2:
+            other.replace(1, Scalar(I32, turn))
+            run(other, 1)
+        if turn == 60:
+            launch.keep_next()
+    native.flush()
+    if gate is not None:
+        gate.open()
+    assert counts(kept) == [61, 39]
+    assert counts(kept_too) == [50]
+
+
+def test_what_is_not_over_is_not_taken(native: NativeBackend) -> None:
+    launch = repeated(native)
+    kept = launch.keep(nothing)
+    gate = Gate.on(native)
+    run(launch, 1)
+    native.flush()
+    found = kept.is_empty, kept.take().sums
+    gate.open()
+    assert found == (False, [])
+    assert counts(kept) == [1]
+
+
+def test_runs_are_counted_though_the_launch_is_gone(native: NativeBackend) -> None:
+    launch = repeated(native)
+    gate = Gate.on(native)
+    kept = launch.keep(nothing)
+    run(launch, 3)
+    launch.keep_next()
+    run(launch, 4)
+    native.flush()
+    del launch
+    gc.collect()
+    gate.open()
+    assert counts(kept) == [3, 4]
+
+
+def test_runs_may_end_when_nobody_reads_them(native: NativeBackend) -> None:
+    """What the queue counts in is there until the last run that it counts is over."""
+    launch = repeated(native)
+    for turn in range(20):
+        gate = Gate.on(native)
+        kept = launch.keep(nothing)
+        run(launch, 3)
+        if turn % 2:
+            launch.keep_no_more()
+        native.flush()
+        del kept
+        gc.collect()
+        gate.open()
+    kept = launch.keep(nothing)
+    run(launch, 3)
+    assert counts(kept) == [3]
+
+
+def test_nothing_is_counted_when_nobody_wants_to_know(native: NativeBackend) -> None:
+    prepared = scaling(native, upload(native, np.ones(64, np.int32)), 1)
+    launch = native.repeated(prepared)
+    kept = launch.keep(nothing)
+    launch.run(())
+    assert prepared.record[TALLY]
+    kept.wait()
+    launch.keep_no_more()
+    assert not prepared.record[TALLY]
+
+
+def test_somebody_is_told_when_there_are_many_tallies(
+    native: NativeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tallies, "_MOST_TALLIES", 10)
+    taken: list[int] = []
+    launch = repeated(native)
+    kept = launch.keep(lambda: taken.extend(one.runs for one in kept.take().sums))
+    for _ in range(100):
+        run(launch, 2)
+        launch.latest.wait()
+        launch.keep_next()
+    assert len(taken) > 80
+    assert sum(taken) + sum(counts(kept)) == 200
+
+
+def test_tallies_of_runs_that_are_over_are_let_go(native: NativeBackend) -> None:
+    prepared = scaling(native, upload(native, np.ones(64, np.int32)), 1)
+    launch = native.repeated(prepared)
+    kept = launch.keep(nothing)
+    for _ in range(50):
+        launch.run(())
+        launch.latest.wait()
+        launch.keep_next()
+    tallies_of: Any = prepared.tallies
+    assert len(tallies_of._all) <= 2
+    assert len(sums_of(kept)) == 50
+
+
+def test_they_are_read_while_others_end(native: NativeBackend) -> None:
+    launch = repeated(native)
+    kept = launch.keep(nothing)
+    found: list[Sum] = []
+    is_over = threading.Event()
+
+    def read() -> None:
+        while not is_over.is_set():
+            found.extend(kept.take().sums)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for turn in range(2000):
+        run(launch, 3)
+        if turn % 10 == 9:
+            launch.keep_next()
+    native.flush()
+    is_over.set()
+    reader.join()
+    found += sums_of(kept)
+    by_first: dict[int, int] = {}
+    for one in found:
+        by_first[one.number] = by_first.get(one.number, 0) + one.runs
+    assert set(by_first.values()) == {30}
+    assert len(by_first) == 200
