@@ -4,12 +4,14 @@ Loading it takes longer than everything else about a kernel that was compiled in
 process. So nothing here imports llvmlite until there is something to compile.
 """
 
+import ctypes
 import os
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from trilby.backend.native.beside import Beside
 from trilby.backend.native.linking import linked
 from trilby.backend.native.processor import Code, Detected, Processor
 from trilby.errors import DeviceUnavailableError
@@ -31,7 +33,9 @@ _ORIGIN = _FOUND.origin
 
 @cache
 def load_llvm() -> "ModuleType":
-    """The module that knows llvmlite."""
+    """The module that knows llvmlite. Its library comes into memory while Python reads the rest."""
+    for library in _libraries():
+        Beside(partial(ctypes.CDLL, library))  # what is wrong with it is told below
     try:
         with loading("trilby.backend.native.llvm"):
             from trilby.backend.native import llvm  # noqa: PLC0415 -- see above
@@ -46,11 +50,14 @@ def load_llvm() -> "ModuleType":
 @cache
 def installed() -> str:
     """Which llvmlite there is, without loading it: another one has another library."""
+    return " ".join(f"{file} {_written(file)}" for file in (_ORIGIN, *_libraries()))
+
+
+def _libraries() -> list[str]:
+    """The files of the library: one."""
     binding = os.path.join(os.path.dirname(_ORIGIN), "binding")
     names = os.listdir(binding) if os.path.isdir(binding) else ()
-    libraries = sorted(name for name in names if "llvmlite" in name)
-    files = [_ORIGIN, *(os.path.join(binding, name) for name in libraries)]
-    return " ".join(f"{file} {_written(file)}" for file in files)
+    return sorted(os.path.join(binding, name) for name in names if "llvmlite" in name)
 
 
 def _written(file: str) -> str:

@@ -64,9 +64,9 @@ class Ir:
         self._ended = False
         self.lines.append(f"{name}:")
 
-    def jump(self, label: str) -> None:
-        """Go on at a block."""
-        self.line(f"br label %{label}")
+    def jump(self, label: str, about: str = "") -> None:
+        """Go on at a block; `about` is metadata."""
+        self.line(f"br label %{label}{about}")
         self._ended = True
 
     def branch(self, condition: str, then: str, otherwise: str) -> None:

@@ -64,7 +64,9 @@ attributes #1 = {{ nounwind willreturn memory(none) }}
 attributes #2 = {{ nounwind noinline "prefer-vector-width"="{0}" "min-legal-vector-width"="{0}" }}
 attributes #3 = {{ nounwind willreturn memory(none) "prefer-vector-width"="{0}" \
 "min-legal-vector-width"="{0}" }}
-!0 = !{{}}"""
+!0 = !{{}}
+!1 = distinct !{{!1, !2}}
+!2 = !{{!"llvm.loop.unroll.disable"}}"""
 
 
 def _text(writer: KernelWriter, target: LlvmTarget, entry: str) -> str:
