@@ -12,34 +12,6 @@ from typing import TYPE_CHECKING
 
 from trilby.data.buffer import Buffer
 from trilby.data.kernel_context import KernelContext
-from trilby.data.library import (
-    BF16Array,
-    BF16Array2D,
-    F16Array,
-    F16Array2D,
-    F32Array,
-    F32Array2D,
-    F64Array,
-    F64Array2D,
-    GreyImage,
-    RGBAImage,
-    S8Array,
-    S8Array2D,
-    S16Array,
-    S16Array2D,
-    S32Array,
-    S32Array2D,
-    S64Array,
-    S64Array2D,
-    U8Array,
-    U8Array2D,
-    U16Array,
-    U16Array2D,
-    U32Array,
-    U32Array2D,
-    U64Array,
-    U64Array2D,
-)
 from trilby.data.markers import Atomic, Constant, array, field, pad
 from trilby.data.names import bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from trilby.data.ndarray import NDArray
@@ -68,6 +40,36 @@ from trilby.reflect.raw import raw
 from trilby.version import VERSION
 
 if TYPE_CHECKING:
+    from trilby.data.library import (
+        BF16Array,
+        F16Array,
+        F32Array,
+        F64Array,
+        S8Array,
+        S16Array,
+        S32Array,
+        S64Array,
+        U8Array,
+        U16Array,
+        U32Array,
+        U64Array,
+    )
+    from trilby.data.library_2d import (
+        BF16Array2D,
+        F16Array2D,
+        F32Array2D,
+        F64Array2D,
+        GreyImage,
+        RGBAImage,
+        S8Array2D,
+        S16Array2D,
+        S32Array2D,
+        S64Array2D,
+        U8Array2D,
+        U16Array2D,
+        U32Array2D,
+        U64Array2D,
+    )
     from trilby.data.matrices import f32x2x2, f32x3x3, f32x4x4, transpose
     from trilby.data.vectors import (
         cross,
@@ -285,6 +287,8 @@ __all__ = [
 
 __version__ = VERSION
 
+_ELEMENTS = ("S8", "S16", "S32", "S64", "U8", "U16", "U32", "U64", "F16", "BF16", "F32", "F64")
+
 _LOADED_WHEN_USED = {
     "Accelerator": "trilby.runtime.accelerator",
     "ComputeContext": "trilby.runtime.context",
@@ -292,6 +296,9 @@ _LOADED_WHEN_USED = {
     "lint": "trilby.runtime.linting",
     "Profile": "trilby.runtime.profile",
     "TracedRun": "trilby.runtime.tracing",
+    **{f"{element}Array": "trilby.data.library" for element in _ELEMENTS},
+    **{f"{element}Array2D": "trilby.data.library_2d" for element in _ELEMENTS},
+    **dict.fromkeys(("GreyImage", "RGBAImage"), "trilby.data.library_2d"),
     **dict.fromkeys(("f32x2x2", "f32x3x3", "f32x4x4", "transpose"), "trilby.data.matrices"),
     **dict.fromkeys(("cross", "dot", "length", "normalize"), "trilby.data.vectors"),
     **{
@@ -354,7 +361,9 @@ def __getattr__(name: str) -> object:
     if name in _LOADED_WHEN_USED:
         module = _LOADED_WHEN_USED[name]
         with loading(module):
-            return getattr(importlib.import_module(module), name)
+            found: object = getattr(importlib.import_module(module), name)
+        globals()[name] = found  # it is not looked for again
+        return found
     message = f"module 'trilby' has no attribute {name!r}"
     raise AttributeError(message)
 

@@ -31,13 +31,21 @@ OWNERS = {
 """Who alone may import a package: modules whose name begins so."""
 
 LATE_IMPORTS = {
+    "trilby.analysis.footprint": "few people look at the text of one",
+    "trilby.analysis.needs": "few people look at the text of one",
     "trilby.backend.opencl": "pyopencl takes a while to load and may be missing",
     "trilby.backend.registry": "a backend is loaded when it is asked for",
     "trilby.backend.native.linking": "few ask for files that debuggers can read",
     "trilby.backend.native.modules": "the generator is loaded when there is something to generate",
     "trilby.backend.native.toolchain": "LLVM is loaded when there is something to compile",
     "trilby.cli": "a command loads only what it needs",
+    "trilby.codegen.llvm": "a kernel loads what its ops need",
+    "trilby.model.rules": "many kernels have no math",
+    "trilby.reflect.expressions": "what can be called is loaded by kernels with calls",
+    "trilby.reflect.kernels": "few kernels have raw code",
     "trilby.runtime.accelerator": "ledgers and profiles are loaded when somebody wants one",
+    "trilby.runtime.compile": "few people look at the text of a model",
+    "trilby.runtime.context": "few programs dispatch a lambda",
     "trilby.runtime.fallback": "few programs start again on another device",
     "trilby.runtime.launches": "many passes are loaded by programs that have some",
     "trilby.data.dtypes": "only `bf16` needs ml_dtypes",

@@ -11,7 +11,8 @@ import math
 import sys
 import numpy as np
 from typing import Any
-from trilby.data.library import F32Array, S32Array, S32Array2D
+from trilby.data.library import F32Array, S32Array
+from trilby.data.library_2d import S32Array2D
 from trilby.data.buffer import Buffer
 from trilby.data.markers import Atomic, array
 from trilby.data.names import f32, i32

@@ -24,7 +24,8 @@ from tests.reflect import host_samples as samples
 from trilby.codegen.python import compile_compute, to_python
 from trilby.codegen.python_blocks import EMITTED
 from trilby.data.dtypes import I32
-from trilby.data.library import S32Array, S32Array2D
+from trilby.data.library import S32Array
+from trilby.data.library_2d import S32Array2D
 from trilby.errors import ModelError, UnsupportedSyntaxError
 from trilby.model.op import Block, Func, Op, roles
 from trilby.model.ops import OPS

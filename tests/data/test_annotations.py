@@ -4,7 +4,8 @@ from typing import Annotated, Any
 from trilby.data.annotations import is_constant, type_of
 from trilby.data.buffer import Buffer
 from trilby.data.dtypes import BOOL, F32, I32
-from trilby.data.library import RGBAImage, S32Array
+from trilby.data.library import S32Array
+from trilby.data.library_2d import RGBAImage
 from trilby.data.markers import Atomic, Constant
 from trilby.data.names import f32, i32
 from trilby.data.ndarray import NDArray

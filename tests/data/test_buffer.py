@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from trilby.data.buffer import Buffer
-from trilby.data.library import F64Array, S8Array, S32Array, S32Array2D
+from trilby.data.library import F64Array, S8Array, S32Array
+from trilby.data.library_2d import S32Array2D
 from trilby.data.markers import Atomic, array
 from trilby.data.names import f32, i32, i64, u8
 from trilby.data.segment import PAGE

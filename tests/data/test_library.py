@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from trilby.data import library
-from trilby.data.library import GreyImage, RGBAImage
+import trilby as tb
+from trilby.data.library_2d import GreyImage, RGBAImage
 
 DTYPES = {
     "S8": np.int8,
@@ -25,7 +25,7 @@ DTYPES = {
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_every_width_has_a_vector(name: str) -> None:
-    cls: Any = getattr(library, f"{name}Array")
+    cls: Any = getattr(tb, f"{name}Array")
     made = cls.create(length=5)
     taken = np.asarray(made)
     assert (taken.dtype, taken.shape) == (DTYPES[name], (5,))
@@ -36,7 +36,7 @@ def test_every_width_has_a_vector(name: str) -> None:
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_every_width_has_a_matrix(name: str) -> None:
-    cls: Any = getattr(library, f"{name}Array2D")
+    cls: Any = getattr(tb, f"{name}Array2D")
     made = cls.create(width=4, height=3)
     taken = np.asarray(made)
     assert (taken.dtype, taken.shape) == (DTYPES[name], (3, 4))

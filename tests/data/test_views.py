@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from trilby.data.buffer import Buffer
-from trilby.data.library import F16Array, F32Array, F64Array, S32Array, S32Array2D, U8Array
+from trilby.data.library import F16Array, F32Array, F64Array, S32Array, U8Array
+from trilby.data.library_2d import S32Array2D
 from trilby.data.markers import array
 from trilby.data.names import f32, i32, u8
 from trilby.data.struct import Struct

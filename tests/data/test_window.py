@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.data.watching import Device, recorded
 
 from trilby.data.buffer import Buffer
-from trilby.data.library import F32Array, S16Array, S32Array, S32Array2D
+from trilby.data.library import F32Array, S16Array, S32Array
+from trilby.data.library_2d import S32Array2D
 from trilby.data.markers import Atomic, array
 from trilby.data.names import f32, i16, i32, u8
 from trilby.data.ndarray import NDArray

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from trilby.data.kernel_context import KernelContext
-from trilby.data.library import F32Array, S32Array, S32Array2D
+from trilby.data.library import F32Array, S32Array
+from trilby.data.library_2d import S32Array2D
 from trilby.data.names import f32, i32
 from trilby.data.ndarray import NDArray
 from trilby.reflect import functions as tb

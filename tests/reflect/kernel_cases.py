@@ -29,7 +29,7 @@ Given: TypeAlias = npt.NDArray[Any] | Buffer | float
 ErrorT = TypeVar("ErrorT", bound=TrilbyError)
 FILE = "app.py"
 AT_HAND: dict[str, Any] = {
-    **{name: thing for name, thing in vars(tb).items() if name in tb.__all__},
+    **{name: getattr(tb, name) for name in tb.__all__ if name in vars(tb) or "Array" in name},
     "tb": tb,
     "math": math,
     "atomics": atomics,

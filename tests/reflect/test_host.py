@@ -226,7 +226,8 @@ def found(func: Func, kind: type[Any]) -> list[Any]:
 ABOVE = """\
 import numpy as np
 from trilby.data.buffer import Buffer
-from trilby.data.library import F32Array, S32Array, S32Array2D
+from trilby.data.library import F32Array, S32Array
+from trilby.data.library_2d import S32Array2D
 from trilby.data.markers import Atomic, array
 from trilby.data.names import f32, i32
 from trilby.data.ndarray import NDArray

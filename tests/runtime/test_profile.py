@@ -24,7 +24,7 @@ from trilby.runtime.figures import DispatchFigures, RunFigures
 from trilby.runtime.profile import Profile, time_text
 from trilby.runtime.profile_rows import Copies
 from trilby.runtime.profiled_runs import Dispatched
-from trilby.runtime.profiling import PROFILES
+from trilby.runtime.profiles import PROFILES
 from trilby.runtime.tracing import TimedBook
 
 EIGHT = 8 * 4

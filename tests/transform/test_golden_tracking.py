@@ -8,7 +8,8 @@ from tests.transform import golden_tracking as programs
 from tests.transform.golden_tracking import FOLDER, GOLDEN, text_of
 from tests.transform.tracking_context import TrackingRecorder
 
-from trilby.data.library import S32Array, S32Array2D
+from trilby.data.library import S32Array
+from trilby.data.library_2d import S32Array2D
 from trilby.reflect.functions import Compute
 from trilby.transform.inject_tracking import inject_tracking
 

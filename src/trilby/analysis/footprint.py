@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
-from trilby.analysis.footprint_text import footprint_text
 from trilby.analysis.measuring.boxes import WHOLE, Box, Space
 from trilby.analysis.measuring.evaluate import Argument, Evaluation
 from trilby.analysis.measuring.pass_kinds import PassKinds, looks_at_passes, pass_kinds
@@ -127,6 +126,8 @@ class KernelFootprint:
         return found
 
     def __str__(self) -> str:
+        from trilby.analysis.footprint_text import footprint_text  # noqa: PLC0415 -- for people
+
         return footprint_text(self.kernel, self.parameters, self.touches)
 
 

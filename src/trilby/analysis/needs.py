@@ -15,7 +15,6 @@ from trilby.model.op import Func, Op, operands, walk
 from trilby.model.ops import arith
 from trilby.model.ops.core import Call, Constant
 from trilby.model.ops.memory import Atomic, CompareExchange
-from trilby.model.text import op_text
 from trilby.model.value import RefType, Value, VarType
 from trilby.source import Location
 
@@ -63,6 +62,8 @@ class Need:
     @property
     def text(self) -> str:
         """The op as the model has it; the name of the function where it is about its head."""
+        from trilby.model.text import op_text  # noqa: PLC0415 -- for people
+
         return op_text(self.function, self.op) if self.op else self.function.name
 
 

@@ -198,19 +198,6 @@ class KeptEvents(KeptInOrder[Event]):
         wait_whatever(event)
 
 
-class FadingEvent:
-    """An event whose times are forgotten after a while, unless somebody wants them kept.
-
-    It is no abstract class, of which Python would take long to find out that an event is one.
-    """
-
-    __slots__ = ()
-
-    def keep_times(self) -> None:
-        """Somebody will ask for its times, perhaps much later."""
-        raise NotImplementedError
-
-
 def wait_whatever(event: Event) -> None:
     """Return when some work is over, however it ends: whoever needs its result hears of that."""
     with suppress(TrilbyError):

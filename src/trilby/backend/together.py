@@ -3,7 +3,7 @@
 from collections import deque
 
 from trilby.backend.base import Event, Times
-from trilby.backend.kept import FadingEvent
+from trilby.backend.fading import FadingEvent
 
 
 class Together:

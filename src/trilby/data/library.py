@@ -1,14 +1,11 @@
-"""The buffers that come with Trilby: plain arrays of every scalar, and images.
+"""The buffers of one dimension that come with Trilby: plain arrays of every scalar.
 
-`S32Array` is one-dimensional, `S32Array2D` is `height` rows of `width` elements and is
-indexed `a.array[y, x]`. The letter says signed, unsigned or float, the number the bits.
+`S32Array` has `length` elements. The letter says signed, unsigned or float, the number the bits.
 """
 
 from trilby.data.buffer import Buffer
-from trilby.data.dtypes import U8
 from trilby.data.markers import array as bound
 from trilby.data.names import bf16, f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64
-from trilby.data.struct import Struct
 from trilby.data.views import Array
 
 
@@ -19,27 +16,11 @@ class S8Array(Buffer):
     array: Array[i8] = bound("length")
 
 
-class S8Array2D(Buffer):
-    """`height` rows of `width` signed integers of 8 bits."""
-
-    width: i32
-    height: i32
-    array: Array[i8] = bound("height", "width")
-
-
 class S16Array(Buffer):
     """`length` signed integers of 16 bits."""
 
     length: i32
     array: Array[i16] = bound("length")
-
-
-class S16Array2D(Buffer):
-    """`height` rows of `width` signed integers of 16 bits."""
-
-    width: i32
-    height: i32
-    array: Array[i16] = bound("height", "width")
 
 
 class S32Array(Buffer):
@@ -49,27 +30,11 @@ class S32Array(Buffer):
     array: Array[i32] = bound("length")
 
 
-class S32Array2D(Buffer):
-    """`height` rows of `width` signed integers of 32 bits."""
-
-    width: i32
-    height: i32
-    array: Array[i32] = bound("height", "width")
-
-
 class S64Array(Buffer):
     """`length` signed integers of 64 bits."""
 
     length: i32
     array: Array[i64] = bound("length")
-
-
-class S64Array2D(Buffer):
-    """`height` rows of `width` signed integers of 64 bits."""
-
-    width: i32
-    height: i32
-    array: Array[i64] = bound("height", "width")
 
 
 class U8Array(Buffer):
@@ -79,27 +44,11 @@ class U8Array(Buffer):
     array: Array[u8] = bound("length")
 
 
-class U8Array2D(Buffer):
-    """`height` rows of `width` unsigned integers of 8 bits."""
-
-    width: i32
-    height: i32
-    array: Array[u8] = bound("height", "width")
-
-
 class U16Array(Buffer):
     """`length` unsigned integers of 16 bits."""
 
     length: i32
     array: Array[u16] = bound("length")
-
-
-class U16Array2D(Buffer):
-    """`height` rows of `width` unsigned integers of 16 bits."""
-
-    width: i32
-    height: i32
-    array: Array[u16] = bound("height", "width")
 
 
 class U32Array(Buffer):
@@ -109,27 +58,11 @@ class U32Array(Buffer):
     array: Array[u32] = bound("length")
 
 
-class U32Array2D(Buffer):
-    """`height` rows of `width` unsigned integers of 32 bits."""
-
-    width: i32
-    height: i32
-    array: Array[u32] = bound("height", "width")
-
-
 class U64Array(Buffer):
     """`length` unsigned integers of 64 bits."""
 
     length: i32
     array: Array[u64] = bound("length")
-
-
-class U64Array2D(Buffer):
-    """`height` rows of `width` unsigned integers of 64 bits."""
-
-    width: i32
-    height: i32
-    array: Array[u64] = bound("height", "width")
 
 
 class F16Array(Buffer):
@@ -139,27 +72,11 @@ class F16Array(Buffer):
     array: Array[f16] = bound("length")
 
 
-class F16Array2D(Buffer):
-    """`height` rows of `width` floats of 16 bits."""
-
-    width: i32
-    height: i32
-    array: Array[f16] = bound("height", "width")
-
-
 class BF16Array(Buffer):
     """`length` floats of 16 bits with the range of `f32` and eight bits of precision."""
 
     length: i32
     array: Array[bf16] = bound("length")
-
-
-class BF16Array2D(Buffer):
-    """`height` rows of `width` floats of 16 bits with the range of `f32`."""
-
-    width: i32
-    height: i32
-    array: Array[bf16] = bound("height", "width")
 
 
 class F32Array(Buffer):
@@ -169,58 +86,8 @@ class F32Array(Buffer):
     array: Array[f32] = bound("length")
 
 
-class F32Array2D(Buffer):
-    """`height` rows of `width` floats of 32 bits."""
-
-    width: i32
-    height: i32
-    array: Array[f32] = bound("height", "width")
-
-
 class F64Array(Buffer):
     """`length` floats of 64 bits."""
 
     length: i32
     array: Array[f64] = bound("length")
-
-
-class F64Array2D(Buffer):
-    """`height` rows of `width` floats of 64 bits."""
-
-    width: i32
-    height: i32
-    array: Array[f64] = bound("height", "width")
-
-
-class GreyImage(Buffer):
-    """`height` rows of `width` pixels, from 0 (black) to 255 (white)."""
-
-    width: i32
-    height: i32
-    pixel: Array[u8] = bound("height", "width")
-
-
-class RGBAImage(Buffer):
-    """`height` rows of `width` pixels with four channels, each from 0 to 255.
-
-    `image.pixel[y, x].r` is one channel of one pixel, `image.pixel.r[:]` one channel of
-    all, and `image.channels` all of them as `height` × `width` × 4 numbers, which is what
-    NumPy and image files have.
-    """
-
-    class Pixel(Struct):
-        """Red, green, blue, opacity."""
-
-        r: u8
-        g: u8
-        b: u8
-        a: u8
-
-    width: i32
-    height: i32
-    pixel: Array[Pixel] = bound("height", "width")
-
-    @property
-    def channels(self) -> Array[u8]:
-        """The same pixels as numbers in three dimensions."""
-        return Array(self.pixel.__window__.members_as(U8))

@@ -20,7 +20,6 @@ from trilby.data.schema import (
     type_at,
 )
 from trilby.dataclass import dataclass
-from trilby.model.intrinsics import INTRINSICS
 from trilby.model.op import Block, Func, Op, blocks, operands
 from trilby.model.ops import arith, control, core, debug, memory, structs
 from trilby.model.ops.grid import BARRIER_SCOPES, Barrier, Grid
@@ -132,6 +131,8 @@ def _cast(op: arith.Cast, _program: Program) -> Problems:
 
 
 def _math(op: arith.Math, _program: Program) -> Problems:
+    from trilby.model.intrinsics import INTRINSICS  # noqa: PLC0415 -- many kernels have none
+
     intrinsic = INTRINSICS.get(op.function)
     if intrinsic is None:
         yield f"there is no function `{op.function}`"

@@ -23,7 +23,6 @@ from trilby.reflect.arithmetic import (
     typed,
     unary,
 )
-from trilby.reflect.calls import call
 from trilby.reflect.capture import MISSING
 from trilby.reflect.comparisons import compare
 from trilby.reflect.lowering import Level, Lowering
@@ -338,6 +337,8 @@ def _subscript(lw: Lowering, node: ast.expr) -> Operand:
 def _call(lw: Lowering, node: ast.expr) -> Operand:
     if not isinstance(node, ast.Call):
         raise TypeError(node)
+    from trilby.reflect.calls import call  # noqa: PLC0415 -- it knows all that can be called
+
     return call(lw, node)
 
 

@@ -17,7 +17,6 @@ from trilby.reflect.expressions import expression
 from trilby.reflect.functions import Helper, Kernel
 from trilby.reflect.lowering import Callee, Guess, Level, Lowering, Origin
 from trilby.reflect.raw import RawHelper
-from trilby.reflect.raw_code import raw_code
 from trilby.reflect.scopes import LocalNames, local_names
 from trilby.reflect.signature import Signature, helper_signature, kernel_signature
 from trilby.reflect.statements import block
@@ -53,6 +52,8 @@ def reflect_helper(callee: Callee, symbol: str, symbol_of: Callable[[Callee], st
     reflected = _reflect(helper, signature, symbol, symbol_of)
     if not isinstance(helper, RawHelper):
         return reflected
+    from trilby.reflect.raw_code import raw_code  # noqa: PLC0415 -- few kernels have any
+
     raw = raw_code(helper, signature, reflected.captured)
     return replace(reflected, func=replace(reflected.func, raw=raw))
 

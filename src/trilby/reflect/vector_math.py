@@ -2,17 +2,20 @@
 
 import ast
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from trilby.data.dtypes import F32, ScalarType
 from trilby.data.schema import StructType, leaves
 from trilby.data.vector_types import matrix_of, vector_of, vector_type
-from trilby.model.intrinsics import Intrinsic
 from trilby.model.ops.arith import Math
 from trilby.model.value import Value
 from trilby.reflect.aggregates import is_numeric, parts, struct_of
 from trilby.reflect.arithmetic import binary, convert_for, describe, number, typed, unary
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import Aggregate, Literal, Operand
+
+if TYPE_CHECKING:
+    from trilby.model.intrinsics import Intrinsic
 
 _ADD, _SUB, _MUL = ast.Add(), ast.Sub(), ast.Mult()
 
@@ -104,7 +107,7 @@ def vector_unary(lw: Lowering, node: ast.UnaryOp, operand: Operand) -> Operand:
 
 
 def vector_math(
-    lw: Lowering, node: ast.AST, operands: Sequence[Operand], row: Intrinsic
+    lw: Lowering, node: ast.AST, operands: Sequence[Operand], row: "Intrinsic"
 ) -> Operand:
     """A function of the intrinsics' table, lane by lane; `min` and `max` take any number."""
     struct = next(struct for struct in map(struct_of, operands) if struct is not None)
@@ -114,7 +117,7 @@ def vector_math(
     return Aggregate(struct, tuple(_lane_math(lw, node, lane, row) for lane in lanes))
 
 
-def _lane_math(lw: Lowering, node: ast.AST, lane: tuple[Value, ...], row: Intrinsic) -> Value:
+def _lane_math(lw: Lowering, node: ast.AST, lane: tuple[Value, ...], row: "Intrinsic") -> Value:
     element = lane[0].type
     result = lw.value(Math, lane[: row.arity], row.name, type=element, at=node)
     for other in lane[row.arity :]:
@@ -122,7 +125,7 @@ def _lane_math(lw: Lowering, node: ast.AST, lane: tuple[Value, ...], row: Intrin
     return result
 
 
-def _check_lanes(lw: Lowering, node: ast.AST, struct: StructType, row: Intrinsic) -> None:
+def _check_lanes(lw: Lowering, node: ast.AST, struct: StructType, row: "Intrinsic") -> None:
     """Refuse what has no meaning for such lanes."""
     element = leaves(struct)[0].type
     if not row.takes_vectors or vector_of(struct) is None:

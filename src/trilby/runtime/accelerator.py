@@ -13,7 +13,6 @@ from trilby.data.ndarray import NDArray
 from trilby.errors import ArgumentTypeError
 from trilby.options import Options, Transfers, as_bytes
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
-from trilby.reflect.quote import quote
 from trilby.reflect.signature import ranks_from_use
 from trilby.runtime.callers import Caller, errors_in_user_code
 from trilby.runtime.choice import choose, shares_memory, wanted_fallbacks
@@ -26,7 +25,7 @@ from trilby.runtime.launches import Launches
 from trilby.runtime.openings import tell_of_opening
 from trilby.runtime.parts import Place
 from trilby.runtime.prefetches import Prefetches
-from trilby.runtime.profiling import PROFILES, Book, hearers_of_calls, profiles_of
+from trilby.runtime.profiles import PROFILES, hearers_of_calls, profiles_of
 from trilby.runtime.put_get import Redundant, get, put
 from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Moved
@@ -37,6 +36,7 @@ from trilby.trace import is_told, set_up, tell
 if TYPE_CHECKING:
     from trilby.runtime.ledger import Ledger
     from trilby.runtime.profile import Profile
+    from trilby.runtime.profiling import Book
     from trilby.runtime.recording import Recording
     from trilby.runtime.tracing import TracedRun
 
@@ -209,6 +209,8 @@ class Accelerator:
 
         `print(profile)` shows it. The times are those of the device's own events.
         """
+        from trilby.runtime.profiling import Book  # noqa: PLC0415 -- few want one
+
         return self._profiled(Book([self._backend]))
 
     @contextmanager
@@ -233,7 +235,7 @@ class Accelerator:
                 run.end()
 
     @contextmanager
-    def _profiled(self, book: Book) -> "Generator[Profile]":
+    def _profiled(self, book: "Book") -> "Generator[Profile]":
         from trilby.runtime.profile import Profile  # noqa: PLC0415 -- few want its tables
 
         self._open_book(book, is_open=True)
@@ -243,7 +245,7 @@ class Accelerator:
             self._open_book(book, is_open=False)
             book.end()
 
-    def _open_book(self, book: Book, *, is_open: bool) -> None:
+    def _open_book(self, book: "Book", *, is_open: bool) -> None:
         """What runs again and again is measured for those who profile at the time."""
         with LOCK:
             try:
@@ -373,6 +375,8 @@ def _entry_point(
             "`accelerator.compute(f, a)`",
             location=Caller.now().location,
         )
+    from trilby.reflect.quote import quote  # noqa: PLC0415 -- few programs give a lambda
+
     quoted = quote(entry)
     return _compute_function(quoted.target, quoted.location), quoted.args, quoted.kwargs
 

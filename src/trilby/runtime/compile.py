@@ -24,14 +24,13 @@ from trilby.data.schema import NDArrayType
 from trilby.dataclass import dataclass
 from trilby.errors import KernelTypeError
 from trilby.model.op import Func
-from trilby.model.text import to_text
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
 from trilby.reflect.host import ReflectedCompute, reflect_compute
 from trilby.reflect.kernels import Reflected, reflect_helper, reflect_kernel
 from trilby.reflect.lowering import Callee
 from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
-from trilby.runtime.profiling import compiling
+from trilby.runtime.profiles import compiling
 from trilby.shown import Shown
 from trilby.stages import stage
 from trilby.transform.passes import Pass, Passed, run_passes
@@ -86,6 +85,8 @@ class ContextOf(Shown):
     @property
     def models(self) -> dict[str, str]:
         """The text of every model by its symbol."""
+        from trilby.model.text import to_text  # noqa: PLC0415 -- for people
+
         functions = [*self.graph.functions]
         for kernel in self.graph.kernels.values():
             functions.extend(kernel.functions)

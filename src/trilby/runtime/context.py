@@ -12,7 +12,6 @@ from trilby.data.ranges import Ranges
 from trilby.errors import ArgumentTypeError, TrilbyError
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
-from trilby.reflect.quote import quote
 from trilby.runtime.binding import positional
 from trilby.runtime.callers import Caller, errors_at_dispatch, point_to
 from trilby.runtime.compile import ReadyCompute
@@ -284,6 +283,8 @@ def _target(
             advice="write `cc.dispatch(n, lambda kc: kernel(kc, a))` or "
             "`cc.dispatch(n, kernel, a)`",
         )
+    from trilby.reflect.quote import quote  # noqa: PLC0415 -- few programs give a lambda
+
     quoted = quote(kernel)
     if not is_kernel(quoted.target):
         raise _not_a_kernel(quoted.target)

@@ -14,10 +14,11 @@ from trilby.runtime.content import CLOCK
 from trilby.runtime.held import Held, versions_of
 from trilby.runtime.order import Order
 from trilby.runtime.origins import KernelWrite
-from trilby.runtime.profiled_runs import ProfiledRuns
 
 if TYPE_CHECKING:
     import weakref
+
+    from trilby.runtime.profiled_runs import ProfiledRuns
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +51,7 @@ class Known:
     versions: tuple[int, ...]
     order: Order
     launch: Repeated
-    profiled: ProfiledRuns | None = None
+    profiled: "ProfiledRuns | None" = None
     profiled_for: object = None
     moment: int = -1
     repeated: int = -1

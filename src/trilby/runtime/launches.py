@@ -28,7 +28,7 @@ from trilby.runtime.known import Known
 from trilby.runtime.order import Order
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.pass_options import PassOptions
-from trilby.runtime.profiling import PROFILES, keep_runs
+from trilby.runtime.profiles import PROFILES, keep_runs
 from trilby.runtime.ranges import in_whole_groups
 from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.residency import Standing, Work

@@ -26,7 +26,7 @@ from trilby.runtime.held import Held, Use, held_with
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.pace import Pace
 from trilby.runtime.pass_options import PassOptions, Progress
-from trilby.runtime.profiling import PROFILES, note_wait, profiles_of
+from trilby.runtime.profiles import PROFILES, note_wait, profiles_of
 from trilby.runtime.progress import progress_bar
 from trilby.runtime.residency import Residency, Work, work_before
 from trilby.runtime.watch import wait_for

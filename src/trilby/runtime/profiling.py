@@ -6,29 +6,26 @@ piled up. So the program under measurement waits for nothing that it would not w
 
 import sys
 from collections import deque
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
 from dataclasses import field
 from itertools import chain
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from trilby.backend.base import Backend, Event, Repeated
-from trilby.backend.kept import FadingEvent, wait_whatever
+from trilby.backend.fading import FadingEvent
+from trilby.backend.kept import wait_whatever
 from trilby.dataclass import dataclass
-from trilby.runtime.callers import line_now
 from trilby.runtime.figures import BothWays, DispatchFigures, WaitFigures
 from trilby.runtime.origins import KernelWrite, launch_of
 from trilby.runtime.profiled_runs import Dispatched, ProfiledRuns
-from trilby.source import Location
-from trilby.stages import Spent, measured_stages
+from trilby.runtime.profiles import WaitedAt
+from trilby.stages import Spent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trilby.runtime.content import Replica
     from trilby.runtime.replicas import Moved
-
-PROFILES: "list[Book]" = []
-"""All that profile now, of any accelerator. Empty nearly always, and then nothing is done."""
 
 MOST_KEPT = 4_096
 """So many launches, copies and waits are kept before those that are over are read."""
@@ -40,20 +37,6 @@ _MOST_LEFT = 1 << 20
 _MOST_UNUSED = 256
 """So many buffers are remembered that came to the device and were not used by now."""
 _MOST_LAUNCHES = 256
-
-
-class WaitedAt(NamedTuple):
-    """Where the host waited, why, and for which buffer; empty for several."""
-
-    why: str
-    buffer: str
-    file: str
-    line: int
-
-    @property
-    def location(self) -> Location:
-        """The line."""
-        return Location(self.file, self.line)
 
 
 class Place(NamedTuple):
@@ -133,6 +116,11 @@ class Book:
         self._seen.append(_Used(writer, replicas))
         if len(self._seen) > self._most_seen:
             self._read_what_is_over()
+
+    @staticmethod
+    def runs_of(launch: Repeated, writer: KernelWrite, *, every: bool) -> ProfiledRuns:
+        """All runs of a launch from now on, for several books perhaps."""
+        return ProfiledRuns(launch, writer, every=every)
 
     def keep(self, runs: ProfiledRuns) -> None:
         """A launch may be run again: all its runs are kept."""
@@ -320,51 +308,3 @@ def _place(moved: "Moved") -> Place:
     stop = start + (piece.rows - 1) * piece.pitch + piece.size
     inside = (name for name, first, last in replica.fields if first <= start and stop <= last)
     return Place(replica.label, next(inside, ""))
-
-
-# ------------------------------------------------------------------- for those who do the work
-
-
-def profiles_of(backend: Backend) -> "list[Book]":
-    """Those who profile a device."""
-    return [book for book in PROFILES if backend in book.backends]
-
-
-def keep_runs(backend: Backend, launch: Repeated, writer: KernelWrite) -> ProfiledRuns | None:
-    """Let those who profile know of all runs of a launch from now on; None where nobody does."""
-    books = profiles_of(backend)
-    if not books:
-        return None
-    runs = ProfiledRuns(launch, writer, every=any(book.wants_every_run for book in books))
-    for book in books:
-        book.keep(runs)
-    return runs
-
-
-@contextmanager
-def compiling(backend: Backend) -> Generator[None]:
-    """Something is compiled for a device."""
-    books = profiles_of(backend)
-    if not books:
-        yield
-        return
-    with measured_stages() as spent:
-        try:
-            yield
-        finally:
-            for book in books:
-                book.add_compiled(spent)
-
-
-def note_wait(event: Event, seconds: float, why: str, replicas: "Sequence[Replica]") -> None:
-    """The host has waited for an event, for the sake of these replicas."""
-    buffer = replicas[0].label if len(replicas) == 1 else ""
-    at = WaitedAt(why, buffer, *line_now())
-    for book in PROFILES:
-        if any(replica.owner.backend in book.backends for replica in replicas):
-            book.waited(event, seconds, at)
-
-
-def hearers_of_calls(backend: Backend) -> "list[Book]":
-    """Those who want to know when a compute function was called, and how long it took."""
-    return [book for book in PROFILES if book.hears_calls and backend in book.backends]

@@ -19,7 +19,7 @@ from trilby.runtime.content import LOCK, Content, Replica
 from trilby.runtime.explicit import check_launch
 from trilby.runtime.held import Held, Use, held_by, merged, versions_of
 from trilby.runtime.origins import KernelWrite
-from trilby.runtime.profiling import PROFILES, profiles_of
+from trilby.runtime.profiles import PROFILES, profiles_of
 from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
 from trilby.runtime.watch import wait_for, watched

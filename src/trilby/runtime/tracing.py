@@ -17,7 +17,8 @@ from trilby.oracle.trace import Access, Trace
 from trilby.runtime.ledger import Ledger
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.profile import Profile
-from trilby.runtime.profiling import Book, WaitedAt
+from trilby.runtime.profiles import WaitedAt
+from trilby.runtime.profiling import Book
 from trilby.shown import Shown, tool
 from trilby.source import NOWHERE, Location
 from trilby.stages import Spent

@@ -23,7 +23,7 @@ from trilby.runtime.content import LOCK, Content, Replica, Scan
 from trilby.runtime.contents import CONTENTS
 from trilby.runtime.explicit import check_host_read
 from trilby.runtime.origins import KernelWrite
-from trilby.runtime.profiling import PROFILES, note_wait
+from trilby.runtime.profiles import PROFILES, note_wait
 from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Reason, bring_home
 

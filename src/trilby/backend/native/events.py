@@ -4,8 +4,8 @@ import time
 from collections.abc import Sequence
 
 from trilby.backend.base import Times
+from trilby.backend.fading import FadingEvent
 from trilby.backend.failures import assertion_failed
-from trilby.backend.kept import FadingEvent
 from trilby.backend.native.engine import Engine
 from trilby.data.segment import Live
 from trilby.source import Location

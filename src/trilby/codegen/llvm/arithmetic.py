@@ -4,9 +4,7 @@ from collections.abc import Mapping
 
 from trilby.codegen.llvm import lanes, strides
 from trilby.codegen.llvm.conversions import rounded, scalar
-from trilby.codegen.llvm.division import divided, float_divided
 from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
-from trilby.codegen.llvm.powers import float_power, whole_power
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.model.op import Op
@@ -72,14 +70,8 @@ def _computed(
 ) -> Lanes:
     pair = [left, right]
     match op:
-        case arith.FloorDiv() | arith.Mod() if type_.is_float:
-            return rounded(writer, float_divided(writer, op, left, right), type_)
-        case arith.FloorDiv() | arith.Mod():
-            return divided(writer, op, type_, left, right)
-        case arith.Pow() if type_.is_float:
-            return rounded(writer, float_power(writer, left, right), type_)
-        case arith.Pow():
-            return whole_power(writer, type_, left, right)
+        case arith.FloorDiv() | arith.Mod() | arith.Pow():
+            return _divided_or_raised(writer, op, type_, left, right)
         case arith.Shl() | arith.Shr():
             return _shifted(writer, op, type_, left, right)
         case _ if type_.is_float:
@@ -87,6 +79,26 @@ def _computed(
             return rounded(writer, writer.apply(f"{word}{{t}} {{0}}, {{1}}", pair), type_)
         case _:
             return writer.apply(f"{_INTEGERS[type(op)]} {{t}} {{0}}, {{1}}", pair)
+
+
+def _divided_or_raised(
+    writer: KernelWriter,
+    op: arith.FloorDiv | arith.Mod | arith.Pow,
+    type_: ScalarType,
+    left: Lanes,
+    right: Lanes,
+) -> Lanes:
+    from trilby.codegen.llvm import division, powers  # noqa: PLC0415 -- many kernels have none
+
+    match op:
+        case arith.Pow() if type_.is_float:
+            return rounded(writer, powers.float_power(writer, left, right), type_)
+        case arith.Pow():
+            return powers.whole_power(writer, type_, left, right)
+        case _ if type_.is_float:
+            return rounded(writer, division.float_divided(writer, op, left, right), type_)
+        case _:
+            return division.divided(writer, op, type_, left, right)
 
 
 def _shifted(

@@ -14,7 +14,6 @@ from trilby.codegen.llvm.rules import OP_RULES
 from trilby.codegen.llvm.shapes import IN_GROUP, shapes_of
 from trilby.codegen.llvm.source_lines import SourceLines
 from trilby.codegen.llvm.target import LlvmTarget
-from trilby.codegen.llvm.waiting import write_waiting_groups
 from trilby.codegen.llvm.widths import lanes_for
 from trilby.codegen.llvm.writer import Analysed, KernelWriter
 from trilby.model.op import Op, walk
@@ -35,6 +34,8 @@ def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> 
     read_arguments(writer)
     writer.end_prelude()
     if any(isinstance(op, Barrier) for op in walk(func.body)):
+        from trilby.codegen.llvm.waiting import write_waiting_groups  # noqa: PLC0415 -- few wait
+
         write_waiting_groups(writer, launch, shapes_of(func, spans, IN_GROUP))
     else:
         copies = tallies.begin(writer, launch)

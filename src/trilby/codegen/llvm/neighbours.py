@@ -10,7 +10,6 @@ from dataclasses import field
 from typing import TypeAlias
 
 from trilby.codegen.llvm.lanes import stored_kind
-from trilby.codegen.llvm.regions import leaves_outwards
 from trilby.codegen.structs import fixed_offsets
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import layout, stride_of
@@ -116,7 +115,7 @@ class _Rows:
     def _pass_block(self, op: Op, inner: list[Op]) -> None:
         """Loads may happen before a branch or a loop that changes nothing and is not left."""
         changes = any(isinstance(one, _CHANGES) for one in inner)
-        if changes or leaves_outwards(op):
+        if changes or _leaves_outwards(op):
             self._open.clear()
         elif any(isinstance(one, Load) for one in inner):
             self._close(Store)
@@ -240,3 +239,9 @@ def _member(struct: Type, name: str) -> int:
     if isinstance(struct, StructType):
         return layout(struct).slots[name].offset
     raise TypeError(struct)
+
+
+def _leaves_outwards(op: Op) -> bool:
+    from trilby.codegen.llvm.regions import leaves_outwards  # noqa: PLC0415 -- few kernels get here
+
+    return leaves_outwards(op)

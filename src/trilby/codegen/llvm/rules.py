@@ -1,10 +1,16 @@
-"""How each op is written: the table of all ops that a kernel may have."""
+"""How each op is written: the table of all ops that a kernel may have.
 
-from trilby.codegen.llvm import access, arithmetic, atomics, control, debugging, loops
+What many kernels do without is loaded when one has it.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from trilby.codegen.llvm import access, arithmetic, control
 from trilby.codegen.llvm.conversions import cast
 from trilby.codegen.llvm.inlining import Inlined
-from trilby.codegen.llvm.mathematics import math
-from trilby.codegen.llvm.writer import Rules
+from trilby.codegen.llvm.writer import KernelWriter, Rules
 from trilby.model.ops.arith import BINARIES, COMPARES, UNARIES, Cast, Math
 from trilby.model.ops.control import (
     AndThen,
@@ -31,6 +37,16 @@ from trilby.model.ops.memory import (
 )
 from trilby.model.ops.structs import Pack, Unpack
 
+
+def _late(module: str, name: str) -> Callable[[KernelWriter, Any], None]:
+    """A rule of another module here."""
+
+    def rule(writer: KernelWriter, op: Any) -> None:
+        getattr(import_module(f"trilby.codegen.llvm.{module}"), name)(writer, op)
+
+    return rule
+
+
 OP_RULES: Rules = {
     Constant: arithmetic.constant,
     Grid: arithmetic.grid,
@@ -38,19 +54,19 @@ OP_RULES: Rules = {
     **dict.fromkeys(COMPARES, arithmetic.compare),
     **dict.fromkeys(UNARIES, arithmetic.unary),
     Cast: cast,
-    Math: math,
+    Math: _late("mathematics", "math"),
     Load: access.load,
     Store: access.store,
     Place: access.place,
     Extent: access.extent,
-    Atomic: atomics.atomic,
-    CompareExchange: atomics.compare_exchange,
+    Atomic: _late("atomics", "atomic"),
+    CompareExchange: _late("atomics", "compare_exchange"),
     LocalArray: access.array,
     PrivateArray: access.array,
     Pack: access.pack,
     Unpack: access.unpack,
-    Assert: debugging.assertion,
-    Print: debugging.print_line,
+    Assert: _late("debugging", "assertion"),
+    Print: _late("debugging", "print_line"),
     Var: control.var,
     VarLoad: control.var_load,
     VarStore: control.var_store,
@@ -62,6 +78,6 @@ OP_RULES: Rules = {
     Ternary: control.ternary,
     AndThen: control.and_then,
     OrElse: control.or_else,
-    For: loops.for_,
-    While: loops.while_,
+    For: _late("loops", "for_"),
+    While: _late("loops", "while_"),
 }

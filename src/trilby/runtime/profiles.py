@@ -1,0 +1,82 @@
+"""Those who profile now, for those who do the work.
+
+What is taken down for them, and how, is loaded with the first one.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from trilby.backend.base import Backend, Event, Repeated
+from trilby.runtime.callers import line_now
+from trilby.runtime.origins import KernelWrite
+from trilby.source import Location
+from trilby.stages import measured_stages
+
+if TYPE_CHECKING:
+    from trilby.runtime.content import Replica
+    from trilby.runtime.profiled_runs import ProfiledRuns
+    from trilby.runtime.profiling import Book
+
+PROFILES: "list[Book]" = []
+"""All that profile now, of any accelerator. Empty nearly always, and then nothing is done."""
+
+
+class WaitedAt(NamedTuple):
+    """Where the host waited, why, and for which buffer; empty for several."""
+
+    why: str
+    buffer: str
+    file: str
+    line: int
+
+    @property
+    def location(self) -> Location:
+        """The line."""
+        return Location(self.file, self.line)
+
+
+def profiles_of(backend: Backend) -> "list[Book]":
+    """Those who profile a device."""
+    return [book for book in PROFILES if backend in book.backends]
+
+
+def hearers_of_calls(backend: Backend) -> "list[Book]":
+    """Those who want to know when a compute function was called, and how long it took."""
+    return [book for book in PROFILES if book.hears_calls and backend in book.backends]
+
+
+def keep_runs(backend: Backend, launch: Repeated, writer: KernelWrite) -> "ProfiledRuns | None":
+    """Let those who profile know of all runs of a launch from now on; None where nobody does."""
+    books = profiles_of(backend)
+    if not books:
+        return None
+    every = any(book.wants_every_run for book in books)
+    runs = books[0].runs_of(launch, writer, every=every)
+    for book in books:
+        book.keep(runs)
+    return runs
+
+
+@contextmanager
+def compiling(backend: Backend) -> Generator[None]:
+    """Something is compiled for a device."""
+    books = profiles_of(backend)
+    if not books:
+        yield
+        return
+    with measured_stages() as spent:
+        try:
+            yield
+        finally:
+            for book in books:
+                book.add_compiled(spent)
+
+
+def note_wait(event: Event, seconds: float, why: str, replicas: "Sequence[Replica]") -> None:
+    """The host has waited for an event, for the sake of these replicas."""
+    buffer = replicas[0].label if len(replicas) == 1 else ""
+    at = WaitedAt(why, buffer, *line_now())
+    for book in PROFILES:
+        if any(replica.owner.backend in book.backends for replica in replicas):
+            book.waited(event, seconds, at)
