@@ -9,7 +9,7 @@ axis of its shape; a number is a `Scalar`, a struct a `StructArgument`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -210,17 +210,21 @@ class Repeated(ABC):
     def keep(self, full: Callable[[], None]) -> "KeptRuns":
         """Keep what the device has of every run from now on; see `KeptRuns` for `full`."""
 
-    def keep_next(self) -> None:  # noqa: B027 -- most backends keep every run anyway
-        """The next runs are for something else: keep them, however many there were before."""
+    def keep_next(self, kind: Hashable) -> None:  # noqa: B027 -- most backends keep every run
+        """The next runs are of this kind: keep them, however many there were before.
+
+        The first ones that are kept are of the kind None.
+        """
 
     def keep_no_more(self) -> None:
         """Nobody wants to know of the runs to come."""
         self.kept = None
 
-    def runs_begun(self) -> int:
+    def runs_begun(self) -> int | None:
         """A number that all runs from now on reach, and none of those before, held back or not.
 
-        They are the `numbers` of the runs that are kept. Here none is: 0.
+        They are the `numbers` of the runs that are kept. Here none is: 0. Where runs are added up
+        by their kinds, they have no numbers: None.
         """
         return 0
 

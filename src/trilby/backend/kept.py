@@ -7,7 +7,7 @@ again: the next runs find them in the caches of the processor.
 
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
@@ -31,9 +31,9 @@ FAILED = float("nan")
 
 
 class Sum(NamedTuple):
-    """Runs that were all measured and added up: the number of the first, and what they took."""
+    """All runs of one kind that are over, measured and added up."""
 
-    number: int
+    kind: Hashable
     runs: int
     seconds: float
     least: float
@@ -47,8 +47,8 @@ class Taken(NamedTuple):
     were queued, and `seconds` for how long they ran; both are `FAILED` where one failed.
     `unmeasured` is 0 for a run that was measured. Elsewhere it says how many runs were not, from
     that number on, and the times are what one of them is taken to have needed. A backend that adds
-    its runs up has nothing but `sums`, in none of which are runs from before and after a
-    `Repeated.keep_next`.
+    its runs up has nothing but `sums`: also of those that were taken before, and one for each kind
+    of `Repeated.keep_next`.
     """
 
     numbers: NDArray[np.int64]

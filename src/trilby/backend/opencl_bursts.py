@@ -9,7 +9,7 @@ else gives all to the driver first; so does the end of a compute function.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
 from threading import RLock
@@ -130,7 +130,7 @@ class OpenCLRepeated(Repeated):
         self._put_next(is_brief=False)
         return runs
 
-    def keep_next(self) -> None:
+    def keep_next(self, kind: Hashable) -> None:
         """Keep the events of the next runs, and of those that are held back before them."""
         if self._runs is not None:
             with self._burst.lock:

@@ -101,8 +101,8 @@ class Known:
 
     def come_from(self, caller: Caller) -> None:
         """It is dispatched from another line than the last time."""
-        self.code, self.instruction = caller.code, caller.instruction
         self.writer = KernelWrite(self.writer.kernel, caller)
         self.launch.origin = self.writer
         if self.profiled is not None:
             self.profiled.come_from(self.launch, self.writer)
+        self.code, self.instruction = caller.code, caller.instruction  # after Ctrl-C: once more

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 _MOST_KEPT = 256
 
+_UNKNOWN = object()
+"""A number that is none of those that are given."""
+
 _frame = sys._getframe  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- see `Caller`
 
 
@@ -209,10 +212,10 @@ class Launches:
 
     def _profile(self, known: Known) -> None:
         """Let those who profile now, and nobody else, know of the runs of a launch."""
-        known.profiled_for = self._profiled_for
         known.launch.keep_no_more()
         backend = self._accelerator.residency.backend
         known.profiled = keep_runs(backend, known.launch, known.writer) if PROFILES else None
+        known.profiled_for = self._profiled_for  # not before: after Ctrl-C the next run does it
 
     def _fits(self, known: Known, args: Sequence[Any]) -> bool:
         """The rarer checks: numbers, constants, and whether somebody wants to know of it."""
@@ -250,6 +253,7 @@ class Launches:
         scalar = replaceable(known.analysed, position, given)
         if scalar is None:
             return False
+        known.numbers[entry] = position, _UNKNOWN  # if Ctrl-C comes before the end of this
         known.launch.replace(known.slots[position], scalar)
         known.numbers[entry] = position, given
         known.steady = known.repeated = -1

@@ -4,7 +4,7 @@ import weakref
 from collections import deque
 from dataclasses import replace
 from threading import Lock
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,11 @@ from trilby.backend.base import Repeated
 from trilby.runtime.figures import RunFigures
 from trilby.runtime.origins import KernelWrite
 from trilby.source import Location
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from trilby.backend.kept import Sum
 
 
 class Dispatched(NamedTuple):
@@ -37,8 +42,9 @@ class ProfiledRuns:
     """All runs of one launch from now on.
 
     They are dispatched now and given to the driver a moment later, perhaps after others from
-    another line. So it is remembered which number of run is the first from which line. Unless
-    somebody wants `every` run, some of many brief ones are measured, and the others counted.
+    another line. So it is remembered which number of run is the first from which line, unless the
+    device adds up the runs of each line. Where nobody wants `every` run, some of many brief ones
+    are measured, and the others counted.
     """
 
     def __init__(self, launch: Repeated, writer: KernelWrite, *, every: bool) -> None:
@@ -46,14 +52,19 @@ class ProfiledRuns:
         self._kept = launch.keep(lambda: _is_full(reference()))
         self._kept.may_skip = not every
         self._launch = weakref.ref(launch)
-        self._lines = deque([(0, writer)])
+        self._first = Dispatched.by(writer)
+        self._lines = deque([(0, self._first)])
+        self._sums: Sequence[Sum] = ()
         self._figures: dict[Dispatched, RunFigures] = {}
         self._lock = Lock()
 
     def come_from(self, launch: Repeated, writer: KernelWrite) -> None:
         """The runs to come are dispatched from another line."""
-        launch.keep_next()
-        self._lines.append((launch.runs_begun(), writer))
+        line = Dispatched.by(writer)
+        launch.keep_next(line)
+        number = launch.runs_begun()
+        if number is not None:
+            self._lines.append((number, line))
 
     @property
     def is_over(self) -> bool:
@@ -68,7 +79,13 @@ class ProfiledRuns:
         """What is known of the runs that are over."""
         with self._lock:
             self._take()
-            return {line: replace(figures) for line, figures in self._figures.items()}
+            found = {line: replace(figures) for line, figures in self._figures.items()}
+            for one in self._sums:
+                line = one.kind if isinstance(one.kind, Dispatched) else self._first
+                found.setdefault(line, RunFigures()).join(
+                    RunFigures(one.runs, 0, one.seconds, one.least, one.most, 0.0, one.runs)
+                )
+            return found
 
     def read_at_once(self) -> None:
         """Read what is over, unless another thread does so: it may have to wait for this one."""
@@ -80,25 +97,20 @@ class ProfiledRuns:
 
     def _take(self) -> None:
         """Add up what is over; each run is for the last line before it."""
-        taken = self._kept.take()
-        for one in taken.sums:
-            figures = self._figures_from(one.number)
-            figures.join(RunFigures(one.runs, 0, one.seconds, one.least, one.most, 0.0, one.runs))
+        taken, lines = self._kept.take(), self._lines
+        self._sums = taken.sums
         rest = 0
         while rest < len(taken.numbers):
-            figures = self._figures_from(int(taken.numbers[rest]))
+            first = int(taken.numbers[rest])
+            while len(lines) > 1 and lines[1][0] <= first:
+                lines.popleft()
             stop = len(taken.numbers)
-            if len(self._lines) > 1:
-                stop = int(np.searchsorted(taken.numbers, self._lines[1][0]))
+            if len(lines) > 1:
+                stop = int(np.searchsorted(taken.numbers, lines[1][0]))
             some = slice(rest, stop)
+            figures = self._figures.setdefault(lines[0][1], RunFigures())
             figures.add_all(taken.delays[some], taken.seconds[some], taken.unmeasured[some])
             rest = stop
-
-    def _figures_from(self, number: int) -> RunFigures:
-        """The figures of the line that a run is for; those of lines before are complete."""
-        while len(self._lines) > 1 and self._lines[1][0] <= number:
-            self._lines.popleft()
-        return self._figures.setdefault(Dispatched.by(self._lines[0][1]), RunFigures())
 
 
 def _is_full(runs: ProfiledRuns | None) -> None:

@@ -1,8 +1,9 @@
 """The runs of a launch are added up by the queue."""
 
 import gc
+import sys
 import threading
-from itertools import pairwise
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from tests.backend.native.running import Gate, scaling, upload
 
 from trilby.backend.base import Scalar
 from trilby.backend.kept import KeptRuns, Sum
-from trilby.backend.native import NativeBackend, tallies
+from trilby.backend.native import NativeBackend
 from trilby.backend.native.engine import RING
 from trilby.backend.native.record import TALLY
 from trilby.backend.native.repeated import NativeRepeated
@@ -39,35 +40,29 @@ def run(launch: NativeRepeated, times: int) -> None:
 def sums_of(kept: KeptRuns) -> list[Sum]:
     """All runs, when they are over."""
     kept.wait()
-    taken = kept.take()
     assert kept.is_empty
+    taken = kept.take()
     assert not len(taken.numbers)
     for one in taken.sums:
         assert one.runs > 0
         assert 0 < one.least <= one.most
         assert one.runs * one.least - TINY < one.seconds < one.runs * one.most + TINY
-    assert all(one.number < other.number for one, other in pairwise(taken.sums))
     return list(taken.sums)
 
 
-def counts(kept: KeptRuns) -> list[int]:
-    return [one.runs for one in sums_of(kept)]
+def counts(kept: KeptRuns) -> dict[Hashable, int]:
+    return {one.kind: one.runs for one in sums_of(kept)}
 
 
 def test_all_runs_are_counted_however_many(native: NativeBackend) -> None:
     first, second = repeated(native), repeated(native)
     run(first, 1)
     kept = [one.keep(nothing) for one in (first, second)]
-    before = native.engine.submitted
     for turn in range(3 * RING):
         run(first, 1)
         if turn % 3 == 0:
             run(second, 1)
-    native.flush()
-    assert not kept[0].is_empty
-    (one,), (other,) = map(sums_of, kept)
-    assert (one.number, one.runs) == (before + 1, 3 * RING)
-    assert (other.number, other.runs) == (before + 2, RING)
+    assert [counts(one) for one in kept] == [{None: 3 * RING}, {None: RING}]
 
 
 def test_what_they_took_is_what_their_events_say(native: NativeBackend) -> None:
@@ -84,27 +79,27 @@ def test_what_they_took_is_what_their_events_say(native: NativeBackend) -> None:
     assert (one.least, one.most) == pytest.approx((min(seconds), max(seconds)))
 
 
-def test_what_was_taken_is_not_taken_again(native: NativeBackend) -> None:
+def test_all_of_them_are_taken_each_time(native: NativeBackend) -> None:
     launch = repeated(native)
     kept = launch.keep(nothing)
     run(launch, 7)
-    first = sums_of(kept)
-    assert sums_of(kept) == []
+    assert counts(kept) == {None: 7}
+    assert counts(kept) == {None: 7}
     run(launch, 5)
-    second = sums_of(kept)
-    assert [one.runs for one in (*first, *second)] == [7, 5]
+    assert counts(kept) == {None: 12}
 
 
-def test_runs_before_and_after_are_not_added_up(native: NativeBackend) -> None:
+def test_runs_are_added_up_by_their_kinds(native: NativeBackend) -> None:
     launch = repeated(native)
     kept = launch.keep(nothing)
     run(launch, 7)
-    launch.keep_next()
-    between = launch.runs_begun()
-    run(launch, 5)
-    one, other = sums_of(kept)
-    assert (one.runs, other.runs) == (7, 5)
-    assert one.number < between <= other.number
+    for _ in range(50):
+        launch.keep_next("one")
+        run(launch, 3)
+        launch.keep_next(("another",))
+        run(launch, 2)
+    assert launch.runs_begun() is None
+    assert counts(kept) == {None: 7, "one": 150, ("another",): 100}
 
 
 def test_runs_under_way_are_counted_where_they_belong(native: NativeBackend) -> None:
@@ -113,11 +108,12 @@ def test_runs_under_way_are_counted_where_they_belong(native: NativeBackend) -> 
     kept = launch.keep(nothing)
     for times in range(1, 9):
         run(launch, times)
-        launch.keep_next()
+        launch.keep_next(times % 3)
     native.flush()
-    assert kept.take().sums == []
+    found = kept.is_empty, kept.take().sums
     gate.open()
-    assert counts(kept) == list(range(1, 9))
+    assert found == (False, [])
+    assert counts(kept) == {None: 1, 1: 2 + 5 + 8, 2: 3 + 6, 0: 4 + 7}
 
 
 def test_runs_before_and_after_do_not_count(native: NativeBackend) -> None:
@@ -127,9 +123,7 @@ def test_runs_before_and_after_do_not_count(native: NativeBackend) -> None:
     run(launch, 7)
     launch.keep_no_more()
     run(launch, 9)
-    assert launch.runs_begun() == 0
-    assert counts(kept) == [7]
-    assert counts(kept) == []
+    assert counts(kept) == {None: 7}
 
 
 def test_runs_under_way_before_and_after_do_not_count(native: NativeBackend) -> None:
@@ -142,7 +136,7 @@ def test_runs_under_way_before_and_after_do_not_count(native: NativeBackend) -> 
     run(launch, 9)
     native.flush()
     gate.open()
-    assert counts(kept) == [7]
+    assert counts(kept) == {None: 7}
 
 
 def test_runs_are_for_those_who_want_to_know_at_the_time(native: NativeBackend) -> None:
@@ -154,7 +148,7 @@ def test_runs_are_for_those_who_want_to_know_at_the_time(native: NativeBackend) 
         run(launch, times)
     native.flush()
     gate.open()
-    assert [counts(one) for one in kept] == [[1], [2], [3]]
+    assert [counts(one) for one in kept] == [{None: 1}, {None: 2}, {None: 3}]
 
 
 @pytest.mark.parametrize("is_late", [False, True])
@@ -169,24 +163,12 @@ def test_runs_with_changing_numbers_are_counted(native: NativeBackend, *, is_lat
             other.replace(1, Scalar(I32, turn))
             run(other, 1)
         if turn == 60:
-            launch.keep_next()
+            launch.keep_next("last")
     native.flush()
     if gate is not None:
         gate.open()
-    assert counts(kept) == [61, 39]
-    assert counts(kept_too) == [50]
-
-
-def test_what_is_not_over_is_not_taken(native: NativeBackend) -> None:
-    launch = repeated(native)
-    kept = launch.keep(nothing)
-    gate = Gate.on(native)
-    run(launch, 1)
-    native.flush()
-    found = kept.is_empty, kept.take().sums
-    gate.open()
-    assert found == (False, [])
-    assert counts(kept) == [1]
+    assert counts(kept) == {None: 61, "last": 39}
+    assert counts(kept_too) == {None: 50}
 
 
 def test_runs_are_counted_though_the_launch_is_gone(native: NativeBackend) -> None:
@@ -194,13 +176,13 @@ def test_runs_are_counted_though_the_launch_is_gone(native: NativeBackend) -> No
     gate = Gate.on(native)
     kept = launch.keep(nothing)
     run(launch, 3)
-    launch.keep_next()
+    launch.keep_next("last")
     run(launch, 4)
     native.flush()
     del launch
     gc.collect()
     gate.open()
-    assert counts(kept) == [3, 4]
+    assert counts(kept) == {None: 3, "last": 4}
 
 
 def test_runs_may_end_when_nobody_reads_them(native: NativeBackend) -> None:
@@ -218,7 +200,7 @@ def test_runs_may_end_when_nobody_reads_them(native: NativeBackend) -> None:
         gate.open()
     kept = launch.keep(nothing)
     run(launch, 3)
-    assert counts(kept) == [3]
+    assert counts(kept) == {None: 3}
 
 
 def test_nothing_is_counted_when_nobody_wants_to_know(native: NativeBackend) -> None:
@@ -232,56 +214,40 @@ def test_nothing_is_counted_when_nobody_wants_to_know(native: NativeBackend) -> 
     assert not prepared.record[TALLY]
 
 
-def test_somebody_is_told_when_there_are_many_tallies(
-    native: NativeBackend, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tallies, "_MOST_TALLIES", 10)
-    taken: list[int] = []
-    launch = repeated(native)
-    kept = launch.keep(lambda: taken.extend(one.runs for one in kept.take().sums))
-    for _ in range(100):
-        run(launch, 2)
-        launch.latest.wait()
-        launch.keep_next()
-    assert len(taken) > 80
-    assert sum(taken) + sum(counts(kept)) == 200
-
-
-def test_tallies_of_runs_that_are_over_are_let_go(native: NativeBackend) -> None:
+def test_what_was_counted_in_is_let_go(native: NativeBackend) -> None:
     prepared = scaling(native, upload(native, np.ones(64, np.int32)), 1)
     launch = native.repeated(prepared)
-    kept = launch.keep(nothing)
-    for _ in range(50):
-        launch.run(())
-        launch.latest.wait()
-        launch.keep_next()
-    tallies_of: Any = prepared.tallies
-    assert len(tallies_of._all) <= 2
-    assert len(sums_of(kept)) == 50
+    gate = Gate.on(native)
+    kept: Any = launch.keep(nothing)
+    launch.run(())
+    tally: Any = kept.tallies
+    launch.keep_no_more()
+    used = sys.getrefcount(tally)
+    gate.open()
+    kept.wait()
+    native.engine.wait(native.engine.submitted)
+    assert sys.getrefcount(tally) == used - 1
 
 
 def test_they_are_read_while_others_end(native: NativeBackend) -> None:
     launch = repeated(native)
     kept = launch.keep(nothing)
-    found: list[Sum] = []
+    found: list[dict[Hashable, int]] = []
     is_over = threading.Event()
 
     def read() -> None:
         while not is_over.is_set():
-            found.extend(kept.take().sums)
+            found.append({one.kind: one.runs for one in kept.take().sums})
 
     reader = threading.Thread(target=read)
     reader.start()
     for turn in range(2000):
+        launch.keep_next(turn % 2)
         run(launch, 3)
-        if turn % 10 == 9:
-            launch.keep_next()
     native.flush()
     is_over.set()
     reader.join()
-    found += sums_of(kept)
-    by_first: dict[int, int] = {}
-    for one in found:
-        by_first[one.number] = by_first.get(one.number, 0) + one.runs
-    assert set(by_first.values()) == {30}
-    assert len(by_first) == 200
+    assert counts(kept) == {0: 3000, 1: 3000}
+    for kind in (0, 1):
+        seen = [one.get(kind, 0) for one in found]
+        assert seen == sorted(seen)

@@ -55,6 +55,7 @@ class Slot(ctypes.Structure):
         ("ended", ctypes.c_uint64),
         ("current_pass", ctypes.c_uint64),
         ("last_pass", ctypes.c_uint64),
+        ("tally", ctypes.c_uint64),
     )
 
 
@@ -154,11 +155,6 @@ class Engine:
             finally:
                 self._room = room
 
-    def position(self) -> int:
-        """The number of the last record that was submitted or is held back."""
-        with self.lock:
-            return self.state.submitted + len(self.held)
-
     def submit(self, record: Record, *keep: object) -> int:
         """Begin a record after all that were begun before, and give it its number.
 
@@ -236,14 +232,9 @@ class Engine:
     def _forget_done(self) -> None:
         """Let go of what is not needed any more, from the left. Several threads may do so."""
         completed = self.state.completed
-        while self._kept:
-            try:
-                oldest = self._kept.popleft()
-            except IndexError:  # another thread was faster
-                return
-            if oldest[0] > completed:
-                self._kept.appendleft(oldest)
-                return
+        # between a look and what follows there is no call, in which another thread could come
+        while self._kept and self._kept[0][0] <= completed:
+            self._kept.popleft()
 
     def wait(self, sequence: int) -> None:
         """Return when a record is done. `KeyboardInterrupt` gets through."""

@@ -23,7 +23,6 @@ from trilby.backend.native.record import (
     copied,
     make_record,
 )
-from trilby.backend.native.tallies import Tallies
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
@@ -81,18 +80,12 @@ class NativeKernel:
 
 
 class NativePrepared:
-    """A launch as a record. `checked` is the last moment at which none of its memory was freed."""
+    """A launch as a record. `checked` is the last moment at which none of its memory was freed.
 
-    __slots__ = (
-        "_lasting",
-        "_structs",
-        "checked",
-        "executable",
-        "memories",
-        "owner",
-        "record",
-        "tallies",
-    )
+    `_lasting` is all that the queue may need: first the record, then where its runs are counted.
+    """
+
+    __slots__ = ("_lasting", "_structs", "checked", "executable", "memories", "owner", "record")
 
     def __init__(
         self,
@@ -118,9 +111,8 @@ class NativePrepared:
         launch = (*size.padded, *local, *groups, 0, 0, prints)
         words = (0,) * len(arguments)
         self.record = make_record(engine.address, executable.address, units, words, launch=launch)
-        self.tallies = Tallies(engine)
-        parts = (executable, self.memories, self._structs, self.tallies)
-        self._lasting: list[object] = [self.record, *parts]
+        parts = (executable, self.memories, self._structs)
+        self._lasting: list[object] = [self.record, None, *parts]
         engine.owned[id(self._lasting)] = self._lasting
         for position, argument in enumerate(arguments):
             self._set(position, argument)
@@ -134,6 +126,11 @@ class NativePrepared:
             engine.keep(sequence, (self.record, dict(self._structs)))
             self.record = self._lasting[0] = copied(self.record)
         self._set(position, argument)
+
+    def count_in(self, tallies: object) -> None:
+        """Keep these as long as runs may be counted there; others until the last run is over."""
+        self.owner.engine.keep(self.record[SEQUENCE], self._lasting[1])
+        self._lasting[1] = tallies
 
     def _set(self, position: int, argument: Argument) -> None:
         if isinstance(argument, Scalar):

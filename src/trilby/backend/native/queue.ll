@@ -19,19 +19,16 @@
   i64,            ; 2 how many units
   i64,            ; 3 what a run takes of one thread's time, as seen last; 0 is not known yet
   i64,            ; 4 the sequence number of the last run
-  ptr,            ; 5 where its runs are counted, or null
+  ptr,            ; 5 where its next runs are counted, or null
   [12 x i64],     ; 6 the launch: size x y z, local x y z, groups x y z, pass, report, print
   [0 x i64]       ; 7 the arguments
 }
 
 %Tally = type {
-  ptr,            ; 0 that of the runs before, or null
-  i64,            ; 1 only runs with a greater sequence number are counted here
-  i64,            ; 2 the number of the first one
-  i64,            ; 3 how many there were
-  i64,            ; 4 what they took
-  i64,            ; 5 the briefest
-  i64             ; 6 the longest
+  i64,            ; 0 how many runs there were
+  i64,            ; 1 what they took
+  i64,            ; 2 the briefest, at first the greatest number
+  i64             ; 3 the longest
 }
 
 %Slot = type {
@@ -40,7 +37,8 @@
   i64,            ; 2 when the first unit was begun
   i64,            ; 3 when the last unit was done
   i64,            ; 4 the number of the current pass
-  i64             ; 5 the number of the last pass
+  i64,            ; 5 the number of the last pass
+  ptr             ; 6 where it is counted, or null
 }
 
 %Queue = type {
@@ -400,7 +398,7 @@ completed_all:
   %slot_ended_at = getelementptr %Slot, ptr %slot, i64 0, i32 3
   store i64 %time, ptr %slot_ended_at
   %now_completed = add i64 %completed, 1
-  call void @count(ptr %slot, i64 %now_completed)
+  call void @count(ptr %slot)
   store atomic i64 %now_completed, ptr %completed_at release, align 8
   br label %go_on
 go_on:
@@ -412,57 +410,34 @@ out:
   ret void
 }
 
-; A record is done: count it where somebody wants to know. Its runs may have several tallies, if
-; some were under way when another was begun.
-define internal void @count(ptr %slot, i64 %sequence) {
-entry:
-  %record = load ptr, ptr %slot
-  %newest_at = getelementptr %Record, ptr %record, i64 0, i32 5
-  %newest = load ptr, ptr %newest_at
-  br label %look
-look:
-  %tally = phi ptr [ %newest, %entry ], [ %before, %older ]
+; A record is done: count it where it was to be when it was submitted.
+define internal void @count(ptr %slot) {
+  %tally_at = getelementptr %Slot, ptr %slot, i64 0, i32 6
+  %tally = load ptr, ptr %tally_at
   %nobody = icmp eq ptr %tally, null
-  br i1 %nobody, label %out, label %compare
-compare:
-  %after_at = getelementptr %Tally, ptr %tally, i64 0, i32 1
-  %after = load i64, ptr %after_at
-  %is_here = icmp ugt i64 %sequence, %after
-  br i1 %is_here, label %here, label %older
-older:
-  %before = load ptr, ptr %tally
-  br label %look
+  br i1 %nobody, label %out, label %here
 here:
   %begun_at = getelementptr %Slot, ptr %slot, i64 0, i32 2
   %begun = load i64, ptr %begun_at
   %ended_at = getelementptr %Slot, ptr %slot, i64 0, i32 3
   %ended = load i64, ptr %ended_at
   %took = sub i64 %ended, %begun
-  %count_at = getelementptr %Tally, ptr %tally, i64 0, i32 3
-  %count = load i64, ptr %count_at
-  %is_first = icmp eq i64 %count, 0
+  %count = load i64, ptr %tally
   %counted = add i64 %count, 1
-  store i64 %counted, ptr %count_at
-  %sum_at = getelementptr %Tally, ptr %tally, i64 0, i32 4
+  store i64 %counted, ptr %tally
+  %sum_at = getelementptr %Tally, ptr %tally, i64 0, i32 1
   %sum = load i64, ptr %sum_at
   %summed = add i64 %sum, %took
   store i64 %summed, ptr %sum_at
-  %most_at = getelementptr %Tally, ptr %tally, i64 0, i32 6
-  %most = load i64, ptr %most_at
-  %longest = call i64 @llvm.umax.i64(i64 %most, i64 %took)
-  store i64 %longest, ptr %most_at
-  %least_at = getelementptr %Tally, ptr %tally, i64 0, i32 5
-  br i1 %is_first, label %first, label %another
-first:
-  %first_at = getelementptr %Tally, ptr %tally, i64 0, i32 2
-  store i64 %sequence, ptr %first_at
-  store i64 %took, ptr %least_at
-  ret void
-another:
+  %least_at = getelementptr %Tally, ptr %tally, i64 0, i32 2
   %least = load i64, ptr %least_at
   %briefest = call i64 @llvm.umin.i64(i64 %least, i64 %took)
   store i64 %briefest, ptr %least_at
-  ret void
+  %most_at = getelementptr %Tally, ptr %tally, i64 0, i32 3
+  %most = load i64, ptr %most_at
+  %longest = call i64 @llvm.umax.i64(i64 %most, i64 %took)
+  store i64 %longest, ptr %most_at
+  br label %out
 out:
   ret void
 }
@@ -708,6 +683,10 @@ push:
   store i64 %first, ptr %first_at
   %last_at = getelementptr %Slot, ptr %slot, i64 0, i32 5
   store i64 %last, ptr %last_at
+  %tally_at = getelementptr %Record, ptr %record, i64 0, i32 5
+  %tally = load ptr, ptr %tally_at
+  %slot_tally_at = getelementptr %Slot, ptr %slot, i64 0, i32 6
+  store ptr %tally, ptr %slot_tally_at
   %sequence_at = getelementptr %Record, ptr %record, i64 0, i32 4
   store i64 %sequence, ptr %sequence_at
   store i64 %sequence, ptr %submitted_at
@@ -771,26 +750,10 @@ refuse:
   ret i64 0
 }
 
-; Count the runs of a record that are submitted from now on in this tally, and not in others.
-define void @trilby_begin_tally(ptr %record, ptr %tally) {
-  %queue = load ptr, ptr %record
-  call void @lock(ptr %queue)
-  %submitted_at = getelementptr %Queue, ptr %queue, i64 0, i32 3
-  %submitted = load i64, ptr %submitted_at
-  %after_at = getelementptr %Tally, ptr %tally, i64 0, i32 1
-  store i64 %submitted, ptr %after_at
-  %newest_at = getelementptr %Record, ptr %record, i64 0, i32 5
-  %before = load ptr, ptr %newest_at
-  store ptr %before, ptr %tally
-  store ptr %tally, ptr %newest_at
-  call void @unlock(ptr %queue)
-  ret void
-}
-
 ; Copy a tally as it is between two runs.
 define void @trilby_read_tally(ptr %queue, ptr %tally, ptr %copy) {
   call void @lock(ptr %queue)
-  call void @llvm.memcpy.p0.p0.i64(ptr %copy, ptr %tally, i64 56, i1 false)
+  call void @llvm.memcpy.p0.p0.i64(ptr %copy, ptr %tally, i64 32, i1 false)
   call void @unlock(ptr %queue)
   ret void
 }

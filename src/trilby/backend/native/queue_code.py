@@ -25,7 +25,6 @@ _SYMBOLS = (
     "trilby_submit",
     "trilby_submit_all",
     "trilby_submit_passes",
-    "trilby_begin_tally",
     "trilby_read_tally",
     "trilby_wait",
     "trilby_copy",
@@ -39,7 +38,6 @@ _SubmitsMany = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint
 _SubmitsPasses = ctypes.PYFUNCTYPE(
     ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64
 )
-_Begins = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _Reads = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _Waits = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
 
@@ -53,7 +51,6 @@ class QueueFunctions:
 
     __slots__ = (
         "_code",
-        "begin_tally",
         "copy",
         "copy_rows",
         "fill",
@@ -75,7 +72,6 @@ class QueueFunctions:
         self.submit = _Submits(code["trilby_submit"])
         self.submit_all = _SubmitsMany(code["trilby_submit_all"])
         self.submit_passes = _SubmitsPasses(code["trilby_submit_passes"])
-        self.begin_tally = _Begins(code["trilby_begin_tally"])
         self.read_tally = _Reads(code["trilby_read_tally"])
         self.wait = _Waits(code["trilby_wait"])
         self.copy = code["trilby_copy"]

@@ -11,7 +11,7 @@ from typing import TypeAlias
 Record: TypeAlias = "array[int]"
 
 COST, SEQUENCE, TALLY, LAUNCH, PASS, REPORT, ARGUMENTS = 3, 4, 5, 6, 15, 16, 18
-"""Where things stand: what a run takes, the number of the last run, the launch, …"""
+"""Where things stand: what a run takes, the number of the last run, where runs are counted, …"""
 
 WORD = 8
 

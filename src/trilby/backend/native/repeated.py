@@ -5,7 +5,7 @@ Brief ones are held back until there are some: one call from Python then submits
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TypeAlias
 
 from trilby.backend.base import Argument, Event, Repeated, events_of
@@ -78,36 +78,36 @@ class NativeRepeated(Repeated):
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come."""
-        before = self._prepared.record
-        self._prepared.replace(position, argument)
         self.same = None
-        if self._prepared.record is not before and self._runs is not None:
-            self._runs.go_on_with(self._prepared.record)
+        try:
+            self._prepared.replace(position, argument)
+        finally:  # after Ctrl-C there may be another record, too
+            if self._runs is not None:
+                self._runs.record = self._prepared.record
 
     def keep(self, full: Callable[[], None]) -> NativeRuns:
         """Have the queue add up all runs."""
         self.keep_no_more()
         prepared = self._prepared
-        record = prepared.record
-        tally = prepared.tallies.begin(record)
-        self.kept = self._runs = NativeRuns(prepared.owner.engine, record, tally, full)
-        return self._runs
+        self.kept = self._runs = runs = NativeRuns(prepared.owner.engine, prepared.record, full)
+        prepared.count_in(runs.tallies)
+        runs.go_on_with(None)
+        return runs
 
-    def keep_next(self) -> None:
-        """The next runs are not added to those before."""
+    def keep_next(self, kind: Hashable) -> None:
+        """The next runs are added to those of their kind."""
         if self._runs is not None:
-            self._runs.go_on_in(self._prepared.tallies.begin(self._prepared.record))
+            self._runs.go_on_with(kind)
 
     def keep_no_more(self) -> None:
         """Nobody wants to know of the runs to come."""
         if self._runs is not None:
             self._runs.end()
-            self._prepared.tallies.end(self._prepared.record)
+            self._prepared.count_in(None)
         self.kept = self._runs = None
 
-    def runs_begun(self) -> int:
-        """The number that the next record will have, when those that are held back have theirs."""
-        return 0 if self.kept is None else self._prepared.owner.engine.position() + 1
+    def runs_begun(self) -> None:
+        """They are added up by their kinds."""
 
 
 Unchecked: TypeAlias = deque[weakref.ref[NativeRepeated]]
