@@ -5,7 +5,7 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import CodeType, FrameType
 from typing import Any
 
@@ -14,10 +14,18 @@ from tests.runtime.interrupting import interrupt_once
 from tests.runtime.programs import add, dispatch
 
 import trilby as tb
-from trilby import Accelerator, ComputeContext, KernelContext, S32Array
+from trilby import Accelerator, ComputeContext, KernelContext, S32Array, i32
 from trilby.backend.native.engine import Engine
+from trilby.backend.native.kernels import NativePrepared
+from trilby.backend.native.repeated import NativeRepeated
+from trilby.backend.native.tallies import NativeRuns
+from trilby.backend.opencl_bursts import OpenCLRepeated
 from trilby.runtime.content import LOCK
+from trilby.runtime.known import Known
 from trilby.runtime.launches import Launches
+from trilby.runtime.profile import Profile
+from trilby.runtime.profiled_runs import ProfiledRuns
+from trilby.runtime.profiling import PROFILES, keep_runs
 from trilby.runtime.residency import Residency
 
 HEARD_AFTER = {"CALL", "CALL_FUNCTION_EX", "CALL_KW", "JUMP_BACKWARD", "RESUME"}
@@ -122,3 +130,97 @@ def test_an_interrupt_behind_a_launch_is_no_half_of_it(
     assert found in {1, 101}
     discrete.compute(dispatch, 8, add, a, 1000)
     assert a.array.tolist() == [i + found + 1000 for i in range(8)]
+
+
+# -------------------------------------------------------------------------------- in a profile
+
+
+@tb.kernel
+def note(kc: KernelContext, a: S32Array, n: i32) -> None:
+    a.array[kc.x] += 1
+    a.array[kc.x + 1] += n
+
+
+@tb.compute
+def from_two_lines(cc: ComputeContext, a: S32Array, given: list[int]) -> None:
+    for turn in range(15):
+        n = turn // 3 % 3 + 1
+        cc.dispatch(1, note, a, n)
+        given.append(n)
+        cc.dispatch(1, note, a, n)
+        given.append(n)
+
+
+IN_A_PROFILE = (
+    Known.come_from,
+    Launches._profile,  # pyright: ignore[reportPrivateUsage] -- every step of it
+    Launches._replaced,  # pyright: ignore[reportPrivateUsage] -- the same
+    ProfiledRuns.__init__,
+    ProfiledRuns.come_from,
+    keep_runs,
+    NativePrepared.count_in,
+    NativePrepared.replace,
+    NativeRepeated.keep,
+    NativeRepeated.keep_next,
+    NativeRepeated.replace,
+    NativeRuns.go_on_with,
+    OpenCLRepeated.keep,
+    OpenCLRepeated.keep_next,
+)
+
+
+@pytest.mark.parametrize("function", IN_A_PROFILE, ids=lambda one: one.__qualname__)
+def test_a_profile_counts_what_was_run(function: Any, discrete: Accelerator) -> None:
+    """It goes on after an interrupt, with the right numbers, and has the right lines."""
+    a = S32Array.create(length=2)
+    discrete.compute(from_two_lines, a, [])
+    for moment in range(20):
+        (runs_before, sum_before), given = a.array.tolist(), list[int]()
+        with discrete.profile() as profile:
+            with suppress(KeyboardInterrupt), interrupt(function.__code__, moment):
+                discrete.compute(from_two_lines, a, given)
+            done = len(given)
+            discrete.compute(from_two_lines, a, given)
+        runs, total = a.array.tolist()
+        assert (runs - runs_before, total - sum_before) == (len(given), sum(given)), moment
+        assert [row.count for row in profile.dispatches] == [15 + (done + 1) // 2, 15 + done // 2]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        Accelerator._open_book,  # pyright: ignore[reportPrivateUsage] -- every step of it
+        Launches.profile_anew,
+        NativeRepeated.keep_no_more,
+        NativeRuns.end,
+        OpenCLRepeated.keep_no_more,
+    ],
+    ids=lambda one: one.__qualname__,
+)
+def test_an_interrupt_where_a_profile_begins_or_ends(function: Any, discrete: Accelerator) -> None:
+    a = S32Array.create(length=2)
+    discrete.compute(from_two_lines, a, [])
+    for moment in range(12):
+        given, profiles = list[int](), list[Profile]()
+        with (
+            suppress(KeyboardInterrupt),
+            interrupt(function.__code__, moment),
+            discrete.profile() as profile,
+        ):
+            profiles.append(profile)
+            discrete.compute(from_two_lines, a, given)
+        assert not PROFILES, moment
+        discrete.compute(from_two_lines, a, [])
+        assert [one.total.dispatches for one in profiles] == [len(given)] * len(profiles), moment
+
+
+def test_an_interrupt_while_a_profile_is_read() -> None:
+    with Accelerator("native") as accelerator:
+        a = S32Array.create(length=2)
+        with accelerator.profile() as profile:
+            accelerator.compute(from_two_lines, a, [])
+        for moment in range(8):
+            for function in (ProfiledRuns.read, NativeRuns.take):
+                with suppress(KeyboardInterrupt), interrupt(function.__code__, moment):
+                    _ = profile.dispatches
+                assert profile.total.dispatches == 30

@@ -238,8 +238,8 @@ class Accelerator:
     def _profiled(self, book: "Book") -> "Generator[Profile]":
         from trilby.runtime.profile import Profile  # noqa: PLC0415 -- few want its tables
 
-        self._open_book(book, is_open=True)
         try:
+            self._open_book(book, is_open=True)
             yield Profile(book)
         finally:
             self._open_book(book, is_open=False)
@@ -249,12 +249,12 @@ class Accelerator:
         """What runs again and again is measured for those who profile at the time."""
         with LOCK:
             try:
-                self._backend.flush()
-            finally:
                 if is_open:
                     PROFILES.append(book)
-                else:
+                elif book in PROFILES:  # Ctrl-C may have come before it was opened
                     PROFILES.remove(book)
+                self._backend.flush()
+            finally:
                 self.launches.profile_anew()
 
     @contextmanager

@@ -52,7 +52,7 @@ class Known:
     order: Order
     launch: Repeated
     profiled: "ProfiledRuns | None" = None
-    profiled_for: object = None
+    profiled_for: int = -1
     moment: int = -1
     repeated: int = -1
     steady: int = -1
@@ -101,8 +101,9 @@ class Known:
 
     def come_from(self, caller: Caller) -> None:
         """It is dispatched from another line than the last time."""
+        self.instruction = -1  # none, if Ctrl-C comes before the end of this
         self.writer = KernelWrite(self.writer.kernel, caller)
         self.launch.origin = self.writer
         if self.profiled is not None:
             self.profiled.come_from(self.launch, self.writer)
-        self.code, self.instruction = caller.code, caller.instruction  # after Ctrl-C: once more
+        self.code, self.instruction = caller.code, caller.instruction

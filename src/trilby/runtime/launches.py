@@ -54,7 +54,7 @@ class Launches:
     def __init__(self, accelerator: "Accelerator") -> None:
         self._accelerator = accelerator
         self._runner = object()
-        self._profiled_for = object()
+        self._profiled_for = 0
         self._last: Known | None = None
         self._known: dict[tuple[object, ...], Known] = {}
         self._buffers: dict[object, tuple[int, ...]] = {}
@@ -114,7 +114,7 @@ class Launches:
         if CLOCK.runner != runner:
             CLOCK.runner = runner
             CLOCK.now += 1
-        if known.profiled_for is not self._profiled_for:
+        if known.profiled_for != self._profiled_for:
             self._profile(known)
         before = None if last is None else last.order
         if not known.order.run_again(before):
@@ -192,11 +192,11 @@ class Launches:
         The next run of every launch goes through `_run`, and is told there. What follows what is
         not forgotten, but for launches that are not among these any more.
         """
+        self._profiled_for += 1
+        CLOCK.now += 1  # nothing is steady: also if Ctrl-C comes before all of them were told
         CLOCK.settle()
-        self._profiled_for = object()
         all_known = set(self._known.values())
         for known in all_known:
-            known.steady = -1
             known.profiled = None
             known.launch.keep_no_more()
             if known.follower not in all_known:
