@@ -37,6 +37,7 @@ LATE_IMPORTS = {
     "trilby.backend.registry": "a backend is loaded when it is asked for",
     "trilby.backend.native.linking": "few ask for files that debuggers can read",
     "trilby.backend.native.modules": "the generator is loaded when there is something to generate",
+    "trilby.backend.native.repeated": "only a profile wants to know of runs",
     "trilby.backend.native.toolchain": "LLVM is loaded when there is something to compile",
     "trilby.cli": "a command loads only what it needs",
     "trilby.codegen.llvm": "a kernel loads what its ops need",

@@ -25,7 +25,7 @@ from trilby.runtime.known import Known
 from trilby.runtime.launches import Launches
 from trilby.runtime.profile import Profile
 from trilby.runtime.profiled_runs import ProfiledRuns
-from trilby.runtime.profiling import PROFILES, keep_runs
+from trilby.runtime.profiles import PROFILES, keep_runs
 from trilby.runtime.residency import Residency
 
 HEARD_AFTER = {"CALL", "CALL_FUNCTION_EX", "CALL_KW", "JUMP_BACKWARD", "RESUME"}

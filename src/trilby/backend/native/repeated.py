@@ -6,13 +6,15 @@ Brief ones are held back until there are some: one call from Python then submits
 import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from trilby.backend.base import Argument, Event, Repeated, events_of
 from trilby.backend.native.events import NativeEvent
 from trilby.backend.native.kernels import NativePrepared
 from trilby.backend.native.record import COST, SEQUENCE, address_of_record
-from trilby.backend.native.tallies import NativeRuns
+
+if TYPE_CHECKING:
+    from trilby.backend.native.tallies import NativeRuns
 
 MOST_HELD = 32
 """The launches that are submitted together."""
@@ -85,8 +87,10 @@ class NativeRepeated(Repeated):
             if self._runs is not None:
                 self._runs.record = self._prepared.record
 
-    def keep(self, full: Callable[[], None]) -> NativeRuns:
+    def keep(self, full: Callable[[], None]) -> "NativeRuns":
         """Have the queue add up all runs."""
+        from trilby.backend.native.tallies import NativeRuns  # noqa: PLC0415 -- for profiles alone
+
         self.keep_no_more()
         prepared = self._prepared
         self.kept = self._runs = runs = NativeRuns(prepared.owner.engine, prepared.record, full)
