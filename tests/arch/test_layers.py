@@ -35,6 +35,7 @@ LATE_IMPORTS = {
     "trilby.analysis.needs": "few people look at the text of one",
     "trilby.backend.opencl": "pyopencl takes a while to load and may be missing",
     "trilby.backend.registry": "a backend is loaded when it is asked for",
+    "trilby.backend.native.device": "few programs have passes, or kernels that assert or print",
     "trilby.backend.native.linking": "few ask for files that debuggers can read",
     "trilby.backend.native.modules": "the generator is loaded when there is something to generate",
     "trilby.backend.native.repeated": "only a profile wants to know of runs",

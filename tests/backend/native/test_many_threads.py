@@ -3,7 +3,11 @@
 import gc
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +15,7 @@ from tests.backend.native.running import SCALE, scaling
 
 from trilby.backend.base import Scalar
 from trilby.backend.native import NativeBackend, NativeFamily
+from trilby.backend.native.engine import Engine
 from trilby.data.dtypes import I32
 
 
@@ -18,7 +23,7 @@ from trilby.data.dtypes import I32
 def restless() -> Iterator[None]:
     """Threads change places as often as Python can."""
     before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
+    sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(before)
 
@@ -79,3 +84,40 @@ def negated_again_and_again(native: NativeBackend, random: np.random.Generator) 
     native.free(memory)
     if not np.array_equal(found, expected):
         yield len(numbers), np.flatnonzero(found != expected)
+
+
+class Watched:
+    """Something that must live until a record is done."""
+
+    def __init__(self, engine: Any, sequence: int, early: list[int]) -> None:
+        self._engine, self._sequence, self._early = engine, sequence, early
+
+    def __del__(self) -> None:
+        if self._sequence > self._engine.state.completed:
+            self._early.append(self._sequence)
+
+
+@pytest.mark.usefixtures("restless")
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_ends_before_its_record_is_done(seed: int) -> None:
+    """Whichever thread lets go of it, and whatever others do meanwhile."""
+    engine: Any = object.__new__(Engine)  # a queue that is always a little behind
+    engine.state, engine._kept = SimpleNamespace(completed=0), deque[object]()
+    early: list[int] = []
+    numbers, turn = count(1), threading.Lock()
+
+    def work(thread: int) -> None:
+        random = np.random.default_rng((seed, thread))
+        for _ in range(4000):
+            with turn:  # threads change places here
+                number = next(numbers)
+                if random.random() < 0.5:
+                    engine.state.completed = number - 5
+            engine.keep(number + random.integers(4), Watched(engine, number, early))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert early == []

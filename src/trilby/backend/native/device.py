@@ -28,13 +28,11 @@ from trilby.backend.native.listing import legible
 from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of
 from trilby.backend.native.modules import Modules, generated
 from trilby.backend.native.objects import Objects
-from trilby.backend.native.passes import NativePasses, debugging_passes
 from trilby.backend.native.printing import Callback
 from trilby.backend.native.processor import RefusedTextError
 from trilby.backend.native.record import REPORT, copied, make_record
 from trilby.backend.native.repeated import NativeRepeated, Unchecked
 from trilby.backend.native.toolchain import assembly, load
-from trilby.backend.run_again import RunAgain
 from trilby.codegen.llvm.generated import LlvmModule
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.data.ndrange import NDRange
@@ -283,11 +281,18 @@ class NativeBackend:
     def repeated(self, prepared: Prepared) -> Repeated:
         """Run the same launch with nothing left to decide."""
         if not isinstance(prepared, NativePrepared) or prepared.executable.debugs:
+            from trilby.backend.run_again import RunAgain  # noqa: PLC0415 -- few assert or print
+
             return RunAgain(self.run, prepared)
         return NativeRepeated(prepared, self.unchecked)
 
     def passes(self, prepared: Prepared) -> Passes:
         """Run passes, each portion as one entry of the queue."""
+        from trilby.backend.native.passes import (  # noqa: PLC0415 -- few programs have any
+            NativePasses,
+            debugging_passes,
+        )
+
         if not isinstance(prepared, NativePrepared) or prepared.owner is not self:
             raise foreign(self.device, prepared)
         if prepared.executable.debugs:

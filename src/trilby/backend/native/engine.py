@@ -14,11 +14,11 @@ import threading
 import time
 from array import array
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache, cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.objects import Objects, objects_for
@@ -43,6 +43,12 @@ _PATIENCE_SECONDS = 5.0
 _LOCK_BYTES = 128
 
 _FATAL = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP"}
+
+Kept: TypeAlias = tuple[int, object]
+"""Something that lives until the record of that number is done."""
+
+_NOTHING: Kept = (0, None)
+_take_first: Callable[[deque[Kept]], Kept] = deque[Kept].popleft
 
 
 class Slot(ctypes.Structure):
@@ -104,7 +110,7 @@ class Engine:
         self.state.clock = time.CLOCK_MONOTONIC
         self.lock = threading.RLock()
         self._is_giving = False
-        self._kept: deque[tuple[int, object]] = deque()
+        self._kept: deque[Kept] = deque()
         self.owned: dict[int, object] = {}
         """What launches are made of that may be run, by the addresses of these things."""
         self.held: list[int] = []
@@ -230,11 +236,22 @@ class Engine:
         self._forget_done()
 
     def _forget_done(self) -> None:
-        """Let go of what is not needed any more, from the left. Several threads may do so."""
-        completed = self.state.completed
-        # between a look and what follows there is no call, in which another thread could come
-        while self._kept and self._kept[0][0] <= completed:
-            self._kept.popleft()
+        """Let go of what is not needed any more, from the left. Several threads may do so.
+
+        Python hears of Ctrl-C, and goes on with another thread, after calls and where a loop begins
+        again. `for` takes something and keeps it in one step: it is looked at and put back before
+        anything else can happen.
+        """
+        completed, oldest = self.state.completed, _NOTHING
+        while self._kept:
+            try:
+                for oldest in map(_take_first, (self._kept,)):  # noqa: B007 -- see above
+                    break
+            except IndexError:  # another thread was faster
+                return
+            if oldest[0] > completed:
+                self._kept.appendleft(oldest)
+                return
 
     def wait(self, sequence: int) -> None:
         """Return when a record is done. `KeyboardInterrupt` gets through."""
