@@ -7,6 +7,7 @@ from threading import RLock
 import numpy as np
 import pytest
 from tests.backend.opencl_running import Gate, scaling, upload
+from tests.runtime.interrupting import interrupt_once
 
 from trilby.backend import opencl_bursts
 from trilby.backend.opencl_bursts import MOST_HELD, OpenCLRepeated
@@ -335,3 +336,17 @@ def test_runs_are_complete_when_the_launch_is_gone(
     brief.run(())
     opencl.flush()
     assert opencl.burst.kept == set()
+
+
+def test_runs_are_noted_in_time_after_an_interrupt(
+    opencl: OpenCLBackend, brief: OpenCLRepeated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise their events would pile up until somebody reads."""
+    kept = brief.keep(nothing)
+    interrupt_once(monkeypatch, OpenCLRuns, "note_burst", behind=False)
+    with pytest.raises(KeyboardInterrupt):
+        run(brief, 2 * MOST_HELD)
+    begun_before = brief.runs_begun()
+    run(brief, 20 * MOST_HELD)
+    assert len(kept.fresh) <= 2 * MOST_HELD
+    assert counts(kept, opencl) == (begun_before + 20 * MOST_HELD, 0, 0)

@@ -1,16 +1,13 @@
 """Ctrl-C at every step of what a hot loop does: no lock is left, nothing is lost or run twice."""
 
-import dis
 import gc
-import sys
 import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from types import CodeType, FrameType
+from contextlib import suppress
+from types import CodeType
 from typing import Any
 
 import pytest
-from tests.runtime.interrupting import interrupt_once
+from tests.runtime.interrupting import interrupt, interrupt_once
 from tests.runtime.programs import add, dispatch
 
 import trilby as tb
@@ -28,9 +25,6 @@ from trilby.runtime.profiled_runs import ProfiledRuns
 from trilby.runtime.profiles import PROFILES, keep_runs
 from trilby.runtime.residency import Residency
 
-HEARD_AFTER = {"CALL", "CALL_FUNCTION_EX", "CALL_KW", "JUMP_BACKWARD", "RESUME"}
-"""The instructions behind which Python looks for signals."""
-
 TURNS = 70
 
 
@@ -44,32 +38,6 @@ def counted(cc: ComputeContext, a: S32Array, counts: list[int]) -> None:
     for _ in range(TURNS):
         cc.dispatch(a.length, add_one, a)
         counts[0] += 1
-
-
-@contextmanager
-def interrupt(code: CodeType, moment: int) -> Generator[None]:
-    """Raise where an interrupt may be heard in some code, at one of all these moments."""
-    names = {one.offset: one.opname for one in dis.get_instructions(code)}
-    left, last = moment, ""
-
-    def trace(frame: FrameType, event: str, _: Any) -> Callable[..., Any] | None:
-        nonlocal left, last
-        if frame.f_code is not code:
-            return None
-        frame.f_trace_opcodes = True
-        if event == "opcode":
-            heard, last = last in HEARD_AFTER, names[frame.f_lasti]
-            left -= heard
-            if heard and left < 0:
-                raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
 
 
 def is_free(lock: Any) -> bool:

@@ -125,9 +125,10 @@ class OpenCLRepeated(Repeated):
         burst = self._burst
         reference: ref[OpenCLRepeated] = ref(self)
         latest = partial(_latest_of, reference)
-        self.kept = self._runs = runs = OpenCLRuns(full, self._turns, burst.lock, latest)
-        burst.kept.add(reference)
-        self._put_next(is_brief=False)
+        with burst.lock:
+            self.kept = self._runs = runs = OpenCLRuns(full, self._turns, burst.lock, latest)
+            burst.kept.add(reference)
+            self._put_next(is_brief=False)
         return runs
 
     def keep_next(self, kind: Hashable) -> None:
@@ -153,11 +154,16 @@ class OpenCLRepeated(Repeated):
         with self._burst.lock:
             return self._runs.total + sum(run[0] is self for run in self._burst.held)
 
-    def note_burst(self, *, is_large: bool) -> None:
-        """Some runs were given to the driver: count them, and see what to do about the next."""
-        if self._runs is not None:
-            self._runs.note_burst()
-            self._put_next(is_brief=is_large and self.most > 1)
+    def note_burst(self, *, is_large: bool) -> int:
+        """Some runs were given to the driver: count them, and see what to do about the next.
+
+        The result says for how many of these nothing changes.
+        """
+        if self._runs is None:
+            return sys.maxsize
+        self._runs.note_burst()
+        self._put_next(is_brief=is_large and self.most > 1)
+        return self._runs.same_for
 
     def _put_next(self, *, is_brief: bool) -> None:
         """See who is told of the next runs."""
@@ -236,13 +242,14 @@ class Burst:
 
     def _note(self, size: int) -> None:
         """Note what is kept of a burst, and for how many runs that need not be done again."""
-        self.unnoted = sys.maxsize
+        unnoted = sys.maxsize
         for reference in tuple(self.kept):
             launch = reference()
             if launch is not None:
-                launch.note_burst(is_large=size >= LARGE_BURST)
+                unnoted = min(unnoted, launch.note_burst(is_large=size >= LARGE_BURST))
             else:
                 self.kept.discard(reference)
+        self.unnoted = unnoted  # not before: after Ctrl-C the next burst is noted
 
     def _give_all(self) -> None:
         """Give the driver what is held back now. A hot loop spends its time here.

@@ -1,15 +1,17 @@
 """Times that somebody asks for later than the queue remembers them."""
 
 import threading
+from contextlib import suppress
 from math import inf
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.backend.native.running import REFUSE, Gate, scale, upload
+from tests.backend.native.running import REFUSE, Gate, scale, scaling, upload
+from tests.runtime.interrupting import interrupt
 
 from trilby.backend.native import NativeBackend
-from trilby.backend.native.engine import RING
+from trilby.backend.native.engine import RING, Engine
 from trilby.backend.native.events import NativeEvent
 from trilby.data.ndrange import NDRange
 
@@ -78,6 +80,18 @@ def test_ctrl_c_while_they_are_told_loses_none(
             interrupted += 1
     assert interrupted == 4
     assert all(event.seconds > 0 for event in wanted)
+
+
+def test_ctrl_c_while_one_is_added_is_nothing_to_the_next(native: NativeBackend) -> None:
+    prepared = scaling(native, upload(native, np.ones(64, np.int32)), 1)
+    for moment in range(4):
+        with suppress(KeyboardInterrupt), interrupt(Engine.remember.__code__, moment):
+            native.run(prepared).keep_times()
+        wanted = native.run(prepared)
+        wanted.keep_times()
+        for _ in range(RING + 100):
+            native.run(prepared)
+        assert wanted.seconds > 0, moment
 
 
 def test_nothing_is_remembered_when_nobody_asks_any_more(native: NativeBackend) -> None:

@@ -144,8 +144,9 @@ class Engine:
     def remember(self, event: "NativeEvent") -> None:
         """Let an event have its times before they are forgotten."""
         with self.lock:
-            if self._recall.add(event):
-                self._room = min(self._room, self._recall.room)
+            self._recall.add(event)
+            if self._room == inf:
+                self._room = self._recall.room
 
     def _make_sure(self, records: int) -> None:
         """Records are about to take the places of others, which somebody may want to know of."""

@@ -37,10 +37,9 @@ class Recall:
             return inf
         return self._events[0].sequence - 1 + self._ring - _SPARE - self._state.submitted
 
-    def add(self, event: "NativeEvent") -> bool:
-        """Tell an event as soon as its record is done; true where it is the only one."""
+    def add(self, event: "NativeEvent") -> None:
+        """Tell an event before its record is forgotten."""
         self._events.append(event)
-        return self._events[0] is event
 
     def make_way(self, records: int) -> float:
         """Some records are about to be submitted: tell those in whose places they will be.
