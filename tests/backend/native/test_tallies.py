@@ -1,8 +1,8 @@
 """The runs of a launch are added up by the queue."""
 
 import gc
-import sys
 import threading
+import weakref
 from collections.abc import Hashable
 from typing import Any
 
@@ -214,19 +214,29 @@ def test_nothing_is_counted_when_nobody_wants_to_know(native: NativeBackend) -> 
     assert not prepared.record[TALLY]
 
 
-def test_what_was_counted_in_is_let_go(native: NativeBackend) -> None:
-    prepared = scaling(native, upload(native, np.ones(64, np.int32)), 1)
-    launch = native.repeated(prepared)
+@pytest.mark.parametrize("ends", ["nobody reads", "nobody wants to know", "others want to know"])
+def test_what_is_counted_in_lasts_as_long_as_its_runs(native: NativeBackend, ends: str) -> None:
+    launch: NativeRepeated | None = repeated(native)
     gate = Gate.on(native)
     kept: Any = launch.keep(nothing)
-    launch.run(())
-    tally: Any = kept.tallies
-    launch.keep_no_more()
-    used = sys.getrefcount(tally)
+    run(launch, 3)
+    launch.keep_next("last")
+    run(launch, 1)
+    launch.replace(1, Scalar(I32, 1))  # those under way keep their record
+    tallies = [weakref.ref(one) for one in kept.tallies.values()]
+    del kept
+    if ends == "others want to know":
+        launch.keep(nothing)
+    elif ends == "nobody wants to know":
+        launch.keep_no_more()
+    else:
+        launch = None
+    gc.collect()
+    under_way = [one() is not None for one in tallies]
     gate.open()
-    kept.wait()
     native.engine.wait(native.engine.submitted)
-    assert sys.getrefcount(tally) == used - 1
+    assert under_way == [True, True]
+    assert [one() for one in tallies] == [None, None]
 
 
 def test_they_are_read_while_others_end(native: NativeBackend) -> None:
