@@ -162,3 +162,58 @@ def test_work_items_leave_the_loop_of_a_helper_one_by_one(accelerator: Accelerat
     out = accelerator.array(np.zeros(8, np.int32))
     accelerator.compute(all_rounds_in_helper, accelerator.array(np.array(LIMITS, np.int32)), out)
     assert out[:].tolist() == [number_after(30 * (limit + 1)) for limit in LIMITS]
+
+
+@tb.kernel
+def swap_beside(kc: KernelContext, a: NDArray[i32], at: NDArray[i32], n: i32) -> None:
+    mine, turns = 77, at[kc.x] % 3 + 3
+    for _ in range(n // (a[kc.x] | 1) % 2, turns):
+        mine, a[kc.x] = a[kc.x], mine
+        assert turns > 2
+
+
+@tb.kernel
+def swap_apart(kc: KernelContext, a: NDArray[i32], at: NDArray[i32], n: i32) -> None:
+    mine, turns = 77, at[kc.x] % 3 + 3
+    for _ in range(n // (a[3 * kc.x] | 1) % 2, turns):
+        mine, a[3 * kc.x] = a[3 * kc.x], mine
+        assert turns > 2
+
+
+@tb.kernel
+def swap_anywhere(kc: KernelContext, a: NDArray[i32], at: NDArray[i32], n: i32) -> None:
+    mine, turns = 77, at[kc.x] % 3 + 3
+    for _ in range(n // (a[at[kc.x]] | 1) % 2, turns):
+        mine, a[at[kc.x]] = a[at[kc.x]], mine
+        assert turns > 2
+
+
+@tb.compute
+def swap_all(
+    cc: ComputeContext, a: NDArray[i32], at: NDArray[i32], n: int, items: int, which: int
+) -> None:
+    if which == 0:
+        cc.dispatch(items, swap_beside, a, at, n)
+    elif which == 1:
+        cc.dispatch(items, swap_apart, a, at, n)
+    else:
+        cc.dispatch(items, swap_anywhere, a, at, n)
+
+
+@pytest.mark.parametrize("items", [9, 16, 33])
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_what_is_read_before_a_store_is_not_read_after_it(
+    accelerator: Accelerator, which: int, items: int
+) -> None:
+    """LLVM read again where what was read or something else is kept, behind the next store."""
+    random = np.random.default_rng(items)
+    numbers = random.integers(-20, 20, 3 * items).astype(np.int32)
+    places = random.permutation(3 * items)[:items].astype(np.int32)
+    a, at = accelerator.array(numbers.copy()), accelerator.array(places)
+    accelerator.compute(swap_all, a, at, 79, items, which)
+    expected = numbers.tolist()
+    for item, place in enumerate(places.tolist()):
+        spot = (item, 3 * item, place)[which]
+        swaps = max(place % 3 + 3 - 79 // (expected[spot] | 1) % 2, 0)
+        expected[spot] = 77 if swaps % 2 else expected[spot]
+    assert a[:].tolist() == expected

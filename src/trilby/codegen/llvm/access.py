@@ -66,6 +66,11 @@ def loaded(writer: KernelWriter, pointer: Lanes, kind: str, invariant: str = "")
 
 
 def _vector_load(writer: KernelWriter, pointer: Lanes, kind: str, invariant: str) -> Lanes:
+    """A load of neighbours.
+
+    LLVM makes one masked load of a choice between such a load and another number, in the place of
+    the choice, which may come after a store to the same memory. It does not look through `freeze`.
+    """
     vector, size = writer.vector(kind), size_of_kind(kind)
     if writer.mask is None:
         text = f"load {vector}, ptr {pointer.text}, align {size}{invariant}"
@@ -74,7 +79,8 @@ def _vector_load(writer: KernelWriter, pointer: Lanes, kind: str, invariant: str
     bits = writer.vector(BIT)
     writer.declare(f"declare {vector} {symbol}(ptr, {bits}, {vector})")
     given = f"ptr align {size} {pointer.text}, {bits} {writer.mask}, {vector} zeroinitializer"
-    return Lanes(kind, writer.let(f"call {vector} {symbol}({given})"), None)
+    found = writer.let(f"call {vector} {symbol}({given})")
+    return Lanes(kind, writer.let(f"freeze {vector} {found}"), None)
 
 
 def store(writer: KernelWriter, op: Store) -> None:
