@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tests.backend.sizes import sizes_given
 
 from trilby.analysis.footprint import (
     KernelFootprint,
@@ -30,7 +31,7 @@ from trilby.backend.interpreter.execute import execute
 from trilby.backend.interpreter.memory import InterpreterMemory
 from trilby.backend.interpreter.translate import Program, translate
 from trilby.data.buffer import Buffer
-from trilby.data.dtypes import I32, SCALARS, ScalarType, Type
+from trilby.data.dtypes import SCALARS, ScalarType, Type
 from trilby.data.layout import layout, numpy_dtype
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
@@ -278,9 +279,10 @@ def _given(graph: KernelGraph, arguments: Sequence[Argument]) -> list[Given]:
     for param, argument in zip(graph.entry.params[1:], arguments, strict=True):
         if isinstance(argument, Buffer):
             given.append(_memory(argument.segment.memory[: argument.nbytes].tobytes()))
+            given += sizes_given(param.type, argument)
         elif isinstance(argument, np.ndarray):
             given.append(_memory(argument.tobytes()))
-            given += [Scalar(I32, extent) for extent in argument.shape]
+            given += sizes_given(param.type, argument)
         else:
             assert isinstance(param.type, ScalarType)
             given.append(Scalar(param.type, argument))

@@ -8,6 +8,7 @@ from typing import Any
 
 import llvmlite.binding  # pyright: ignore[reportMissingTypeStubs]
 import numpy as np
+from tests.backend.sizes import sizes_given
 from tests.codegen.running import Given, Size, copy_of, graph_of, is_array
 
 from trilby.analysis.barriers import works_in_groups
@@ -18,7 +19,6 @@ from trilby.codegen.llvm.target import LlvmTarget
 from trilby.data.dtypes import BF16, F16, ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.data.record import Record
-from trilby.data.schema import NDArrayType
 from trilby.reflect.functions import Kernel
 
 llvm: Any = llvmlite.binding  # it has no types
@@ -170,8 +170,7 @@ def _slots(graph: KernelGraph, args: Sequence[Any]) -> tuple[np.ndarray[Any, Any
             content = arg if is_array(arg) else arg.segment.memory
             address = np.asarray(content).ctypes.data
             slots.append(np.int64(address).tobytes())
-            if isinstance(param.type, NDArrayType):
-                slots += [np.int64(extent).tobytes() for extent in arg.shape]
+            slots += [_number(size.type, size.value) for size in sizes_given(param.type, arg)]
     return np.frombuffer(b"".join(slots) or bytes(8), np.int64), keep
 
 

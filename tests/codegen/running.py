@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyopencl as cl
 from pyopencl._cl import _Program  # pyright: ignore[reportPrivateUsage] -- it does not warn
+from tests.backend.sizes import sizes_given
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Argument, Backend, Executable, Memory, Scalar
@@ -144,8 +145,7 @@ def launch(
             backend.upload(memory, 0, content.view(np.uint8).data).wait()
             memories[id(arg)] = memory, content
         given.append(memories[id(arg)][0])
-        if isinstance(param.type, NDArrayType):
-            given += [Scalar(I32, extent) for extent in content.shape]
+        given += sizes_given(param.type, arg)
     wanted = size if isinstance(size, NDRange) else NDRange(size)
     backend.run(backend.prepare(executable, wanted, given)).wait()
     for memory, content in memories.values():

@@ -354,11 +354,12 @@ def test_atomics_on_every_type_count_each_work_item() -> None:
 # -- what is read once --------------------------------------------------------------------
 
 
-def test_lengths_and_arrays_are_found_once_where_the_function_begins() -> None:
+def test_lengths_are_parameters_and_arrays_are_found_once_where_the_function_begins() -> None:
     text = text_of(pair_up)
     assert "    __global uchar *p_left = Pair_left(p);\n" in text
     assert "    p_right[kc->x] = (double)p_left[kc->x] / 2.0;\n" in text
     assert "    atomic_add(p_count, 1);\n" in text
     assert "        *p_sum = p_right[kc->x];\n" in text
-    assert "const int p_n = p->n;" in text
+    assert "__global Pair_t *p, int p_n," in text
+    assert "Pair_right(p, p_n);" in text
     assert "if (kc->x == p_n - 1)" in text

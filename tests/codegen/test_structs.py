@@ -12,7 +12,7 @@ from tests.codegen.running import build_log, run_text
 from trilby.codegen.names import Names
 from trilby.codegen.opencl import OPENCL as DIALECT
 from trilby.codegen.structs import Structs, first_bound
-from trilby.data.dtypes import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U64, ScalarType, Type
+from trilby.data.dtypes import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U64, Type
 from trilby.data.layout import align_of, layout, size_of
 from trilby.data.schema import ArrayType, BufferType, Field, PadType, StructType
 
@@ -210,33 +210,31 @@ def test_the_compiler_places_every_member_where_the_layout_does(
 # -- length-bound arrays, and what follows them -------------------------------------------
 
 
-def bound_probes(structs: Structs, schema: BufferType) -> list[tuple[str, str]]:
+def bound_probes(
+    structs: Structs, schema: BufferType, lengths: dict[str, int]
+) -> list[tuple[str, str]]:
     """The fields from the first length-bound array on, with the way to each."""
-    return [
-        (field.name, f"(__global char *){structs.accessor(schema, field.name)}(s) - start")
-        for field in schema.fields[first_bound(schema) :]
-        if not isinstance(field.type, PadType)
-    ]
+    found: list[tuple[str, str]] = []
+    for field in schema.fields[first_bound(schema) :]:
+        if not isinstance(field.type, PadType):
+            sizes = (str(lengths[name]) for name in structs.accessor_sizes(schema, field.name))
+            call = f"{structs.accessor(schema, field.name)}({', '.join(['s', *sizes])})"
+            found.append((field.name, f"(__global char *){call} - start"))
+    return found
 
 
 def check_bound(schema: BufferType, lengths: dict[str, int]) -> None:
     structs = structs_of(schema)
-    asked = bound_probes(structs, schema)
+    asked = bound_probes(structs, schema, lengths)
     body = "".join(f"    out[{n}] = {text};\n" for n, (_, text) in enumerate(asked))
     kernel = (
         f"__kernel void probe(__global {structs.type_name(schema)} *s, __global int *out, {SIZES})"
         f" {{\n    __global char *start = (__global char *)s;\n{body}}}\n"
     )
     places = layout(schema, lengths)
-    header = np.zeros(places.size, np.uint8)
-    for name, length in lengths.items():
-        slot = places.slots[name]
-        assert isinstance(slot.type, ScalarType)
-        header[slot.offset : slot.offset + slot.size] = np.array([length], slot.type.numpy).view(
-            np.uint8
-        )
+    content = np.zeros(places.size, np.uint8)
     text = "\n\n".join([*structs.text(), kernel])
-    found = run_text(text, "probe", [header, np.zeros(len(asked), np.int32)])[1]
+    found = run_text(text, "probe", [content, np.zeros(len(asked), np.int32)])[1]
     assert found.tolist() == [places.slots[name].offset for name, _ in asked], text
 
 

@@ -202,3 +202,43 @@ def test_a_constant_of_a_closure_that_changes(accelerator: Accelerator) -> None:
     step = 100
     launch(accelerator, 2, add, a)
     assert a.array.tolist() == [101, 101]
+
+
+class Ledger(tb.Buffer):
+    rows: i32
+    columns: i16
+    cell: tb.Array[i32] = tb.array("rows", "columns")
+    mark: tb.Array[i32] = tb.array("rows")
+
+
+@tb.func
+def last_cell(ledger: Ledger) -> i32:
+    return ledger.cell[ledger.rows - 1, i32(ledger.columns) - 1]
+
+
+@tb.kernel
+def measured(kc: KernelContext, ledger: Ledger, other: Ledger, out: NDArray[i32]) -> None:
+    chosen = ledger if kc.x < 3 else other
+    ledger.cell[kc.x, kc.x % i32(ledger.columns)] += 1
+    ledger.mark[kc.x] = chosen.rows
+    out[kc.x] = chosen.rows * 1000 + i32(chosen.columns) * 100 + last_cell(ledger)
+
+
+@pytest.mark.parametrize("lie", [0, 1, 2**20])
+def test_kernels_do_not_trust_lengths_that_were_overwritten(
+    accelerator: Accelerator, lie: int
+) -> None:
+    memory = np.zeros(200, np.uint8)
+    ledger = Ledger.bind(memory, rows=5, columns=3)
+    other = Ledger.create(rows=2, columns=7)
+    ledger.cell[:] = 40
+    memory[:4].view(np.int32)[0] = lie
+    memory[4:6].view(np.int16)[0] = lie % 999
+    out = accelerator.array(np.zeros(5, np.int32))
+    launch(accelerator, 5, measured, ledger, other, out)
+    cells = np.full((5, 3), 40)
+    cells[np.arange(5), np.arange(5) % 3] += 1
+    assert (ledger.rows, ledger.columns) == (5, 3)
+    assert ledger.cell[:].tolist() == cells.tolist()
+    assert ledger.mark[:].tolist() == [5, 5, 5, 2, 2]
+    assert out[:].tolist() == [5340, 5340, 5340, 2740, 2740]

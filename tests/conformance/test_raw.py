@@ -105,12 +105,12 @@ def test_structs_bools_and_small_integers(accelerator: Accelerator) -> None:
 
 @tb.raw(
     opencl="""
-        int last = a->length - 1;
+        int last = a_length - 1;
         for (int i = 0; i < a_shape; i++)
             S32Array_array(target)[i] = S32Array_array(a)[last - i] + weights[i * weights_shape1];
 
         BF16Array_array(halves)[0] = 0x4000;
-        target->length; // lengths are there as well
+        target->length; // the header is there as well
     """,
     reads=("a", "weights"),
     writes=("target", "halves"),

@@ -4,8 +4,8 @@ A backend decides nothing about *when* data moves; the runtime does. It never se
 source: it is handed code models and bytes.
 
 The arguments of a launch follow the kernel's parameters after the kernel context: a
-buffer is its `Memory`; an n-d array is its `Memory` and then one `i32` scalar for each
-axis of its shape; a number is a `Scalar`, a struct a `StructArgument`.
+buffer is its `Memory` and then one `Scalar` for each of its `sizes_of` (the lengths of a buffer,
+the shape of an n-d array); a number is a `Scalar`, a struct a `StructArgument`.
 """
 
 from abc import ABC, abstractmethod

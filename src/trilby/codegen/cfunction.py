@@ -16,7 +16,12 @@ from trilby.codegen.structs import Structs
 from trilby.codegen.text import Dependence, Line, Text
 from trilby.codegen.uses import uses_of
 from trilby.data.dtypes import ScalarType, Type
-from trilby.data.schema import BufferType, NDArrayType, StructType
+from trilby.data.schema import (
+    BufferType,
+    NDArrayType,
+    StructType,
+    sizes_of,
+)
 from trilby.dataclass import dataclass
 from trilby.model.op import Func, Op
 from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value, space_of
@@ -95,7 +100,7 @@ class FunctionWriter:
         self.uses = uses_of(function)
         self.spans = Spans(function)
         self.texts: dict[Value, Text] = {}
-        self.shapes: dict[Value, tuple[Text, ...]] = {}
+        self.sizes_with: dict[Value, dict[str, Text]] = {}
         self.waiting: dict[Value, Waiting] = {}
         self.bound: set[Value] = set()
         self.cached: dict[tuple[Value, str], str] = {}
@@ -140,8 +145,8 @@ class FunctionWriter:
         return self.texts[value]
 
     def parts(self, value: Value) -> list[Text]:
-        """The texts that stand for a value as an argument: an n-d array has its shape too."""
-        return [self.take(value), *self.shapes.get(value, ())]
+        """The texts that stand for a value as an argument: a buffer has its sizes too."""
+        return [self.take(value), *self.sizes_with.get(value, {}).values()]
 
     def give(self, op: Op, text: Text) -> None:
         """Take note of the text of a pure op's result."""
@@ -158,15 +163,17 @@ class FunctionWriter:
         self.texts[op.value] = text
 
     def bind(self, value: Value, text: Text, location: Location) -> None:
-        """Make a variable of a result; an n-d array has its shape with it."""
+        """Make a variable of a result; a buffer has its sizes with it."""
         name = self.variable(value)
         self.line(f"{self.module.value_type(value.type)}{name} = {text};", location)
-        shape = self.shapes.get(value, ())
-        if any(axis.reads for axis in shape):
-            kept = [self.names.fresh(f"{name}_shape{axis}") for axis in range(len(shape))]
-            for own, axis in zip(kept, shape, strict=True):
-                self.line(f"int {own} = {axis};", location)
-            self.shapes[value] = tuple(Text(own) for own in kept)
+        sizes = self.sizes_with.get(value, {})
+        if any(size.reads for size in sizes.values()):
+            kinds = sizes_of(value.type)
+            kept = {size: self.names.fresh(f"{name}_{size}") for size in sizes}
+            for size, given in sizes.items():
+                kind = self.module.value_type(kinds[size])
+                self.line(f"{kind}{kept[size]} = {given};", location)
+            self.sizes_with[value] = {size: Text(own) for size, own in kept.items()}
 
     def variable(self, value: Value) -> str:
         """A name for a result: that of the Python variable it is for, if there is one."""

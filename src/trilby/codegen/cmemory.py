@@ -2,7 +2,7 @@
 
 from trilby.codegen.cfunction import FunctionWriter
 from trilby.codegen.structs import is_fixed
-from trilby.codegen.text import EQUAL, MEMORY, POSTFIX, SUM, UNARY, Text, reads_of
+from trilby.codegen.text import EQUAL, MEMORY, POSTFIX, SUM, UNARY, Dependence, Text, reads_of
 from trilby.data.dtypes import BF16, BOOL, F16, U32, ScalarType, Type
 from trilby.data.layout import stride_of
 from trilby.data.schema import (
@@ -12,37 +12,45 @@ from trilby.data.schema import (
     NDArrayType,
     StructType,
     path_steps,
+    sizes_of,
     step_into,
 )
 from trilby.dataclass import dataclass
 from trilby.model.op import walk
 from trilby.model.ops.memory import Atomic, CompareExchange, Extent, Load, Place, Store
-from trilby.model.value import RefType, Space, Value, space_of
+from trilby.model.value import RefType, Space, Value, VarType, space_of
 
 
-def cache_fields(writer: FunctionWriter, param: Value, buffer: BufferType) -> None:
-    """Read the lengths and find the arrays of a buffer once, where the function begins.
+def size_variables(writer: FunctionWriter, value: Value, type_: Type, name: str) -> list[str]:
+    """Name the sizes that travel with a buffer; gives their declarations: `int a_length`."""
+    sizes = sizes_of(type_)
+    names = {size: writer.names.fresh(f"{name}_{size}") for size in sizes}
+    reads: frozenset[Dependence] = (
+        frozenset({value}) if isinstance(value.type, VarType) else frozenset()
+    )
+    writer.sizes_with[value] = {size: Text(own, reads=reads) for size, own in names.items()}
+    return [f"{writer.module.value_type(kind)}{names[size]}" for size, kind in sizes.items()]
 
-    Lengths are constant, but a compiler that sees stores to the same buffer cannot know it.
-    """
-    used = _used_fields(writer, param)
+
+def find_arrays(writer: FunctionWriter, param: Value, buffer: BufferType) -> None:
+    """Find the arrays of a buffer once, where the function begins."""
     name = writer.texts[param].text
-    lengths = [n for n in _needed_lengths(buffer, used) if n in buffer.length_names]
-    for length in lengths:
-        field = buffer.field(length)
-        if field is not None:
-            local = writer.names.fresh(f"{name}_{length}")
-            member = writer.module.structs.member(buffer, length)
-            writer.line(f"const {writer.module.value_type(field.type)}{local} = {name}->{member};")
-            writer.cached[param, length] = local
-    for array in (n for n in used if not is_fixed(buffer, n)):
+    for array in (n for n in _used_fields(writer, param) if not is_fixed(buffer, n)):
         field = buffer.field(array)
         if field is not None:
             local = writer.names.fresh(f"{name}_{array}")
             pointer = writer.module.structs.pointer(field.type, space_of(buffer))
-            call = f"{writer.module.structs.accessor(buffer, array)}({name})"
-            writer.line(f"{pointer}{local} = {call};")
+            writer.line(f"{pointer}{local} = {_reached(writer, param, buffer, array, name)};")
             writer.cached[param, array] = local
+
+
+def _reached(
+    writer: FunctionWriter, base: Value, buffer: StructType, name: str, pointer: str
+) -> str:
+    """A call of the function that finds a field which has no fixed place."""
+    structs = writer.module.structs
+    sizes = [writer.sizes_with[base][size].text for size in structs.accessor_sizes(buffer, name)]
+    return f"{structs.accessor(buffer, name)}({', '.join([pointer, *sizes])})"
 
 
 def _used_fields(writer: FunctionWriter, param: Value) -> list[str]:
@@ -56,16 +64,6 @@ def _used_fields(writer: FunctionWriter, param: Value) -> list[str]:
     )
 
 
-def _needed_lengths(buffer: BufferType, used: list[str]) -> list[str]:
-    """The lengths among the used fields, and those that indexing in rows needs."""
-    needed = dict.fromkeys(used)
-    for name in used:
-        field = buffer.field(name)
-        if field is not None and isinstance(field.type, ArrayType):
-            needed |= dict.fromkeys(d for d in field.type.dims[1:] if isinstance(d, str))
-    return list(needed)
-
-
 def place(writer: FunctionWriter, base: Value, path: str, indices: tuple[Value, ...]) -> Text:
     """The C lvalue of a place."""
     taken = [_index(writer, index) for index in indices]
@@ -75,7 +73,7 @@ def place(writer: FunctionWriter, base: Value, path: str, indices: tuple[Value, 
     here: Type | None = base.type.to if isinstance(base.type, RefType) else base.type
     spot = _Lvalue(pointer, is_pointer=True, is_base=True)
     if isinstance(here, NDArrayType):
-        row_major = _flat(remaining, [shape.text for shape in writer.shapes[base]])
+        row_major = _flat(remaining, [size.text for size in writer.sizes_with[base].values()])
         return Text(f"{pointer.within(POSTFIX)}[{row_major}]", POSTFIX, reads)
     for step in path_steps(path):
         if step == INDEX:
@@ -107,13 +105,13 @@ def _index(writer: FunctionWriter, value: Value) -> Text:
 class _Lvalue:
     """A place on the way down a path, or with `is_pointer` a pointer to it.
 
-    `array` is the buffer whose length-bound array waits for its index; `is_base` is true
-    where the path begins.
+    `is_bound` is true of a length-bound array that waits for its index; `is_base` is true where
+    the path begins.
     """
 
     text: Text
     is_pointer: bool = False
-    array: str | None = None
+    is_bound: bool = False
     is_base: bool = False
 
 
@@ -128,10 +126,10 @@ def _member(
         dot = "->" if here.is_pointer else "."
         text = cached or f"{owner}{dot}{writer.module.structs.member(struct, name)}"
         return _Lvalue(Text(text, POSTFIX))
-    pointer = cached or f"{writer.module.structs.accessor(struct, name)}({here.text})"
+    pointer = cached or _reached(writer, base, struct, name, here.text.text)
     field = struct.field(name)
     if field is not None and isinstance(field.type, ArrayType):
-        return _Lvalue(Text(pointer, POSTFIX), array=owner)
+        return _Lvalue(Text(pointer, POSTFIX), is_bound=True)
     return _Lvalue(Text(pointer, POSTFIX), is_pointer=True)
 
 
@@ -145,10 +143,10 @@ def _element(
     if not isinstance(array, ArrayType):
         raise TypeError(array)
     indices = [remaining.pop(0) for _ in array.dims]
-    if here.array is None and array.stride is None:
+    if not here.is_bound and array.stride is None:
         steps = "".join(f"[{index}]" for index in indices)
         return _Lvalue(Text(f"{here.text}{steps}", POSTFIX))
-    flat = _flat(indices, [_dimension(writer, base, here, dim) for dim in array.dims])
+    flat = _flat(indices, [_dimension(writer, base, dim) for dim in array.dims])
     if array.stride is None:
         return _Lvalue(Text(f"{here.text}[{flat}]", POSTFIX))
     space = space_of(base.type)
@@ -165,13 +163,8 @@ def _strided(writer: FunctionWriter, start: Text, flat: str, array: ArrayType, s
     return f"({pointer})(({bytes_}){start} + {distance})"
 
 
-def _dimension(writer: FunctionWriter, base: Value, here: _Lvalue, dim: int | str) -> str:
-    if isinstance(dim, int):
-        return str(dim)
-    cached = writer.cached.get((base, dim))
-    if cached is not None or not isinstance(base.type, BufferType):
-        return cached or dim
-    return f"{here.array}->{writer.module.structs.member(base.type, dim)}"
+def _dimension(writer: FunctionWriter, base: Value, dim: int | str) -> str:
+    return str(dim) if isinstance(dim, int) else writer.sizes_with[base][dim].text
 
 
 def _flat(indices: list[Text], dims: list[str]) -> str:
@@ -192,18 +185,12 @@ def _flat(indices: list[Text], dims: list[str]) -> str:
 
 
 def load(writer: FunctionWriter, op: Load) -> None:
-    """The number at a place; lengths are constants of the function."""
-    field = next(path_steps(op.path))
-    cached = writer.cached.get((op.base, field)) if op.path == field else None
-    if cached is not None and _is_length(op):
-        writer.give_anywhere(op, Text(cached))
+    """The number at a place; a length travels with its buffer."""
+    if op.path in sizes_of(op.base.type):
+        _size(writer, op, op.path)
         return
     text = place(writer, op.base, op.path, op.indices)
     writer.give(op, _loaded(writer, op.value.type, text, space_of(op.base.type)))
-
-
-def _is_length(op: Load) -> bool:
-    return isinstance(op.base.type, BufferType) and op.path in op.base.type.length_names
 
 
 def _loaded(writer: FunctionWriter, type_: Type, where: Text, space: Space) -> Text:
@@ -243,13 +230,18 @@ def reference(writer: FunctionWriter, op: Place) -> None:
 
 
 def extent(writer: FunctionWriter, op: Extent) -> None:
-    """One axis of a shape: fixed where the array is a parameter, else a variable's content."""
+    """One axis of a shape."""
+    _size(writer, op, f"shape{op.axis}")
+
+
+def _size(writer: FunctionWriter, op: Load | Extent, name: str) -> None:
+    """A size of a buffer: fixed where the buffer is a parameter, else a variable's content."""
     writer.take(op.base)
-    axis = writer.shapes[op.base][op.axis]
-    if axis.reads:
-        writer.give(op, axis)
+    size = writer.sizes_with[op.base][name]
+    if size.reads:
+        writer.give(op, size)
     else:
-        writer.give_anywhere(op, axis)
+        writer.give_anywhere(op, size)
 
 
 def atomic(writer: FunctionWriter, op: Atomic) -> None:

@@ -4,12 +4,12 @@ import textwrap
 from collections.abc import Iterator
 
 from trilby.codegen.cfunction import FunctionWriter
-from trilby.codegen.cmemory import cache_fields
+from trilby.codegen.cmemory import find_arrays, size_variables
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.text import Text
 from trilby.data.dtypes import ScalarType, Type
-from trilby.data.schema import BufferType, NDArrayType
-from trilby.model.value import KERNEL_CONTEXT, Value
+from trilby.data.schema import BufferType
+from trilby.model.value import KERNEL_CONTEXT
 
 SIZES = ("max_x", "max_y", "max_z")
 PASSED = "pass_id"
@@ -53,7 +53,7 @@ def _parameters(writer: FunctionWriter) -> Iterator[str]:
             writer.stored[param] = name
         if param.type != KERNEL_CONTEXT or not is_kernel:
             yield f"{_parameter_type(writer, param.type)}{name}"
-            yield from _shape_parameters(writer, param, name)
+            yield from size_variables(writer, param, param.type, name)
     if is_kernel:
         writer.sizes = tuple(writer.names.fresh(size) for size in SIZES)
         yield from (f"int {size}" for size in writer.sizes)
@@ -72,14 +72,6 @@ def _parameter_type(writer: FunctionWriter, type_: Type) -> str:
     return writer.module.value_type(type_)
 
 
-def _shape_parameters(writer: FunctionWriter, param: Value, name: str) -> list[str]:
-    if not isinstance(param.type, NDArrayType):
-        return []
-    axes = [writer.names.fresh(f"{name}_shape{axis}") for axis in range(param.type.rank)]
-    writer.shapes[param] = tuple(Text(axis) for axis in axes)
-    return [f"int {axis}" for axis in axes]
-
-
 def prologue(writer: FunctionWriter) -> None:
     """Fill the kernel context, leave if outside the range, find the fields of buffers."""
     if writer.function.kind == "kernel":
@@ -87,7 +79,7 @@ def prologue(writer: FunctionWriter) -> None:
         _arguments_from_storage(writer)
     for param in writer.function.params:
         if isinstance(param.type, BufferType):
-            cache_fields(writer, param, param.type)
+            find_arrays(writer, param, param.type)
 
 
 def _context(writer: FunctionWriter) -> None:

@@ -9,7 +9,11 @@ from trilby.codegen.cfunction import FunctionWriter
 from trilby.codegen.csignature import head, prologue
 from trilby.codegen.text import AND, MEMORY, OR, POSTFIX, UNARY, Dependence, Line, Text, reads_of
 from trilby.data.dtypes import ScalarType
-from trilby.data.schema import BufferType, NDArrayType
+from trilby.data.schema import (
+    BufferType,
+    NDArrayType,
+    sizes_of,
+)
 from trilby.model.op import Block, Op, walk
 from trilby.model.ops.arith import BINARIES, COMPARES, UNARIES, Cast, Math
 from trilby.model.ops.control import (
@@ -69,35 +73,25 @@ def _var(writer: FunctionWriter, op: Var) -> None:
     content = op.init[0] if op.init else None
     if not isinstance(var.type, VarType):
         raise TypeError(var.type)
-    if content in writer.bound and content in writer.uses.names and content not in writer.shapes:
+    is_named = content in writer.bound and content in writer.uses.names
+    if content is not None and is_named and not writer.sizes_with.get(content):
         writer.texts[var] = writer.texts[content]  # nobody else uses it: it is the variable
         return
     type_ = var.type.of
     texts = writer.parts(content) if content is not None else []
     name = writer.names.fresh(op.name)
     writer.texts[var] = Text(name)
-    variables = [name, *_shape_names(writer, var, type_, name)]
-    spellings = [writer.module.value_type(type_), *("int " for _ in variables[1:])]
-    for number, (spelling, variable) in enumerate(zip(spellings, variables, strict=True)):
+    own = f"{writer.module.value_type(type_)}{name}"
+    declared = [own, *cmemory.size_variables(writer, var, type_, name)]
+    for number, declaration in enumerate(declared):
         init = f" = {texts[number]}" if texts else ""
-        writer.line(f"{spelling}{variable}{init};", op.location)
-
-
-def _shape_names(writer: FunctionWriter, var: Value, type_: object, name: str) -> list[str]:
-    if not isinstance(type_, NDArrayType):
-        return []
-    names = [writer.names.fresh(f"{name}_shape{axis}") for axis in range(type_.rank)]
-    reads: frozenset[Dependence] = (
-        frozenset({var}) if isinstance(var.type, VarType) else frozenset()
-    )
-    writer.shapes[var] = tuple(Text(n, reads=reads) for n in names)
-    return names
+        writer.line(f"{declaration}{init};", op.location)
 
 
 def _var_load(writer: FunctionWriter, op: VarLoad) -> None:
     name = writer.texts[op.var].text
-    if op.var in writer.shapes:
-        writer.shapes[op.value] = writer.shapes[op.var]
+    if op.var in writer.sizes_with:
+        writer.sizes_with[op.value] = writer.sizes_with[op.var]
     text = Text(name, reads=frozenset({op.var}))
     if op.value in writer.uses.steady:
         writer.give_anywhere(op, text)
@@ -108,7 +102,7 @@ def _var_load(writer: FunctionWriter, op: VarLoad) -> None:
 def _var_store(writer: FunctionWriter, op: VarStore) -> None:
     texts = writer.parts(op.stored)
     writer.before_change(op.var)
-    targets = [writer.texts[op.var].text, *(t.text for t in writer.shapes.get(op.var, ()))]
+    targets = [writer.texts[op.var], *writer.sizes_with.get(op.var, {}).values()]
     for target, text in zip(targets, texts, strict=True):
         writer.line(f"{target} = {text};", op.location)
 
@@ -290,7 +284,7 @@ def _ternary(writer: FunctionWriter, op: Ternary) -> None:
     condition = writer.take(op.condition)
     _settle_if_arms_act(writer, op.then, op.otherwise)
     arms = [_arm(writer, block) for block in (op.then, op.otherwise)]
-    if not any(lines for lines, _ in arms) and not isinstance(op.value.type, NDArrayType):
+    if not any(lines for lines, _ in arms) and not sizes_of(op.value.type):
         writer.give(op, choice(condition, arms[0][1][0], arms[1][1][0]))
         return
     names = _result_variables(writer, op)
@@ -315,11 +309,10 @@ def _arm(writer: FunctionWriter, block: Block) -> tuple[list[Line], list[Text]]:
 def _result_variables(writer: FunctionWriter, op: Op) -> list[str]:
     value = op.value
     name = writer.variable(value)
-    names = [name, *_shape_names(writer, value, value.type, name)]
-    writer.line(f"{writer.module.value_type(value.type)}{name};", op.location)
-    for shape in names[1:]:
-        writer.line(f"int {shape};", op.location)
-    return names
+    own = f"{writer.module.value_type(value.type)}{name}"
+    for declaration in (own, *cmemory.size_variables(writer, value, value.type, name)):
+        writer.line(f"{declaration};", op.location)
+    return [name, *(size.text for size in writer.sizes_with[value].values())]
 
 
 def _assign_arm(

@@ -21,6 +21,7 @@ from trilby.data.schema import (
     StructType,
     in_global,
     path_steps,
+    sizes_of,
     step_into,
 )
 from trilby.dataclass import dataclass
@@ -58,6 +59,12 @@ class Structs:
         known = self._known[in_global(struct)]
         ending = _CONSTANT if space_of(struct) == "constant" else ""
         return f"{known.stem}_{known.members[field]}{ending}"
+
+    def accessor_sizes(self, struct: StructType, field: str) -> dict[str, ScalarType]:
+        """The lengths that this function takes: none for the array where the header ends."""
+        if not isinstance(struct, BufferType) or struct.fields[first_bound(struct)].name == field:
+            return {}
+        return sizes_of(struct)
 
     def add(self, type_: Type) -> None:
         """Make a struct, and those within it, part of the text."""
@@ -165,22 +172,29 @@ class Structs:
                 continue
             pointer = self.pointer(field.type, space)
             accessor = self.accessor(struct, field.name)
-            head = f"{self._dialect.helper} {pointer}{accessor}({owner}s)"
+            taken = self.accessor_sizes(struct, field.name)
+            sizes = {self._length(struct, name): kind for name, kind in taken.items()}
+            given = (f"{self.stored(kind)} {name}" for name, kind in sizes.items())
+            params = ", ".join([f"{owner}s", *given])
+            head = f"{self._dialect.helper} {pointer}{accessor}({params})"
             # The first length-bound array begins where the header ends.
             place = f"({bytes_})s + {_aligned(field_align(field))}" if end else "s + 1"
             counted = f"    long end = {end};\n" if end else ""
             yield f"{head} {{\n{counted}    return ({pointer})({place});\n}}"
-            begin = f"({bytes_}){accessor}(s) - ({bytes_})s"
+            passed = ", ".join(["s", *sizes])
+            begin = f"({bytes_}){accessor}({passed}) - ({bytes_})s"
             end = f"{begin} + {self._byte_count(struct, field.type)}"
 
     def _byte_count(self, struct: BufferType, type_: Type) -> str:
         if not isinstance(type_, ArrayType):
             return str(size_of(type_))
-        dims = (
-            f"(long)s->{self.member(struct, d)}" if isinstance(d, str) else d for d in type_.dims
-        )
+        dims = (f"(long){self._length(struct, d)}" if isinstance(d, str) else d for d in type_.dims)
         factors = [*map(str, dims), str(stride_of(type_))]
         return " * ".join(factor for factor in factors if factor != "1")
+
+    def _length(self, struct: BufferType, name: str) -> str:
+        """The parameter of an accessor for a length: `s_length`."""
+        return f"s_{self.member(struct, name)}"
 
     # -- names ------------------------------------------------------------------------
 

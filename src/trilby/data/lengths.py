@@ -8,7 +8,7 @@ import numpy as np
 
 from trilby.data.dtypes import ScalarType
 from trilby.data.layout import Layout, layout
-from trilby.data.schema import ArrayType, BufferType, Field
+from trilby.data.schema import ArrayType, BufferType, Field, sizes_of
 from trilby.data.segment import Live
 from trilby.errors import BindingError
 from trilby.spelling import closest
@@ -16,7 +16,7 @@ from trilby.spelling import closest
 
 def given_lengths(type_: BufferType, given: Mapping[str, object]) -> dict[str, int]:
     """The lengths as a user gave them, one for each length field, checked."""
-    kinds = length_types(type_)
+    kinds = sizes_of(type_)
     example = ", ".join(f"{name}=32" for name in kinds)
     for name in given:
         if name not in kinds:
@@ -33,7 +33,7 @@ def given_lengths(type_: BufferType, given: Mapping[str, object]) -> dict[str, i
 def read_lengths(type_: BufferType, memory: Live) -> dict[str, int]:
     """The lengths that the header in a piece of memory has."""
     found: dict[str, int] = {}
-    for name, kind in length_types(type_).items():
+    for name, kind in sizes_of(type_).items():
         before = type_.fields[: [field.name for field in type_.fields].index(name) + 1]
         slot = layout(replace(type_, fields=before), found).slots[name]
         if slot.offset + slot.size > memory.nbytes:
@@ -70,16 +70,6 @@ def shape_lengths(type_: BufferType, field: Field, shape: tuple[int, ...]) -> di
             advice="reshape the values, or use another buffer class",
         )
     return found
-
-
-def length_types(type_: BufferType) -> dict[str, ScalarType]:
-    """The length fields in their order, with their types."""
-    names = type_.length_names
-    return {
-        field.name: field.type
-        for field in type_.fields
-        if field.name in names and isinstance(field.type, ScalarType)
-    }
 
 
 def _length(type_: BufferType, name: str, value: object, kind: ScalarType) -> int:

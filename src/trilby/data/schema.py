@@ -13,7 +13,7 @@ from functools import cache
 from itertools import product
 from typing import TypeVar
 
-from trilby.data.dtypes import ScalarType, Type
+from trilby.data.dtypes import I32, ScalarType, Type
 from trilby.dataclass import dataclass
 from trilby.source import Location
 
@@ -127,6 +127,25 @@ class NDArrayType(Type):
     def __str__(self) -> str:
         text = f"NDArray<{self.element}, {self.rank}>"
         return f"Constant<{text}>" if self.is_constant else text
+
+
+def sizes_of(type_: Type | None) -> dict[str, ScalarType]:
+    """The sizes that travel with a buffer, by name: launches and calls pass them after its memory.
+
+    An n-d array has its shape, `shape0`, `shape1`, …; a buffer has its lengths, in the order of its
+    fields. Kernels take them from there and not from the buffer's header, which any program that
+    has the memory can overwrite.
+    """
+    if isinstance(type_, NDArrayType):
+        return {f"shape{axis}": I32 for axis in range(type_.rank)}
+    if isinstance(type_, BufferType):
+        names = type_.length_names
+        return {
+            field.name: field.type
+            for field in type_.fields
+            if field.name in names and isinstance(field.type, ScalarType)
+        }
+    return {}
 
 
 TypeT = TypeVar("TypeT", bound=Type)

@@ -21,7 +21,15 @@ from trilby.data.dtypes import BOOL, I32, Number, ScalarType, Type, fits, is_num
 from trilby.data.layout import layout
 from trilby.data.ndarray import NDArray
 from trilby.data.record import Record
-from trilby.data.schema import BufferType, NDArrayType, PadType, StructType, in_global, spoken
+from trilby.data.schema import (
+    BufferType,
+    NDArrayType,
+    PadType,
+    StructType,
+    in_global,
+    sizes_of,
+    spoken,
+)
 from trilby.data.segment import Segment
 from trilby.data.views import Array
 from trilby.dataclass import dataclass
@@ -107,7 +115,10 @@ def bind(kernel: Kernel[...], signature: Signature, args: Sequence[object]) -> B
             case _:
                 buffer = _buffer(kernel, parameter, argument)
                 slots.append(_add(buffers, buffer.segment))
-                numbers.append(buffer.__lengths__)
+                lengths = buffer.__lengths__
+                sizes = sizes_of(parameter.type).items()
+                slots.extend(Scalar(size, lengths[name]) for name, size in sizes)
+                numbers.append(lengths)
     return Bound(tuple(buffers), tuple(slots), tuple(numbers))
 
 

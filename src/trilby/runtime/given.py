@@ -8,6 +8,7 @@ from trilby.analysis.footprint import LaunchNumbers
 from trilby.backend.base import Scalar
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
+from trilby.data.schema import sizes_of
 from trilby.dataclass import dataclass
 from trilby.reflect.kernels import Reflected
 from trilby.reflect.signature import Parameter
@@ -76,7 +77,7 @@ def given_by(
         tuple(part for part in analysed.reflected if part.constants),
         tuple((position, weakref.ref(args[position], lost)) for position in buffers),
         [(position, args[position]) for position in scalars],
-        _slots(params, bound),
+        _slots(params),
     )
 
 
@@ -116,13 +117,13 @@ def _are_same(number: object, other: object) -> bool:
     return other is number or (type(number) is type(other) is int and number == other)
 
 
-def _slots(params: Sequence[Parameter], bound: Bound) -> dict[int, int]:
+def _slots(params: Sequence[Parameter]) -> dict[int, int]:
     """Where the number of each parameter stands among the arguments of the launch."""
     found: dict[int, int] = {}
     place = 0
-    for number, (_, numbers) in enumerate(zip(params, bound.numbers, strict=True)):
+    for number, param in enumerate(params):
         found[number] = place
-        place += 1 + (len(numbers) if isinstance(numbers, tuple) else 0)
+        place += 1 + len(sizes_of(param.type))
     return found
 
 

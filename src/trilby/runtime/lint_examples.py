@@ -16,9 +16,15 @@ from trilby.backend.interpreter.arguments import Given, bind
 from trilby.backend.interpreter.memory import InterpreterMemory
 from trilby.backend.interpreter.recording import Recorded, Recording, barrier_scope, record
 from trilby.backend.interpreter.translate import Program, translate
-from trilby.data.dtypes import I32, ScalarType, Type
+from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import layout, numpy_dtype, size_of
-from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType
+from trilby.data.schema import (
+    ArrayType,
+    BufferType,
+    NDArrayType,
+    StructType,
+    sizes_of,
+)
 from trilby.dataclass import dataclass
 from trilby.errors import KernelIndexError
 
@@ -115,8 +121,8 @@ class Examples:
                 content = _content(type_, lengths, fill)
                 memories[source] = InterpreterMemory(len(content), None, content)
             yield memories[source]
-            if isinstance(type_, NDArrayType):
-                yield from (Scalar(I32, lengths[axis]) for axis in range(type_.rank))
+            sizes = zip(sizes_of(type_).values(), lengths.values(), strict=True)
+            yield from (Scalar(size, length) for size, length in sizes)
         elif isinstance(type_, ScalarType):
             given = self.launch.scalars.get(number, 1)
             yield Scalar(type_, example.scalars.get(number, given))

@@ -5,6 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from tests.backend.sizes import sizes_given
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Argument, Scalar
@@ -78,8 +79,7 @@ def launch(
         backend.upload(memory, 0, _bytes(argument))
         copies.append((memory, argument))
         given.append(memory)
-        if isinstance(param.type, NDArrayType):
-            given += [Scalar(I32, extent) for extent in argument.shape]
+        given += sizes_given(param.type, argument)
     backend.run(
         backend.prepare(executable, size if isinstance(size, NDRange) else NDRange(size), given)
     )

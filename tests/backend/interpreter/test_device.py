@@ -88,7 +88,7 @@ def test_the_host_keeps_memory_of_its_own(backend: InterpreterBackend) -> None:
     host = s32_array(1, 2, 3)
     memory = backend.allocate(host.nbytes)
     backend.upload(memory, 0, host.data)
-    backend.run(backend.prepare(backend.compile(doubling()), NDRange(3), [memory]))
+    backend.run(backend.prepare(backend.compile(doubling()), NDRange(3), [memory, Scalar(I32, 3)]))
     assert host.tolist() == [3, 1, 2, 3]
     backend.download(memory, 0, host.data)
     assert host.tolist() == [3, 2, 4, 6]
@@ -169,7 +169,9 @@ def test_everything_is_done_when_a_method_returns(backend: InterpreterBackend) -
         backend.fill(memory, 0, 8, 0),
         backend.upload(memory, 0, s32_array(4).data),
         backend.download(memory, 0, memoryview(bytearray(8))),
-        backend.run(backend.prepare(backend.compile(doubling()), NDRange(1), [memory])),
+        backend.run(
+            backend.prepare(backend.compile(doubling()), NDRange(1), [memory, Scalar(I32, 1)])
+        ),
     ]
     assert all(event.done for event in events)
 
@@ -179,10 +181,12 @@ def test_a_prepared_launch_runs_often_and_with_new_arguments(backend: Interprete
     memories = [backend.allocate(host.nbytes) for host in hosts]
     for memory, host in zip(memories, hosts, strict=True):
         backend.upload(memory, 0, host.data)
-    prepared = backend.prepare(backend.compile(doubling()), NDRange(2), memories[:1])
+    given = [memories[0], Scalar(I32, 3)]
+    prepared = backend.prepare(backend.compile(doubling()), NDRange(2), given)
     backend.run(prepared)
     backend.run(prepared)
     prepared.replace(0, memories[1])
+    prepared.replace(1, Scalar(I32, 2))
     backend.run(prepared)
     for memory, host in zip(memories, hosts, strict=True):
         backend.download(memory, 0, host.data)
@@ -215,7 +219,9 @@ def test_an_error_leaves_memory_as_it_was_at_that_moment(backend: InterpreterBac
     memory = backend.allocate(host.nbytes)
     backend.upload(memory, 0, host.data)
     with pytest.raises(KernelIndexError):
-        backend.run(backend.prepare(backend.compile(doubling()), NDRange(4), [memory]))
+        backend.run(
+            backend.prepare(backend.compile(doubling()), NDRange(4), [memory, Scalar(I32, 3)])
+        )
     backend.download(memory, 0, host.data)
     assert host.tolist() == [3, 2, 4, 6]
 
@@ -228,7 +234,7 @@ def test_a_kernel_may_be_launched_with_buffers_of_different_lengths(
         host = s32_array(*range(count))
         memory = backend.allocate(host.nbytes)
         backend.upload(memory, 0, host.data)
-        backend.run(backend.prepare(executable, NDRange(count), [memory]))
+        backend.run(backend.prepare(executable, NDRange(count), [memory, Scalar(I32, count)]))
         backend.download(memory, 0, host.data)
         assert host[1:].tolist() == [2 * n for n in range(count)]
 
@@ -242,6 +248,8 @@ def nothing(_: Builder, *__: Value) -> None:
     [
         ({"a": S32_ARRAY}, "", "`a` of type S32Array was given no memory"),
         ({"a": S32_ARRAY}, "s", "`a` of type S32Array was given no memory"),
+        ({"a": S32_ARRAY}, "m", "`a` of type S32Array was given no number"),
+        ({"a": S32_ARRAY}, "ms", "length=3 takes 16 bytes, and its memory has 8"),
         ({"n": F32}, "m", "`n` of type f32 was given no number"),
         ({"n": F32}, "", "`n` of type f32 was given no number"),
         ({"a": NDArrayType(I32, 2)}, "ms", "was given no number"),

@@ -47,8 +47,8 @@ static inline int escape_time(float cx, float cy, int limit) {
 }
 
 __kernel void mandel(
-    __global S32Array2D_t *image, __global S32Array_t *palette, float left, float top, float scale,
-    int max_x, int max_y, int max_z
+    __global S32Array2D_t *image, int image_width, int image_height, __global S32Array_t *palette,
+    int palette_length, float left, float top, float scale, int max_x, int max_y, int max_z
 ) {
     KernelContext_t kernel_context;
     KernelContext_t *kc = &kernel_context;
@@ -59,9 +59,7 @@ __kernel void mandel(
     kc->max_y = max_y;
     kc->max_z = max_z;
     if (is_beyond_range(kc)) return;
-    const int image_width = image->width;
     __global int *image_array = S32Array2D_array(image);
-    const int palette_length = palette->length;
     __global int *palette_array = S32Array_array(palette);
 
     float cx = left + (float)kc->x * scale;

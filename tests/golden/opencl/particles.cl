@@ -24,27 +24,27 @@ static inline __global uchar *Particles_alive(__global Particles_t *s) {
     return (__global uchar *)(s + 1);
 }
 
-static inline __global double *Particles_position(__global Particles_t *s) {
-    long end = (__global char *)Particles_alive(s) - (__global char *)s + (long)s->n;
+static inline __global double *Particles_position(__global Particles_t *s, int s_n) {
+    long end = (__global char *)Particles_alive(s) - (__global char *)s + (long)s_n;
     return (__global double *)((__global char *)s + (end + 7) / 8 * 8);
 }
 
-static inline __global uchar *Particles_kind(__global Particles_t *s) {
-    long end = (__global char *)Particles_position(s) - (__global char *)s + (long)s->n * 3 * 8;
+static inline __global uchar *Particles_kind(__global Particles_t *s, int s_n) {
+    long end = (__global char *)Particles_position(s, s_n) - (__global char *)s + (long)s_n * 3 * 8;
     return (__global uchar *)((__global char *)s + end);
 }
 
-static inline __global int *Particles_count(__global Particles_t *s) {
-    long end = (__global char *)Particles_kind(s) - (__global char *)s + (long)s->n;
+static inline __global int *Particles_count(__global Particles_t *s, int s_n) {
+    long end = (__global char *)Particles_kind(s, s_n) - (__global char *)s + (long)s_n;
     return (__global int *)((__global char *)s + (end + 3) / 4 * 4);
 }
 
-static inline __global long *Particles_total(__global Particles_t *s) {
-    long end = (__global char *)Particles_count(s) - (__global char *)s + 4;
+static inline __global long *Particles_total(__global Particles_t *s, int s_n) {
+    long end = (__global char *)Particles_count(s, s_n) - (__global char *)s + 4;
     return (__global long *)((__global char *)s + (end + 7) / 8 * 8);
 }
 
-__kernel void particles(__global Particles_t *p, int max_x, int max_y, int max_z) {
+__kernel void particles(__global Particles_t *p, int p_n, int max_x, int max_y, int max_z) {
     KernelContext_t kernel_context;
     KernelContext_t *kc = &kernel_context;
     kc->x = get_global_id(0);
@@ -54,12 +54,11 @@ __kernel void particles(__global Particles_t *p, int max_x, int max_y, int max_z
     kc->max_y = max_y;
     kc->max_z = max_z;
     if (is_beyond_range(kc)) return;
-    const int p_n = p->n;
     __global uchar *p_alive = Particles_alive(p);
-    __global double *p_position = Particles_position(p);
-    __global int *p_count = Particles_count(p);
-    __global uchar *p_kind = Particles_kind(p);
-    __global long *p_total = Particles_total(p);
+    __global double *p_position = Particles_position(p, p_n);
+    __global int *p_count = Particles_count(p, p_n);
+    __global uchar *p_kind = Particles_kind(p, p_n);
+    __global long *p_total = Particles_total(p, p_n);
 
     if (p_alive[kc->x] == 0) {
         return;

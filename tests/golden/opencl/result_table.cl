@@ -39,8 +39,8 @@ static inline __global Result_t *ResultTable_result(__global ResultTable_t *s) {
 }
 
 __kernel void result_table(
-    __global F32Array_t *xs, __global F32Array_t *ys, float radius, __global ResultTable_t *table,
-    int max_x, int max_y, int max_z
+    __global F32Array_t *xs, int xs_length, __global F32Array_t *ys, int ys_length, float radius,
+    __global ResultTable_t *table, int table_length, int max_x, int max_y, int max_z
 ) {
     KernelContext_t kernel_context;
     KernelContext_t *kc = &kernel_context;
@@ -53,7 +53,6 @@ __kernel void result_table(
     if (is_beyond_range(kc)) return;
     __global float *xs_array = F32Array_array(xs);
     __global float *ys_array = F32Array_array(ys);
-    const int table_length = table->length;
     __global Result_t *table_result = ResultTable_result(table);
 
     float x = xs_array[kc->x];

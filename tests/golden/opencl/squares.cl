@@ -28,7 +28,7 @@ static inline int square(int v) {
     return (int)((uint)v * v);
 }
 
-__kernel void squares(__global S32Array_t *s32, int max_x, int max_y, int max_z) {
+__kernel void squares(__global S32Array_t *s32, int s32_length, int max_x, int max_y, int max_z) {
     KernelContext_t kernel_context;
     KernelContext_t *kc = &kernel_context;
     kc->x = get_global_id(0);

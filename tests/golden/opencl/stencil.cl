@@ -38,8 +38,9 @@ static inline int floordiv_size_i32(int a, int b) {
 }
 
 __kernel void stencil(
-    __global S32Array2D_t *source, __global S32Array2D_t *target, uchar wraps_stored, int max_x,
-    int max_y, int max_z
+    __global S32Array2D_t *source, int source_width, int source_height,
+    __global S32Array2D_t *target, int target_width, int target_height, uchar wraps_stored,
+    int max_x, int max_y, int max_z
 ) {
     KernelContext_t kernel_context;
     KernelContext_t *kc = &kernel_context;
@@ -51,10 +52,7 @@ __kernel void stencil(
     kc->max_z = max_z;
     if (is_beyond_range(kc)) return;
     bool wraps = wraps_stored != 0;
-    const int source_width = source->width;
-    const int source_height = source->height;
     __global int *source_array = S32Array2D_array(source);
-    const int target_width = target->width;
     __global int *target_array = S32Array2D_array(target);
 
     int width = source_width;

@@ -8,7 +8,7 @@
 |                | each member whose place depends on a length                       |
 | an n-d array   | `bytes` and the extents `n_0`, `n_1`, …                           |
 
-The lengths of a buffer are read from its header in device memory, once for each launch.
+The lengths of a buffer are arguments of the launch, as are the extents of an n-d array.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,14 @@ from trilby.backend.interpreter.memory import InterpreterMemory
 from trilby.backend.interpreter.numbers import loader
 from trilby.data.dtypes import I32, Number, ScalarType, convert
 from trilby.data.layout import layout, leaf_offset
-from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, leaves
+from trilby.data.schema import (
+    ArrayType,
+    BufferType,
+    NDArrayType,
+    StructType,
+    leaves,
+    sizes_of,
+)
 from trilby.errors import DeviceError
 from trilby.model.op import Func
 from trilby.model.value import Value
@@ -56,7 +63,7 @@ def _bound(param: Value, given: Iterator[Given]) -> object:
         case StructType() if not isinstance(param.type, BufferType):
             return _struct(param, param.type, given)
         case BufferType():
-            return _buffer(param, param.type, _memory(param, given))
+            return _buffer(param, param.type, given)
         case NDArrayType():
             return _ndarray(param, param.type, given)
         case _:
@@ -91,9 +98,10 @@ def _memory(param: Value, given: Iterator[Given]) -> InterpreterMemory:
     return argument
 
 
-def _buffer(param: Value, of: BufferType, memory: InterpreterMemory) -> SimpleNamespace:
+def _buffer(param: Value, of: BufferType, given: Iterator[Given]) -> SimpleNamespace:
+    memory = _memory(param, given)
+    lengths = {name: int(_number(param, size, given)) for name, size in sizes_of(of).items()}
     fixed = fixed_offsets(of)
-    lengths = _lengths(param, of, fixed, memory)
     places = layout(of, lengths)
     if places.size > memory.nbytes:
         raise _too_small(param, places.size, memory, lengths)
@@ -102,24 +110,6 @@ def _buffer(param: Value, of: BufferType, memory: InterpreterMemory) -> SimpleNa
         **{f"n_{name}": length for name, length in lengths.items()},
         **{f"at_{n}": slot.offset for n, slot in places.slots.items() if n not in fixed},
     )
-
-
-def _lengths(
-    param: Value, of: BufferType, offsets: Mapping[str, int], memory: InterpreterMemory
-) -> dict[str, int]:
-    """The length fields, read from the header."""
-    lengths: dict[str, int] = {}
-    for field in of.fields:
-        if field.name not in of.length_names or not isinstance(field.type, ScalarType):
-            continue
-        if field.name not in offsets:
-            raise DeviceError(f"{_named(param)}: `{field.name}` lies behind the array it sizes")
-        span = memory.span(offsets[field.name], field.type.size)
-        (length,) = loader(field.type)(span, 0)
-        if length < 0:
-            raise DeviceError(f"{_named(param)} has {field.name}={length} in its header")
-        lengths[field.name] = length
-    return lengths
 
 
 def _ndarray(param: Value, of: NDArrayType, given: Iterator[Given]) -> SimpleNamespace:

@@ -29,6 +29,7 @@ from trilby.data.schema import (
     index_count,
     join_path,
     path_steps,
+    sizes_of,
     step_into,
 )
 from trilby.dataclass import dataclass
@@ -161,6 +162,10 @@ def _axes(writer: FunctionWriter, op: Access, array: Type) -> tuple[Sequence[str
 
 
 def _load(writer: FunctionWriter, op: Load) -> None:
+    """The number at a place. A length never changes, so it is written where it is used."""
+    if op.path in sizes_of(op.base.type):
+        writer.define(op.value, f"{writer.name(op.base)}.n_{op.path}")
+        return
     spot = _spot(writer, op)
     writer.assign(op, f"load_{scalar(op, spot.type)}({spot.content}, {spot.offset})[0]")
 

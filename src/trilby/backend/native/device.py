@@ -36,7 +36,9 @@ from trilby.backend.native.toolchain import assembly, load
 from trilby.codegen.llvm.generated import LlvmModule
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.data.ndrange import NDRange
-from trilby.data.schema import NDArrayType
+from trilby.data.schema import (
+    sizes_of,
+)
 from trilby.data.segment import address_of
 from trilby.model.op import Func
 from trilby.stages import stage
@@ -335,6 +337,5 @@ class NativeBackend:
 
 
 def slots_of(kernel: Func) -> int:
-    """How many arguments a launch of a kernel has: n-d arrays bring their shapes."""
-    given = (param.type for param in kernel.params[1:])
-    return sum(1 + (t.rank if isinstance(t, NDArrayType) else 0) for t in given)
+    """How many arguments a launch of a kernel has: buffers bring their sizes."""
+    return sum(1 + len(sizes_of(param.type)) for param in kernel.params[1:])

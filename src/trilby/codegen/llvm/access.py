@@ -7,12 +7,22 @@ not all lanes run.
 from trilby.codegen.llvm.conversions import from_storage, scalar, to_storage
 from trilby.codegen.llvm.fetching import fetch_ahead
 from trilby.codegen.llvm.lanes import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
-from trilby.codegen.llvm.places import gathered, is_interleaved, pointer_of, safe_places
+from trilby.codegen.llvm.places import (
+    gathered,
+    is_interleaved,
+    pointer_of,
+    safe_places,
+    size,
+)
 from trilby.codegen.llvm.strided import is_by_step, strided_load, strided_store
 from trilby.codegen.llvm.transposed import finish_stores, join_loads, join_stores
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.layout import size_of
-from trilby.data.schema import BufferType, NDArrayType, StructType, leaves
+from trilby.data.schema import (
+    StructType,
+    leaves,
+    sizes_of,
+)
 from trilby.model.ops.memory import Extent, Load, LocalArray, Place, PrivateArray, Store
 from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import RefType, space_of
@@ -23,6 +33,9 @@ INVARIANT = ", !invariant.load !0"
 def load(writer: KernelWriter, op: Load) -> None:
     """The number at a place."""
     if op in writer.joined:
+        return
+    if op.path in sizes_of(op.base.type):
+        writer.give(op, size(writer, op.base, op.path))
         return
     type_ = scalar(op.value.type)
     kind = stored_kind(type_)
@@ -37,10 +50,8 @@ def load(writer: KernelWriter, op: Load) -> None:
 
 
 def _is_constant(op: Load) -> bool:
-    """Whether a number never changes while the kernel runs: lengths, and constant memory."""
-    base = op.base.type
-    is_length = isinstance(base, BufferType) and op.path in base.length_names
-    return is_length or space_of(base) == "constant"
+    """Whether a number never changes while the kernel runs."""
+    return space_of(op.base.type) == "constant"
 
 
 def _in_lane(writer: KernelWriter, pointer: Lanes, kind: str) -> Lanes:
@@ -166,9 +177,7 @@ def place(writer: KernelWriter, op: Place) -> None:
 
 def extent(writer: KernelWriter, op: Extent) -> None:
     """One axis of a shape."""
-    if not isinstance(op.base.type, NDArrayType):
-        raise TypeError(op.base.type)
-    writer.give(op, writer.values[op.base][1 + op.axis])
+    writer.give(op, size(writer, op.base, f"shape{op.axis}"))
 
 
 def pack(writer: KernelWriter, op: Pack) -> None:

@@ -7,11 +7,22 @@ lanes run, and for what is left at the end of a row.
 from collections.abc import Callable
 
 from trilby.codegen.llvm.conversions import from_storage
-from trilby.codegen.llvm.lanes import POINTER, Lanes, stored_kind
+from trilby.codegen.llvm.lanes import (
+    POINTER,
+    Lanes,
+    part_kinds,
+    stored_kind,
+)
 from trilby.codegen.llvm.writer import KernelWriter, Scope
 from trilby.data.dtypes import ScalarType
 from trilby.data.layout import leaf_offset
-from trilby.data.schema import BufferType, NDArrayType, StructType, leaves
+from trilby.data.schema import (
+    BufferType,
+    NDArrayType,
+    StructType,
+    leaves,
+    sizes_of,
+)
 from trilby.dataclass import dataclass
 from trilby.model.op import Op, walk
 from trilby.model.ops.core import Return
@@ -71,16 +82,13 @@ def read_arguments(writer: KernelWriter) -> None:
 def _slots(param: Value) -> int:
     if param.type == KERNEL_CONTEXT:
         return 0
-    return 1 + (param.type.rank if isinstance(param.type, NDArrayType) else 0)
+    return 1 + len(sizes_of(param.type))
 
 
 def _argument(writer: KernelWriter, param: Value, slot: int) -> list[Lanes]:
     match param.type:
-        case NDArrayType(rank=rank):
-            shape = [_slot(writer, slot + 1 + axis, "i32") for axis in range(rank)]
-            return [_slot(writer, slot, POINTER), *shape]
-        case BufferType() | RefType():
-            return [_slot(writer, slot, POINTER)]
+        case BufferType() | NDArrayType() | RefType():
+            return [_slot(writer, slot + n, k) for n, k in enumerate(part_kinds(param.type))]
         case ScalarType() as type_:
             return [from_storage(writer, _slot(writer, slot, stored_kind(type_)), type_)]
         case StructType() as struct:

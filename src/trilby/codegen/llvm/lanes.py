@@ -8,7 +8,13 @@ import struct
 from typing import TypeAlias
 
 from trilby.data.dtypes import BF16, BOOL, F16, F32, Number, ScalarType, Type, round_to
-from trilby.data.schema import BufferType, NDArrayType, StructType, leaves
+from trilby.data.schema import (
+    BufferType,
+    NDArrayType,
+    StructType,
+    leaves,
+    sizes_of,
+)
 from trilby.dataclass import dataclass
 from trilby.model.value import KERNEL_CONTEXT, NONE, RefType
 
@@ -63,14 +69,12 @@ def stored_kind(type_: ScalarType) -> str:
 
 
 def part_kinds(type_: Type) -> tuple[str, ...]:
-    """The LLVM types of what stands for a value: an n-d array has its shape with it."""
+    """The LLVM types of what stands for a value: a buffer has its sizes with it."""
     match type_:
         case ScalarType():
             return (kind_of(type_),)
-        case NDArrayType():
-            return (POINTER, *("i32" for _ in range(type_.rank)))
-        case BufferType() | RefType():
-            return (POINTER,)
+        case BufferType() | NDArrayType() | RefType():
+            return (POINTER, *(kind_of(size) for size in sizes_of(type_).values()))
         case StructType():
             return tuple(kind_of(leaf.type) for leaf in leaves(type_))
         case _ if type_ in {KERNEL_CONTEXT, NONE}:

@@ -20,6 +20,7 @@ from trilby.data.schema import (
     NDArrayType,
     StructType,
     path_steps,
+    sizes_of,
     step_into,
 )
 from trilby.dataclass import dataclass
@@ -121,6 +122,8 @@ class _Rows:
             self._close(Store)
 
     def _access(self, op: Access) -> None:
+        if op.path in sizes_of(op.base.type):
+            return  # a length is no access to memory
         spot = self._places.spot(op)
         for key, row in list(self._open.items()):
             both_read = isinstance(op, Load) and key[0] is Load

@@ -16,7 +16,6 @@ from trilby.codegen.llvm.lanes import (
     Lanes,
     of_kind,
     size_of_kind,
-    stored_kind,
 )
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.codegen.structs import first_bound, fixed_offsets
@@ -30,6 +29,7 @@ from trilby.data.schema import (
     PadType,
     StructType,
     path_steps,
+    sizes_of,
     step_into,
 )
 from trilby.model.ops.memory import Atomic, CompareExchange, Load, Place, Store
@@ -58,8 +58,7 @@ class _Walk:
 
     def __init__(self, writer: KernelWriter, op: Access) -> None:
         self._writer = writer
-        self._base = writer.values[op.base]
-        self._buffer = op.base.type
+        self._base = op.base
         self._indices = list(op.indices)
         self._scale = writer.lanes if is_interleaved(writer, op.base) else 1
         self._fixed = 0
@@ -69,7 +68,7 @@ class _Walk:
     def into_field(self, struct: Type, name: str) -> None:
         """Step into a member."""
         if isinstance(struct, BufferType) and name not in fixed_offsets(struct):
-            self._even.append(bound_offset(self._writer, self._base[0], struct, name))
+            self._even.append(self._bound_offset(struct, name))
         elif isinstance(struct, BufferType):
             self._fixed += fixed_offsets(struct)[name]
         elif isinstance(struct, StructType):
@@ -92,8 +91,7 @@ class _Walk:
         """The size of each axis, and the distance of two elements in bytes."""
         match array:
             case NDArrayType():
-                extents = [_widened(self._writer, extent) for extent in self._base[1:]]
-                return extents, array.element.size
+                return [self._size(name) for name in sizes_of(array)], array.element.size
             case ArrayType():
                 sizes = [self._dimension(dim) for dim in array.dims]
                 return sizes, stride_of(array)
@@ -101,16 +99,35 @@ class _Walk:
                 raise TypeError(array)
 
     def _dimension(self, dim: int | str) -> Lanes:
-        if isinstance(dim, int):
-            return of_kind(dim, LONG)
-        if not isinstance(self._buffer, BufferType):
-            raise TypeError(self._buffer)
-        return length(self._writer, self._base[0], self._buffer, dim)
+        return of_kind(dim, LONG) if isinstance(dim, int) else self._size(dim)
+
+    def _size(self, name: str) -> Lanes:
+        return _widened(self._writer, size(self._writer, self._base, name))
+
+    def _bound_offset(self, buffer: BufferType, name: str) -> Lanes:
+        """The offset of a field after the first length-bound array."""
+        number = first_bound(buffer)
+        end = of_kind(header_size(buffer), LONG)
+        for field in buffer.fields[number:]:
+            align = field_align(field)
+            start = end if field is buffer.fields[number] else _aligned(self._writer, end, align)
+            if field.name == name:
+                return start
+            end = self._writer.add(start, self._byte_count(field.type))
+        raise TypeError(name)
+
+    def _byte_count(self, type_: Type) -> Lanes:
+        if not isinstance(type_, ArrayType):
+            return of_kind(type_.size if isinstance(type_, PadType) else size_of(type_), LONG)
+        total = of_kind(stride_of(type_), LONG)
+        for dim in type_.dims:
+            total = self._writer.multiply(total, self._dimension(dim))
+        return total
 
     def pointer(self) -> Lanes:
         """The pointer at the end of the path."""
         writer = self._writer
-        found = self._base[0]
+        found = writer.values[self._base][0]
         for distance in (*self._even, of_kind(self._fixed * self._scale, LONG)):
             found = writer.offset(found, distance)
         for index, unit in self._uneven:
@@ -123,17 +140,9 @@ def is_interleaved(writer: KernelWriter, base: Value) -> bool:
     return writer.interleaved and space_of(base.type) == "private"
 
 
-def length(writer: KernelWriter, base: Lanes, buffer: BufferType, name: str) -> Lanes:
-    """A length of a buffer, which never changes."""
-    field = buffer.field(name)
-    if field is None or not isinstance(field.type, ScalarType):
-        raise TypeError(name)
-    place = writer.offset(base, of_kind(fixed_offsets(buffer)[name], LONG))
-    kind = stored_kind(field.type)
-    if place.is_uniform:
-        text = writer.let(f"load {kind}, ptr {place.text}, !invariant.load !0")
-        return _widened(writer, Lanes(kind, text))
-    return _widened(writer, gathered(writer, place, kind))
+def size(writer: KernelWriter, base: Value, name: str) -> Lanes:
+    """One of the sizes that travel with a buffer."""
+    return writer.values[base][1 + [*sizes_of(base.type)].index(name)]
 
 
 def gathered(writer: KernelWriter, pointer: Lanes, kind: str) -> Lanes:
@@ -190,19 +199,6 @@ def wide_index(writer: KernelWriter, value: Value) -> Lanes:
     return writer.apply(f"{word} {{t}} {{0}} to {{o}}", [number], LONG)
 
 
-def bound_offset(writer: KernelWriter, base: Lanes, buffer: BufferType, name: str) -> Lanes:
-    """The offset of a field behind the first length-bound array."""
-    number = first_bound(buffer)
-    end = of_kind(header_size(buffer), LONG)
-    for field in buffer.fields[number:]:
-        align = field_align(field)
-        start = end if field is buffer.fields[number] else _aligned(writer, end, align)
-        if field.name == name:
-            return start
-        end = writer.add(start, _byte_count(writer, base, buffer, field.type))
-    raise TypeError(name)
-
-
 def _aligned(writer: KernelWriter, end: Lanes, align: int) -> Lanes:
     if end.literal is not None:
         return of_kind(round_up(int(end.literal), align), LONG)
@@ -210,13 +206,3 @@ def _aligned(writer: KernelWriter, end: Lanes, align: int) -> Lanes:
         return end
     raised = writer.add(end, of_kind(align - 1, LONG))
     return writer.apply("and {t} {0}, {1}", [raised, of_kind(-align, LONG)])
-
-
-def _byte_count(writer: KernelWriter, base: Lanes, buffer: BufferType, type_: Type) -> Lanes:
-    if not isinstance(type_, ArrayType):
-        return of_kind(type_.size if isinstance(type_, PadType) else size_of(type_), LONG)
-    total = of_kind(stride_of(type_), LONG)
-    for dim in type_.dims:
-        size = of_kind(dim, LONG) if isinstance(dim, int) else length(writer, base, buffer, dim)
-        total = writer.multiply(total, size)
-    return total

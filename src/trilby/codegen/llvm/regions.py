@@ -8,7 +8,9 @@ from typing import TypeAlias
 
 from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.once import computed_once
-from trilby.data.schema import BufferType
+from trilby.data.schema import (
+    sizes_of,
+)
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops import arith
@@ -155,8 +157,7 @@ def values_of(region: Region) -> list[Value]:
 
 def _is_pure(op: Op) -> bool:
     if isinstance(op, Load):
-        base = op.base.type
-        return isinstance(base, BufferType) and op.path in base.length_names
+        return op.path in sizes_of(op.base.type)
     return isinstance(op, _PURE) or (isinstance(op, arith.Binary) and not isinstance(op, _SLOW))
 
 
