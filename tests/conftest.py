@@ -10,6 +10,7 @@ import gc
 import linecache
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,8 @@ def own_caches() -> None:
 
 
 own_caches()
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a shell runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # and tests press Ctrl-C
 
 
 def pytest_collection_finish() -> None:

@@ -215,7 +215,11 @@ memory = native.share(numbers.data)
 
 def run_python(program: str, before: str = "") -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", before + BEGIN + program],
+        [
+            *(sys.executable, "-X", "faulthandler"),
+            *("-W", "ignore:This process:DeprecationWarning"),  # newer Pythons warn of forks
+            *("-c", before + BEGIN + program),
+        ],
         capture_output=True,
         text=True,
         check=False,
