@@ -1,13 +1,17 @@
 # `make run` and `make test` are all one needs: each sets up .venv by itself, and starts at once
-# when that has been done.
+# when that has been done. `make test PYTHON=python3.13` does it with that Python, which has an
+# environment of its own.
 
-BIN := .venv/bin
+PYTHON ?=
+export PYTHON
+VENV := $(shell PYTHON='$(PYTHON)' scripts/setup.sh folder)
+BIN := $(VENV)/bin
 CODE := $(wildcard src tests examples bench scripts/*.py docs/conf.py)
 TYPING := $(wildcard tests/typing/*.py)
 HEADING = @printf '\n== %s ==\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check docs pytest fuzz bench format clean setup-run setup-dev \
+.PHONY: help run test newest check docs pytest fuzz bench format clean setup-run setup-dev \
 	check-lint check-format check-types check-typing check-layers check-docs
 
 help:  ## show this list
@@ -22,6 +26,10 @@ run: setup-run  ## show what it can do: life, faces, and what was copied
 test: setup-dev  ## run every check, then every test
 	@$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target check
 	@$(MAKE) --no-print-directory pytest
+
+newest: setup-dev  ## run the tests once more, with the newest Python of this machine
+	@python="$$(scripts/setup.sh newest)" && if [ -n "$$python" ]; then \
+		$(MAKE) --no-print-directory setup-dev pytest PYTHON="$$python"; fi
 
 check: check-lint check-format check-layers check-types check-typing check-docs
 
@@ -39,14 +47,14 @@ check-layers:
 
 check-types:
 	$(HEADING) 'basedpyright: strict types'
-	@$(BIN)/basedpyright $(CODE)
+	@$(BIN)/basedpyright --pythonpath $(BIN)/python $(CODE)
 
 check-typing:
 	$(HEADING) 'mypy: programs as users write them'
 ifeq ($(TYPING),)
 	@echo 'tests/typing has no files yet'
 else
-	@$(BIN)/mypy --strict $(TYPING)
+	@$(BIN)/mypy --strict --python-executable $(BIN)/python $(TYPING)
 endif
 
 check-docs:
@@ -74,7 +82,7 @@ format: setup-dev  ## tidy the code: safe fixes, then layout
 	@$(BIN)/ruff format .
 
 clean:  ## remove everything that was made, .venv included
-	rm -rf .venv .setup.lock out build dist src/*.egg-info \
+	rm -rf .venv .venv-* .setup.lock out build dist src/*.egg-info \
 		.pytest_cache .hypothesis .ruff_cache .mypy_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -2,6 +2,9 @@
 
 import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from importlib import metadata
@@ -62,7 +65,7 @@ def applies(requirement: Requirement) -> bool:
 def written_files() -> Iterator[Path]:
     for folder, folders, files in os.walk(ROOT):
         folders[:] = [f for f in folders if f not in MADE and (f == ".ci" or f[0] != ".")]
-        yield from (Path(folder, file) for file in files)
+        yield from (Path(folder, file) for file in files if file != ".git")
 
 
 def lines_of(path: Path) -> list[str]:
@@ -143,4 +146,67 @@ def test_every_make_command_that_is_named_exists() -> None:
 def test_continuous_integration_runs_what_the_readme_says() -> None:
     script = ROOT / ".ci/run"
     assert os.access(script, os.X_OK)
-    assert re.findall(r"\bmake \w+", script.read_text(encoding="utf-8")) == ["make test"]
+    commands = re.findall(r"^make \w+", script.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    said = re.search(r"machines that check each change run (.+?)\.", read("README.md"), re.DOTALL)
+    assert said
+    assert commands == re.findall(r"`(make \w+)`", said[1]) == ["make test", "make newest"]
+
+
+# --------------------------------------------------------------------------- other Pythons
+
+
+def printed(*command: str, folder: Path = ROOT, **variables: str) -> str:
+    """What a command prints, with none of the variables that `make` gives to its programs."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    done = subprocess.run(
+        command, cwd=folder, env=kept | variables, capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+@pytest.mark.parametrize("target", ["run", "pytest", "check-types", "check-typing", "check-docs"])
+def test_a_python_that_is_named_has_an_environment_of_its_own(target: str) -> None:
+    own = f".venv-{sys.implementation.cache_tag}"
+    for told, folder in (((), ".venv"), ((f"PYTHON={sys.executable}",), own)):
+        commands = printed("make", "--dry-run", target, *told)
+        assert set(re.findall(r"\.venv[\w.-]*(?=/bin/)", commands)) == {folder}
+
+
+def fake_python(file: Path, minor: int, level: str = "final", *, locked: bool = True) -> None:
+    """Write a program that says it is Python 3.`minor`, and is the one that runs this test."""
+    prepare = (
+        "import sys, sysconfig; "
+        f"members = dict(minor={minor}, releaselevel={level!r}); "
+        f"sys.version_info = type('Version', (tuple,), members)((3, {minor}, 0)); "
+        f"sysconfig.get_config_var = lambda name: {int(not locked)}; exec(sys.argv[1])"
+    )
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{prepare}" "$2"\n', encoding="utf-8")
+    file.chmod(0o755)
+
+
+def test_the_newest_python_is_one_that_works_and_is_newer(tmp_path: Path) -> None:
+    setup = tmp_path / "scripts/setup.sh"
+    setup.parent.mkdir()
+    shutil.copy(ROOT / "scripts/setup.sh", setup)
+    programs = tmp_path / "bin"
+    fake_python(tmp_path / ".venv/bin/python", 11)
+    fake_python(programs / "python3", 10)
+    fake_python(programs / "python3.11", 11)
+    path = f"{programs}:/usr/bin:/bin"
+
+    def newest() -> str:
+        found = printed("bash", str(setup), "newest", PATH=path).strip()
+        return found if found.startswith(str(programs)) or not found else "one of this machine"
+
+    (programs / "python3.14").write_text("#!/bin/sh\nexit 127\n", encoding="utf-8")
+    (programs / "python3.14").chmod(0o755)
+    fake_python(programs / "python3.12", 12)
+    fake_python(programs / "python3.13", 99, "beta")
+    fake_python(programs / "python3.13", 99, locked=False)
+    assert newest() in {str(programs / "python3.12"), "one of this machine"}
+    fake_python(programs / "python3.13", 99)
+    assert newest() == str(programs / "python3.13")
+    fake_python(tmp_path / ".venv/bin/python", 99)
+    assert not newest()

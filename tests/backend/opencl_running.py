@@ -39,7 +39,14 @@ class Gate:
         return cls(
             user,
             OpenCLEvent(
-                user, Task(backend.device, backend.context, "a gate", backend.burst.submit)
+                user,
+                Task(
+                    backend.device,
+                    backend.context,
+                    "a gate",
+                    backend.burst.submit,
+                    backend.first_launches,
+                ),
             ),
         )
 

@@ -1,8 +1,6 @@
 """Commands of OpenCL under way: order, overlap, waiting, and being dropped."""
 
 import gc
-import os
-import signal
 import threading
 import time
 import weakref
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.backend.opencl_running import RANGE, Gate, download, scale, scaling, upload
+from tests.runtime.interrupting import with_ctrl_c
 
 from trilby.backend.base import Scalar
 from trilby.backend.opencl_device import OpenCLBackend
@@ -150,11 +149,8 @@ def test_commands_are_measured(opencl: OpenCLBackend, gate: Gate) -> None:
 def test_an_interrupt_ends_the_wait_and_not_the_work(opencl: OpenCLBackend, gate: Gate) -> None:
     memory = upload(opencl, numbers())
     scaled = scale(opencl, memory, 3, [gate.event])
-    interrupt = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-    interrupt.start()
     with pytest.raises(KeyboardInterrupt):
-        scaled.wait()
-    interrupt.join()
+        with_ctrl_c(scaled.wait)
     assert not scaled.done
     gate.open()
     scaled.wait()

@@ -57,7 +57,6 @@ def test_the_program_does_what_it_says() -> None:
     assert data_usage.use_images().channels.tolist() == [[[100, 200, 0, 255]]]
 
 
-@pytest.mark.timeout(120)
 def test_a_checker_sees_every_mistake_and_nothing_else(tmp_path: Path) -> None:
     program = tmp_path / "mistakes.py"
     program.write_text(MISTAKES, "utf-8")

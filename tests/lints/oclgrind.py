@@ -40,7 +40,6 @@ def judged(case: Case, folder: Path) -> set[Sees]:
         cwd=folder,
         check=True,
         capture_output=True,
-        timeout=60,
     )
     text = log.read_text() if log.exists() else ""
     return {sees for message, sees in MESSAGES.items() if message in text}

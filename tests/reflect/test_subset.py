@@ -1,6 +1,7 @@
 """Every kind of Python syntax is either lowered by a rule or refused with advice."""
 
 import ast
+from typing import TypeVar
 
 import pytest
 from tests.reflect.kernel_cases import error_of, indented, said
@@ -9,6 +10,8 @@ from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
 from trilby.reflect import arithmetic, comparisons, expressions, statements
 from trilby.reflect.subset import REFUSED, refuse
 from trilby.source import Location
+
+T = TypeVar("T")
 
 ELSEWHERE = {ast.And, ast.Or, ast.Not, ast.Invert, ast.UAdd, ast.USub}
 """Syntax that is understood, but not through a table."""
@@ -52,6 +55,11 @@ def test_syntax_that_is_not_in_the_table_is_refused_by_its_name() -> None:
     )
 
 
+def newer(**by_name: T) -> dict[type[ast.AST], T]:
+    """What is said of syntax that only newer Pythons have, as far as this one has it."""
+    return {getattr(ast, name): said for name, said in by_name.items() if hasattr(ast, name)}
+
+
 # A sample of each: the lines of the kernel, the line of the error (the first line of the
 # kernel's body is 3), and the part of that line below which the carets stand.
 SAMPLES: dict[type[ast.AST], tuple[str, int, str]] = {
@@ -87,6 +95,7 @@ SAMPLES: dict[type[ast.AST], tuple[str, int, str]] = {
     ast.IsNot: ("if n is not 1000:\n    pass", 3, "n is not 1000"),
     ast.In: ("if n in (1, 2):\n    pass", 3, "n in (1, 2)"),
     ast.NotIn: ("if n not in (1, 2):\n    pass", 3, "n not in (1, 2)"),
+    **newer(TypeAlias=("type T = int", 3, "type T = int"), TemplateStr=('x = t"{n}"', 3, 't"{n}"')),
 }
 ONLY_ELSEWHERE = {
     ast.AsyncWith: "stands in `async def` only",
@@ -94,6 +103,7 @@ ONLY_ELSEWHERE = {
     ast.Await: "stands in `async def` only",
     ast.FormattedValue: "is a part of an f-string, which is refused as a whole",
     ast.Nonlocal: "needs a kernel inside a function: see below",
+    **newer(Interpolation="is a part of a template string, which is refused as a whole"),
 }
 
 

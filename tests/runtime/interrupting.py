@@ -1,7 +1,10 @@
 """Interrupts at a chosen step, for tests of what they leave."""
 
 import dis
+import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import CodeType, FrameType
@@ -11,6 +14,16 @@ import pytest
 
 HEARD_AFTER = {"CALL", "CALL_FUNCTION_EX", "CALL_KW", "JUMP_BACKWARD", "RESUME"}
 """The instructions behind which Python looks for signals."""
+
+
+def with_ctrl_c(work: Callable[[], object]) -> None:
+    """Do some work that takes long, and have Ctrl-C pressed a moment after it began."""
+    press = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    press.start()
+    try:
+        work()
+    finally:
+        press.join()
 
 
 def interrupt_once(

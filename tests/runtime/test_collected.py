@@ -143,7 +143,6 @@ def ends_well(function: str, *names: str) -> None:
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
-        timeout=110,
         check=False,
     )
     assert done.stdout.split() == ["sound"], done.stderr

@@ -187,7 +187,6 @@ def tool(name: str) -> Path:
     return found
 
 
-@pytest.mark.timeout(120)
 def test_pyright_sees_every_mistake_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "mistakes.py").write_text(MISTAKES, "utf-8")
     settings = {"typeCheckingMode": "strict", "extraPaths": [str(SOURCE)]}
@@ -203,7 +202,6 @@ def test_pyright_sees_every_mistake_and_nothing_else(tmp_path: Path) -> None:
     assert lines == WRONG
 
 
-@pytest.mark.timeout(120)
 def test_mypy_sees_every_mistake_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "mistakes.py").write_text(MISTAKES, "utf-8")
     done = subprocess.run(

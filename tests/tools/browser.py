@@ -102,7 +102,6 @@ def look_at(
         capture_output=True,
         text=True,
         check=True,
-        timeout=100,
     )
     found = re.search(
         r'<script type="application/json" id="probe">(.*?)</script>', done.stdout, re.DOTALL

@@ -28,6 +28,15 @@ def failed(device: DeviceInfo, what: str, error: Exception) -> DeviceError:
     )
 
 
+def not_prepared(device: DeviceInfo, entry: str, error: Exception) -> DeviceError:
+    """A driver built a program, and has no kernel of it."""
+    return DeviceError(
+        f"{device.name} failed at preparing `{entry}`: {error}",
+        advice="the cache in which the driver keeps compiled kernels may be damaged: remove it "
+        "(for PoCL, the folder that POCL_CACHE_DIR names, or ~/.cache/pocl)",
+    )
+
+
 def no_room(
     device: DeviceInfo, nbytes: int, largest: int, used: int | None = None
 ) -> OutOfDeviceMemoryError:

@@ -38,10 +38,12 @@ from trilby.backend.failures import (
     failed,
     foreign,
     freed,
+    not_prepared,
     not_shared,
     refused_code,
 )
 from trilby.backend.group_size import GroupLimits
+from trilby.backend.opencl_builds import FirstLaunches, build_where_ctrl_c_is_heard, kernel_of
 from trilby.backend.opencl_bursts import Burst, OpenCLRepeated
 from trilby.backend.opencl_events import (
     AssertingEvent,
@@ -85,6 +87,7 @@ class OpenCLBackend:
         self.queue = _make_queue(self.context, cl_device, _TIMED | _UNORDERED)
         self._in_order: dict[bool, cl.CommandQueue] = {}
         self.burst = Burst(self.queue, self._wait_list)
+        self.first_launches = FirstLaunches(device.name)
         self._cl_device = cl_device
         self._is_open = True
         self.pool = MemoryPool(self.context, device, cl_device.max_mem_alloc_size)
@@ -96,7 +99,7 @@ class OpenCLBackend:
         """Counts what invalidates memory: launches that were prepared before are checked again."""
 
     def _task(self, what: str) -> Task:
-        return Task(self.device, self.context, what, self.burst.submit)
+        return Task(self.device, self.context, what, self.burst.submit, self.first_launches)
 
     def check_open(self) -> None:
         """Raise after `close`."""
@@ -138,14 +141,13 @@ class OpenCLBackend:
         number of the pass and the report of assertions, where it takes these.
         """
         self.check_open()
-        program = self._program(text, entry)
         try:
-            kernel = cl.Kernel(program, entry)
+            program, kernel = kernel_of(partial(self._program, entry=entry), text, entry)
             items = kernel.get_work_group_info(
                 cl.kernel_work_group_info.WORK_GROUP_SIZE, self._cl_device
             )
         except cl.Error as error:
-            raise failed(self.device, f"preparing `{entry}`", error) from error
+            raise not_prepared(self.device, entry, error) from error
         limits = GroupLimits(items, tuple(self._cl_device.max_work_item_sizes))
         task = self._task(f"running `{entry}`")
         return OpenCLKernel(
@@ -163,8 +165,9 @@ class OpenCLBackend:
 
     def _program(self, text: str, entry: str) -> _Program:
         program = _Program(self.context, text)
+        build = partial(program._build, _BUILD_OPTIONS, [self._cl_device])  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- see the import
         try:
-            program._build(_BUILD_OPTIONS, [self._cl_device])  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- see the import
+            build_where_ctrl_c_is_heard(build, entry, self.device.name)
         except cl.Error as error:
             log = program.get_build_info(self._cl_device, cl.program_build_info.LOG)
             raise refused_code(self.device, entry, text, str(log or error)) from error
@@ -289,11 +292,16 @@ class OpenCLBackend:
         try:
             if prepared.debugs:
                 return self._run_debugging(prepared, wait_list)
-            event = prepared.enqueue(wait_list)
+            event = self._enqueue(prepared, wait_list)
             self.queue.flush()
         except cl.Error as error:
             raise prepared.task.failed(error) from error
         return OpenCLEvent(event, prepared.task)
+
+    def _enqueue(self, prepared: OpenCLPrepared, wait_list: list[cl.Event] | None) -> cl.Event:
+        event = prepared.enqueue(wait_list)
+        prepared.note_launch(event, wait_list)
+        return event
 
     def repeated(self, prepared: Prepared) -> Repeated:
         """Run the same launch with nothing left to decide."""
@@ -329,7 +337,7 @@ class OpenCLBackend:
         if prepared.executable.asserts:
             event = self._run_asserting(prepared, wait_list)
         else:
-            event = OpenCLEvent(prepared.enqueue(wait_list), prepared.task)
+            event = OpenCLEvent(self._enqueue(prepared, wait_list), prepared.task)
         self.queue.flush()
         return event
 
@@ -341,7 +349,7 @@ class OpenCLBackend:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         failure = cl.Buffer(self.context, flags, hostbuf=report)
         prepared.set_report(failure)
-        ran = prepared.enqueue(wait_list)
+        ran = self._enqueue(prepared, wait_list)
         copied = cl.enqueue_copy(self.queue, report, failure, is_blocking=False, wait_for=[ran])
         asserts = prepared.executable.asserts
         return AssertingEvent(ran, copied, prepared.task, self._orphans, report, asserts)
@@ -355,7 +363,7 @@ class OpenCLBackend:
         self.moment += 1
         try:
             for queue in (self.queue, *self._in_order.values()):
-                wait_for(cl.enqueue_marker(queue))
+                wait_for(cl.enqueue_marker(queue), self.first_launches.tell_slow)
                 queue.finish()
             self.pool.trim()
         except cl.Error as error:

@@ -16,6 +16,7 @@ import pyopencl as cl
 
 from trilby.backend.base import DeviceInfo, Times
 from trilby.backend.failures import assertion_failed, failed
+from trilby.backend.opencl_builds import SLOW_SECONDS, FirstLaunches
 from trilby.data.segment import Live
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
@@ -45,6 +46,8 @@ class Task:
     what: str
     submit: Callable[[], None]
     """Gives the driver all that is held back; nobody waits before that."""
+    first_launches: FirstLaunches
+    """Those of the device, which the driver may still compile for while somebody waits."""
 
     def failed(self, error: cl.Error) -> DeviceError:
         """What is raised in place of an error of OpenCL."""
@@ -87,7 +90,7 @@ class OpenCLEvent:
         """Return when it is done; raise a `DeviceError` if it failed."""
         self.task.submit()
         try:
-            wait_for(self.event)
+            wait_for(self.event, self.task.first_launches.tell_slow)
         except cl.Error as error:
             raise self.task.failed(error) from error
 
@@ -207,21 +210,32 @@ def drop_finished(events: deque[cl.Event]) -> None:
             return
 
 
-def wait_for(event: cl.Event) -> None:
-    """Return when a command is over; raise the error of OpenCL if it failed."""
+def _nothing() -> None:
+    """Not everybody who waits long has something to say."""
+
+
+def wait_for(event: cl.Event, tell_slow: Callable[[], None] = _nothing) -> None:
+    """Return when a command is over; raise the error of OpenCL if it failed.
+
+    `tell_slow` is called once if that takes long.
+    """
     if threading.current_thread() is threading.main_thread():
-        _await_end(event)
+        _await_end(event, tell_slow)
     event.wait()
 
 
-def _await_end(event: cl.Event) -> None:
+def _await_end(event: cl.Event, tell_slow: Callable[[], None]) -> None:
     started = time.perf_counter()
+    limit = SLOW_SECONDS
     while not is_over(event):
         waited = time.perf_counter() - started
         if waited < _RESTLESS_SECONDS:
             _give_way()
-        else:
-            time.sleep(min(waited * _PAUSE_SHARE, _LONGEST_PAUSE))
+            continue
+        time.sleep(min(waited * _PAUSE_SHARE, _LONGEST_PAUSE))
+        if waited > limit:
+            limit = float("inf")
+            tell_slow()
 
 
 def _give_way() -> None:

@@ -51,7 +51,8 @@ class MemoryOwner(Protocol):
 class OpenCLKernel:
     """A built kernel; `spare` are kernel objects that no prepared launch uses.
 
-    `seconds` is what launches were seen to take, by their range.
+    `seconds` is what launches were seen to take, by their range, and `launched` are the sizes of
+    groups that the driver has compiled it for, or was asked to.
 
     Behind its arguments and its range, one that `takes_pass` takes the number of its pass, and
     one with `asserts` takes a report of what failed as its last argument.
@@ -68,6 +69,7 @@ class OpenCLKernel:
     takes_pass: bool = False
     spare: list[cl.Kernel] = field(default_factory=list[cl.Kernel])
     seconds: dict[tuple[int, ...], float] = field(default_factory=dict[tuple[int, ...], float])
+    launched: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
 
     @property
     def debugs(self) -> bool:
@@ -153,6 +155,12 @@ class OpenCLPrepared:
     @seconds.setter
     def seconds(self, took: float) -> None:
         self.executable.seconds[self.whole] = took
+
+    def note_launch(self, event: cl.Event, after: Sequence[cl.Event] | None) -> None:
+        """See whether the driver may have to compile for this launch: for a new size of groups."""
+        if self.local not in self.executable.launched:
+            self.executable.launched.add(self.local)
+            self.task.first_launches.add(event, after, self.executable.entry)
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come; OpenCL has read those of the others."""

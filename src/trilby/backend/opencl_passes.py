@@ -78,7 +78,8 @@ class OpenCLPasses(Passes):
         prepared.check()
         if self._queue is not self._queue_of(self.is_timed):
             self._take_queue()
-        waits = chain((self._wait_list(after),), repeat(None, passes - 1))
+        before = self._wait_list(after)
+        waits = chain((before,), repeat(None, passes - 1))
         enqueued = map(self._enqueue, waits)
         try:
             portion: Iterator[tuple[Any, ...]] = zip(enqueued, self._numbers, strict=False)
@@ -86,7 +87,9 @@ class OpenCLPasses(Passes):
                 is_set = self._set_numbers(passes)
                 portion = zip(is_set, enqueued, self._numbers, strict=False)
             self._begun.extend(islice(portion, 1))
-            self._oldest = self._begun[-1][-2]
+            first: cl.Event = self._begun[-1][-2]
+            self._oldest = first
+            prepared.note_launch(first, before)
             self._begun.extend(portion)
             self._queue.flush()
         except cl.Error as error:

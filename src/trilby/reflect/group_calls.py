@@ -107,15 +107,20 @@ def _printed(lw: Lowering, node: ast.expr, values: list[Value]) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value.replace("{", "{{").replace("}", "}}")
     if isinstance(node, ast.JoinedStr):
-        return "".join(_printed(lw, part, values) for part in node.values)
-    if isinstance(node, ast.FormattedValue):
-        if node.format_spec is not None or node.conversion != -1:
-            raise lw.error(
+        if any(_has_format(part) for part in node.values):
+            raise lw.error(  # Python 3.11 does not know where in the text the part stands
                 UnsupportedSyntaxError,
                 node,
                 "`print` in a kernel has no formats",
                 "leave out what stands behind `:` or `!`",
             )
+        return "".join(_printed(lw, part, values) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
         node = node.value
     values.append(typed(lw, number(lw, lw.lower(node), node), node))
     return "{}"
+
+
+def _has_format(part: ast.expr) -> bool:
+    is_value = isinstance(part, ast.FormattedValue)
+    return is_value and (part.format_spec is not None or part.conversion != -1)

@@ -8,6 +8,12 @@ from trilby.source import Location
 
 Refusal: TypeAlias = tuple[str, str]
 
+
+def _of_newer_pythons(**refusals: Refusal) -> dict[type[ast.AST], Refusal]:
+    """Refusals of syntax, by its name, as far as this Python has it."""
+    return {getattr(ast, name): said for name, said in refusals.items() if hasattr(ast, name)}
+
+
 REFUSED: dict[type[ast.AST], Refusal] = {
     ast.FunctionDef: (
         "a nested function",
@@ -54,6 +60,11 @@ REFUSED: dict[type[ast.AST], Refusal] = {
     ast.IsNot: ("`is not`", "use `!=`"),
     ast.In: ("`in`", "compare with each value: `x == 1 or x == 2`"),
     ast.NotIn: ("`not in`", "compare with each value: `x != 1 and x != 2`"),
+    **_of_newer_pythons(
+        TypeAlias=("`type`", "write the type itself, or name it at module level"),
+        TemplateStr=("a template string", "kernels compute numbers; format on the host"),
+        Interpolation=("a template string", "kernels compute numbers; format on the host"),
+    ),
 }
 """Every syntax without a meaning on a device: what to call it, and what to write instead."""
 

@@ -61,10 +61,10 @@ def _composed_rows() -> Iterator[tuple[object, ...]]:
 
 
 def _spelling(row: Intrinsic) -> str:
-    """How a user writes it: from `math`, from this package, or as a builtin."""
-    if hasattr(math, row.name):
-        return f"math.{row.name}"
-    return f"tb.{row.name}" if hasattr(math_functions, row.name) else row.name
+    """How a user writes it: from this package, from `math`, or as a builtin."""
+    if hasattr(math_functions, row.name):  # also where a newer Python's `math` has it
+        return f"tb.{row.name}"
+    return f"math.{row.name}" if hasattr(math, row.name) else row.name
 
 
 def _vector_spelling(row: Intrinsic) -> str:

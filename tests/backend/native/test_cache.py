@@ -171,7 +171,7 @@ def test_two_processes_share_a_folder(folder: Path) -> None:
         for _ in range(3)
     ]
     for process in running:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate()
         assert (out.strip(), err) == (str(list(range(0, 30, 3))), "")
     assert sorted(path.suffix for path in folder.iterdir()) == [".o", ".o", ".txt"]
     # what is known of the processor, the queue, and `scale`

@@ -1,8 +1,6 @@
 """The queue and its threads: order, waiting, interrupts, forks, the end of a process."""
 
 import gc
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +22,7 @@ from tests.backend.native.running import (
     scaling,
     upload,
 )
+from tests.runtime.interrupting import with_ctrl_c
 
 from trilby.backend.base import Scalar
 from trilby.backend.native import NativeBackend
@@ -153,11 +152,8 @@ def test_an_interrupt_ends_the_wait_and_not_the_work(native: NativeBackend) -> N
     memory = native.allocate(16)
     native.fill(memory, 0, 16, 1)
     event = scale(native, memory, 3)
-    interrupt = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
-    interrupt.start()
     with pytest.raises(KeyboardInterrupt):
-        event.wait()
-    interrupt.join()
+        with_ctrl_c(event.wait)
     assert not event.done
     gate.open()
     event.wait()
@@ -219,10 +215,13 @@ memory = native.share(numbers.data)
 
 def run_python(program: str, before: str = "") -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", before + BEGIN + program],
+        [
+            *(sys.executable, "-X", "faulthandler"),
+            *("-W", "ignore:This process:DeprecationWarning"),  # newer Pythons warn of forks
+            *("-c", before + BEGIN + program),
+        ],
         capture_output=True,
         text=True,
-        timeout=60,
         check=False,
         cwd=Path(__file__).parents[3],
     )
@@ -258,12 +257,12 @@ def test_a_process_ends_by_ctrl_c_although_a_kernel_never_does() -> None:
         """
 import signal, threading
 gate = Gate.on(native)
-threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     gate.event.wait()
 except KeyboardInterrupt:
     print("interrupted", flush=True)
-again = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+again = threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT))
 again.daemon = True
 again.start()
 """

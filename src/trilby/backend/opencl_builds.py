@@ -1,0 +1,141 @@
+"""Builds of OpenCL programs that take long, hang, or come out of a damaged cache of the driver.
+
+Drivers compile inside of a call in which Ctrl-C is not heard, and some put a part of the work off
+to the first launch.
+
+A known fault: where a CPU has AVX-512 and PoCL's LLVM does not know that, as PoCL 3.0 on a Zen 4,
+kernels and PoCL's library disagree about how a vector of 64 bytes is passed. A kernel that gives
+one to a function of the library (`vload16` of floats, `vstore8` of doubles) makes LLVM's optimiser
+go round for ever at the first launch, and its program cannot be read back from PoCL's cache: later
+processes find no kernel in it. Generated code has no vectors of more than 32 bytes; code of users
+(`@tb.raw`) may have.
+"""
+
+import ctypes
+from collections import deque
+from collections.abc import Callable, Sequence
+from threading import Event, Thread
+from typing import cast
+
+import pyopencl as cl
+from pyopencl._cl import _Program  # pyright: ignore[reportPrivateUsage]
+
+from trilby.dataclass import dataclass
+from trilby.trace import tell
+
+SLOW_SECONDS = 5.0
+"""After so long a user is told what the driver is doing."""
+
+REBUILDS = 3
+"""How often a program without its kernel is built again, each time as another program."""
+
+_STATUS = cl.event_info.COMMAND_EXECUTION_STATUS
+_RUNNING = cast("int", cl.command_execution_status.RUNNING)
+_COMPLETE = cast("int", cl.command_execution_status.COMPLETE)
+_NO_SUCH_KERNEL = cast("int", cl.status_code.INVALID_KERNEL_NAME)
+
+_status = cast("Callable[[cl.Event, cl.event_info], int]", cl.Event.get_info)
+
+
+def build_where_ctrl_c_is_heard(build: Callable[[], object], entry: str, device: str) -> None:
+    """Let the driver build in a thread of its own, and wait for that.
+
+    A build that Ctrl-C came before goes on, and nobody hears of its result.
+    """
+    over, failures = Event(), list[Exception]()
+
+    def work() -> None:
+        try:
+            build()
+        except Exception as error:  # noqa: BLE001 -- it is raised where the result is waited for
+            failures.append(error)
+        finally:
+            over.set()
+
+    try:
+        Thread(target=work, name="trilby-driver-build", daemon=True).start()
+    except RuntimeError:  # the system gives no thread
+        work()
+    if not over.wait(SLOW_SECONDS):
+        _tell_slow(entry, device)
+        over.wait()
+    if failures:
+        raise failures[0]
+
+
+def _tell_slow(entry: str, device: str) -> None:
+    tell(
+        "warning",
+        "the driver of %s has been compiling `%s` for more than %g seconds; Ctrl-C stops waiting",
+        device,
+        entry,
+        SLOW_SECONDS,
+    )
+
+
+def kernel_of(
+    build: Callable[[str], _Program], text: str, entry: str
+) -> tuple[_Program, cl.Kernel]:
+    """Build a program and take its kernel; build past entries of the driver's cache without it.
+
+    Raises the error of OpenCL if there never is such a kernel.
+    """
+    for number in range(REBUILDS + 1):
+        program = build(text + _difference(number))
+        try:
+            return program, cl.Kernel(program, entry)
+        except cl.Error as error:
+            if error.code != _NO_SUCH_KERNEL or number == REBUILDS:
+                raise
+            tell("info", "the driver's cache of `%s` is damaged: it is built again", entry)
+            _keep_for_ever(program)
+    raise AssertionError
+
+
+def _difference(number: int) -> str:
+    """What makes another program of the same code: drivers leave comments out of account."""
+    return f"\ntypedef int trilby_built_again_{number};\n" if number else ""
+
+
+def _keep_for_ever(program: _Program) -> None:
+    """Never give a program back to the driver: PoCL ends the process over one that is damaged."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(program))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FirstLaunch:
+    """A kernel that was launched with groups of a new size, for which the driver may compile."""
+
+    event: cl.Event
+    after: Sequence[cl.Event]
+    entry: str
+
+    @property
+    def may_compile(self) -> bool:
+        """Whether it has not begun, although nothing that it waits for is left."""
+        return _status(self.event, _STATUS) > _RUNNING and all(
+            _status(event, _STATUS) <= _COMPLETE for event in self.after
+        )
+
+
+class FirstLaunches:
+    """The first launches of kernels that are not over yet."""
+
+    __slots__ = ("_device", "_launches")
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._launches: deque[FirstLaunch] = deque()
+
+    def add(self, event: cl.Event, after: Sequence[cl.Event] | None, entry: str) -> None:
+        """Note a launch, and forget those that are over."""
+        while self._launches and _status(self._launches[0].event, _STATUS) <= _COMPLETE:
+            self._launches.popleft()
+        self._launches.append(FirstLaunch(event, tuple(after or ()), entry))
+
+    def tell_slow(self) -> None:
+        """Say which kernel the driver seems to be compiling, for who has waited long."""
+        for launch in tuple(self._launches):
+            if launch.may_compile:
+                _tell_slow(launch.entry, self._device)
+                return
