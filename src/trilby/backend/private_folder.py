@@ -27,7 +27,8 @@ def opened(path: str, *, make: bool = False) -> Generator[int]:
     other kinds of `OSError` where it cannot be opened.
     """
     if make:
-        os.makedirs(path, mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            os.makedirs(path, mode=0o700)
     try:
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
@@ -53,8 +54,7 @@ def read_file(folder: int, name: str, most: int) -> bytes:
     file = os.open(name, flags, dir_fd=folder)
     try:
         about = os.fstat(file)
-        if not stat.S_ISREG(about.st_mode) or not _is_of_user_alone(about):
-            raise NotPrivateError(EACCES, "not a regular file of the user's alone", name)
+        _check_file(about, name)
         if about.st_size > most:
             raise NotPrivateError(EFBIG, f"larger than {most:,} bytes", name)
         with os.fdopen(file, "rb", closefd=False) as reader:
@@ -77,10 +77,31 @@ def write_file(folder: int, name: str, content: bytes) -> None:
         raise
 
 
+def append_to_file(folder: int, name: str, content: bytes) -> None:
+    """Write to the end of a file in an opened folder, which is made where it is missing.
+
+    Raises `NotPrivateError` for anything but a regular file of the user's alone.
+    """
+    # Without O_NONBLOCK a FIFO would wait for a reader.
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+    file = os.open(name, flags, 0o600, dir_fd=folder)
+    try:
+        _check_file(os.fstat(file), name)
+        with os.fdopen(file, "wb", closefd=False) as writer:
+            writer.write(content)
+    finally:
+        os.close(file)
+
+
 def new_file(folder: int, name: str) -> int:
     """The descriptor of a new file in an opened folder, which only the user may open."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     return os.open(name, flags, 0o600, dir_fd=folder)
+
+
+def _check_file(about: os.stat_result, name: str) -> None:
+    if not stat.S_ISREG(about.st_mode) or not _is_of_user_alone(about):
+        raise NotPrivateError(EACCES, "not a regular file of the user's alone", name)
 
 
 def _is_of_user_alone(about: os.stat_result) -> bool:
