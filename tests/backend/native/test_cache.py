@@ -1,5 +1,6 @@
 """Object code on disk: what is taken, what is not, and how much is kept."""
 
+import ctypes
 import os
 import platform
 import shutil
@@ -21,6 +22,7 @@ from trilby.backend.native.cache import MAGIC, TAG, Cache
 from trilby.backend.native.host import this_host
 from trilby.backend.native.objects import Objects, identity
 from trilby.backend.native.processor import Processor
+from trilby.backend.native.toolchain import object_code
 
 
 @pytest.fixture
@@ -363,22 +365,52 @@ def test_a_folder_with_files_of_the_user(folder: Path) -> None:
     assert (folder / "trilby-kernels" / TAG).exists()
 
 
-def test_code_is_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
+def answer(number: int) -> str:
+    """A module with a function that returns a number."""
+    return f"define i32 @answer() {{ ret i32 {number} }}"
 
-    def make(text: str, _processor: Processor, *, as_written: bool) -> bytes:
-        assert not as_written
-        made.append(text)
-        return text.upper().encode()
+
+def answer_of(objects: Objects, number: int) -> int:
+    code = objects.begin(answer(number), this_host().processor, ["answer"])()
+    return int(ctypes.CFUNCTYPE(ctypes.c_int32)(code["answer"])())
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is compiled."""
+    found: list[str] = []
+
+    def make(text: str, processor: Processor, *, as_written: bool) -> bytes:
+        found.append(text)
+        return object_code(text, processor, as_written=as_written)
 
     monkeypatch.setattr("trilby.backend.native.objects.object_code", make)
-    processor = this_host().processor
+    return found
+
+
+def test_code_is_made_once(folder: Path, made: list[str]) -> None:
     for _ in range(2):
         objects = Objects(Cache(folder, "v"))
-        assert [objects.code(text, processor) for text in ("a", "b", "a")] == [b"A", b"B", b"A"]
-    assert made == ["a", "b"]
-    assert Objects().code("a", processor) == b"A"
-    assert made == ["a", "b", "a"]
+        assert [answer_of(objects, number) for number in (7, 8, 7)] == [7, 8, 7]
+    assert made == [answer(7), answer(8)]
+    assert answer_of(Objects(), 7) == 7
+    assert made == [answer(7), answer(8), answer(7)]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="elsewhere LLVM links")
+@pytest.mark.parametrize("place", [0, 4, 16, 18, 40, 58, 60])
+def test_code_that_is_not_understood_is_made_again(
+    folder: Path, made: list[str], place: int
+) -> None:
+    """A whole entry, with the digest of what is in it: LLVM would end the process for some."""
+    cache = Cache(folder, "v")
+    assert answer_of(Objects(cache), 7) == 7
+    damaged = bytearray(cache.get(answer(7)) or b"")
+    damaged[place] ^= 0xFF
+    cache.put(answer(7), bytes(damaged))
+    for _ in range(2):
+        assert answer_of(Objects(cache), 7) == 7
+    assert made == [answer(7)] * 2
 
 
 def test_the_identity_names_all_that_code_depends_on() -> None:

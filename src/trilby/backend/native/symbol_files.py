@@ -21,6 +21,7 @@ from trilby.backend.native.elf import (
     SECTION,
     SYMBOLS,
     Section,
+    UnknownError,
     relocations_of,
     sections_of,
     symbols_of,
@@ -83,6 +84,8 @@ def _fill_in(
     symbols = symbols_of(code, sections)
     others = [n for n, one in enumerate(kept) if n not in addresses and one.kind != _NOTHING]
     for section, place, kind, number, addend in relocations_of(code, sections, others):
+        if kind not in _ABSOLUTE:
+            raise UnknownError
         one = symbols[number]
         value = addresses.get(one.section, 0) + one.value + addend
         _ABSOLUTE[kind].pack_into(made, kept[section].offset + place, value)
