@@ -21,7 +21,7 @@ from trilby.tools.demos import demo_list, run_demo
 from trilby.tools.devices import as_json, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
 from trilby.tools.lint import LintOptions, lint_paths, list_lints
-from trilby.tools.load import load_function
+from trilby.tools.load import load_function, named_function
 from trilby.tools.reference import math_page
 from trilby.version import VERSION
 
@@ -37,9 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TrilbyError as error:
         sys.stderr.write(f"trilby: {error}\n")
         return 1
-    except BrokenPipeError:
-        # Whoever read the output has enough. Python would complain once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):  # whoever read the output has enough
+            place = error.filename or "standard output"
+            sys.stderr.write(f"trilby: `{place}`: {error.strerror}\n")
+        if error.filename is None:  # Python would complain once more at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code
 
@@ -286,10 +289,10 @@ def _explain(options: argparse.Namespace) -> int:
     )
     from trilby.tools.explanation import explanation_of  # noqa: PLC0415
     from trilby.tools.html.explain_page import save_explanation  # noqa: PLC0415
-    from trilby.tools.output_files import check_output  # noqa: PLC0415
+    from trilby.tools.output_files import check_outputs  # noqa: PLC0415
 
     if options.html is not None:
-        check_output(options.html)
+        check_outputs([options.html], [named_function(options.function)[0]])
     function = load_function(options.function)
     defaults = _defaults(options, memory=None)
     expression: str | None = options.expression
