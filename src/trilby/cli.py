@@ -128,7 +128,12 @@ def _add_devices(add_parser: AddParser) -> None:
 
 
 def _add_emit(add_parser: AddParser) -> None:
-    emitting = add_parser("emit", help="print what a function becomes")
+    emitting = add_parser(
+        "emit",
+        help="print what a function becomes",
+        description="Print what a function becomes. FILE is imported, which runs what stands "
+        "outside of functions.",
+    )
     emitting.add_argument("function", metavar="FILE:FUNCTION", help="a kernel or compute function")
     emitting.add_argument("--target", choices=list(TARGETS), default="opencl")
     emitting.add_argument(
@@ -149,7 +154,8 @@ def _add_explain(add_parser: AddParser) -> None:
         help="show a compute function with its copies, before and after, and its kernels",
         description="Show a compute function: its source with the copies in the margin, its models "
         "before and after, what its kernels access, and the code that a device gets; with --run "
-        "also what really moved, beside the least that had to.",
+        "also what really moved, beside the least that had to. FILE is imported, which runs what "
+        "stands outside of functions.",
         epilog="example: trilby explain examples/squares.py:square_all "
         '--run "run(accelerator, 32)" --html squares.html',
     )
@@ -179,8 +185,18 @@ def _add_demo(add_parser: AddParser) -> None:
 
 
 def _add_lint(add_parser: AddParser) -> None:
-    linting = add_parser("lint", help="find races, wrong indices, and waste")
-    linting.add_argument("paths", metavar="PATH", nargs="*", help="files, folders, or modules")
+    linting = add_parser(
+        "lint",
+        help="find races, wrong indices, and waste",
+        description="Find races, wrong indices, and waste in kernels and compute functions. PATH "
+        "is imported, which runs what stands outside of functions: lint only code that you would "
+        "run. A file is imported only if it has an `import trilby` or a `from trilby import` "
+        "itself; in a folder, all such files are. A module that is named, as in `package.module`, "
+        "always is.",
+    )
+    linting.add_argument(
+        "paths", metavar="PATH", nargs="*", help="files, folders, or modules (default: .)"
+    )
     linting.add_argument("--format", choices=["text", "json", "sarif"], default="text")
     linting.add_argument("--select", metavar="ID,…", default="", help="run these lints only")
     linting.add_argument("--ignore", metavar="ID,…", default="", help="leave these lints out")
