@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import field
+from errno import EINVAL
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -15,11 +16,12 @@ from trilby.analysis.linting.report import Finding, Report
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError, TrilbyError
 from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
+from trilby.reflect.imports import imports_trilby
 from trilby.runtime.compile import analyse_compute
 from trilby.runtime.lint_settings import LintSettings, settings_for
 from trilby.runtime.linting import lint
 from trilby.source import Location, excerpt
-from trilby.tools.load import imports_trilby, load_module
+from trilby.tools.load import load_module
 from trilby.tools.sarif import as_sarif
 
 Format: TypeAlias = Literal["text", "json", "sarif"]
@@ -154,14 +156,21 @@ def _files(path: str, linted: Linted) -> Iterator[Path]:
         if file != place and (_is_hidden(file.relative_to(place)) or not file.is_file()):
             continue
         try:
-            is_wanted = imports_trilby(file)
+            source = _source(file)
         except OSError as error:
             linted.failures.append(f"`{file}` cannot be read: {error.strerror}")
-        else:
-            if is_wanted:
-                yield file
-            elif file == place:
-                linted.left_out.append(file)
+            continue
+        if imports_trilby(source):
+            yield file
+        elif file == place:
+            linted.left_out.append(file)
+
+
+def _source(file: Path) -> bytes:
+    """What is in a file; other things, such as a FIFO, may have no end."""
+    if not file.is_file():
+        raise OSError(EINVAL, "it is not a regular file")
+    return file.read_bytes()
 
 
 def _is_hidden(inside: Path) -> bool:

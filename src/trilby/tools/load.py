@@ -1,12 +1,9 @@
 """Finding a function that was named on the command line: `FILE:FUNCTION`."""
 
-import ast
 import importlib.util
 import sys
 import traceback
-import warnings
 from collections.abc import Iterator
-from errno import EINVAL
 from pathlib import Path
 from types import ModuleType
 
@@ -32,32 +29,6 @@ def named_function(spec: str) -> tuple[Path, str]:
     """The file and the name in `FILE:FUNCTION`."""
     path, colon, name = spec.rpartition(":")
     return (Path(path), name) if colon else (Path(spec), "")
-
-
-def imports_trilby(path: Path) -> bool:
-    """Whether a file has an import of Trilby, wherever it stands; the file is read and not run.
-
-    One that is not Python counts if it speaks of Trilby: importing it says what is wrong.
-    """
-    if not path.is_file():
-        raise OSError(EINVAL, "it is not a regular file", str(path))
-    content = path.read_bytes()
-    if b"trilby" not in content:
-        return False
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            tree = ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return True
-    return any("trilby" in _imported_packages(node) for node in ast.walk(tree))
-
-
-def _imported_packages(node: ast.AST) -> set[str]:
-    if isinstance(node, ast.Import):
-        return {one.name.partition(".")[0] for one in node.names}
-    if isinstance(node, ast.ImportFrom) and not node.level:
-        return {(node.module or "").partition(".")[0]}
-    return set()
 
 
 def load_module(path: Path) -> ModuleType:
