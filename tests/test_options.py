@@ -55,10 +55,10 @@ def test_a_number_of_threads_that_cannot_be(text: str) -> None:
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        ({"HOME": "/home/me"}, "/home/me/.cache/trilby"),
-        ({"HOME": "/home/me", "XDG_CACHE_HOME": "/var/me"}, "/var/me/trilby"),
-        ({"HOME": "/home/me", "XDG_CACHE_HOME": "no/place"}, "/home/me/.cache/trilby"),
-        ({"HOME": "/home/me", "TRILBY_CACHE": "/var/kernels"}, "/var/kernels"),
+        ({"HOME": "/home/me"}, "/home/me/.cache/trilby-kernels"),
+        ({"HOME": "/home/me", "XDG_CACHE_HOME": "/var/me"}, "/var/me/trilby-kernels"),
+        ({"HOME": "/home/me", "XDG_CACHE_HOME": "no/place"}, "/home/me/.cache/trilby-kernels"),
+        ({"HOME": "/home/me", "TRILBY_CACHE": "/var/mine"}, "/var/mine/trilby-kernels"),
         ({"HOME": "/home/me", "TRILBY_CACHE": "Off"}, None),
     ],
 )
@@ -67,6 +67,6 @@ def test_where_compiled_kernels_are_kept(environment: dict[str, str], expected: 
 
 
 def test_a_folder_is_named_from_here_or_from_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRILBY_CACHE", "kernels")
-    assert cache_folder() == str(Path.cwd() / "kernels")
-    assert cache_folder({"TRILBY_CACHE": "~/kernels"}) == str(Path.home() / "kernels")
+    monkeypatch.setenv("TRILBY_CACHE", "mine")
+    assert cache_folder() == str(Path.cwd() / "mine" / "trilby-kernels")
+    assert cache_folder({"TRILBY_CACHE": "~/mine"}) == str(Path.home() / "mine" / "trilby-kernels")

@@ -21,7 +21,7 @@ from trilby.tools.demos import demo_list, run_demo
 from trilby.tools.devices import as_json, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
 from trilby.tools.lint import LintOptions, lint_paths, list_lints
-from trilby.tools.load import load_function
+from trilby.tools.load import load_function, named_function
 from trilby.tools.reference import math_page
 from trilby.version import VERSION
 
@@ -37,9 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TrilbyError as error:
         sys.stderr.write(f"trilby: {error}\n")
         return 1
-    except BrokenPipeError:
-        # Whoever read the output has enough. Python would complain once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):  # whoever read the output has enough
+            place = error.filename or "standard output"
+            sys.stderr.write(f"trilby: `{place}`: {error.strerror}\n")
+        if error.filename is None:  # Python would complain once more at its end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code
 
@@ -125,7 +128,12 @@ def _add_devices(add_parser: AddParser) -> None:
 
 
 def _add_emit(add_parser: AddParser) -> None:
-    emitting = add_parser("emit", help="print what a function becomes")
+    emitting = add_parser(
+        "emit",
+        help="print what a function becomes",
+        description="Print what a function becomes. FILE is imported, which runs what stands "
+        "outside of functions.",
+    )
     emitting.add_argument("function", metavar="FILE:FUNCTION", help="a kernel or compute function")
     emitting.add_argument("--target", choices=list(TARGETS), default="opencl")
     emitting.add_argument(
@@ -146,7 +154,8 @@ def _add_explain(add_parser: AddParser) -> None:
         help="show a compute function with its copies, before and after, and its kernels",
         description="Show a compute function: its source with the copies in the margin, its models "
         "before and after, what its kernels access, and the code that a device gets; with --run "
-        "also what really moved, beside the least that had to.",
+        "also what really moved, beside the least that had to. FILE is imported, which runs what "
+        "stands outside of functions.",
         epilog="example: trilby explain examples/squares.py:square_all "
         '--run "run(accelerator, 32)" --html squares.html',
     )
@@ -176,8 +185,18 @@ def _add_demo(add_parser: AddParser) -> None:
 
 
 def _add_lint(add_parser: AddParser) -> None:
-    linting = add_parser("lint", help="find races, wrong indices, and waste")
-    linting.add_argument("paths", metavar="PATH", nargs="*", help="files, folders, or modules")
+    linting = add_parser(
+        "lint",
+        help="find races, wrong indices, and waste",
+        description="Find races, wrong indices, and waste in kernels and compute functions. PATH "
+        "is imported, which runs what stands outside of functions: lint only code that you would "
+        "run. A file is imported only if it has an `import trilby` or a `from trilby import` "
+        "itself; in a folder, all such files are. A module that is named, as in `package.module`, "
+        "always is.",
+    )
+    linting.add_argument(
+        "paths", metavar="PATH", nargs="*", help="files, folders, or modules (default: .)"
+    )
     linting.add_argument("--format", choices=["text", "json", "sarif"], default="text")
     linting.add_argument("--select", metavar="ID,…", default="", help="run these lints only")
     linting.add_argument("--ignore", metavar="ID,…", default="", help="leave these lints out")
@@ -286,10 +305,10 @@ def _explain(options: argparse.Namespace) -> int:
     )
     from trilby.tools.explanation import explanation_of  # noqa: PLC0415
     from trilby.tools.html.explain_page import save_explanation  # noqa: PLC0415
-    from trilby.tools.output_files import check_output  # noqa: PLC0415
+    from trilby.tools.output_files import check_outputs  # noqa: PLC0415
 
     if options.html is not None:
-        check_output(options.html)
+        check_outputs([options.html], [named_function(options.function)[0]])
     function = load_function(options.function)
     defaults = _defaults(options, memory=None)
     expression: str | None = options.expression

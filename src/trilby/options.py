@@ -15,6 +15,9 @@ from trilby.errors import ArgumentValueError
 
 MOST_THREADS = 4096
 
+KERNELS = "trilby-kernels"
+"""The folder of compiled kernels, in whichever folder the environment names."""
+
 LogLevel: TypeAlias = Literal["error", "warning", "info", "debug"]
 
 MemoryKind: TypeAlias = Literal["shared", "discrete"]
@@ -110,19 +113,20 @@ def thread_limit(environment: Mapping[str, str] | None = None) -> int | None:
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> str | None:
-    """`TRILBY_CACHE`: where compiled kernels are kept; None where it is `off`.
+    """The folder of compiled kernels: `trilby-kernels` in the folder `TRILBY_CACHE`.
 
-    Without it, `trilby` in the user's folder for such things: `XDG_CACHE_HOME`, or `~/.cache`.
+    None where that is `off`. Without it, in the user's folder for caches: `XDG_CACHE_HOME`, or
+    `~/.cache`.
     """
     given = os.environ if environment is None else environment
     text = given.get("TRILBY_CACHE", "").strip()
     if text:
-        return None if text.lower() == "off" else os.path.abspath(os.path.expanduser(text))
-    base = given.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(base):
-        return os.path.join(base, "trilby")
-    home = os.path.expanduser(given.get("HOME", "") or "~")
-    return os.path.join(home, ".cache", "trilby") if os.path.isabs(home) else None
+        base = "" if text.lower() == "off" else os.path.abspath(os.path.expanduser(text))
+    else:
+        base = given.get("XDG_CACHE_HOME", "")
+        if not os.path.isabs(base):
+            base = os.path.join(os.path.expanduser(given.get("HOME", "") or "~"), ".cache")
+    return os.path.join(base, KERNELS) if os.path.isabs(base) else None
 
 
 def symbols_folder(environment: Mapping[str, str] | None = None) -> str | None:

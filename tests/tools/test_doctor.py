@@ -81,7 +81,26 @@ def test_a_cache_that_others_may_write_to(devices: DevicesReport, tmp_path: Path
     tmp_path.chmod(0o770)
     diagnosis = diagnose(devices, tmp_path)
     assert state_of(diagnosis, "kernels") == "broken"
-    assert f"help: chmod 700 {tmp_path}" in text_of(diagnosis)
+    text = text_of(diagnosis)
+    assert f"{tmp_path} is not used: others may write to it, or own it" in text
+    assert f"help: chmod 700 {tmp_path}" in text
+
+
+def test_a_cache_that_is_a_link(devices: DevicesReport, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    diagnosis = diagnose(devices, tmp_path / "link")
+    assert state_of(diagnosis, "kernels") == "broken"
+    assert "is not used: a link, or not a folder" in text_of(diagnosis)
+
+
+def test_a_cache_that_may_only_be_read(
+    devices: DevicesReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda _path, _mode: False)  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType] -- the tests may run as root
+    diagnosis = diagnose(devices, tmp_path)
+    assert state_of(diagnosis, "kernels") == "ok"
+    assert f"{tmp_path} may only be read" in text_of(diagnosis)
+    assert state_of(diagnose(devices, tmp_path / "missing"), "kernels") == "broken"
 
 
 def test_programs_get_json(devices: DevicesReport, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 from rich.console import Console
 from rich.text import Text
 
-from trilby.backend.private_folder import is_of_user_alone
+from trilby.backend.private_folder import opened
 from trilby.backend.registry import ENTRIES, PassedOver
 from trilby.dataclass import dataclass
 from trilby.options import cache_folder
@@ -89,7 +89,7 @@ def diagnose(devices: DevicesReport, cache: Path | None) -> Diagnosis:
         *map(_package, PACKAGES),
         *(_device(one) for one in devices.devices if one.info.backend in computing),
         *map(_absent, devices.absent),
-        _cache(cache),
+        *([] if os.name == "nt" else [_cache(cache)]),  # the native device's, which needs POSIX
     ]
     return Diagnosis(devices.chosen, tuple(found))
 
@@ -140,13 +140,19 @@ def _cache(folder: Path | None) -> Finding:
     if folder is None:
         what = "off: kernels are compiled anew in every process"
         return Finding("cache", "kernels", "missing", what, "unset TRILBY_CACHE")
-    if folder.is_dir() and not is_of_user_alone(folder):
-        what = f"{folder} is not used: others may write to it, or own it"
+    try:
+        with opened(str(folder)):
+            place = folder
+    except FileNotFoundError:
+        place = next((one for one in folder.parents if one.exists()), folder)
+    except OSError as error:
+        what = f"{folder} is not used: {error.strerror}"
         advice = f"chmod 700 {folder}, or set TRILBY_CACHE to another folder"
         return Finding("cache", "kernels", "broken", what, advice)
-    place = next((one for one in (folder, *folder.parents) if one.exists()), folder)
     if place.is_dir() and os.access(place, os.W_OK):
         return Finding("cache", "kernels", "ok", f"{folder} can be written")
+    if place == folder:
+        return Finding("cache", "kernels", "ok", f"{folder} may only be read: it stays as it is")
     return Finding(
         "cache",
         "kernels",

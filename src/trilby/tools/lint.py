@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import field
+from errno import EINVAL
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,7 @@ from trilby.analysis.linting.report import Finding, Report
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError, TrilbyError
 from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
+from trilby.reflect.imports import imports_trilby
 from trilby.runtime.compile import analyse_compute
 from trilby.runtime.lint_settings import LintSettings, settings_for
 from trilby.runtime.linting import lint
@@ -51,6 +53,8 @@ class Linted:
 
     reports: list[Report] = field(default_factory=list[Report])
     failures: list[str] = field(default_factory=list[str])
+    left_out: list[Path] = field(default_factory=list[Path])
+    """Files that were named, and do not import Trilby."""
     files: int = 0
 
     @property
@@ -125,7 +129,7 @@ def _modules(paths: Sequence[str], linted: Linted) -> Iterator[tuple[ModuleType,
         folder = str(_root(Path(path).absolute()))
         if Path(path).exists() and folder not in sys.path:
             sys.path.insert(0, folder)  # the packages in it import each other
-        named: list[Path | str] = [*_files(path)] if Path(path).exists() else [path]
+        named = list(_files(path, linted)) if Path(path).exists() else [path]
         for one in named:
             try:
                 with redirect_stdout(sys.stderr):  # what is printed here is not for modules
@@ -144,21 +148,33 @@ def _root(path: Path) -> Path:
     return folder
 
 
-def _files(path: str) -> list[Path]:
+def _files(path: str, linted: Linted) -> Iterator[Path]:
+    """The files of a path that import Trilby: no other is imported itself."""
     place = Path(path)
-    if place.is_file():
-        return [place]
-    if not place.is_dir():
-        return []
-    found = sorted(place.rglob("*.py"))
-    return [file for file in found if _is_ours(file.relative_to(place), file)]
+    found = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+    for file in found:
+        if file != place and (_is_hidden(file.relative_to(place)) or not file.is_file()):
+            continue
+        try:
+            source = _source(file)
+        except OSError as error:
+            linted.failures.append(f"`{file}` cannot be read: {error.strerror}")
+            continue
+        if imports_trilby(source):
+            yield file
+        elif file == place:
+            linted.left_out.append(file)
 
 
-def _is_ours(inside: Path, file: Path) -> bool:
-    """Whether a file of a folder is worth importing: it speaks of Trilby, and is not hidden."""
-    if any(part.startswith((".", "__pycache__")) for part in inside.parts):
-        return False
-    return "trilby" in file.read_text(encoding="utf-8", errors="replace")
+def _source(file: Path) -> bytes:
+    """What is in a file; other things, such as a FIFO, may have no end."""
+    if not file.is_file():
+        raise OSError(EINVAL, "it is not a regular file")
+    return file.read_bytes()
+
+
+def _is_hidden(inside: Path) -> bool:
+    return any(part.startswith((".", "__pycache__")) for part in inside.parts)
 
 
 def _imported(name: str) -> ModuleType:
@@ -171,6 +187,13 @@ def _imported(name: str) -> ModuleType:
             f"`{name}` is neither a file, nor a folder, nor a module: {error}",
             advice="name what is to be linted: app.py, src/, package.module",
         ) from error
+    except TrilbyError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ArgumentValueError(
+            f"`{name}` cannot be imported: {type(error).__name__}: {error}",
+            advice=f"see to it that `python -c 'import {name}'` ends without errors",
+        ) from error
 
 
 # -- what is printed
@@ -180,6 +203,7 @@ def as_text(linted: Linted) -> str:
     """The findings one after the other, each with its line, and what they come to."""
     parts = [_finding_text(finding) for finding in linted.findings]
     parts += [f"cannot be linted: {failure}\n" for failure in linted.failures]
+    parts += [f"{file} is left out: it has no `import trilby`\n" for file in linted.left_out]
     return "\n".join([*parts, _total(linted)]) + "\n"
 
 

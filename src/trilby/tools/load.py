@@ -15,16 +15,20 @@ from trilby.spelling import closest
 
 def load_function(spec: str) -> Reflectable:
     """The decorated function that `examples/squares.py:square_kernel` names."""
-    path, colon, name = spec.rpartition(":")
-    if not colon:
-        path, name = spec, ""
-    module = load_module(Path(path))
+    path, name = named_function(spec)
+    module = load_module(path)
     found: object = module
     for part in name.split("."):
         found = getattr(found, part, None)
     if isinstance(found, Reflectable):
         return found
     raise _no_function(path, name, list(_functions(module)))
+
+
+def named_function(spec: str) -> tuple[Path, str]:
+    """The file and the name in `FILE:FUNCTION`."""
+    path, colon, name = spec.rpartition(":")
+    return (Path(path), name) if colon else (Path(spec), "")
 
 
 def load_module(path: Path) -> ModuleType:
@@ -70,7 +74,7 @@ def _functions(module: ModuleType) -> Iterator[str]:
             yield from (f"{name}.{m}" for m, inner in members if isinstance(inner, Reflectable))
 
 
-def _no_function(path: str, name: str, names: list[str]) -> ArgumentValueError:
+def _no_function(path: Path, name: str, names: list[str]) -> ArgumentValueError:
     close = closest(name, names)
     hint = f"did you mean `{close}`? " if close else ""
     problem = f"has no kernel, func or compute function called `{name}`"

@@ -1,8 +1,9 @@
 """`trilby run`: a program with other defaults, watched by a trace on every accelerator it opens."""
 
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 from trilby.dataclass import dataclass
@@ -12,7 +13,7 @@ from trilby.runtime.openings import hearing_of_openings
 from trilby.runtime.tracing import TracedRun
 from trilby.tools.html.numbers import counted
 from trilby.tools.html.report import save_report
-from trilby.tools.output_files import check_output
+from trilby.tools.output_files import check_outputs
 from trilby.tools.programs import exit_code_of
 from trilby.tools.trace_events import save_trace
 
@@ -29,20 +30,30 @@ class RunSettings:
 def run_program(script: Path, arguments: Sequence[str], settings: RunSettings) -> int:
     """Run a program and write the files; gives the program's own exit code.
 
-    The files are written also where the program fails: then it is wanted most.
+    The files are written also where the program fails: then they are wanted most. Where one of
+    them cannot be written, the code is never 0.
     """
-    files = [file for file in (settings.trace, settings.report) if file is not None]
-    for file in files:
-        check_output(file)
-    with default_options(settings.defaults), watching_accelerators(watch=bool(files)) as runs:
+    title = " ".join([script.name, *arguments])
+    outputs = (settings.trace, save_trace), (settings.report, partial(save_report, title=title))
+    wanted = {file.absolute(): save for file, save in outputs if file}  # the program may go away
+    check_outputs([file for file, _ in outputs if file], [script])
+    with default_options(settings.defaults), watching_accelerators(watch=bool(wanted)) as runs:
         code = exit_code_of(script, arguments)
-    if settings.trace is not None:
-        save_trace(runs, settings.trace)
-    if settings.report is not None:
-        save_report(runs, settings.report, title=" ".join([script.name, *arguments]))
-    for line in _said(runs, files):
+    problems = {file: _problem(save, runs, file) for file, save in wanted.items()}
+    for line in _said(runs, problems) if wanted else ():
         sys.stderr.write(f"trilby: {line}\n")
-    return code
+    return code or int(any(problems.values()))
+
+
+def _problem(
+    save: Callable[[Sequence[TracedRun], Path], None], runs: Sequence[TracedRun], file: Path
+) -> str:
+    """Write a file, and say what is wrong with it."""
+    try:
+        save(runs, file)
+    except OSError as error:
+        return error.strerror or str(error)
+    return ""
 
 
 @contextmanager
@@ -60,10 +71,8 @@ def watching_accelerators(*, watch: bool = True) -> Generator[list[TracedRun]]:
             yield runs
 
 
-def _said(runs: Sequence[TracedRun], files: Sequence[Path]) -> Iterator[str]:
-    """A line for each accelerator, and where the files are."""
-    if not files:
-        return
+def _said(runs: Sequence[TracedRun], problems: Mapping[Path, str]) -> Iterator[str]:
+    """A line for each accelerator, where the files are, and what is wrong with them."""
     if not runs:
         yield "the program opened no accelerator, and there is nothing to show"
     for run in runs:
@@ -75,4 +84,9 @@ def _said(runs: Sequence[TracedRun], files: Sequence[Path]) -> Iterator[str]:
             f"{counted(copies, 'copy', 'copies')} of {moved:,} bytes, "
             f"{ledger.ratio:.2f} × the least in whole buffers"
         )
-    yield f"see {' and '.join(map(str, files))}"
+    written = [str(file) for file, problem in problems.items() if not problem]
+    if written:
+        yield f"see {' and '.join(written)}"
+    for file, problem in problems.items():
+        if problem:
+            yield f"`{file}` cannot be written: {problem}"

@@ -9,10 +9,10 @@ needed it.
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from trilby.runtime.tracing import TracedRun
+from trilby.tools.output_files import write_output
 from trilby.tools.timeline import Flow, Slice, Timeline, Track, timeline_of
 from trilby.version import VERSION
 
@@ -28,7 +28,7 @@ _DEVICE_TRACKS: dict[Track, tuple[int, str]] = {
 
 def save_trace(runs: Sequence[TracedRun], path: str | PathLike[str]) -> None:
     """Write the trace of some runs."""
-    Path(path).write_text(json.dumps(trace_of(runs)) + "\n", "utf-8")
+    write_output(path, json.dumps(trace_of(runs)) + "\n")
 
 
 def trace_of(runs: Sequence[TracedRun]) -> dict[str, Any]:

@@ -1,24 +1,38 @@
 """Object code on disk: what is taken, what is not, and how much is kept."""
 
+import ctypes
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from errno import ENOSPC
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.backend.test_private_folder import MOST, UNSAFE, give_away
 
-from trilby.backend.native.cache import MAGIC, Cache
+from trilby.backend.native.cache import MAGIC, TAG, Cache
 from trilby.backend.native.host import this_host
 from trilby.backend.native.objects import Objects, identity
 from trilby.backend.native.processor import Processor
+from trilby.backend.native.toolchain import object_code
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "deep" / "kernels"
+
+
+def entries(folder: Path) -> set[str]:
+    """The names of all files but the tag."""
+    return {path.name for path in folder.iterdir()} - {TAG}
 
 
 def test_what_was_put_is_there(folder: Path) -> None:
@@ -28,7 +42,7 @@ def test_what_was_put_is_there(folder: Path) -> None:
     cache.put("other", b"")
     assert (cache.get("text"), cache.get("other"), cache.get("third")) == (b"code", b"", None)
     assert Cache(folder, "v1").get("text") == b"code"
-    assert len(list(folder.iterdir())) == 2
+    assert len(entries(folder)) == 2
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
@@ -41,7 +55,8 @@ def test_a_byte_that_changed_is_noticed(folder: Path, place: int) -> None:
     content[place] ^= 1
     path.write_bytes(content)
     assert cache.get("text") is None
-    assert not path.exists()
+    cache.put("text", b"code")
+    assert cache.get("text") == b"code"
 
 
 def test_any_truncation_is_noticed(folder: Path) -> None:
@@ -52,7 +67,6 @@ def test_any_truncation_is_noticed(folder: Path) -> None:
     for length in range(len(content)):
         path.write_bytes(content[:length])
         assert cache.get("text") is None
-        assert not path.exists()
     path.write_bytes(content + b"more")
     assert cache.get("text") is None
 
@@ -67,7 +81,6 @@ def test_an_entry_of_another_version_or_text_is_not_taken(folder: Path) -> None:
     assert ours.get("text") is None
     Path(ours.path("other")).rename(ours.path("text"))
     assert ours.get("text") is None
-    assert list(folder.iterdir()) == []
 
 
 def test_what_was_used_last_is_kept(folder: Path) -> None:
@@ -80,29 +93,124 @@ def test_what_was_used_last_is_kept(folder: Path) -> None:
     assert cache.get("1") is not None  # from now on the latest
     cache.put("4", bytes(300))
     assert [Path(cache.path(str(n))).exists() for n in range(5)] == [False, True, False, True, True]
-    assert sum(path.stat().st_size for path in folder.iterdir()) <= 1000
+    assert sum((folder / name).stat().st_size for name in entries(folder)) <= 1000
+
+
+def test_code_that_is_larger_than_all_may_be_drives_nothing_out(folder: Path) -> None:
+    cache = Cache(folder, "v", limit=1000)
+    cache.put("small", bytes(10))
+    cache.put("large", bytes(1000))
+    assert cache.get("large") is None
+    assert cache.get("small") == bytes(10)
 
 
 def test_files_that_were_abandoned_go(folder: Path) -> None:
     cache = Cache(folder, "v")
-    for name, age in (("old.new", 10_000), ("young.new", 1)):
+    folder.mkdir(parents=True)
+    old, young = f"{'0' * 32}.new", f"{'f' * 32}.new"
+    for name, age in ((old, 10_000), (young, 1)):
         (folder / name).write_bytes(b"half")
         written = time.time() - age
         os.utime(folder / name, (written, written))
     cache.put("text", b"code")
-    assert {path.name for path in folder.iterdir()} == {"young.new", Path(cache.path("text")).name}
+    assert entries(folder) == {young, Path(cache.path("text")).name}
 
 
-def test_a_folder_that_others_may_write_to_is_not_used(
+HEX = "0123456789abcdef"
+NAMES = st.one_of(
+    st.sampled_from(["mine.o", "mine.ll", "mine.txt", "mine.new", "CACHEDIR.TAG", ".o", "notes"]),
+    st.builds(
+        str.__add__,
+        st.text(f"{HEX}ABCDEFg.\n -", min_size=1, max_size=66),
+        st.sampled_from([".o", ".ll", ".txt", ".new", ".o\n", ".py", ""]),
+    ),
+    st.builds(str.__add__, st.text(HEX, min_size=64, max_size=64), st.just(".new")),
+    st.builds(str.__add__, st.text(HEX, min_size=32, max_size=32), st.sampled_from([".o", ".ll"])),
+)
+"""What users call files, and what is nearly the name of an entry."""
+
+
+@given(st.dictionaries(NAMES.filter(lambda name: name not in {".", ".."}), st.binary(max_size=50)))
+def test_no_other_file_is_ever_touched(files: dict[str, bytes]) -> None:
+    with TemporaryDirectory() as folder:
+        for name, content in files.items():
+            Path(folder, name).write_bytes(content)
+            os.utime(Path(folder, name), (1, 1))
+        cache = Cache(folder, "v", limit=200)
+        for number in range(4):
+            cache.put(str(number), bytes(60))
+        assert cache.get("3") == bytes(60)
+        for name, content in files.items():
+            assert Path(folder, name).read_bytes() == content
+            assert Path(folder, name).stat().st_mtime == 1
+
+
+def test_the_folder_says_that_it_is_a_cache(folder: Path) -> None:
+    Cache(folder, "v").put("text", b"code")
+    signature = b"Signature: 8a477f597d28d172789f06886806bc55\n"
+    assert (folder / TAG).read_bytes().startswith(signature)
+
+
+def test_a_folder_with_other_files_is_not_said_to_be_a_cache(folder: Path) -> None:
+    """Backups would leave them out."""
+    folder.mkdir(parents=True)
+    (folder / "thesis.txt").touch()
+    Cache(folder, "v").put("text", b"code")
+    assert not (folder / TAG).exists()
+
+
+@pytest.mark.parametrize("make", UNSAFE)
+def test_what_is_no_file_of_the_user_is_ignored_and_replaced(
+    folder: Path, make: Callable[[Path], None]
+) -> None:
+    cache = Cache(folder, "v", limit=MOST)
+    cache.put("text", b"planted")
+    path = Path(cache.path("text"))
+    make(path)
+    assert cache.get("text") is None
+    cache.put("text", b"code")
+    if path.is_dir():  # it may have something in it
+        assert cache.get("text") is None
+    else:
+        assert cache.get("text") == b"code"
+    assert not any(name.endswith(".new") for name in entries(folder))
+
+
+def test_an_entry_of_another_user_is_ignored_and_replaced(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = Cache(folder, "v")
+    cache.put("text", b"planted")
+    with monkeypatch.context() as changes:
+        give_away(Path(cache.path("text")), changes)
+        assert cache.get("text") is None
+    cache.put("text", b"code")
+    assert cache.get("text") == b"code"
+
+
+def test_a_folder_is_checked_whenever_it_is_used(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    Cache(folder, "v").put("text", b"code")
-    folder.chmod(0o777)
     cache = Cache(folder, "v")
+    cache.put("text", b"code")
+    folder.chmod(0o777)
     assert cache.get("text") is None
     cache.put("more", b"code")
-    assert len(list(folder.iterdir())) == 1
-    assert "others may write to" in caplog.text
+    assert len(entries(folder)) == 1
+    assert caplog.text.count("others may write to it") == 1
+    folder.chmod(0o700)
+    assert cache.get("text") == b"code"
+
+
+def test_a_link_is_not_followed_even_later(folder: Path, tmp_path: Path) -> None:
+    """Somebody who owns the folder around it puts another in its place."""
+    cache = Cache(folder, "v")
+    cache.put("text", b"code")
+    folder.rename(tmp_path / "planted")
+    folder.symlink_to(tmp_path / "planted")
+    assert cache.get("text") is None
+    cache.put("more", b"code")
+    assert len(entries(tmp_path / "planted")) == 1
 
 
 def test_a_folder_that_cannot_be_made_is_told_of(
@@ -112,18 +220,81 @@ def test_a_folder_that_cannot_be_made_is_told_of(
     cache = Cache(tmp_path / "file" / "kernels", "v")
     cache.put("text", b"code")
     assert cache.get("text") is None
-    assert caplog.text.count("compiled kernels are not kept") == 1
+    assert "compiled kernels are not kept" in caplog.text
+    assert "set TRILBY_CACHE to another folder" in caplog.text
 
 
-def test_a_folder_that_goes_away_is_told_of_once(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_folder_that_goes_away_is_made_anew(folder: Path) -> None:
     cache = Cache(folder, "v")
-    folder.rmdir()
+    cache.put("text", b"code")
+    shutil.rmtree(folder)
     assert cache.get("text") is None
     cache.put("text", b"code")
+    assert cache.get("text") == b"code"
+
+
+def test_a_full_disk_is_told_of_once_and_leaves_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = Cache(folder, "v")
     cache.put("text", b"code")
-    assert caplog.text.count("compiled kernels are not kept") == 1
+    with monkeypatch.context() as changes:
+
+        def full(*_: object, **__: object) -> None:
+            raise OSError(ENOSPC, "No space left on device")
+
+        changes.setattr(os, "replace", full)
+        cache.put("other", b"code")
+        cache.put("third", b"code")
+    assert cache.get("text") == b"code"
+    assert len(entries(folder)) == 1
+    assert caplog.text.count("compiled kernels are not kept: [Errno 28]") == 1
+
+
+READ_ONLY = """
+import os, sys
+from trilby.backend.native.cache import Cache
+from trilby import logger  # the other user may not read it
+from trilby.trace import set_up
+set_up("info")
+folder = sys.argv[1]
+if os.geteuid() == 0:
+    os.chown(folder, 12345, -1)
+    for name in os.listdir(folder):
+        os.chown(f"{folder}/{name}", 12345, -1)
+    os.setresuid(12345, 12345, 12345)
+os.chmod(folder, 0o500)
+cache = Cache(folder, "v")
+print(cache.get("text"), cache.get("other"))
+cache.put("other", b"new")
+cache.put("third", b"new")
+print(cache.get("text"), cache.get("other"))
+"""
+
+
+def test_a_folder_that_may_only_be_read_is_read() -> None:
+    with TemporaryDirectory(prefix="trilby", dir="/tmp") as around:  # others get there
+        Path(around).chmod(0o755)
+        folder = Path(around, "kernels")
+        Cache(folder, "v").put("text", b"code")
+        before = entries(folder)
+        done = subprocess.run(
+            [sys.executable, "-c", READ_ONLY, str(folder)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.splitlines() == ["b'code' None", "b'code' None"]
+        assert done.stderr.count("may only be read: new kernels are not kept") == 1
+        assert entries(folder) == before
+        folder.chmod(0o700)
+
+
+def test_names_that_are_not_utf_8_are_keys_as_well(folder: Path) -> None:
+    cache = Cache(folder, "in /caf\udce9/")
+    cache.put("caf\udce9.py", b"code")
+    cache.put("caf\udcea.py", b"other")
+    assert cache.get("caf\udce9.py") == b"code"
 
 
 def test_many_threads_write_and_read_one_entry(folder: Path) -> None:
@@ -173,26 +344,73 @@ def test_two_processes_share_a_folder(folder: Path) -> None:
     for process in running:
         out, err = process.communicate()
         assert (out.strip(), err) == (str(list(range(0, 30, 3))), "")
-    assert sorted(path.suffix for path in folder.iterdir()) == [".o", ".o", ".txt"]
+    assert [path.name for path in folder.iterdir()] == ["trilby-kernels"]
+    names = entries(folder / "trilby-kernels")
+    assert sorted(Path(name).suffix for name in names) == [".o", ".o", ".txt"]
     # what is known of the processor, the queue, and `scale`
 
 
-def test_code_is_made_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
+def test_a_folder_with_files_of_the_user(folder: Path) -> None:
+    """They may be called anything, and be as old as they are."""
+    folder.mkdir(parents=True)
+    names = {"mine.o", "mine.ll", "mine.txt", "mine.new", f"{'a' * 64}.o", f"{'b' * 32}.new"}
+    for name in names:
+        (folder / name).write_text("mine")
+        os.utime(folder / name, (1, 1))
+    environment = dict(os.environ, TRILBY_CACHE=str(folder))
+    here = Path(__file__).parents[3]
+    subprocess.run([sys.executable, "-c", PROGRAM], env=environment, cwd=here, check=True)
+    assert {path.name for path in folder.iterdir()} == {*names, "trilby-kernels"}
+    assert {(folder / name).read_text() for name in names} == {"mine"}
+    assert (folder / "trilby-kernels" / TAG).exists()
 
-    def make(text: str, _processor: Processor, *, as_written: bool) -> bytes:
-        assert not as_written
-        made.append(text)
-        return text.upper().encode()
+
+def answer(number: int) -> str:
+    """A module with a function that returns a number."""
+    return f"define i32 @answer() {{ ret i32 {number} }}"
+
+
+def answer_of(objects: Objects, number: int) -> int:
+    code = objects.begin(answer(number), this_host().processor, ["answer"])()
+    return int(ctypes.CFUNCTYPE(ctypes.c_int32)(code["answer"])())
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is compiled."""
+    found: list[str] = []
+
+    def make(text: str, processor: Processor, *, as_written: bool) -> bytes:
+        found.append(text)
+        return object_code(text, processor, as_written=as_written)
 
     monkeypatch.setattr("trilby.backend.native.objects.object_code", make)
-    processor = this_host().processor
+    return found
+
+
+def test_code_is_made_once(folder: Path, made: list[str]) -> None:
     for _ in range(2):
         objects = Objects(Cache(folder, "v"))
-        assert [objects.code(text, processor) for text in ("a", "b", "a")] == [b"A", b"B", b"A"]
-    assert made == ["a", "b"]
-    assert Objects().code("a", processor) == b"A"
-    assert made == ["a", "b", "a"]
+        assert [answer_of(objects, number) for number in (7, 8, 7)] == [7, 8, 7]
+    assert made == [answer(7), answer(8)]
+    assert answer_of(Objects(), 7) == 7
+    assert made == [answer(7), answer(8), answer(7)]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="elsewhere LLVM links")
+@pytest.mark.parametrize("place", [0, 4, 16, 18, 40, 58, 60])
+def test_code_that_is_not_understood_is_made_again(
+    folder: Path, made: list[str], place: int
+) -> None:
+    """A whole entry, with the digest of what is in it: LLVM would end the process for some."""
+    cache = Cache(folder, "v")
+    assert answer_of(Objects(cache), 7) == 7
+    damaged = bytearray(cache.get(answer(7)) or b"")
+    damaged[place] ^= 0xFF
+    cache.put(answer(7), bytes(damaged))
+    for _ in range(2):
+        assert answer_of(Objects(cache), 7) == 7
+    assert made == [answer(7)] * 2
 
 
 def test_the_identity_names_all_that_code_depends_on() -> None:

@@ -43,7 +43,7 @@ def test_another_llvmlite_is_asked_again(asked: list[str], monkeypatch: pytest.M
 
 def test_what_is_damaged_is_not_believed(asked: list[str], tmp_path: Path) -> None:
     detect(TOLD.format(1, "avx2"))
-    [entry] = (tmp_path / "kept").iterdir()
+    [entry] = (tmp_path / "kept" / "trilby-kernels").glob("*.txt")
     entry.write_bytes(entry.read_bytes().replace(b"+avx2", b"-avx2"))
     assert detect(TOLD.format(1, "avx2")) == FAST
     assert len(asked) == 2

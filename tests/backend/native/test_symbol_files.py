@@ -1,17 +1,21 @@
 """Kernels that are loaded from files: debuggers and profilers know their names and lines."""
 
+import os
 import platform
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.backend.test_private_folder import UNSAFE, give_away, too_large
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, F32Array, KernelContext, i32
-from trilby.backend.native import linking, toolchain
+from trilby.backend.native import linking, symbol_files, toolchain
 from trilby.errors import ArgumentValueError
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="it is for x86-64")
@@ -99,11 +103,90 @@ def test_the_memory_of_a_kernel_is_that_of_its_file(
         assert int(told, 16) + 0x1000 in {int(one, 16) for one in found}
 
 
-def test_a_folder_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("TRILBY_SYMBOLS", str(tmp_path / "file"))
-    with Accelerator("native") as accelerator, pytest.raises(ArgumentValueError, match="no file"):
-        accelerator.compute(grow_all, F32Array.create(length=4), 1)
+@pytest.fixture
+def kernel_for(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+    """Run a kernel whose symbols belong into a folder."""
+
+    def run(folder: Path) -> None:
+        monkeypatch.setenv("TRILBY_SYMBOLS", str(folder))
+        check_that_it_runs()
+
+    return run
+
+
+def others_may_write(folder: Path, _monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.chmod(0o777)
+
+
+def sticky_as_tmp(folder: Path, _monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.chmod(0o1777)
+
+
+def a_link(folder: Path, _monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+    folder.symlink_to("elsewhere")
+
+
+def a_file(folder: Path, _monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.rmdir()
+    folder.touch()
+
+
+@pytest.mark.parametrize("make", [others_may_write, sticky_as_tmp, a_link, a_file, give_away])
+def test_a_folder_that_is_not_the_users_alone(
+    make: Callable[[Path, pytest.MonkeyPatch], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kernel_for: Callable[[Path], None],
+) -> None:
+    folder = tmp_path / "symbols"
+    folder.mkdir(mode=0o700)
+    make(folder, monkeypatch)
+    with pytest.raises(ArgumentValueError, match=r"no file can be written: .*(others|a link)"):
+        kernel_for(folder)
+    assert [*tmp_path.rglob("*.so"), *tmp_path.rglob("*.gdb")] == []
+
+
+@pytest.mark.parametrize("make", [make for make in UNSAFE if make is not too_large])
+def test_a_script_that_is_no_file_of_the_user(
+    make: Callable[[Path], None], tmp_path: Path, kernel_for: Callable[[Path], None]
+) -> None:
+    """A link to a file of somebody else, planted before the folder was closed to others."""
+    folder = tmp_path / "symbols"
+    folder.mkdir(mode=0o700)
+    script = folder / f"{os.getpid()}.gdb"
+    script.write_text("as it was")
+    make(script)
+    with pytest.raises(ArgumentValueError, match=r"no file can be written"):
+        kernel_for(folder)
+    regular = [path for path in folder.iterdir() if path.is_file() and path.suffix != ".so"]
+    assert all(path.read_text() == "as it was" for path in regular)
+
+
+def test_a_link_in_the_place_of_a_symbol_file_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel_for: Callable[[Path], None]
+) -> None:
+    outside, folder = tmp_path / "outside", tmp_path / "symbols"
+    outside.write_text("as it was")
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(symbol_files, "_NUMBERS", count(7000))
+    planted = [folder / f"grow-{os.getpid()}-{number}.so" for number in range(7000, 7010)]
+    for one in planted:
+        one.symlink_to(outside)
+    kernel_for(folder)
+    assert outside.read_text() == "as it was"
+    assert not planted[0].is_symlink()
+
+
+@pytest.mark.skipif(not shutil.which("gdb"), reason="gdb reads the script")
+def test_gdb_reads_names_with_any_letters(
+    tmp_path: Path, kernel_for: Callable[[Path], None]
+) -> None:
+    folder = tmp_path / "a 'b' \"c\" $d #e é"
+    kernel_for(folder)
+    (script,) = folder.glob("*.gdb")
+    told = output("gdb", "-batch", "-nx", "-x", str(script), "-ex", "info address grow")
+    assert 'Symbol "grow" is' in told
 
 
 def test_a_folder_from_which_nothing_may_be_run(

@@ -1,17 +1,25 @@
 """Object code and what leads to it on disk, from one process to the next.
 
 What is read here is executed, or becomes what is. So an entry is taken only if it is whole, if it
-was made by the same versions for the same processor and for the same text, and if nobody but the
-user can write to the folder. Anything else is removed and made anew. Processes may share a folder:
-an entry appears under its name all at once, and may vanish at any time.
+was made by the same versions for the same processor and for the same source, and if only the user
+can have written it. Anything else is ignored, and replaced when the code is compiled again.
+Processes may share a folder: an entry appears under its name all at once, and may vanish at any
+time. A folder that may only be read is used as it is.
+
+Files are written, replaced and removed only if their names have the form that names of entries
+have. Whatever else is in the folder stays as it is.
 """
 
 import os
+import re
+import stat
 import time
 from _blake2 import blake2b  # `hashlib` would load OpenSSL for it
 from contextlib import suppress
+from errno import EACCES, EPERM, EROFS
+from functools import cache
 
-from trilby.backend.private_folder import is_of_user_alone
+from trilby.backend.private_folder import UNFINISHED, opened, read_file, write_file
 from trilby.trace import tell
 
 LIMIT_BYTES = 64 * 2**20
@@ -19,8 +27,16 @@ LIMIT_BYTES = 64 * 2**20
 
 MAGIC = b"trilby object 3\n"
 
+TAG = "CACHEDIR.TAG"
+_TAG_CONTENT = (
+    b"Signature: 8a477f597d28d172789f06886806bc55\n"
+    b"# Trilby keeps compiled kernels here. All of it can be deleted at any time.\n"
+    b"# https://bford.info/cachedir/ explains this file: backups leave such folders out.\n"
+)
+
 _DIGEST = 32
-_ENDINGS = (".o", ".ll", ".txt")
+_ENTRY = rf"[0-9a-f]{{{2 * _DIGEST}}}\.(o|ll|txt)"
+_UNFINISHED = rf"[0-9a-f]{{32}}{re.escape(UNFINISHED)}"
 _ABANDONED_SECONDS = 600
 """A file that is being written for longer was left by a process that ended."""
 
@@ -28,7 +44,7 @@ _ABANDONED_SECONDS = 600
 class Cache:
     """The entries of one folder; `identity` says which versions and processor they are for.
 
-    `kind` is how the names of their files end.
+    `kind` is how the names of their files end: `o`, `ll` or `txt`.
     """
 
     def __init__(
@@ -39,80 +55,98 @@ class Cache:
         kind: str = "o",
     ) -> None:
         self._folder = os.fspath(folder)
-        self._identity = identity.encode()
+        self._identity = _encoded(identity)
         self._limit = limit
         self._kind = kind
-        self._is_usable = prepare_folder(folder)
 
     def path(self, text: str) -> str:
         """The file for a text."""
-        return os.path.join(self._folder, f"{self._key(text).hex()}.{self._kind}")
+        return os.path.join(self._folder, self._name(text))
 
     def get(self, text: str) -> bytes | None:
         """The object code of a text, or None where it has to be made."""
-        if not self._is_usable:
-            return None
-        path = self.path(text)
         try:
-            with open(path, "rb") as file:
-                content = file.read()
-            about = self._about(text)
-            code = content[: -len(about) - _DIGEST - len(MAGIC)]
-            if content == _whole(code + about):
-                os.utime(path)
-                return code
-            os.unlink(path)
-        except FileNotFoundError:  # never made, or removed by another process
+            with opened(self._folder) as folder:
+                return self._read(folder, text)
+        except FileNotFoundError:
             return None
         except OSError as error:
-            self._give_up(error)
+            _tell_of_folder(error)
             return None
-        tell("info", "%s is damaged or another version's: it is made anew", path)
-        return None
 
     def put(self, text: str, code: bytes) -> None:
         """Keep the object code of a text, and make room for it."""
-        if not self._is_usable:
-            return
         content = _whole(code + self._about(text))
+        if len(content) > self._limit:
+            return
         try:
-            path = os.path.join(self._folder, f"{os.urandom(16).hex()}.new")
-            with open(path, "xb", opener=_for_its_owner) as file:
-                file.write(content)
-            os.replace(path, self.path(text))
-            self._prune()
+            with opened(self._folder, make=True) as folder:
+                self._write(folder, self._name(text), content)
         except OSError as error:
-            self._give_up(error)
+            _tell_of_folder(error)
+
+    def _read(self, folder: int, text: str) -> bytes | None:
+        name = self._name(text)
+        try:
+            content = read_file(folder, name, self._limit)
+        except FileNotFoundError:  # never made, or removed by another process
+            return None
+        except OSError as error:
+            tell("info", "%s is not used: %s", self.path(text), error)
+            return None
+        about = self._about(text)
+        code = content[: -len(about) - _DIGEST - len(MAGIC)]
+        if content != _whole(code + about):
+            tell("info", "%s is damaged or another version's: it is made anew", self.path(text))
+            return None
+        with suppress(OSError):  # the folder may only be read
+            os.utime(name, dir_fd=folder, follow_symlinks=False)
+        return code
+
+    def _write(self, folder: int, name: str, content: bytes) -> None:
+        try:
+            if not os.listdir(folder):
+                write_file(folder, TAG, _TAG_CONTENT)
+            write_file(folder, name, content)
+            self._prune(folder)
+        except OSError as error:
+            if error.errno in {EACCES, EPERM, EROFS}:
+                _tell_once("info", f"{self._folder} may only be read: new kernels are not kept")
+            else:
+                _tell_once("warning", f"compiled kernels are not kept: {error}")
+
+    def _name(self, text: str) -> str:
+        return f"{self._key(text).hex()}.{self._kind}"
 
     def _key(self, text: str) -> bytes:
-        return _digest(self._identity + b"\0" + text.encode())
+        return _digest(self._identity + b"\0" + _encoded(text))
 
     def _about(self, text: str) -> bytes:
         """What says whose code it is, behind the code: other tools can read the file as well."""
         return self._key(text) + self._identity + len(self._identity).to_bytes(4, "little")
 
-    def _give_up(self, error: OSError) -> None:
-        """Work without the folder from now on."""
-        self._is_usable = False
-        tell("warning", "compiled kernels are not kept: %s", error)
-
-    def _prune(self) -> None:
+    def _prune(self, folder: int) -> None:
         """Remove the oldest entries until the rest is small enough, and what was abandoned."""
+        abandoned = time.time() - _ABANDONED_SECONDS
         found: list[tuple[float, int, str]] = []
-        for name in os.listdir(self._folder):
-            path = os.path.join(self._folder, name)
+        for name in os.listdir(folder):
+            is_entry = re.fullmatch(_ENTRY, name)
+            if not is_entry and not re.fullmatch(_UNFINISHED, name):
+                continue
             with suppress(FileNotFoundError):
-                about = os.stat(path)
-                if name.endswith(_ENDINGS):
-                    found.append((about.st_mtime, about.st_size, path))
-                elif name.endswith(".new") and about.st_mtime < time.time() - _ABANDONED_SECONDS:
-                    os.unlink(path)
+                about = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if not stat.S_ISREG(about.st_mode):
+                    continue
+                if is_entry:
+                    found.append((about.st_mtime, about.st_size, name))
+                elif about.st_mtime < abandoned:
+                    os.unlink(name, dir_fd=folder)
         total = sum(size for _, size, _ in found)
-        for _, size, path in sorted(found):
+        for _, size, name in sorted(found):
             if total <= self._limit:
                 return
             with suppress(FileNotFoundError):
-                os.unlink(path)
+                os.unlink(name, dir_fd=folder)
             total -= size
 
 
@@ -125,23 +159,19 @@ def _digest(content: bytes) -> bytes:
     return blake2b(content, digest_size=_DIGEST).digest()
 
 
-def _for_its_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _encoded(text: str) -> bytes:
+    """Also of names of files that are not UTF-8, which Python reads as lone surrogates."""
+    return text.encode("utf-8", "surrogatepass")
 
 
-def prepare_folder(folder: str | os.PathLike[str]) -> bool:
-    """Make a folder that is the user's alone; false where that cannot be, which is told."""
-    try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        is_safe = is_of_user_alone(folder)
-    except OSError as error:
-        tell("warning", "compiled kernels are not kept: %s", error)
-        return False
-    if not is_safe:
-        tell(
-            "warning",
-            "compiled kernels are not kept: others may write to %s (chmod 700, or set "
-            "TRILBY_CACHE to another folder)",
-            folder,
-        )
-    return is_safe
+def _tell_of_folder(error: OSError) -> None:
+    _tell_once(
+        "warning",
+        f"compiled kernels are not kept: {error} (set TRILBY_CACHE to another folder)",
+    )
+
+
+@cache
+def _tell_once(level: str, message: str) -> None:
+    """Log what is the same for every kernel of the process."""
+    tell(level, "%s", message)

@@ -29,10 +29,10 @@ from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of
 from trilby.backend.native.modules import Modules, generated
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.printing import Callback
-from trilby.backend.native.processor import RefusedTextError
+from trilby.backend.native.processor import Code, RefusedTextError
 from trilby.backend.native.record import REPORT, copied, make_record
 from trilby.backend.native.repeated import NativeRepeated, Unchecked
-from trilby.backend.native.toolchain import assembly, load
+from trilby.backend.native.toolchain import assembly
 from trilby.codegen.llvm.generated import LlvmModule
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.data.ndrange import NDRange
@@ -114,16 +114,13 @@ class NativeBackend:
     def begin_build(self, module: LlvmModule, parameters: int) -> Callable[[], NativeKernel]:
         """Let LLVM begin to compile such a module."""
         self.check_open()
-        code = self._objects.begin(module.text, self.engine.host.processor)
+        code = self._objects.begin(module.text, self.engine.host.processor, [module.entry])
         return partial(self._built, module, parameters, code)
 
-    def _built(
-        self, module: LlvmModule, parameters: int, code: Callable[[], bytes]
-    ) -> NativeKernel:
+    def _built(self, module: LlvmModule, parameters: int, code: Callable[[], Code]) -> NativeKernel:
         self.engine.functions  # noqa: B018 -- they are needed next, and there is time for it now
-        processor = self.engine.host.processor
         try:
-            loaded = load(code(), processor, [module.entry])
+            loaded = code()
         except RefusedTextError as error:
             raise refused_code(self.device, module.entry, module.text, str(error)) from error
         return NativeKernel(

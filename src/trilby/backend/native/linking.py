@@ -16,11 +16,11 @@ from typing import Any
 
 from trilby.backend.native.elf import (
     ALLOCATED,
+    EXECUTABLE,
     OF_A_THREAD,
     UNDEFINED,
     UNWINDING,
     WRITABLE,
-    ZEROS,
     Section,
     Symbol,
     UnknownError,
@@ -56,18 +56,26 @@ class LinkedCode:
             _process().munmap(self._begin, self._size)
 
 
+def can_link() -> bool:
+    """Whether code for this machine is understood at all."""
+    return os.uname().machine == "x86_64"
+
+
 def linked(code: bytes, symbols: Sequence[str], shown_in: str | None = None) -> LinkedCode | None:
     """The functions of an object file by name, or None where it is not understood.
 
     Debuggers and profilers find what they need in the folder `shown_in`, if there is one.
     """
+    if not can_link():
+        return None
     try:
         image = _image(code)
         places = image.places_of(symbols)
-    except (UnknownError, error, IndexError, OverflowError, ValueError):
+        shown = _shown_content(code, image) if shown_in else b""
+    except (UnknownError, error):  # `error`: a place that is too far from another
         return None
-    shown = _shown(code, image, shown_in, symbols[0]) if shown_in else None
-    begin = shown or _executable(bytes(image.content))
+    begin = _shown(shown, len(image.content), shown_in, symbols[0]) if shown_in else None
+    begin = begin or _executable(bytes(image.content))
     return None if begin is None else LinkedCode(begin, len(image.content), places)
 
 
@@ -77,6 +85,8 @@ class _Image:
 
     content: bytearray
     sections: Mapping[int, int]
+    instructions: Mapping[int, int]
+    """The sizes of the sections that have some."""
     symbols: Sequence[Symbol]
     stubs: Mapping[str, int]
 
@@ -90,30 +100,36 @@ class _Image:
 
     def places_of(self, names: Sequence[str]) -> dict[str, int]:
         """Where in it some functions begin."""
-        found = {one.name: self.place_of(one) for one in self.symbols if one.name in names}
-        if len(found) != len(names):
+        own = [one for one in self.symbols if one.name in names and self.is_code(one)]
+        if sorted(one.name for one in own) != sorted(names):
             raise UnknownError
-        return found
+        return {one.name: self.place_of(one) for one in own}
+
+    def is_code(self, one: Symbol) -> bool:
+        """Whether instructions are at a symbol."""
+        return one.value < self.instructions.get(one.section, 0)
 
 
 def _image(code: bytes) -> _Image:
     sections = sections_of(code)
     symbols = symbols_of(code, sections)
     places, size = _layout(sections)
-    contents = {number: sections[number].content(code) for number in places}
-    outside = [one.name for one in symbols if one.section == UNDEFINED and one.name]
+    outside = dict.fromkeys(one.name for one in symbols if one.section == UNDEFINED and one.name)
     stubs = {name: size + _STUB * number for number, name in enumerate(outside)}
-    image = _Image(bytearray(size + _STUB * len(stubs)), places, symbols, stubs)
+    instructions = {n: sections[n].size for n in places if sections[n].flags & EXECUTABLE}
+    content = bytearray(size + _STUB * len(stubs))
+    image = _Image(content, places, instructions, symbols, stubs)
     for number, place in places.items():
-        image.content[place : place + len(contents[number])] = contents[number]
+        content[place : place + sections[number].size] = sections[number].content(code)
     for name, place in stubs.items():
-        image.content[place : place + _STUB] = _JUMP + _address_of(name).to_bytes(8, "little")
+        content[place : place + _STUB] = _JUMP + _address_of(name).to_bytes(8, "little")
     for section, offset, kind, number, addend in relocations_of(code, sections, places):
         one, place = symbols[number], places[section] + offset
         # A stub can be called, and no more: data of the process is not there.
-        if kind != _CALL and (kind != _RELATIVE or one.section == UNDEFINED):
+        is_call = kind == _CALL and (one.section == UNDEFINED or image.is_code(one))
+        if not is_call and (kind != _RELATIVE or one.section == UNDEFINED):
             raise UnknownError
-        pack_into("<i", image.content, place, image.place_of(one) + addend - place)
+        pack_into("<i", content, place, image.place_of(one) + addend - place)
     return image
 
 
@@ -124,7 +140,7 @@ def _layout(sections: Sequence[Section]) -> tuple[dict[int, int], int]:
     for number, one in enumerate(sections):
         # Nobody throws exceptions through kernels: how to unwind their stack is not needed.
         if one.flags & ALLOCATED and one.kind != UNWINDING and one.size:
-            if one.flags & (WRITABLE | OF_A_THREAD) or one.kind == ZEROS:
+            if one.flags & (WRITABLE | OF_A_THREAD) or not one.has_content:
                 raise UnknownError
             if not 1 <= one.alignment <= mmap.PAGESIZE:  # memory begins with a page
                 raise UnknownError
@@ -166,15 +182,21 @@ def _executable(content: bytes) -> int | None:
     return begin
 
 
-def _shown(code: bytes, image: _Image, folder: str, name: str) -> int | None:
-    """The address of memory with the content of a file that tells more about it."""
+def _shown_content(code: bytes, image: _Image) -> bytes:
+    """The content of a file that tells more about some code."""
     from trilby.backend.native import symbol_files  # noqa: PLC0415 -- few ask for them
 
-    content = symbol_files.shared_object(code, bytes(image.content), image.sections)
+    return symbol_files.shared_object(code, bytes(image.content), image.sections)
+
+
+def _shown(content: bytes, size: int, folder: str, name: str) -> int | None:
+    """The address of memory with the code in such a file, which is written for it."""
+    from trilby.backend.native import symbol_files  # noqa: PLC0415 -- few ask for them
+
     path, file = symbol_files.new_file(folder, name, content)
     try:
         protection = mmap.PROT_READ | mmap.PROT_EXEC
-        begin = _mapped(len(image.content), protection, mmap.MAP_PRIVATE, file, symbol_files.BEGIN)
+        begin = _mapped(size, protection, mmap.MAP_PRIVATE, file, symbol_files.BEGIN)
     finally:
         os.close(file)
     if begin is None:

@@ -7,7 +7,6 @@ from functools import cache
 
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.processor import Code, Processor
-from trilby.backend.native.toolchain import load
 
 _PAUSES = {
     "x86_64": (
@@ -85,8 +84,8 @@ def begin_functions(processor: Processor, objects: Objects) -> Callable[[], Queu
 
     Threads that leave are in them to the last: they stay loaded.
     """
-    code = objects.begin(queue_text(processor.triple), processor, as_written=True)
-    return cache(lambda: QueueFunctions(load(code(), processor, _SYMBOLS)))
+    code = objects.begin(queue_text(processor.triple), processor, _SYMBOLS, as_written=True)
+    return cache(lambda: QueueFunctions(code()))
 
 
 def queue_text(triple: str) -> str:

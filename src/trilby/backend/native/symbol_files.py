@@ -6,12 +6,14 @@ becomes a shared object, with the same sections in the same order, each of which
 """
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from struct import Struct, pack_into, unpack_from
 
+from trilby.backend import private_folder
 from trilby.backend.native.elf import (
     ALLOCATED,
     HEADER,
@@ -19,6 +21,7 @@ from trilby.backend.native.elf import (
     SECTION,
     SYMBOLS,
     Section,
+    UnknownError,
     relocations_of,
     sections_of,
     symbols_of,
@@ -37,6 +40,9 @@ _ABSOLUTE = {1: Struct("<Q"), 10: Struct("<I")}
 """How what debugging data refers to is written, by the kind of the place."""
 
 _NUMBERS = count()
+
+_LONGEST_NAME = 50
+"""How much of a kernel's name is in that of its file; systems take 255 bytes in all."""
 
 
 def shared_object(code: bytes, image: bytes, places: Mapping[int, int]) -> bytes:
@@ -78,6 +84,8 @@ def _fill_in(
     symbols = symbols_of(code, sections)
     others = [n for n, one in enumerate(kept) if n not in addresses and one.kind != _NOTHING]
     for section, place, kind, number, addend in relocations_of(code, sections, others):
+        if kind not in _ABSOLUTE:
+            raise UnknownError
         one = symbols[number]
         value = addresses.get(one.section, 0) + one.value + addend
         _ABSOLUTE[kind].pack_into(made, kept[section].offset + place, value)
@@ -92,24 +100,43 @@ def _place_symbols(made: bytearray, kept: list[Section], addresses: Mapping[int,
             pack_into("<Q", made, at + _SYMBOL_VALUE, value + addresses.get(section, 0))
 
 
-def new_file(folder: str, name: str, content: bytes) -> tuple[Path, int]:
-    """A file of this process, and its descriptor: nobody else has put anything into it."""
-    path = Path(folder) / f"{name}-{os.getpid()}-{next(_NUMBERS)}.so"
+def new_file(folder: str, name: str, content: bytes) -> tuple[str, int]:
+    """The path of a new file of this process, and its descriptor.
+
+    The folder is private, as that of compiled kernels is: what is in the file will be executed.
+    """
+    name = f"{name[:_LONGEST_NAME]}-{os.getpid()}-{next(_NUMBERS)}.so"
+    with _opened(folder, make=True) as place:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=place)  # of an earlier process with the same number
+        file = private_folder.new_file(place, name)
+        try:
+            with os.fdopen(file, "wb", closefd=False) as writer:
+                writer.write(content)
+        except BaseException:
+            os.close(file)
+            os.unlink(name, dir_fd=place)
+            raise
+    return os.path.join(folder, name), file
+
+
+def tell_gdb(path: str, begin: int) -> None:
+    """Add to a script which file has the names and lines of what begins at an address."""
+    folder, _ = os.path.split(path)
+    quoted = re.sub(r"[^\w./+-]", r"\\\g<0>", path)
+    line = f"add-symbol-file {quoted} -o {begin - BEGIN:#x}\n"
+    with _opened(folder) as place:
+        private_folder.append_to_file(place, f"{os.getpid()}.gdb", os.fsencode(line))
+
+
+@contextmanager
+def _opened(folder: str, *, make: bool = False) -> Generator[int]:
+    """The descriptor of the folder; whatever goes wrong in it is told with its name."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)  # of an earlier process with the same number
-        file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        with private_folder.opened(folder, make=make) as place:
+            yield place
     except OSError as error:
         raise ArgumentValueError(
-            f"TRILBY_SYMBOLS is `{folder}`, where no file can be made: {error.strerror}",
-            advice="name a folder that you may write to, or leave it out",
+            f"TRILBY_SYMBOLS is `{folder}`, where no file can be written: {error.strerror}",
+            advice="name a folder of yours that nobody else may write to, or leave it out",
         ) from error
-    with os.fdopen(file, "wb", closefd=False) as writer:
-        writer.write(content)
-    return path, file
-
-
-def tell_gdb(path: Path, begin: int) -> None:
-    """Add to a script which file has the names and lines of what begins at an address."""
-    with (path.parent / f"{os.getpid()}.gdb").open("a", encoding="utf-8") as script:
-        script.write(f"add-symbol-file {path} -o {begin - BEGIN:#x}\n")

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from trilby.backend.native.beside import Beside
-from trilby.backend.native.linking import linked
+from trilby.backend.native.linking import can_link, linked
 from trilby.backend.native.processor import Code, Detected, Processor
 from trilby.errors import DeviceUnavailableError
 from trilby.loading import loading
@@ -92,3 +92,13 @@ def load(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code:
             tell("warning", "gdb and perf will not know `%s`, which LLVM had to load", symbols[0])
         found = load_llvm().load(code, processor, symbols)
     return found
+
+
+def load_kept(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code | None:
+    """Load object code of an earlier process, or None where it has to be made again.
+
+    LLVM ends the process for code that contradicts itself. So it gets none where we check it.
+    """
+    if can_link():
+        return linked(code, symbols, symbols_folder())
+    return load(code, processor, symbols)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from pathlib import Path
 
 from trilby.model.text import to_text
 from trilby.runtime.tracing import TracedRun
@@ -21,6 +20,7 @@ from trilby.tools.html.page import page
 from trilby.tools.html.report import ledger_section, run_figures
 from trilby.tools.margin import SIGNS, Note
 from trilby.tools.movements import movements
+from trilby.tools.output_files import write_output
 from trilby.transform.listing import changed_lines
 
 _COLOURS = {"up": "up", "ran-up": "up", "down": "down", "ran-down": "down", "launch": "launch"}
@@ -28,7 +28,7 @@ _COLOURS = {"up": "up", "ran-up": "up", "down": "down", "ran-down": "down", "lau
 
 def save_explanation(explanation: Explanation, path: str | PathLike[str]) -> None:
     """Write the page of an explanation."""
-    Path(path).write_text(explanation_page(explanation), "utf-8")
+    write_output(path, explanation_page(explanation))
 
 
 def explanation_page(explanation: Explanation) -> str:

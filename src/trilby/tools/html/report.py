@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from os import PathLike
-from pathlib import Path
 
 from trilby.oracle.excess import Kind
 from trilby.runtime.ledger import Copy
@@ -17,6 +16,7 @@ from trilby.tools.html.numbers import bytes_text, counted, ratio_text, time_text
 from trilby.tools.html.page import page
 from trilby.tools.html.timeline_svg import legend, timeline_svgs
 from trilby.tools.movements import Movement, movements
+from trilby.tools.output_files import write_output
 from trilby.tools.timeline import Timeline, timeline_of
 
 MOST_ROWS = 60
@@ -30,7 +30,7 @@ def save_report(
     runs: Sequence[TracedRun], path: str | PathLike[str], title: str = "A traced run"
 ) -> None:
     """Write the report of some runs."""
-    Path(path).write_text(report_of(runs, title), "utf-8")
+    write_output(path, report_of(runs, title))
 
 
 def report_of(runs: Sequence[TracedRun], title: str) -> str:
