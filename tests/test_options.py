@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.messages import message
 
 from trilby.errors import ArgumentValueError
 from trilby.options import Options, cache_folder, program_path, thread_limit
@@ -28,7 +29,7 @@ def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch)
 def test_a_level_that_does_not_exist() -> None:
     with pytest.raises(ArgumentValueError) as caught:
         Options.from_environment({"TRILBY_LOG": "loud"})
-    assert str(caught.value) == (
+    assert message(caught.value) == (
         "TRILBY_LOG is `loud`, which is no level\n  help: use one of error, warning, info, debug"
     )
 

@@ -263,7 +263,8 @@ def test_unknown_names_get_a_suggestion() -> None:
     numbers = S32Array.create(length=1)
     with pytest.raises(FieldError) as caught:
         _ = cast("Any", numbers).arry
-    assert str(caught.value) == "`S32Array` has no field `arry`\n  help: did you mean `array`?"
+    assert caught.value.problem == "`S32Array` has no field `arry`"
+    assert caught.value.advice == "did you mean `array`?"
     with pytest.raises(AttributeError, match="no field `size`"):
         cast("Any", numbers).size = 3
     with pytest.raises(FieldError, match="no field `release`"):

@@ -14,7 +14,7 @@ from trilby.errors import ArgumentTypeError
 from trilby.options import Options, Transfers, as_bytes
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.reflect.signature import ranks_from_use
-from trilby.runtime.callers import Caller, errors_in_user_code
+from trilby.runtime.callers import Caller
 from trilby.runtime.choice import choose, shares_memory, wanted_fallbacks
 from trilby.runtime.compile import Compiler, ContextOf, analyse_compute
 from trilby.runtime.content import LOCK
@@ -160,8 +160,7 @@ class Accelerator:
     ) -> Any:
         transfers = self.transfers
         ready = self.compiler.compute(function, transfers)
-        with errors_in_user_code():
-            return run_compute(self, ready, args, kwargs, transfers)
+        return run_compute(self, ready, args, kwargs, transfers)
 
     def array(self, values: object) -> NDArray[Any]:
         """An n-d array for kernels. A NumPy array is shared, anything else is copied.
