@@ -91,7 +91,7 @@ def test_an_error_names_the_line_of_the_program_that_it_passed_through() -> None
         f"  {' ' * len(str(line))} | {'^' * 25}",
         "  help: did you mean `length`?",
     ]
-    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert str(copy.copy(error)) == str(error)
 
 
 def test_an_error_that_was_never_raised_has_no_place() -> None:

@@ -123,6 +123,10 @@ class ArgumentValueError(TrilbyError, ValueError):
     """An argument of a launch has the right type and an impossible value."""
 
 
+class NumberOverflowError(TrilbyError, OverflowError):
+    """A number is too large, or too small, for the type that it is stored in."""
+
+
 class RangeError(TrilbyError, ValueError):
     """A range is negative, has too many dimensions, or is not made of integers."""
 
@@ -145,6 +149,10 @@ class BuildError(DeviceError):
 
 class OutOfDeviceMemoryError(DeviceError):
     """A device, or the limit that was set for it, has no room for a buffer."""
+
+
+class OutOfHostMemoryError(TrilbyError, MemoryError):
+    """The machine has no room for a new buffer."""
 
 
 class PassesStoppedError(TrilbyError, RuntimeError):

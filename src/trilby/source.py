@@ -3,11 +3,11 @@
 This module knows files, lines and columns. It knows nothing of what the source means.
 """
 
-import contextlib
 import linecache
 import os
 import sys
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import islice
 from types import CodeType, TracebackType
 
@@ -39,13 +39,25 @@ class Location:
 
 NOWHERE = Location("<unknown>", 0)
 
-_NOT_THE_USERS = (f"{__file__.rpartition(os.sep)[0]}{os.sep}", contextlib.__file__)
-"""Where code lies that is ours, or that stands between ours and the user's."""
+_STANDARD = f"{os.__file__.rpartition(os.sep)[0]}{os.sep}"
+_INSTALLED = f"{_STANDARD}site-packages{os.sep}"
+_OURS = f"{__file__.rpartition(os.sep)[0]}{os.sep}"
+
+
+@lru_cache(maxsize=1024)
+def _is_users_file(file: str) -> bool:
+    numpy = getattr(sys.modules.get("numpy"), "__file__", None) or _OURS
+    if file.startswith((_OURS, f"{numpy.rpartition(os.sep)[0]}{os.sep}", "<frozen ")):
+        return False
+    return not file.startswith(_STANDARD) or file.startswith(_INSTALLED)
 
 
 def is_users(code: CodeType) -> bool:
-    """True for code of the user's program, and of libraries that it uses."""
-    return not code.co_filename.startswith(_NOT_THE_USERS)
+    """True for code that is neither ours nor stands between ours and the user's.
+
+    That is what NumPy and the standard library do, which lies where other packages may be, too.
+    """
+    return _is_users_file(code.co_filename)
 
 
 def whole_line(code: CodeType, line: int) -> Location:

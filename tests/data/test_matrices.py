@@ -66,7 +66,8 @@ def test_what_matrices_refuse() -> None:
     with pytest.raises(ArgumentTypeError) as caught:
         _ = m @ tb.f32x3(1.0, 2.0, 3.0)
     assert message(caught.value) == (
-        "`@` takes a matrix and a matrix or vector of its size, and gets `f32x2x2` and `f32x3`"
+        "`@` takes a matrix and a matrix or vector of its size, and gets `f32x2x2` and `f32x3`\n"
+        "  help: use as many rows and columns on both sides"
     )
     for wrong, other in ((lambda: m * m, "f32x2x2"), (lambda: m + 1.0, "float")):
         with pytest.raises(ArgumentTypeError) as caught:
