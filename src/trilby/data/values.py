@@ -168,9 +168,7 @@ def _from_objects(found: Live, value: object, target: ScalarType) -> Live:
 def _described(value: object) -> str:
     if is_ndarray(value):
         return f"an array of {value.dtype}"
-    text = repr(value)
-    shown = text if len(text) <= 40 else f"{text[:37]}..."
-    return f"{shown} of type {type(value).__name__}"
+    return f"{brief(value)} of type {type(value).__name__}"
 
 
 def _wrong_kind(what: str, target: "ScalarType | type[Record]") -> ArgumentTypeError:

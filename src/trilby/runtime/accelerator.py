@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_RANKS = range(1, 65)
+"""How many dimensions an array of NumPy's can have."""
+
 
 class Accelerator:
     """A device that runs compute functions.
@@ -395,12 +398,13 @@ def _entry_point(
 def _ranks(kernel: Kernel[...], given: Sequence[object]) -> tuple[int, ...]:
     """The dimensions of a kernel's n-d arrays, as a user gave them."""
     wanted = len(ranks_from_use(kernel))
-    ranks = tuple(number for number in map(whole_number, given) if number and number > 0)
+    numbers = map(whole_number, given)
+    ranks = tuple(number for number in numbers if number is not None and number in _RANKS)
     if len(given) != wanted or len(ranks) != wanted:
         raise ArgumentValueError(
             f"`{kernel.name}` has {wanted} n-d arrays, and their dimensions cannot be "
             f"{', '.join(map(brief, given))}",
-            advice="give the number of dimensions of each, from 1 on, or nothing",
+            advice="give the number of dimensions of each, from 1 to 64, or nothing",
         )
     return ranks
 
