@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trilby import errors
-from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
+from trilby import S32Array, errors
+from trilby.errors import BindingError, KernelTypeError, TrilbyError, UnsupportedSyntaxError
 from trilby.source import Location
 
 KINDS = [
@@ -72,3 +72,28 @@ def test_a_traceback_ends_with_the_whole_text(place: Location) -> None:
     error = UnsupportedSyntaxError("wrong", advice="help", location=place)
     shown = "".join(traceback.format_exception(error))
     assert shown == f"trilby.errors.UnsupportedSyntaxError: {error}\n"
+
+
+# ------------------------------------------------------------------ an error without a place
+
+
+def test_an_error_names_the_line_of_the_program_that_it_passed_through() -> None:
+    frame = inspect.currentframe()
+    assert frame is not None
+    line = frame.f_lineno + 2
+    with pytest.raises(BindingError) as caught:
+        S32Array.create(lenght=3)
+    error = caught.value
+    assert error.location == Location(__file__, line, 8, line, 33)
+    assert str(error).splitlines() == [
+        f"{__file__}:{line}: `S32Array` has no length `lenght`",
+        f"  {line} | S32Array.create(lenght=3)",
+        f"  {' ' * len(str(line))} | {'^' * 25}",
+        "  help: did you mean `length`?",
+    ]
+    assert str(copy.copy(error)) == str(error)
+
+
+def test_an_error_that_was_never_raised_has_no_place() -> None:
+    assert BindingError("wrong").location is None
+    assert str(BindingError("wrong")) == "wrong"

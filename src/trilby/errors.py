@@ -8,7 +8,7 @@ line, caret, call chain), what, and what to do about it.
 from collections.abc import Sequence
 from typing import Self
 
-from trilby.source import Location, chain_text, excerpt
+from trilby.source import Location, chain_text, excerpt, users_location
 
 
 class TrilbyError(Exception):
@@ -16,7 +16,8 @@ class TrilbyError(Exception):
 
     `problem` is the sentence that says what is wrong, `advice` says what to do,
     `location` is the place in the user's source, `calls` the chain of helper calls that
-    led there, innermost first.
+    led there, innermost first. Where nothing better is known, the location is the innermost
+    call of the user's program that the error passed through.
     """
 
     def __init__(
@@ -29,15 +30,24 @@ class TrilbyError(Exception):
     ) -> None:
         self.problem = problem
         self.advice = advice
-        self.location = location
+        self._location = location
         self.calls = tuple(calls)
         super().__init__(self._text())
 
+    @property
+    def location(self) -> Location | None:
+        """The place in the user's source, if one is known."""
+        return self._location or users_location(self.__traceback__)
+
+    @location.setter
+    def location(self, location: Location | None) -> None:
+        self._location = location
+
     def _text(self) -> str:
-        where = f"{self.location}: " if self.location else ""
-        parts = [where + self.problem]
-        if self.location:
-            parts.append(excerpt(self.location))
+        location = self.location
+        parts = [f"{location}: {self.problem}" if location else self.problem]
+        if location:
+            parts.append(excerpt(location))
         parts.append(chain_text(self.calls))
         if self.advice:
             parts.append(f"  help: {self.advice}")
@@ -113,6 +123,10 @@ class ArgumentValueError(TrilbyError, ValueError):
     """An argument of a launch has the right type and an impossible value."""
 
 
+class NumberOverflowError(TrilbyError, OverflowError):
+    """A number is too large, or too small, for the type that it is stored in."""
+
+
 class RangeError(TrilbyError, ValueError):
     """A range is negative, has too many dimensions, or is not made of integers."""
 
@@ -135,6 +149,10 @@ class BuildError(DeviceError):
 
 class OutOfDeviceMemoryError(DeviceError):
     """A device, or the limit that was set for it, has no room for a buffer."""
+
+
+class OutOfHostMemoryError(TrilbyError, MemoryError):
+    """The machine has no room for a new buffer."""
 
 
 class PassesStoppedError(TrilbyError, RuntimeError):

@@ -10,17 +10,23 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Literal, Self, TypeAlias, get_args
 
+from trilby.arguments import brief, choice, whole_number
 from trilby.dataclass import dataclass
-from trilby.errors import ArgumentValueError
+from trilby.errors import ArgumentTypeError, ArgumentValueError
 
 MOST_THREADS = 4096
 
 KERNELS = "trilby-kernels"
 """The folder of compiled kernels, in whichever folder the environment names."""
+_ON = ("1", "yes", "true", "on")
+_OFF = ("0", "no", "false", "off")
 
 LogLevel: TypeAlias = Literal["error", "warning", "info", "debug"]
 
 MemoryKind: TypeAlias = Literal["shared", "discrete"]
+
+
+TransfersName: TypeAlias = Literal["always", "by_access", "planned", "tracked", "auto"]
 
 
 class Transfers(Enum):
@@ -72,7 +78,7 @@ class Options:
         given = os.environ if environment is None else environment
         return cls(
             backend=given.get("TRILBY_BACKEND", "").strip() or None,
-            lint=given.get("TRILBY_LINT", "").strip().lower() in {"1", "yes", "true", "on"},
+            lint=_switch("TRILBY_LINT", given.get("TRILBY_LINT", "").strip().lower()),
             log=_log_level(given.get("TRILBY_LOG", "").strip().lower() or "info"),
         )
 
@@ -104,12 +110,13 @@ def thread_limit(environment: Mapping[str, str] | None = None) -> int | None:
     text = (os.environ if environment is None else environment).get("TRILBY_THREADS", "").strip()
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_THREADS):
+    is_number = re.fullmatch(r"0*[0-9]{1,4}", text) is not None
+    if not (is_number and 0 < int(text[-4:]) <= MOST_THREADS):
         raise ArgumentValueError(
-            f"TRILBY_THREADS is `{text}`, which is no number of threads",
+            f"TRILBY_THREADS is {brief(text)}, which is no number of threads",
             advice=f"use a number from 1 to {MOST_THREADS}, or leave it out for one per core",
         )
-    return int(text)
+    return int(text[-4:])
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> str | None:
@@ -136,22 +143,44 @@ def symbols_folder(environment: Mapping[str, str] | None = None) -> str | None:
     return os.path.abspath(os.path.expanduser(text)) if text else None
 
 
-def as_bytes(size: int | str | None) -> int | None:
+def as_bytes(size: object) -> int | None:
     """A number of bytes from what a user gave: `1000`, `"256MB"`, `"1.5 GiB"`."""
-    if size is None or isinstance(size, int):
-        number = size
-    else:
-        found = re.fullmatch(r"\s*([\d.]+)\s*([kmgt]?)(i?)b?\s*", size, re.IGNORECASE)
-        power = "kmgt".find(found[2].lower()) + 1 if found and found[2] else 0
-        number = None
-        if found and found[1].replace(".", "", 1).isdigit():
-            number = int(float(found[1]) * (1024 if found[3] else 1000) ** power)
-    if size is not None and (number is None or number <= 0):
-        raise ArgumentValueError(
-            f"{size!r} is no size of a memory",
-            advice='use a number of bytes, or a text such as "256MB" or "1.5 GiB"',
-        )
+    if size is None:
+        return None
+    number = _bytes_in_text(size) if isinstance(size, str) else whole_number(size)
+    advice = 'use a number of bytes, or a text such as "256MB" or "1.5 GiB"'
+    if number is None and not isinstance(size, str):
+        problem = f"a size of memory is a number of bytes, and {brief(size)} is"
+        raise ArgumentTypeError(f"{problem} {type(size).__name__}", advice=advice)
+    if number is None or number <= 0:
+        raise ArgumentValueError(f"{brief(size)} is no size of a memory", advice=advice)
     return number
+
+
+def _bytes_in_text(text: str) -> int | None:
+    """The bytes that a text such as `"1.5 GiB"` means, or None; the digits are few."""
+    number = r"[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}"
+    found = re.fullmatch(rf"\s*({number})\s*([kmgt]?)(i?)b?\s*", text, re.IGNORECASE)
+    if found is None:
+        return None
+    power = "kmgt".find(found[2].lower()) + 1 if found[2] else 0
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+
+
+def as_transfers(given: object) -> Transfers:
+    """A strategy from what a user gave: one of `Transfers`, or its name."""
+    if isinstance(given, Transfers):
+        return given
+    return Transfers(choice("transfers", given, [one.value for one in Transfers]))
+
+
+def _switch(name: str, text: str) -> bool:
+    if text not in {"", *_ON, *_OFF}:
+        raise ArgumentValueError(
+            f"{name} is {brief(text)}, which is neither on nor off",
+            advice=f"use one of {', '.join((*_ON, *_OFF))}",
+        )
+    return text in _ON
 
 
 def _log_level(text: str) -> LogLevel:
@@ -160,5 +189,5 @@ def _log_level(text: str) -> LogLevel:
         if level == text:
             return level
     raise ArgumentValueError(
-        f"TRILBY_LOG is `{text}`, which is no level", advice=f"use one of {', '.join(levels)}"
+        f"TRILBY_LOG is {brief(text)}, which is no level", advice=f"use one of {', '.join(levels)}"
     )

@@ -4,7 +4,12 @@ This module knows files, lines and columns. It knows nothing of what the source 
 """
 
 import linecache
+import os
+import sys
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import islice
+from types import CodeType, TracebackType
 
 from trilby.dataclass import dataclass
 
@@ -33,6 +38,60 @@ class Location:
 
 
 NOWHERE = Location("<unknown>", 0)
+
+_STANDARD = f"{os.__file__.rpartition(os.sep)[0]}{os.sep}"
+_INSTALLED = f"{_STANDARD}site-packages{os.sep}"
+_OURS = f"{__file__.rpartition(os.sep)[0]}{os.sep}"
+
+
+@lru_cache(maxsize=1024)
+def _is_users_file(file: str) -> bool:
+    numpy = getattr(sys.modules.get("numpy"), "__file__", None) or _OURS
+    if file.startswith((_OURS, f"{numpy.rpartition(os.sep)[0]}{os.sep}", "<frozen ")):
+        return False
+    return not file.startswith(_STANDARD) or file.startswith(_INSTALLED)
+
+
+def is_users(code: CodeType) -> bool:
+    """True for code that is neither ours nor stands between ours and the user's.
+
+    That is what NumPy and the standard library do, which lies where other packages may be, too.
+    """
+    return _is_users_file(code.co_filename)
+
+
+def whole_line(code: CodeType, line: int) -> Location:
+    """A line of the file that some code was compiled from."""
+    return Location(code.co_filename, line, 0, line, sys.maxsize)
+
+
+def call_location(code: CodeType, instruction: int, line: int) -> Location:
+    """The call that an instruction makes; its whole line where Python keeps no columns."""
+    positions = islice(code.co_positions(), instruction // 2, None)
+    first, last, start, end = next(positions, (None, None, None, None))
+    if first is None or last is None or start is None or end is None:
+        return whole_line(code, line)
+    file = code.co_filename
+    return Location(
+        file, first, _characters(file, first, start), last, _characters(file, last, end)
+    )
+
+
+def users_location(trace: TracebackType | None) -> Location | None:
+    """The innermost call of a traceback that the user's program makes, if there is one."""
+    found: TracebackType | None = None
+    while trace is not None:
+        found = trace if is_users(trace.tb_frame.f_code) else found
+        trace = trace.tb_next
+    if found is None:
+        return None
+    return call_location(found.tb_frame.f_code, found.tb_lasti, found.tb_lineno)
+
+
+def _characters(file: str, line: int, column: int) -> int:
+    """The column in characters of one that Python counts in bytes."""
+    text = linecache.getline(file, line)
+    return column if text.isascii() else len(text.encode()[:column].decode(errors="ignore"))
 
 
 def line_text(location: Location) -> str:

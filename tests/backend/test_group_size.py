@@ -3,6 +3,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.messages import message
 
 from trilby.backend.group_size import GroupLimits, fitting, group_size, preferred, rounded_up
 from trilby.data.ndrange import NDRange
@@ -81,7 +82,7 @@ def test_a_group_that_is_too_long_along_one_axis() -> None:
     limits = GroupLimits(1024, (1024, 1024, 64))
     with pytest.raises(RangeError) as caught:
         group_size(NDRange((2, 2, 200), local=(1, 1, 100)), limits)
-    assert str(caught.value) == (
+    assert message(caught.value) == (
         "a group of 1 × 1 × 100 is too long: the device takes 64 work items along z\n"
         "  help: `local=(1, 1, 50)` fits; without a local size one that suits the device is chosen"
     )
@@ -91,7 +92,7 @@ def test_a_group_of_too_many() -> None:
     limits = GroupLimits(256, (1024, 1024, 64))
     with pytest.raises(RangeError) as caught:
         group_size(NDRange((64, 64), local=(32, 16)), limits)
-    assert str(caught.value) == (
+    assert message(caught.value) == (
         "a group of 32 × 16 = 512 work items is too large: the device takes 256 for this kernel\n"
         "  help: `local=(16, 16)` fits; without a local size one that suits the device is chosen"
     )

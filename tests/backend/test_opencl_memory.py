@@ -29,7 +29,9 @@ def buffer_of(memory: OpenCLMemory) -> cl.Buffer:
 
 def small_pool(opencl: OpenCLBackend, nbytes: int) -> MemoryPool:
     """A pool on a device that has little."""
-    return MemoryPool(opencl.context, replace(opencl.device, memory_bytes=nbytes), nbytes)
+    return MemoryPool(
+        opencl.context, replace(opencl.device, memory_bytes=nbytes, buffer_bytes=nbytes)
+    )
 
 
 def give(pool: MemoryPool, memory: OpenCLMemory, *work: Any) -> None:

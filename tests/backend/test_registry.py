@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.messages import message
 
 from trilby.backend import registry
 from trilby.backend.base import Backend, DeviceInfo
@@ -163,7 +164,7 @@ def test_a_number_that_is_too_high(offer: Offer) -> None:
     offer(FLAKY)
     with pytest.raises(DeviceUnavailableError) as caught:
         open_backend("flaky:2")
-    assert str(caught.value) == (
+    assert message(caught.value) == (
         "there is no `flaky:2`: flaky has 2 devices here\n"
         "  help: the last one is `flaky:1`; `trilby devices` lists them all"
     )
@@ -173,14 +174,14 @@ def test_a_named_family_that_is_absent_gives_its_own_reason(offer: Offer) -> Non
     offer(NOWHERE, FLAKY)
     with pytest.raises(DeviceUnavailableError) as caught:
         open_backend("nowhere")
-    assert str(caught.value) == "there is no such hardware\n  help: buy some"
+    assert message(caught.value) == "there is no such hardware\n  help: buy some"
 
 
 def test_if_nothing_works_every_reason_is_told(offer: Offer) -> None:
     offer(MISSING, NOWHERE)
     with pytest.raises(DeviceUnavailableError) as caught:
         open_backend()
-    assert str(caught.value) == (
+    assert message(caught.value) == (
         "no device can be opened\n"
         "  cuda: trilby_needs_cupid is not installed (pip install cupid)\n"
         "  nowhere: there is no such hardware (buy some)\n"
@@ -189,7 +190,7 @@ def test_if_nothing_works_every_reason_is_told(offer: Offer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "message"),
+    ("spec", "said"),
     [
         pytest.param(
             "openCL",
@@ -218,10 +219,10 @@ def test_if_nothing_works_every_reason_is_told(offer: Offer) -> None:
         ),
     ],
 )
-def test_names_that_mean_nothing(spec: str, message: str) -> None:
+def test_names_that_mean_nothing(spec: str, said: str) -> None:
     with pytest.raises(ArgumentValueError) as caught:
         open_backend(spec)
-    assert str(caught.value) == message
+    assert message(caught.value) == said
 
 
 def test_a_backend_is_named_by_a_string() -> None:
@@ -244,7 +245,9 @@ def test_without_pyopencl_the_advice_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "pyopencl", None)
     with pytest.raises(DeviceUnavailableError) as caught:
         open_backend("opencl")
-    assert str(caught.value) == ('pyopencl is not installed\n  help: pip install "trilby[opencl]"')
+    assert message(caught.value) == (
+        'pyopencl is not installed\n  help: pip install "trilby[opencl]"'
+    )
 
 
 def test_without_llvmlite_the_advice_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,7 +256,7 @@ def test_without_llvmlite_the_advice_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "llvmlite", None)
     with pytest.raises(DeviceUnavailableError) as caught:
         open_backend("native")
-    assert str(caught.value) == "llvmlite is not installed\n  help: pip install llvmlite"
+    assert message(caught.value) == "llvmlite is not installed\n  help: pip install llvmlite"
 
 
 def test_a_survey_opens_nothing_and_hides_nothing(offer: Offer) -> None:
@@ -307,7 +310,7 @@ def test_if_nothing_fits_it_says_what_there_was(offer: Offer) -> None:
     offer(MISSING, FLAKY, NULL)
     with pytest.raises(DeviceUnavailableError) as caught:
         open_preferred(wanted("gpu f64", "flaky:0", "flaky:7"))
-    assert str(caught.value) == (
+    assert message(caught.value) == (
         "no device fits `gpu f64` or `flaky:0` or `flaky:7`\n"
         "  flaky:0 (flaky device 0): its kind is cpu, not gpu, device 0 is in use, it is flaky:0, "
         "not flaky:7\n"

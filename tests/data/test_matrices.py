@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.messages import message
 
 import trilby as tb
 from trilby.data.vector_types import matrix_of
@@ -60,17 +61,18 @@ def test_sums_are_rounded_from_left_to_right() -> None:
 def test_what_matrices_refuse() -> None:
     with pytest.raises(ArgumentTypeError) as caught:
         tb.f32x2x2(1.0, 2.0)
-    assert str(caught.value) == "`f32x2x2` has 4 numbers, and 2 are given"
+    assert caught.value.problem == "`f32x2x2` has 4 numbers, and 2 are given"
     m: Any = tb.f32x2x2(1.0, 2.0, 3.0, 4.0)
     with pytest.raises(ArgumentTypeError) as caught:
         _ = m @ tb.f32x3(1.0, 2.0, 3.0)
-    assert str(caught.value) == (
-        "`@` takes a matrix and a matrix or vector of its size, and gets `f32x2x2` and `f32x3`"
+    assert message(caught.value) == (
+        "`@` takes a matrix and a matrix or vector of its size, and gets `f32x2x2` and `f32x3`\n"
+        "  help: use as many rows and columns on both sides"
     )
     for wrong, other in ((lambda: m * m, "f32x2x2"), (lambda: m + 1.0, "float")):
         with pytest.raises(ArgumentTypeError) as caught:
             wrong()
-        assert str(caught.value) == (
+        assert message(caught.value) == (
             f"`f32x2x2` and `{other}` have no such operator\n  help: matrices have `+` and `-` "
             "with each other, `*` with a number, and `@`"
         )

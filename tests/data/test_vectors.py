@@ -195,11 +195,15 @@ def test_a_vector_is_a_struct() -> None:
             "a lane of `i32x2` is `i32`, and 1.5 is a float",
             "use a whole number, or a vector of floats",
         ),
-        (lambda: UNCHECKED.f32x3(1.0), "`f32x3` has 3 numbers, and 1 is given", ""),
+        (
+            lambda: UNCHECKED.f32x3(1.0),
+            "`f32x3` has 3 numbers, and 1 is given",
+            "give 3 numbers, or vectors that have as many lanes together",
+        ),
         (
             lambda: UNCHECKED.f32x2(UNCHECKED.f32x3(1.0, 2.0, 3.0)),
             "`f32x2` has 2 numbers, and 3 are given",
-            "",
+            "give 2 numbers, or vectors that have as many lanes together",
         ),
         (
             lambda: setattr(UNCHECKED.f32x2(1.0, 2.0), "xx", UNCHECKED.f32x2(1.0, 2.0)),

@@ -284,7 +284,7 @@ def test_several_functions_are_read_in_order() -> None:
 
 
 def test_one_function_is_not_two() -> None:
-    with pytest.raises(ModelError, match=r"has 2 functions, .*\n  help: .*parse_all"):
+    with pytest.raises(ModelError, match=r"(?s)has 2 functions, .*\n  help: .*parse_all"):
         parse(f"{SQUARE}\n{SQUARE}", {})
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.messages import message
 from tests.reflect.kernel_cases import body, indented, kernel, lined, load, run, said
 
 import trilby as tb
@@ -144,7 +145,7 @@ def test_the_host_is_told_what_to_write() -> None:
     table: Any = None
     with pytest.raises(DirectCallError) as caught:
         tb.atomic_add(table, 1)
-    assert str(caught.value) == (
+    assert message(caught.value) == (
         "`atomic_add` works inside kernels only\n"
         "  help: on the host nothing runs beside you: write `table.count += 1`"
     )

@@ -1,6 +1,7 @@
 """On the host, local and private arrays say where they belong."""
 
 import pytest
+from tests.messages import message
 
 import trilby as tb
 from trilby import f32
@@ -11,7 +12,7 @@ from trilby.errors import DirectCallError
 def test_on_the_host_there_is_no_device_memory(name: str) -> None:
     with pytest.raises(DirectCallError) as caught:
         getattr(tb, name)(f32, 16)
-    assert str(caught.value) == (
+    assert message(caught.value) == (
         f"`tb.{name}` works inside kernels only\n  help: on the host use a NumPy array"
     )
     assert isinstance(caught.value, TypeError)

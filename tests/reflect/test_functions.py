@@ -4,6 +4,7 @@ import functools
 from typing import Any
 
 import pytest
+from tests.messages import message
 from tests.reflect.kernel_cases import load
 
 import trilby as tb
@@ -146,7 +147,7 @@ def test_only_functions_can_be_decorated(decorator: Any, thing: object, shown: s
     with pytest.raises(ArgumentTypeError) as caught:
         decorator(thing)
     name = f"@tb.{decorator.__name__}"
-    assert str(caught.value) == (
+    assert message(caught.value) == (
         f"{name} takes a function, and this is {shown}\n"
         f"  help: write `{name}` directly above `def`, below other decorators"
     )

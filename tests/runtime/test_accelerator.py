@@ -140,7 +140,7 @@ def test_a_program_that_sets_up_logging_gets_the_messages_its_own_way() -> None:
 
 def test_a_level_that_is_none() -> None:
     done = run(OPEN, TRILBY_LOG="loud")
-    assert "TRILBY_LOG is `loud`, which is no level" in done.stderr
+    assert "TRILBY_LOG is 'loud', which is no level" in done.stderr
     assert "help: use one of error, warning, info, debug" in done.stderr
 
 
@@ -162,10 +162,8 @@ def test_without_a_driver_package_the_next_is_taken_and_it_says_why() -> None:
     ):
         asked = run(WITHOUT + OPEN, TRILBY_BACKEND=name)
         assert asked.returncode == 1
-        assert asked.stderr.splitlines()[-2:] == [
-            f"trilby.errors.DeviceUnavailableError: {package} is not installed",
-            f"  help: pip install {install}",
-        ]
+        assert f"DeviceUnavailableError: <string>:1: {package} is not installed" in asked.stderr
+        assert asked.stderr.splitlines()[-1] == f"  help: pip install {install}"
 
 
 def test_a_driver_that_cannot_link_is_passed_over_and_it_says_why(tmp_path: Path) -> None:

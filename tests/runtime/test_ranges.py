@@ -1,6 +1,7 @@
 """Ranges for kernels whose work items wait for each other."""
 
 import pytest
+from tests.messages import message
 
 from trilby.data.ndrange import NDRange
 from trilby.errors import RangeError
@@ -45,7 +46,7 @@ def test_a_local_size_that_divides_the_range_is_kept() -> None:
 def test_a_local_size_that_does_not_divide_the_range_is_refused() -> None:
     with pytest.raises(RangeError) as caught:
         in_whole_groups(NDRange((10, 8), (4, 4)), 4096)
-    assert str(caught.value) == (
+    assert message(caught.value) == (
         "the range (10, 8) is not a multiple of the local size (4, 4), and the kernel has "
         "barriers or local memory, which need whole groups\n"
         "  help: the next smaller size that fits is `local=(2, 4)`. Or launch (12, 8) work items "

@@ -50,6 +50,8 @@ class DeviceInfo:
     max_group_items: int
     features: frozenset[str] = frozenset()
     """Of `f64`, `f16`, `i64_atomics`, `shared_memory` (the host's memory is the device's)."""
+    buffer_bytes: int = 0
+    """The most that one buffer may have; 0 where there is no limit but the memory."""
     constant_bytes: int = 0
     """The most that one buffer in constant memory may have; 0 where there is no limit."""
     constant_arguments: int = 0

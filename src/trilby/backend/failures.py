@@ -37,16 +37,26 @@ def not_prepared(device: DeviceInfo, entry: str, error: Exception) -> DeviceErro
     )
 
 
-def no_room(
-    device: DeviceInfo, nbytes: int, largest: int, used: int | None = None
-) -> OutOfDeviceMemoryError:
-    """Memory that was asked for is not there; `largest` is the most one buffer may have."""
+def no_room(device: DeviceInfo, nbytes: int, used: int | None = None) -> OutOfDeviceMemoryError:
+    """Memory that was asked for is not there."""
     in_use = "" if used is None else f"{used:,} of them in use, "
+    largest = device.buffer_bytes or device.memory_bytes
     return OutOfDeviceMemoryError(
         f"{device.name} has no room for {nbytes:,} bytes: its memory is "
         f"{device.memory_bytes:,} bytes in all, {in_use}and one buffer may have {largest:,}",
         advice="release buffers that are no longer used, or work in smaller pieces",
     )
+
+
+def check_buffer(device: DeviceInfo, label: str, nbytes: int) -> None:
+    """Refuse a buffer that the driver would never take, however much room there is."""
+    if device.buffer_bytes and nbytes > device.buffer_bytes:
+        raise OutOfDeviceMemoryError(
+            f"`{label}` has {nbytes:,} bytes, and the driver of {device.name} takes at most "
+            f"{device.buffer_bytes:,} in one buffer",
+            advice="split it into several buffers, and launch over one after the other; or use "
+            "another device: `trilby devices` lists them",
+        )
 
 
 def closed(device: DeviceInfo) -> DeviceError:

@@ -128,6 +128,7 @@ def _describe(device: cl.Device, index: int) -> DeviceInfo:
         compute_units=device.max_compute_units,
         max_group_items=device.max_work_group_size,
         features=_features(device),
+        buffer_bytes=device.max_mem_alloc_size,
         constant_bytes=device.max_constant_buffer_size,
         constant_arguments=device.max_constant_args,
         clock="device" if _measures(device) else "none",

@@ -90,7 +90,7 @@ class OpenCLBackend:
         self.first_launches = FirstLaunches(device.name)
         self._cl_device = cl_device
         self._is_open = True
-        self.pool = MemoryPool(self.context, device, cl_device.max_mem_alloc_size)
+        self.pool = MemoryPool(self.context, device)
         self._orphans: deque[cl.Event] = deque()
         self._uploading = self._task("copying to the device")
         self._downloading = self._task("copying to the host")

@@ -64,10 +64,9 @@ class _Block:
 class MemoryPool:
     """The buffers of one device, in use and kept."""
 
-    def __init__(self, context: cl.Context, device: DeviceInfo, largest: int) -> None:
+    def __init__(self, context: cl.Context, device: DeviceInfo) -> None:
         self._context = context
         self._device = device
-        self._largest = largest
         self._lock = threading.Lock()
         # Buffers are freed at any moment, also by the garbage collector in the middle of a
         # method of this class: they arrive here, without a lock, and are put in order later.
@@ -164,7 +163,7 @@ class MemoryPool:
             self._make_room()
             buffer = self._attempt(size)
         if buffer is None:
-            raise no_room(self._device, nbytes, self._largest, self.held)
+            raise no_room(self._device, nbytes, self.held)
         self.held += size
         return buffer
 

@@ -8,6 +8,7 @@ or else a part of the name or the vendor. This module opens nothing.
 from collections.abc import Iterable, Sequence
 from typing import cast, get_args
 
+from trilby.arguments import brief
 from trilby.backend.base import DeviceInfo, Kind
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError
@@ -81,6 +82,6 @@ def _preference(entry: object, argument: str, backends: tuple[str, ...]) -> Pref
 
 def _no_list(given: object, argument: str) -> ArgumentTypeError:
     return ArgumentTypeError(
-        f"`{argument}` is a list of texts, and {given!r} is {type(given).__name__}",
+        f"`{argument}` is a list of texts, and {brief(given)} is {type(given).__name__}",
         advice=f'write `{argument}=["gpu", "cpu"]`, or entries of several words: "gpu f64"',
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import field
 from typing import Protocol, runtime_checkable
 
+from trilby.arguments import brief
 from trilby.backend.base import Backend, DeviceInfo, Family, Kind
 from trilby.backend.preference import Preference, preferences
 from trilby.backend.vendors import has_driver_for_others
@@ -249,7 +250,7 @@ def _candidates(spec: str | None) -> tuple[Sequence[Entry], int | None]:
         return [entry for entry in ENTRIES if entry.computes], None
     if not isinstance(spec, str):  # pyright: ignore[reportUnnecessaryIsInstance] -- users may give anything
         raise ArgumentTypeError(
-            f"a backend is named by a string, and {spec!r} is {type(spec).__name__}",
+            f"a backend is named by a string, and {brief(spec)} is {type(spec).__name__}",
             advice='write "native", "opencl:1" or "interpreter"; `trilby devices` lists them all',
         )
     name, colon, number = spec.partition(":")

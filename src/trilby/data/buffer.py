@@ -7,16 +7,23 @@ the segment.
 
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast
 
 import numpy as np
 
+from trilby.arguments import brief, whole_number
 from trilby.data.declare import declare
 from trilby.data.dtypes import Type
 from trilby.data.layout import Layout, header_size, layout
-from trilby.data.lengths import given_lengths, read_lengths, shape_lengths, write_lengths
+from trilby.data.lengths import (
+    given_lengths,
+    length_types,
+    read_lengths,
+    shape_lengths,
+    write_lengths,
+)
 from trilby.data.members import KeptArrayMember, LengthMember
 from trilby.data.ranges import Ranges
 from trilby.data.record import Element, assign_member, unknown_field
@@ -25,7 +32,7 @@ from trilby.data.segment import Live, Segment, borrowed_bytes
 from trilby.data.struct import install_members
 from trilby.data.views import Array
 from trilby.data.window import converted
-from trilby.errors import ArgumentTypeError, BindingError
+from trilby.errors import ArgumentTypeError, BindingError, OutOfHostMemoryError
 from trilby.shown import Shown
 
 
@@ -79,19 +86,24 @@ class Buffer(Shown):
     # ------------------------------------------------------------------- ways to make one
 
     @classmethod
-    def create(cls, accelerator: object = None, /, **lengths: int) -> Self:
+    def create(cls, accelerator: object = None, /, *unnamed: Never, **lengths: int) -> Self:
         """A new buffer full of zeros: `S32Array.create(accelerator, length=32)`.
 
         It belongs to no accelerator: any may use it, and none needs to be given.
         """
-        if isinstance(accelerator, int):
-            raise BindingError(
-                f"`{cls.__name__}.create({accelerator})` gives a number for the accelerator",
-                advice="name the lengths: `create(accelerator, length=32)`",
-            )
+        if _is_plain(accelerator):
+            raise _unnamed(cls, (accelerator, *unnamed))
+        if unnamed:
+            raise _unnamed(cls, unnamed)
         known = given_lengths(cls.__schema__, lengths)
         places = layout(cls.__schema__, known)
-        segment = Segment.allocate(places.size, cls.__name__)
+        try:
+            segment = Segment.allocate(places.size, cls.__name__)
+        except MemoryError as error:
+            raise OutOfHostMemoryError(
+                f"this machine has no {places.size:,} bytes for `{cls.__name__}`",
+                advice="use smaller lengths, or map a file: `bind(np.memmap(…))`",
+            ) from error
         write_lengths(places, known, segment.memory)
         return _made(cls, segment, places, known)
 
@@ -207,6 +219,26 @@ def _made(
     object.__setattr__(buffer, "__lengths__", lengths)
     object.__setattr__(buffer, "__arrays__", {})
     return buffer
+
+
+def _is_plain(value: object) -> bool:
+    """True for a value of Python's or NumPy's own, which no accelerator is; None may stand."""
+    own = type(value).__module__ in {"builtins", "numpy"}
+    return own and value is not None and type(value) is not object
+
+
+def _unnamed(cls: type[Buffer], given: Sequence[object]) -> BindingError:
+    """The error for lengths without their names, or for no accelerator in its place."""
+    names = length_types(cls.__schema__)
+    numbers = [number for number in map(whole_number, given) if number is not None]
+    is_complete = len(numbers) == len(given) == len(names)
+    shown = [brief(number) for number in numbers] if is_complete else ["32"] * len(names)
+    meant = [f"{name}={number}" for name, number in zip(names, shown, strict=True)]
+    return BindingError(
+        f"`{cls.__name__}.create` takes an accelerator, or nothing, and then lengths by their "
+        f"names; this is {', '.join(map(brief, given))}",
+        advice=f"write `{cls.__name__}.create({', '.join(('accelerator', *meant))})`",
+    )
 
 
 def _restored(cls: type[BufferT], content: Live) -> BufferT:

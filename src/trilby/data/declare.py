@@ -21,6 +21,7 @@ from typing import (
 
 import numpy as np
 
+from trilby.arguments import brief, whole_number
 from trilby.data.class_body import ClassBody, read_body
 from trilby.data.dtypes import BOOL, F32, I32, I64, U32, U64, ScalarType, Type, scalar_of
 from trilby.data.layout import align_of, numpy_dtype
@@ -67,7 +68,7 @@ def declare(
     """
     body = read_body(cls, frame)
     _check_unannotated(body)
-    _check_align(body, "", align)
+    align = _check_align(body, "", align)
     inherited = cast("StructType | None", getattr(cls, "__schema__", None))
     fields = list(inherited.fields) if inherited else []
     elements: dict[str, Element] = dict(getattr(cls, "__elements__", {}))
@@ -127,7 +128,7 @@ def _field(body: ClassBody, name: str) -> tuple[Field, Element | None]:
     if default is not None and not isinstance(default, FieldMarker):
         raise body.error(
             name,
-            f"`{name}` is given `{default!r}`, and a field has no default value",
+            f"`{name}` is given `{brief(default)}`, and a field has no default value",
             advice=f"tb.array goes with an annotation like `{name}: tb.Array[f32]`"
             if isinstance(default, ArrayMarker)
             else "leave it out; memory starts as zeros",
@@ -199,13 +200,14 @@ def _dims(body: ClassBody, name: str, dims: tuple[object, ...]) -> tuple[int | s
 
 
 def _positive(body: ClassBody, name: str, value: object, what: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+    number = whole_number(value)
+    if number is None or not 1 <= number <= I32.highest:
         raise body.error(
             name,
-            f"{what} cannot be {value!r} (`{name}`)",
-            advice="give a whole number from 1 on",
+            f"{what} cannot be {brief(value)} (`{name}`)",
+            advice=f"give a whole number from 1 to {I32.highest}",
         )
-    return value
+    return number
 
 
 def _stride(body: ClassBody, name: str, stride: object, type_: ArrayType) -> int | None:
@@ -225,13 +227,14 @@ def _stride(body: ClassBody, name: str, stride: object, type_: ArrayType) -> int
 def _check_align(body: ClassBody, name: str, align: object) -> int | None:
     if align is None:
         return None
-    if not isinstance(align, int) or align < 1 or align & (align - 1) or align > PAGE:
+    number = whole_number(align)
+    if number is None or not 1 <= number <= PAGE or number & (number - 1):
         raise body.error(
             name,
-            f"an alignment cannot be {align!r}",
+            f"an alignment cannot be {brief(align)}",
             advice=f"give a power of two up to {PAGE}",
         )
-    return align
+    return number
 
 
 def _check_name(body: ClassBody, name: str, root: type, fields: list[Field]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeGuard, TypeVar, overlo
 
 import numpy as np
 
+from trilby.arguments import brief
 from trilby.data.dtypes import ScalarType
 from trilby.errors import ArgumentTypeError
 
@@ -146,7 +147,7 @@ def _check_partner(vector: object, other: object) -> None:
             )
     elif isinstance(other, float) and not lane_type(vector).is_float:
         raise ArgumentTypeError(
-            f"a lane of `{name}` is `{lane_type(vector)}`, and {other!r} is a float",
+            f"a lane of `{name}` is `{lane_type(vector)}`, and {brief(other)} is a float",
             advice="use a whole number, or a vector of floats",
         )
 
@@ -191,8 +192,25 @@ def flat_numbers(owner: object, given: tuple[object, ...], wanted: int) -> list[
         numbers.extend([getattr(one, n) for n in lane_names(one)] if is_vector(one) else [one])
     if len(numbers) != wanted:
         count = "1 is given" if len(numbers) == 1 else f"{len(numbers)} are given"
-        raise ArgumentTypeError(f"`{type(owner).__name__}` has {wanted} numbers, and {count}")
+        raise ArgumentTypeError(
+            f"`{type(owner).__name__}` has {wanted} numbers, and {count}",
+            advice=f"give {wanted} numbers, or vectors that have as many lanes together",
+        )
     return numbers
+
+
+def check_vectors(function: str, *given: object, floats: bool = False) -> None:
+    """Refuse what is no vector, and integers where a function takes vectors of floats."""
+    for one in given:
+        if not is_vector(one):
+            raise ArgumentTypeError(
+                f"`{function}` takes vectors, and {brief(one)} is {type(one).__name__}",
+                advice="make one: `f32x3(x, y, z)`",
+            )
+        if type(one) is not type(given[0]):
+            _check_partner(given[0], one)
+        if floats:
+            check_lanes(one, function, floats=True)
 
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 
+from trilby.arguments import brief, whole_number
 from trilby.data.dtypes import ScalarType
 from trilby.data.layout import Layout, layout
 from trilby.data.schema import ArrayType, BufferType, Field, sizes_of
@@ -73,22 +74,21 @@ def shape_lengths(type_: BufferType, field: Field, shape: tuple[int, ...]) -> di
 
 
 def _length(type_: BufferType, name: str, value: object, kind: ScalarType) -> int:
-    index = getattr(value, "__index__", None)
-    if index is None or isinstance(value, bool):
+    number = whole_number(value)
+    if number is None:
         raise BindingError(
-            f"the length `{name}` of `{type_.name}` is a whole number, and {value!r} is "
+            f"the length `{name}` of `{type_.name}` is a whole number, and {brief(value)} is "
             f"{type(value).__name__}",
             advice="give an int; `n // 2` instead of `n / 2`",
         )
-    number = int(index())
     if number < 0:
         raise BindingError(
-            f"the length `{name}` of `{type_.name}` cannot be {number}",
+            f"the length `{name}` of `{type_.name}` cannot be {brief(number)}",
             advice="the smallest is 0",
         )
     if number > kind.highest:
         raise BindingError(
-            f"the length `{name}` of `{type_.name}` is {kind} and cannot be {number}",
+            f"the length `{name}` of `{type_.name}` is {kind} and cannot be {brief(number)}",
             advice=f"the largest is {kind.highest}; a class with `{name}: i64` reaches further",
         )
     return number

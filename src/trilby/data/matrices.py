@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeGuard, TypeVar, overlo
 
 import numpy as np
 
+from trilby.arguments import brief
+from trilby.data.dtypes import F32
 from trilby.data.lanes import FloatVector, VectorMath, flat_numbers, lane_numbers
 from trilby.data.markers import array
 from trilby.data.names import f32
 from trilby.data.struct import Struct
+from trilby.data.values import number
 from trilby.data.vector_types import add_matrix
 from trilby.data.vectors import f32x2, f32x3, f32x4
 from trilby.data.views import Array
@@ -64,7 +67,8 @@ class MatrixMath(Generic[V]):
         if len(right) != len(left):
             raise ArgumentTypeError(
                 f"`@` takes a matrix and a matrix or vector of its size, and gets "
-                f"`{type(self).__name__}` and `{type(other).__name__}`"
+                f"`{type(self).__name__}` and `{type(other).__name__}`",
+                advice="use as many rows and columns on both sides",
             )
         columns = right.reshape(len(left), -1)
         total = np.outer(left[:, 0], columns[0])
@@ -133,15 +137,21 @@ class f32x4x4(MatrixMath[f32x4], Struct):
 
 
 def square(
-    owner: object, numbers: tuple[float | VectorMath[float], ...], rows: int
+    owner: object, given: tuple[float | VectorMath[float], ...], rows: int
 ) -> "np.ndarray[Any, Any]":
     """The numbers of a square matrix as rows; vectors among them give all their lanes."""
-    cells = flat_numbers(owner, numbers, rows * rows)
-    return np.reshape(np.array(cells, np.float32), (rows, rows))
+    cells = flat_numbers(owner, given, rows * rows)
+    numbers = [number(cell, F32) for cell in cells]
+    return np.reshape(np.array(numbers, np.float32), (rows, rows))
 
 
 def transpose(matrix: MatrixT) -> MatrixT:
     """Rows become columns."""
+    if not _is_matrix(matrix):
+        raise ArgumentTypeError(
+            f"`transpose` takes a matrix, and {brief(matrix)} is {type(matrix).__name__}",
+            advice="make one: `f32x2x2(a, b, c, d)`",
+        )
     return _made(matrix, _cells(matrix).T)
 
 

@@ -3,6 +3,8 @@
 import math
 from typing import cast
 
+from trilby.arguments import brief, whole_number
+from trilby.data.dtypes import I32, I64
 from trilby.dataclass import dataclass
 from trilby.errors import RangeError
 
@@ -32,6 +34,11 @@ class NDRange:
                 advice="give one local size for each dimension of the range",
             )
         object.__setattr__(self, "local", sized)
+        if math.prod(self.size) > I64.highest:
+            raise RangeError(
+                f"a range of {_times(self.size)} has more than {I64.highest} work items",
+                advice="launch one part after the other",
+            )
 
     @property
     def items(self) -> int:
@@ -68,6 +75,10 @@ def spelled(local: tuple[int, ...]) -> str:
     return f"local={local[0] if len(local) == 1 else local}"
 
 
+def _times(size: tuple[int, ...]) -> str:
+    return " × ".join(map(str, size))
+
+
 def _divisor(n: int, most: int) -> int:
     """The largest number up to `most` that divides `n`."""
     return next(size for size in range(min(n, most), 0, -1) if n % size == 0)
@@ -83,14 +94,28 @@ def _entries(size: object, what: str, *, lowest: int) -> tuple[int, ...]:
 
 
 def _entry(entry: object, what: str, lowest: int) -> int:
-    index = getattr(entry, "__index__", None)
-    if index is None or isinstance(entry, bool):
+    number = whole_number(entry)
+    if number is None:
         raise RangeError(
-            f"{what} is made of integers, and {entry!r} is {type(entry).__name__}",
-            advice="use an int, a tuple of up to three ints, or tb.NDRange; `n // 2` instead of "
-            "`n / 2`",
+            f"{what} is made of integers, and {brief(entry)} is {_kind(entry)}",
+            advice=_range_advice(entry),
         )
-    number = int(index())
     if number < lowest:
-        raise RangeError(f"{what} cannot be {number}", advice=f"the smallest is {lowest}")
+        raise RangeError(f"{what} cannot be {brief(number)}", advice=f"the smallest is {lowest}")
+    if number > I32.highest:
+        raise RangeError(
+            f"{what} cannot be {brief(number)}: an index counts to {I32.highest}",
+            advice="use a second dimension, or several launches",
+        )
     return number
+
+
+def _kind(entry: object) -> str:
+    return f"the class {entry.__name__}" if isinstance(entry, type) else type(entry).__name__
+
+
+def _range_advice(entry: object) -> str:
+    """How to say what a user probably meant."""
+    if isinstance(entry, list) or getattr(entry, "ndim", 0):
+        return "unpack it: `tuple(size)` is a range of as many dimensions, `len(a)` one of one"
+    return "use an int, a tuple of up to three ints, or tb.NDRange; `n // 2` instead of `n / 2`"

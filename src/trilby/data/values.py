@@ -9,10 +9,11 @@ from typing import Any, cast
 
 import numpy as np
 
+from trilby.arguments import brief
 from trilby.data.dtypes import BF16, BOOL, Number, ScalarType, scalar_of
 from trilby.data.record import Record
 from trilby.data.segment import Live, is_ndarray
-from trilby.errors import ArgumentTypeError, ArgumentValueError
+from trilby.errors import ArgumentTypeError, ArgumentValueError, NumberOverflowError
 
 
 def number(value: object, target: ScalarType) -> Number:
@@ -108,7 +109,13 @@ def _as_array(value: object) -> Live:
         return np.arange(value.start, value.stop, value.step)
     if isinstance(value, Iterator):
         value = list(cast("Iterator[object]", value))
-    return np.asarray(value)
+    try:
+        return np.asarray(value)
+    except ValueError as error:  # rows of different lengths
+        raise ArgumentValueError(
+            f"{brief(value)} cannot be made an array: {error}",
+            advice="give rows of the same length",
+        ) from error
 
 
 def _kind(found: Live) -> str:
@@ -118,11 +125,24 @@ def _kind(found: Live) -> str:
 
 def _integer(value: int, target: ScalarType) -> Number:
     if target.is_float:
-        return float(value)
+        return _float(value, target)
     lowest, highest = _ends(target)
     if not lowest <= value <= highest:
-        raise OverflowError(f"{value} is out of bounds for {target} ({lowest} to {highest})")
+        raise NumberOverflowError(
+            f"{brief(value)} is out of bounds for {target} ({lowest} to {highest})",
+            advice="store a smaller number, or declare a wider type",
+        )
     return value
+
+
+def _float(value: int, target: ScalarType) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise NumberOverflowError(
+            f"{brief(value)} is out of bounds for {target}",
+            advice="store a smaller number, or `math.inf`",
+        ) from error
 
 
 def _ends(target: ScalarType) -> tuple[int, int]:
@@ -148,9 +168,7 @@ def _from_objects(found: Live, value: object, target: ScalarType) -> Live:
 def _described(value: object) -> str:
     if is_ndarray(value):
         return f"an array of {value.dtype}"
-    text = repr(value)
-    shown = text if len(text) <= 40 else f"{text[:37]}..."
-    return f"{shown} of type {type(value).__name__}"
+    return f"{brief(value)} of type {type(value).__name__}"
 
 
 def _wrong_kind(what: str, target: "ScalarType | type[Record]") -> ArgumentTypeError:

@@ -22,6 +22,7 @@ from trilby.data.lanes import (
     Three,
     Two,
     VectorMath,
+    check_vectors,
     is_vector,
     lane_names,
     lane_numbers,
@@ -230,6 +231,7 @@ for (_element, _lanes), _class in VECTORS.items():
 
 def dot(left: VectorMath[T], right: VectorMath[T]) -> T:
     """The sum of the products of the lanes, from left to right."""
+    check_vectors("dot", left, right)
     first, *others = zip(lane_numbers(left, left), lane_numbers(left, right), strict=True)
     with np.errstate(all="ignore"):
         total = first[0] * first[1]
@@ -240,11 +242,13 @@ def dot(left: VectorMath[T], right: VectorMath[T]) -> T:
 
 def cross(left: f32x3, right: f32x3) -> f32x3:
     """The vector at right angles to two others."""
+    check_vectors("cross", left, right, f32x3(0.0, 0.0, 0.0))
     return f32x3(left.yzx * right.zxy - left.zxy * right.yzx)
 
 
 def length(vector: FloatVector) -> float:
     """The length of a vector of floats."""
+    check_vectors("length", vector, floats=True)
     return float(lane_type(vector).numpy.type(math.sqrt(dot(vector, vector))))
 
 

@@ -6,6 +6,7 @@ They take vectors, too, lane by lane. The functions that `math` has are in `lane
 import math
 from typing import Any, TypeVar, overload
 
+from trilby.arguments import brief, whole_number
 from trilby.data.lanes import (
     FloatT,
     IntT,
@@ -15,6 +16,7 @@ from trilby.data.lanes import (
     lane_by_lane,
     lane_type,
 )
+from trilby.errors import ArgumentTypeError
 
 N = TypeVar("N", int, float)
 
@@ -110,7 +112,8 @@ def popcount(x: Any, bits: int | None = None) -> Any:
     if is_vector(x):
         check_lanes(x, "popcount", floats=False)
         return lane_by_lane(popcount, x, x, lane_type(x).bits)
-    return (x if bits is None else x & _ones(bits)).bit_count()
+    number = _bits_of(x, "popcount")
+    return (number if bits is None else number & _ones(bits)).bit_count()
 
 
 @overload
@@ -122,7 +125,17 @@ def clz(x: Any, bits: int = 32) -> Any:
     if is_vector(x):
         check_lanes(x, "clz", floats=False)
         return lane_by_lane(clz, x, x, lane_type(x).bits)
-    return bits - (x & _ones(bits)).bit_length()
+    return bits - (_bits_of(x, "clz") & _ones(bits)).bit_length()
+
+
+def _bits_of(x: object, function: str) -> int:
+    number = int(x) if isinstance(x, bool) else whole_number(x)
+    if number is None:
+        raise ArgumentTypeError(
+            f"`{function}` counts the bits of an integer, and {brief(x)} is {type(x).__name__}",
+            advice=f"write `{function}(int(x))`",
+        )
+    return number
 
 
 def _ones(bits: int) -> int:

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import CodeType
-from typing import Final, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from trilby.dataclass import dataclass
 
@@ -22,6 +22,25 @@ FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 # Only the features that change what a text compiles to: the others are long part of Python.
 _FUTURES: Final = __future__.annotations.compiler_flag | __future__.barry_as_FLUFL.compiler_flag
+
+
+Unit: TypeAlias = Literal["module", "statement"]
+"""How much is compiled at once: a module as a whole, a notebook's cell by statements.
+
+The byte code of a function depends on it: `math.sqrt(x)` is an attribute of a module where
+`import math` is compiled together with it, and a call of a method otherwise.
+"""
+
+_UNITS: Final[tuple[Unit, ...]] = ("module", "statement")
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A text, the features of `__future__` that it was compiled with, and how."""
+
+    text: str
+    flags: int
+    unit: Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,53 +66,69 @@ def find_site(text: str, code: CodeType, *, asserts_rewritten: bool = False) -> 
     `asserts_rewritten` says that `code` went through pytest, which makes `assert` statements
     longer: a function that holds some is then found by its line, its name and its names.
     """
-    try:
-        candidates = _candidates(text, code.co_flags & _FUTURES, code.co_firstlineno, code.co_name)
-    except (SyntaxError, ValueError):  # a text that Python refuses is not what was compiled
-        return None
     wanted = _fingerprint(code)
-    equal = [one for one in candidates if _fingerprint(one.code) == wanted]
-    if not equal and asserts_rewritten:
-        equal = [one for one in candidates if _equal_but_for_asserts(code, one)]
-    return max(equal, key=lambda one: _likeness(code, one.code)).site if equal else None
+    for unit in _UNITS:
+        candidates = _functions_like(code, text, unit)
+        equal = [one for one in candidates if _fingerprint(one.code) == wanted]
+        if not equal and asserts_rewritten:
+            equal = [one for one in candidates if _equal_but_for_asserts(code, one)]
+        if equal:
+            return max(equal, key=lambda one: _likeness(code, one.code)).site
+    return None
+
+
+def _functions_like(code: CodeType, text: str, unit: Unit) -> tuple[_Candidate, ...]:
+    """The functions with the name and the first line of a code object."""
+    source = _Source(text, code.co_flags & _FUTURES, unit)
+    try:
+        return _candidates(source, code.co_firstlineno, code.co_name)
+    except (SyntaxError, ValueError):  # a text that Python refuses is not what was compiled
+        return ()
 
 
 @lru_cache(maxsize=256)
-def _candidates(text: str, flags: int, line: int, name: str) -> tuple[_Candidate, ...]:
+def _candidates(source: _Source, line: int, name: str) -> tuple[_Candidate, ...]:
     """The functions of that name which start in that line.
 
     There is at most one `def`. Of several lambdas each is compiled apart from the others.
     """
-    tree, codes = _compiled(text, flags)
+    tree, codes = _compiled(source)
     sites = [site for site in _sites(tree, line) if _name(site.node) == name]
     found = [codes.get((line, name))]
     if len(sites) > 1:
-        found = _codes_apart(text, flags, line, [site.depth for site in sites])
+        found = _codes_apart(source, line, [site.depth for site in sites])
     return tuple(_Candidate(site, code) for site, code in zip(sites, found, strict=False) if code)
 
 
 @lru_cache(maxsize=16)
-def _compiled(text: str, flags: int) -> tuple[ast.Module, Mapping[tuple[int, str], CodeType]]:
+def _compiled(source: _Source) -> tuple[ast.Module, Mapping[tuple[int, str], CodeType]]:
     """The tree of a text, and its code by first line and name."""
-    tree = _parse(text, flags)
-    return tree, _codes(tree, flags)
+    tree = _parse(source)
+    return tree, _codes(tree, source)
 
 
-def _parse(text: str, flags: int) -> ast.Module:
+def _parse(source: _Source) -> ast.Module:
+    flags = source.flags | ast.PyCF_ONLY_AST
     with warnings.catch_warnings():
         # Python gave its warnings when it compiled the text for the user
         warnings.simplefilter("ignore")
-        tree = compile(text, "<source>", "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+        tree = compile(source.text, "<source>", "exec", flags, dont_inherit=True)
     return cast("ast.Module", tree)
 
 
-def _codes(tree: ast.Module, flags: int) -> dict[tuple[int, str], CodeType]:
+def _codes(tree: ast.Module, source: _Source) -> dict[tuple[int, str], CodeType]:
     """Every code object by first line and name; the outer one where both are equal."""
+    units = [tree]
+    if source.unit == "statement":
+        units = [ast.Module([statement], []) for statement in tree.body]
+    # notebooks allow `await` outside of functions
+    flags = source.flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # notebooks allow `await` outside of functions
-        flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        level = [cast("CodeType", compile(tree, "<source>", "exec", flags, dont_inherit=True))]
+        level = [
+            cast("CodeType", compile(unit, "<source>", "exec", flags, dont_inherit=True))
+            for unit in units
+        ]
     found: dict[tuple[int, str], CodeType] = {}
     while level:
         for code in level:
@@ -102,15 +137,15 @@ def _codes(tree: ast.Module, flags: int) -> dict[tuple[int, str], CodeType]:
     return found
 
 
-def _codes_apart(text: str, flags: int, line: int, depths: Sequence[int]) -> list[CodeType | None]:
+def _codes_apart(source: _Source, line: int, depths: Sequence[int]) -> list[CodeType | None]:
     """The code of each lambda that starts in `line`; none for one that is never reached.
 
     Each lambda is moved to a line of its own, so that the first line of a code object names
     its lambda. What is inside moves along, since bytecode depends on how lines lie to each
     other; therefore a lambda within a lambda has its turn in a compilation of its own.
     """
-    stride = text.count("\n") + 2
-    codes = {depth: _codes_moved(text, flags, line, depth, stride) for depth in set(depths)}
+    stride = source.text.count("\n") + 2
+    codes = {depth: _codes_moved(source, line, depth, stride) for depth in set(depths)}
     return [
         codes[depth].get((line + number * stride, "<lambda>"))
         for number, depth in enumerate(depths, 1)
@@ -118,16 +153,16 @@ def _codes_apart(text: str, flags: int, line: int, depths: Sequence[int]) -> lis
 
 
 def _codes_moved(
-    text: str, flags: int, line: int, depth: int, stride: int
+    source: _Source, line: int, depth: int, stride: int
 ) -> dict[tuple[int, str], CodeType]:
     """The codes of a text whose lambdas of one depth, in one line, are moved apart."""
-    tree = _parse(text, flags)
+    tree = _parse(source)
     sites = list(_sites(tree, line))
     lambdas = [(site.node, site.depth) for site in sites if isinstance(site.node, ast.Lambda)]
     for number, (node, its_depth) in enumerate(lambdas, 1):
         if its_depth == depth:
             _move_down(node, number * stride)
-    return _codes(tree, flags)
+    return _codes(tree, source)
 
 
 def _move_down(node: ast.Lambda, lines: int) -> None:

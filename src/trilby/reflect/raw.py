@@ -5,9 +5,10 @@ does with buffers is declared, because nobody reads it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, cast
 
-from trilby.errors import ArgumentTypeError
+from trilby.arguments import brief
+from trilby.errors import ArgumentTypeError, ArgumentValueError
 from trilby.reflect.functions import Helper, scope_of_caller
 
 P = ParamSpec("P")
@@ -24,13 +25,13 @@ class RawHelper(Helper[P, R]):
         function: Callable[P, R],
         scope: Mapping[str, object],
         texts: Mapping[str, str],
-        reads: Sequence[str],
-        writes: Sequence[str],
+        reads: tuple[str, ...],
+        writes: tuple[str, ...],
     ) -> None:
         super().__init__(function, scope)
         self.texts = texts
-        self.reads = tuple(reads)
-        self.writes = tuple(writes)
+        self.reads = reads
+        self.writes = writes
 
 
 def raw(
@@ -51,10 +52,13 @@ def raw(
     parameters whose content it uses; every buffer parameter is in one of them, or in both.
     """
     given = {"opencl": opencl, "cuda": cuda, "wgsl": wgsl}
+    for language, text in given.items():
+        _check_text(language, text)
+    read, written = _names("reads", reads), _names("writes", writes)
     texts = {language: text for language, text in given.items() if text.strip()}
 
     def decorate(function: Callable[P, R]) -> RawHelper[P, R]:
-        made = RawHelper(function, scope_of_caller(), texts, _names(reads), _names(writes))
+        made = RawHelper(function, scope_of_caller(), texts, read, written)
         if not texts:
             raise ArgumentTypeError(
                 f"`{made.name}` has no device code",
@@ -66,5 +70,31 @@ def raw(
     return decorate
 
 
-def _names(given: str | Sequence[str]) -> Sequence[str]:
-    return (given,) if isinstance(given, str) else given
+def _check_text(language: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise ArgumentTypeError(
+            f"the body in {language} is a text, and {brief(text)} is {type(text).__name__}",
+            advice=f'write `@tb.raw({language}="return …;")`',
+        )
+    if "\0" in text or _is_broken(text):
+        raise ArgumentValueError(
+            f"the body in {language} has a character that no source code has: {brief(text)}",
+            advice="remove NUL characters and halves of characters",
+        )
+
+
+def _is_broken(text: str) -> bool:
+    """True for a text with halves of characters, which has no bytes in UTF-8."""
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _names(argument: str, given: object) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else given
+    if isinstance(names, list | tuple):
+        listed = tuple(cast("Sequence[object]", names))
+        if all(isinstance(name, str) for name in listed):
+            return cast("tuple[str, ...]", listed)
+    raise ArgumentTypeError(
+        f"`{argument}` names parameters, and {brief(given)} is {type(given).__name__}",
+        advice=f'write `{argument}="a"`, or `{argument}=["a", "b"]`',
+    )

@@ -5,17 +5,18 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from types import FunctionType, TracebackType
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
+from trilby.arguments import brief, flag, whole_number
 from trilby.backend.base import Backend, DeviceInfo
 from trilby.backend.registry import PassedOver
 from trilby.data.ndarray import NDArray
-from trilby.errors import ArgumentTypeError
-from trilby.options import Options, Transfers, as_bytes
+from trilby.errors import ArgumentTypeError, ArgumentValueError
+from trilby.options import MemoryKind, Options, Transfers, TransfersName, as_bytes, as_transfers
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.reflect.signature import ranks_from_use
-from trilby.runtime.callers import Caller, errors_in_user_code
-from trilby.runtime.choice import choose, shares_memory, wanted_fallbacks
+from trilby.runtime.callers import Caller
+from trilby.runtime.choice import choose, memory_kind, shares_memory, wanted_fallbacks
 from trilby.runtime.compile import Compiler, ContextOf, analyse_compute
 from trilby.runtime.content import LOCK
 from trilby.runtime.context import ComputeContext, run_compute
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_RANKS = range(1, 65)
+"""How many dimensions an array of NumPy's can have."""
+
 
 class Accelerator:
     """A device that runs compute functions.
@@ -54,7 +58,8 @@ class Accelerator:
     vendors, parts of names, backends or capabilities. With `fallback=["cpu"]` a compute call
     that fails for a reason of the device starts again on the next; `fallbacks` tells of it.
 
-    `transfers` says when data moves; the default, `Transfers.AUTO`, moves the least. `memory`
+    `transfers` says when data moves, as one of `Transfers` or by its name, such as `"always"`; the
+    default, `Transfers.AUTO`, moves the least. `memory`
     is `"shared"` where kernels work on the host's own memory, which is the default wherever
     the device can, or `"discrete"` for a memory of the device's own, with real copies.
     `memory_limit` is the most that buffers may take on the device: a number of bytes, or a
@@ -71,25 +76,25 @@ class Accelerator:
         *,
         prefer: Sequence[str] | str = (),
         fallback: Sequence[str] | str = (),
-        transfers: Transfers | None = None,
-        memory: Literal["shared", "discrete"] | None = None,
+        transfers: Transfers | TransfersName | None = None,
+        memory: MemoryKind | None = None,
         memory_limit: int | str | None = None,
         poison: bool = False,
         lint: bool | None = None,
         fast_math: bool = False,
     ) -> None:
         options = Options.current()
+        self._transfers = options.transfers if transfers is None else as_transfers(transfers)
+        self._memory: MemoryKind | None = options.memory if memory is None else memory_kind(memory)
+        self._poison = flag("poison", poison)
+        self._lints = options.lint if lint is None else flag("lint", lint)
+        self._limit = as_bytes(memory_limit)
+        self._fast_math = flag("fast_math", fast_math)
         set_up(options.log)
         fallbacks = Fallbacks(wanted_fallbacks(fallback))
         choice = choose(backend, prefer, options)
         self.passed_over: tuple[PassedOver, ...] = choice.passed_over
-        self.transfers = options.transfers if transfers is None else transfers
         self._ledgers: list[Ledger] = []
-        self._memory = options.memory if memory is None else memory
-        self._poison = poison
-        self._lints = options.lint if lint is None else lint
-        self._limit = as_bytes(memory_limit)
-        self._fast_math = fast_math
         self._retired: list[Residency] = []
         self._fallbacks = fallbacks
         self._begin_on(choice.backend)
@@ -116,6 +121,15 @@ class Accelerator:
         self._retired.append(before)
         for book in profiles_of(before.backend):
             book.backends.append(backend)
+
+    @property
+    def transfers(self) -> Transfers:
+        """When data moves; it may be changed between compute calls."""
+        return self._transfers
+
+    @transfers.setter
+    def transfers(self, transfers: Transfers | TransfersName) -> None:
+        self._transfers = as_transfers(transfers)
 
     @property
     def fallbacks(self) -> tuple[Fallback, ...]:
@@ -158,10 +172,9 @@ class Accelerator:
     def _run(
         self, function: Compute[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        transfers = self.transfers
+        transfers = self._transfers
         ready = self.compiler.compute(function, transfers)
-        with errors_in_user_code():
-            return run_compute(self, ready, args, kwargs, transfers)
+        return run_compute(self, ready, args, kwargs, transfers)
 
     def array(self, values: object) -> NDArray[Any]:
         """An n-d array for kernels. A NumPy array is shared, anything else is copied.
@@ -181,7 +194,8 @@ class Accelerator:
         """
         if not is_kernel(kernel):
             raise _wrong_entry(kernel, "a kernel", "give a function decorated with @tb.kernel")
-        return self.compiler.kernel(kernel, ranks or ranks_from_use(kernel)).executable.source
+        known = _ranks(kernel, ranks) if ranks else ranks_from_use(kernel)
+        return self.compiler.kernel(kernel, known).executable.source
 
     def record(self) -> "AbstractContextManager[Ledger]":
         """Count every copy that is made inside a `with` block, and what had to be."""
@@ -302,13 +316,13 @@ class Accelerator:
             tell("info", "%s", one)
 
     @contextmanager
-    def strategy(self, transfers: Transfers) -> Generator[None]:
+    def strategy(self, transfers: Transfers | TransfersName) -> Generator[None]:
         """Move data in another way inside a `with` block."""
-        before, self.transfers = self.transfers, transfers
+        before, self._transfers = self._transfers, as_transfers(transfers)
         try:
             yield
         finally:
-            self.transfers = before
+            self._transfers = before
 
     def wait(self) -> None:
         """Return when all work on the device is done; raise what failed."""
@@ -379,6 +393,20 @@ def _entry_point(
 
     quoted = quote(entry)
     return _compute_function(quoted.target, quoted.location), quoted.args, quoted.kwargs
+
+
+def _ranks(kernel: Kernel[...], given: Sequence[object]) -> tuple[int, ...]:
+    """The dimensions of a kernel's n-d arrays, as a user gave them."""
+    wanted = len(ranks_from_use(kernel))
+    numbers = map(whole_number, given)
+    ranks = tuple(number for number in numbers if number is not None and number in _RANKS)
+    if len(given) != wanted or len(ranks) != wanted:
+        raise ArgumentValueError(
+            f"`{kernel.name}` has {wanted} n-d arrays, and their dimensions cannot be "
+            f"{', '.join(map(brief, given))}",
+            advice="give the number of dimensions of each, from 1 to 64, or nothing",
+        )
+    return ranks
 
 
 def _compute_function(entry: object, at: Location | None = None) -> Compute[..., Any]:

@@ -8,7 +8,6 @@ from trilby.analysis.visible_effects import VisibleEffect, visible_effects
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
 from trilby.reflect.functions import Compute
-from trilby.runtime.callers import errors_in_user_code
 from trilby.runtime.compile import ReadyCompute
 from trilby.runtime.context import run_compute
 from trilby.runtime.undo import Undo
@@ -49,9 +48,8 @@ class Attempt:
         try:
             transfers = accelerator.transfers
             self.ready = accelerator.compiler.compute(self.function, transfers)
-            with errors_in_user_code():
-                result = run_compute(accelerator, self.ready, self.args, self.kwargs, transfers)
-                residency.wait()
+            result = run_compute(accelerator, self.ready, self.args, self.kwargs, transfers)
+            residency.wait()
         finally:
             residency.before_launch = None
         return result

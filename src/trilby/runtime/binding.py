@@ -9,12 +9,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 import numpy as np
 
 from trilby.analysis.access import AccessTable
 from trilby.analysis.footprint import ParameterFootprint
+from trilby.arguments import brief
 from trilby.backend.base import Argument, Memory, Scalar, StructArgument
 from trilby.data.buffer import Buffer
 from trilby.data.dtypes import BOOL, I32, Number, ScalarType, Type, fits, is_numpy_scalar
@@ -34,12 +35,13 @@ from trilby.data.segment import Segment
 from trilby.data.views import Array
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError
+from trilby.model.value import Value
 from trilby.reflect.functions import Kernel
 from trilby.reflect.signature import Parameter, Signature, kernel_signature
 from trilby.runtime.held import Use
 
-_LONGEST_BITS = 256
-
+_NUMBERS = frozenset({int, float, bool, complex, tuple})
+_PLAIN = _NUMBERS | {list, range, dict, set, str, bytes, bytearray, np.ndarray}
 
 Numbers: TypeAlias = "Number | tuple[int, ...] | Mapping[str, int] | None"
 
@@ -77,6 +79,61 @@ def positional(
             advice=f"its parameters after the context are {', '.join(names) or 'none'}",
         ) from error
     return tuple(bound.arguments.values())[1:]
+
+
+class Declared(NamedTuple):
+    """A parameter of a compute function whose annotation says what it takes."""
+
+    position: int
+    name: str
+    type: BufferType | NDArrayType | ScalarType
+
+
+def declared_among(params: Sequence[Value]) -> tuple[Declared, ...]:
+    """The parameters of a compute function that take a buffer, an array or a number."""
+    return tuple(
+        Declared(position, param.hint, param.type)
+        for position, param in enumerate(params[1:])
+        if isinstance(param.type, BufferType | NDArrayType | ScalarType)
+    )
+
+
+def check_declared(
+    name: str, declared: Sequence[Declared], args: Sequence[object], kwargs: Mapping[str, object]
+) -> None:
+    """Refuse Python's own containers and NumPy's arrays where a compute function declares others.
+
+    What else it may be given, such as another class with the same members, is its own affair.
+    """
+    for parameter in declared:
+        position = parameter.position
+        argument = args[position] if position < len(args) else kwargs.get(parameter.name)
+        if type(argument) in _PLAIN and not _is_number_for(parameter, argument):
+            raise _not_declared(name, parameter, argument)
+
+
+def _is_number_for(parameter: Declared, argument: object) -> bool:
+    """Whether a parameter is a number, and a plain argument may be one: a range may, too."""
+    if not isinstance(parameter.type, ScalarType):
+        return False
+    return type(argument) in _NUMBERS or getattr(argument, "ndim", 1) == 0
+
+
+def _not_declared(name: str, parameter: Declared, argument: object) -> ArgumentTypeError:
+    match parameter.type:
+        case NDArrayType():
+            advice = "share it, or copy it, with `accelerator.array(x)`"
+        case BufferType(name=wanted):
+            advice = f"make one with `{wanted}.create(…)`"
+            if type(argument) in {list, tuple, range, np.ndarray}:
+                advice = f"copy it into a buffer: `{wanted}.of(x)`"
+        case _:
+            advice = "pass a number; a list of them goes into a buffer"
+    return ArgumentTypeError(
+        f"`{name}` declares `{spoken(parameter.type)}` for `{parameter.name}`, and "
+        f"{brief(argument)} is {type(argument).__name__}",
+        advice=advice,
+    )
 
 
 def is_ndarray(value: object) -> TypeGuard[NDArray[Any]]:
@@ -259,7 +316,7 @@ def as_number(
     if number is None or not fits(number, type_):
         limits = "" if type_.is_float else f" ({type_.lowest} to {type_.highest})"
         raise ArgumentValueError(
-            f"{_digits(value)} does not fit `{parameter.name}` of `{kernel.name}`, which is "
+            f"{brief(value)} does not fit `{parameter.name}` of `{kernel.name}`, which is "
             f"`{type_}`{limits}",
             advice="use a smaller number, or declare a wider type",
         )
@@ -275,10 +332,3 @@ def _as_float(value: float, type_: ScalarType) -> float | None:
     with np.errstate(over="ignore"):
         overflows = math.isfinite(number) and math.isinf(float(type_.numpy.type(number)))
     return None if overflows else number
-
-
-def _digits(value: float) -> str:
-    """A number for a message: Python writes no integers of thousands of digits."""
-    if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
-        return f"an integer of {value.bit_length()} bits"
-    return str(value)

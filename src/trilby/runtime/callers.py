@@ -1,21 +1,14 @@
 """Which line of the user's program is running, and errors that point to it."""
 
-import contextlib
-import linecache
-import os
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from itertools import islice
 from types import CodeType, FrameType
 from typing import Self
 
 from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
-from trilby.source import Location
-
-_NOT_THE_USERS = (f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}", contextlib.__file__)
-"""Where code lies that is ours, or that stands between ours and the user's."""
+from trilby.source import Location, call_location, is_users, whole_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +28,18 @@ class Caller:
     @property
     def line(self) -> Location:
         """The whole line."""
-        return Location(self.code.co_filename, self.number, 0, self.number, sys.maxsize)
+        return whole_line(self.code, self.number)
 
     @property
     def location(self) -> Location:
         """The call itself; the whole line where Python was told not to keep columns."""
-        positions = islice(self.code.co_positions(), self.instruction // 2, None)
-        line, end_line, start, end = next(positions, (None, None, None, None))
-        if line is None or end_line is None or start is None or end is None:
-            return self.line
-        file = self.code.co_filename
-        first, last = _characters(file, line, start), _characters(file, end_line, end)
-        return Location(file, line, first, end_line, last)
+        return call_location(self.code, self.instruction, self.number)
 
 
 def _user_frame() -> FrameType:
     """The innermost frame on the stack that is not part of this package."""
     frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- the cheap way to look at the stack
-    while frame.f_back is not None and _is_ours(frame.f_code):
+    while frame.f_back is not None and not is_users(frame.f_code):
         frame = frame.f_back
     return frame
 
@@ -92,35 +79,3 @@ def point_to(error: TrilbyError, caller: Caller) -> None:
         error.location = caller.location
     else:
         error.add_note(f"dispatched at {caller.line}")
-
-
-@contextmanager
-def errors_in_user_code() -> Generator[None]:
-    """Let every error of ours point to the user's line that it came through, if to nothing yet."""
-    try:
-        yield
-    except TrilbyError as error:
-        if error.location is None:
-            error.location = _innermost(error)
-        raise
-
-
-def _innermost(error: BaseException) -> Location | None:
-    """The last call of a traceback that is not part of this package."""
-    found: Caller | None = None
-    trace = error.__traceback__
-    while trace is not None:
-        if not _is_ours(trace.tb_frame.f_code):
-            found = Caller(trace.tb_frame.f_code, trace.tb_lasti, trace.tb_lineno)
-        trace = trace.tb_next
-    return found.location if found else None
-
-
-def _is_ours(code: CodeType) -> bool:
-    return code.co_filename.startswith(_NOT_THE_USERS)
-
-
-def _characters(file: str, line: int, column: int) -> int:
-    """The column in characters of one that Python counts in bytes."""
-    text = linecache.getline(file, line)
-    return column if text.isascii() else len(text.encode()[:column].decode(errors="ignore"))

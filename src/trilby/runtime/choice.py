@@ -1,10 +1,13 @@
 """Which device an accelerator begins with, from what its constructor was given."""
 
+from typing import cast, get_args
+
+from trilby.arguments import choice
 from trilby.backend.base import DeviceInfo
 from trilby.backend.preference import Preference
 from trilby.backend.registry import Choice, as_preferences, open_backend, open_preferred
 from trilby.errors import ArgumentValueError, MissingFeatureError
-from trilby.options import Options
+from trilby.options import MemoryKind, Options
 from trilby.runtime.callers import Caller
 
 
@@ -27,15 +30,14 @@ def wanted_fallbacks(fallback: object) -> tuple[Preference, ...]:
     return as_preferences(fallback, "fallback")
 
 
-def shares_memory(memory: str | None, device: DeviceInfo) -> bool:
+def memory_kind(memory: object) -> MemoryKind:
+    """Whose memory kernels work on, by its name."""
+    return cast("MemoryKind", choice("memory", memory, get_args(MemoryKind)))
+
+
+def shares_memory(memory: MemoryKind | None, device: DeviceInfo) -> bool:
     """Whether kernels work on the host's own memory, from what `memory` asks for."""
     can = "shared_memory" in device.features
-    if memory not in {None, "shared", "discrete"}:
-        raise ArgumentValueError(
-            f"`memory` is {memory!r}, and there is no such kind",
-            advice='use "shared", "discrete" or nothing',
-            location=Caller.now().location,
-        )
     if memory == "shared" and not can:
         raise MissingFeatureError(
             f"{device.name} cannot work on the host's memory",

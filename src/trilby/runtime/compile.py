@@ -30,6 +30,7 @@ from trilby.reflect.host import ReflectedCompute, reflect_compute
 from trilby.reflect.kernels import Reflected, reflect_helper, reflect_kernel
 from trilby.reflect.lowering import Callee
 from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
+from trilby.runtime.binding import Declared, declared_among
 from trilby.runtime.profiles import compiling
 from trilby.shown import Shown
 from trilby.stages import stage
@@ -208,6 +209,8 @@ class ReadyCompute:
     """The lines of dispatches that need other parts of their buffers in every turn of a loop."""
     is_explicit: bool
     """True where nothing moves by itself while it runs."""
+    declared: tuple[Declared, ...]
+    """The parameters that are declared to be buffers, arrays or numbers."""
 
 
 @dataclass(slots=True)
@@ -281,7 +284,14 @@ class Compiler:
             function = compile_compute(passed.func, original, objects, entry.captured.class_name)
         for finish in begun:
             finish()
-        return ReadyCompute(context, passed, function, frozenset(varying), compute.explicit)
+        return ReadyCompute(
+            context,
+            passed,
+            function,
+            frozenset(varying),
+            compute.explicit,
+            declared_among(entry.func.params),
+        )
 
     def _known_ahead(self, kernels: Iterable[AnalysedKernel]) -> Iterator[AnalysedKernel]:
         """Those to compile before their first dispatch; n-d arrays must wait for their ranks."""

@@ -7,17 +7,18 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVarTuple, cast, overload
 
 from trilby.data.kernel_context import KernelContext
-from trilby.data.ndrange import NDRange
+from trilby.data.ndrange import NDRange, as_range
 from trilby.data.ranges import Ranges
 from trilby.errors import ArgumentTypeError, TrilbyError
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
-from trilby.runtime.binding import positional
+from trilby.runtime.binding import check_declared, positional
 from trilby.runtime.callers import Caller, errors_at_dispatch, point_to
 from trilby.runtime.compile import ReadyCompute
 from trilby.runtime.content import CLOCK
 from trilby.runtime.explicit import Stale, block_of, explicit_block
 from trilby.runtime.flags import FlagPlace
+from trilby.runtime.given import is_plain
 from trilby.runtime.parts import Place, are_apart, field_of, part_of
 from trilby.runtime.pass_options import CanBeSet, Progress, options_among
 from trilby.runtime.watch import Watch, bury_when_idle
@@ -124,6 +125,8 @@ class ComputeContext:
         caller = Caller.now()
         with errors_at_dispatch(caller):
             _check_order(size)
+            if not is_plain(size):  # a number that can change, or that has no hash
+                size = as_range(size)
             options, kwargs = options_among(kernel, args, kwargs)
             target, args, kwargs = _target(kernel, args, kwargs)
             ordered = positional(target, args, kwargs)
@@ -255,10 +258,22 @@ def run_compute(
 def _run(
     context: ComputeContext, ready: ReadyCompute, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
-    if not ready.is_explicit:
-        return ready.function(context, *args, **kwargs)
-    with context.explicit():
-        return ready.function(context, *args, **kwargs)
+    function = ready.function
+    check_declared(function.__name__, ready.declared, args, kwargs)
+    try:
+        if not ready.is_explicit:
+            return function(context, *args, **kwargs)
+        with context.explicit():
+            return function(context, *args, **kwargs)
+    except TypeError as error:
+        trace = error.__traceback__
+        if trace is None or trace.tb_next is not None:
+            raise  # it comes from inside of the function
+        names = function.__code__.co_varnames[1 : function.__code__.co_argcount]
+        raise ArgumentTypeError(
+            f"`{function.__name__}`: {error}",
+            advice=f"its parameters after the context are {', '.join(names) or 'none'}",
+        ) from error
 
 
 def _check_order(size: object) -> None:

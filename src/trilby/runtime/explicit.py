@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
+from trilby.arguments import choice
 from trilby.data.buffer import Buffer
 from trilby.data.ndarray import NDArray
 from trilby.data.ranges import Ranges
-from trilby.errors import ArgumentValueError, OutOfDeviceMemoryError, StaleReadError
-from trilby.runtime.callers import Caller, name_in_program
+from trilby.errors import OutOfDeviceMemoryError, StaleReadError
+from trilby.runtime.callers import name_in_program
 from trilby.runtime.content import Content, Replica
 from trilby.trace import tell
 
@@ -41,12 +42,7 @@ _BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("explicit", default=())
 @contextmanager
 def explicit_block(owner: "Replicas", stale: Stale, speaker: Speaker) -> Generator[None]:
     """A block in which nothing moves by itself to and from one device."""
-    if stale not in get_args(Stale):
-        raise ArgumentValueError(
-            f"`stale` is {stale!r}, and there is no such choice",
-            advice='use "raise" or "warn"',
-            location=Caller.now().location,
-        )
+    choice("stale", stale, get_args(Stale))
     token = _BLOCKS.set((*_BLOCKS.get(), Block(owner, stale, speaker)))
     try:
         yield

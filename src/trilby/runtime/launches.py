@@ -13,6 +13,7 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
+from trilby.backend.failures import check_buffer
 from trilby.data.ndrange import NDRange, as_range
 from trilby.options import Transfers
 from trilby.reflect.functions import Kernel
@@ -301,6 +302,8 @@ class Launches:
         passes = self.passes.known_at(analysed, numbers, options.passes) if options else None
         touched = passes.footprints.all if passes else self._footprints_at(analysed, numbers)
         used = uses(bound, analysed.access, touched)
+        for use in used:
+            check_buffer(accelerator.device, use.label, use.segment.nbytes)
         check_constant_memory(bound.buffers, analysed.access, accelerator.device)
         if options:
             options.check_flag(kernel, bound.buffers)

@@ -20,6 +20,7 @@ from trilby.analysis.linting.report import Finding, Report
 from trilby.analysis.linting.silence import is_silenced
 from trilby.analysis.linting.walk import walk_kernel
 from trilby.analysis.reach import KernelGraph, short_name
+from trilby.arguments import brief
 from trilby.data.ndrange import NDRange, as_range
 from trilby.errors import ArgumentTypeError
 from trilby.model.op import Func
@@ -64,7 +65,7 @@ def lint(
         launch = None if range is None else launch_of(as_range(range))
         return lint_kernel(analyse_kernel(function).graph, launch, chosen, function.location)
     raise ArgumentTypeError(
-        f"{function!r} cannot be linted",
+        f"{brief(function)} cannot be linted",
         advice="give what @tb.kernel or @tb.compute made, or a ledger",
     )
 

@@ -1,9 +1,11 @@
 """The options of a dispatch with many passes, checked before anything happens."""
 
-import operator
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, SupportsIndex, TypeAlias, cast, runtime_checkable
+from numbers import Real
+from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
+from trilby.arguments import brief, whole_number
 from trilby.data.dtypes import I32
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
@@ -80,17 +82,15 @@ def _checked(given: Mapping[str, Any]) -> PassOptions:
 
 
 def _count(name: str, value: object, least: int) -> int:
-    if type(value) is int and least <= value <= _MOST:
-        return value
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+    number = whole_number(value)
+    if number is None:
         raise ArgumentTypeError(
             f"`{name}` is a whole number, and this is {type(value).__name__}",
             advice=f"write `{name}=10`, or `{name}=int(…)`",
         )
-    number = operator.index(value)
     if not least <= number <= _MOST:
         raise ArgumentValueError(
-            f"`{name}` is {number}, and can be {least} to {_MOST}",
+            f"`{name}` is {brief(number)}, and can be {least} to {_MOST}",
             advice="give a number in between" + (", 0 for no pass" if not least else ""),
         )
     return number
@@ -122,13 +122,17 @@ def _cancel(value: object) -> CanBeSet | None:
 def _timeout(value: object) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise ArgumentTypeError(
             f"`timeout` is a number of seconds, and this is {type(value).__name__}",
             advice="write `timeout=60`",
         )
-    if not value >= 0:
+    try:
+        seconds = float(value)
+    except OverflowError:  # an int of hundreds of digits
+        seconds = math.inf if cast("int", value) > 0 else -math.inf
+    if not seconds >= 0:
         raise ArgumentValueError(
-            f"`timeout` is {value}, and time goes forward", advice="write `timeout=60`"
+            f"`timeout` is {brief(value)}, and time goes forward", advice="write `timeout=60`"
         )
-    return float(value)
+    return seconds

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from trilby.backend.base import Backend, Event, Rows
+from trilby.backend.failures import check_buffer
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
@@ -95,6 +96,7 @@ class Replicas:
     ) -> Replica:
         """Memory for a segment; others make room for it, but none that is pinned."""
         host = segment.memory.data
+        check_buffer(self.backend.device, segment.label, host.nbytes)
         shared = self.shares and self.backend.can_share(segment.address, host.nbytes)
         if shared:
             memory = self.backend.share(host)

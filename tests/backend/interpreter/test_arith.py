@@ -241,7 +241,7 @@ def test_an_op_is_refused_for_a_type_it_does_not_take(
     kind: type[Op], dtype: npt.DTypeLike, of: str
 ) -> None:
     ones = np.ones(1, dtype)
-    with pytest.raises(BuildError, match=f"^`{kind.mnemonic}` has no meaning for {of}$"):
+    with pytest.raises(BuildError, match=f"(?m): `{kind.mnemonic}` has no meaning for {of}$"):
         apply(kind, dtype, ones, ones)
 
 
@@ -503,7 +503,7 @@ def test_magnitudes_of_integers_agree_with_numpy(of: ScalarType) -> None:
 
 
 def test_a_function_that_is_not_in_the_table_is_refused() -> None:
-    with pytest.raises(BuildError, match=r"^`math` has no meaning for f32$"):
+    with pytest.raises(BuildError, match=r"(?m): `math` has no meaning for f32$"):
         math_op("zeta", np.float32, np.ones(1, np.float32))
 
 

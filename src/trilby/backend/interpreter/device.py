@@ -82,7 +82,7 @@ class InterpreterBackend:
             raise DeviceError(f"cannot allocate {nbytes} bytes")
         # Filling more than there is would not fail here but take the machine down.
         if nbytes > (self.device.memory_bytes or nbytes):
-            raise no_room(self.device, nbytes, self.device.memory_bytes)
+            raise no_room(self.device, nbytes)
         return InterpreterMemory(nbytes, self, bytearray([POISON]) * nbytes)
 
     def can_share(self, address: int, nbytes: int) -> bool:

@@ -72,7 +72,7 @@ class Arena:
                 return blocks.pop()
             block = self._create(size)
             if block is None:
-                raise no_room(self._device, nbytes, self._device.memory_bytes, self.held)
+                raise no_room(self._device, nbytes, self.held)
             return block
 
     def give(self, block: Block, work: Sequence[Event]) -> None:
