@@ -18,6 +18,7 @@ MOST_THREADS = 4096
 
 KERNELS = "trilby-kernels"
 """The folder of compiled kernels, in whichever folder the environment names."""
+
 _ON = ("1", "yes", "true", "on")
 _OFF = ("0", "no", "false", "off")
 
