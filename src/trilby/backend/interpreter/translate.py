@@ -5,6 +5,7 @@ function, and remembers for each line which op it carries out, so that an error 
 work item can name the place in the user's source.
 """
 
+import builtins
 from collections.abc import Callable
 from itertools import pairwise
 from types import TracebackType
@@ -33,7 +34,8 @@ RENDERERS: dict[type[Op], Renderer] = {
 }
 """The meaning of every op that a kernel may hold."""
 
-_BUILTINS = frozenset({"int", "float", "bool", "min", "max", "bytearray"})
+_BUILTINS = frozenset({*dir(builtins), "__builtins__"})
+"""Names that Python finds without anybody having set them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
