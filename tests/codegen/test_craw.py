@@ -65,7 +65,7 @@ def test_the_text_stands_as_it_is() -> None:
         }
         """
     )
-    assert "a[0] = scaled(1.0f);" in text
+    assert "a[0] = tb_scaled(1.0f);" in text
 
 
 def test_every_line_leads_to_its_own_in_python() -> None:

@@ -105,6 +105,7 @@ def print_call(lw: Lowering, node: ast.Call) -> Operand:
 def _printed(lw: Lowering, node: ast.expr, values: list[Value]) -> str:
     """The text of one argument, with `{}` for the number that it adds to `values`."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        _check_text(lw, node, node.value)
         return node.value.replace("{", "{{").replace("}", "}}")
     if isinstance(node, ast.JoinedStr):
         return "".join(_printed(lw, part, values) for part in node.values)
@@ -119,3 +120,15 @@ def _printed(lw: Lowering, node: ast.expr, values: list[Value]) -> str:
         node = node.value
     values.append(typed(lw, number(lw, lw.lower(node), node), node))
     return "{}"
+
+
+def _check_text(lw: Lowering, node: ast.expr, text: str) -> None:
+    """Raise for what devices cannot print: NUL ends a text there, and a surrogate has no bytes."""
+    for character in text:
+        if character == "\0" or "\ud800" <= character <= "\udfff":
+            raise lw.error(
+                UnsupportedSyntaxError,
+                node,
+                f"`print` in a kernel cannot write the character {character!a}",
+                "leave it out of the text",
+            )

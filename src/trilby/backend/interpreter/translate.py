@@ -24,7 +24,7 @@ from trilby.errors import BuildError
 from trilby.model.intrinsics import INTRINSICS
 from trilby.model.op import Func, Op
 from trilby.model.value import KERNEL_CONTEXT
-from trilby.source import Location
+from trilby.source import Location, printable
 
 RENDERERS: dict[type[Op], Renderer] = {
     **CONTROL_RENDERERS,
@@ -112,7 +112,7 @@ def _write(
 ) -> list[Line]:
     lines: list[Line] = []
     for function in graph.functions:
-        heading = f"# {function.name}"
+        heading = f"# {printable(function.name)}"
         if known(function.location):
             heading += f", {function.location.short}"
         lines.append(Line(heading, function))
@@ -125,7 +125,7 @@ def _load(entry: Func, lines: list[Line], names: dict[str, Any]) -> None:
     """Run the module's text, which only defines its functions."""
     text = "\n".join(line.text for line in lines)
     try:
-        code = compile(text, f"<interpreter: {entry.name}>", "exec")
+        code = compile(text, f"<interpreter: {printable(entry.name)}>", "exec")
     except SyntaxError as error:
         raise BuildError(
             f"the kernel `{short_name(entry)}` cannot be written as Python: {error.msg}",
