@@ -35,7 +35,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 def test_emit_prints_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "emit", f"{SQUARES}:square_kernel")
     assert (code, err) == (0, "")
-    assert "__kernel void square_kernel(" in out
+    assert "__kernel void tb_square_kernel(" in out
     assert "squares.py" in out  # from the lines
     code, without, _ = run(capsys, "emit", f"{SQUARES}:square_kernel", "--no-lines")
     assert code == 0
@@ -55,8 +55,8 @@ def test_explain_shows_a_function_before_and_after(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("target", "expected"),
     [
-        ("opencl", "__kernel void square_kernel("),
-        ("llvm", "define void @square_kernel(ptr %args, ptr %launch, i64 %first, i64 %count)"),
+        ("opencl", "__kernel void tb_square_kernel("),
+        ("llvm", "define void @tb_square_kernel(ptr %args, ptr %launch, i64 %first, i64 %count)"),
         ("asm", "square_kernel:\n"),
         ("model", 'kernel @"squares.square_kernel"'),
         ("access", "s32 : S32Array both"),

@@ -28,13 +28,26 @@ class Location:
     end_column: int = 0
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{printable(self.file)}:{self.line}"
 
     @property
     def short(self) -> str:
         """`app.py:12`: the file's name without its folders."""
         name = self.file.replace("\\", "/").rpartition("/")[2]
-        return f"{name}:{self.line}"
+        return f"{printable(name)}:{self.line}"
+
+
+def printable(text: str) -> str:
+    """A text on one line that can be shown and encoded.
+
+    Line ends, control characters and bytes of file names that are no UTF-8 (Python keeps these as
+    surrogates) are written with a backslash, as in Python.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+    )
 
 
 NOWHERE = Location("<unknown>", 0)

@@ -452,7 +452,7 @@ def test_a_compiler_that_talks_is_not_heard(
 def test_a_model_is_compiled_and_runs(backend: OpenCLBackend) -> None:
     graph = KernelGraph((parse(SQUARE, {}), parse(SQUARE_KERNEL, TYPES)))
     kernel = backend.compile(graph)
-    assert "__kernel void square_kernel(" in kernel.source
+    assert "__kernel void tb_square_kernel(" in kernel.source
     numbers = np.array([5, 0, 1, -2, 3, 46341], np.int32)  # the length, and then the array
     memory = upload(backend, numbers)
     backend.run(backend.prepare(kernel, NDRange(5), [memory])).wait()

@@ -56,23 +56,23 @@ def function(text: str, head: str) -> str:
 
 def test_the_text_stands_as_it_is() -> None:
     text = text_of("a[0, 0] = scaled(1.0)")
-    assert function(text, "static inline float scaled") == lined(
+    assert function(text, "static inline float tb_scaled") == lined(
         """
-        static inline float scaled(float x) {
+        static inline float tb_scaled(float x) {
             float s = x * 2;
 
             return s;
         }
         """
     )
-    assert "a[0] = scaled(1.0f);" in text
+    assert "a[0] = tb_scaled(1.0f);" in text
 
 
 def test_every_line_leads_to_its_own_in_python() -> None:
     text = text_of("a[0, 0] = scaled(1.0)", lines=True)
-    assert function(text, "static inline float scaled") == lined(
+    assert function(text, "static inline float tb_scaled") == lined(
         """
-        static inline float scaled(float x) {
+        static inline float tb_scaled(float x) {
         #line 3 "app.py"
             float s = x * 2;
 
@@ -85,14 +85,14 @@ def test_every_line_leads_to_its_own_in_python() -> None:
 def test_n_d_arrays_have_their_shape_beside_them() -> None:
     text = text_of("fill(a, kc)")
     params = "__global float *a, int a_shape0, int a_shape1, KernelContext_t *kc"
-    assert f"static inline void fill({params}) {{\n    a[0] = a_shape1;\n}}" in text
+    assert f"static inline void tb_fill({params}) {{\n    a[0] = a_shape1;\n}}" in text
     assert "    int local_max_z;\n" in text  # nobody knows what the text asks for
 
 
-@pytest.mark.parametrize("name", ["sin", "length", "tile", "vload4"])
+@pytest.mark.parametrize("name", ["sin", "length", "tile", "vload4", "WIDTH"])
 def test_parameters_keep_the_names_that_the_user_gave_them(name: str) -> None:
     text = text_of("a[0, 0] = named(1.0)", name=name)
-    assert f"static inline float named(float {name}) {{\n    return {name};\n}}" in text
+    assert f"static inline float tb_named(float {name}) {{\n    return {name};\n}}" in text
 
 
 @pytest.mark.parametrize("name", ["float", "kernel", "_x", "größe"])

@@ -562,11 +562,9 @@ def test_branches_are_tested_in_order() -> None:
 
 def test_an_elif_is_an_else_if_unless_its_condition_acts() -> None:
     text = text_of(branches)
-    assert "} else if (sign_of(v) < 0) {\n" in text
+    assert "} else if (tb_sign_of(v) < 0) {\n" in text
     assert "    } else if (v < 0) {\n        return -1;\n" in text
-    assert (
-        "    } else {\n        int t = take(a, a_length, kc->x);\n        if (t == 1) {\n" in text
-    )
+    assert "} else {\n        int t = tb_take(a, a_length, kc->x);\n        if (t == 1) {\n" in text
 
 
 @tb.kernel

@@ -11,8 +11,8 @@ from tests.codegen.running import build_log, run_both, text_of
 
 import trilby as tb
 from trilby import KernelContext, NDArray, S32Array, f32, i32
-from trilby.codegen.names import Names
-from trilby.codegen.opencl_words import is_keyword, is_library, is_used
+from trilby.codegen.names import Names, own_name
+from trilby.codegen.opencl_words import is_keyword, is_reserved, is_used
 from trilby.reflect.functions import Kernel
 
 
@@ -41,7 +41,7 @@ def test_reserved_words_get_a_number_too() -> None:
 
 
 def test_a_family_of_words_that_has_every_ending_gets_another_beginning() -> None:
-    assert Names(is_library).fresh("get_global_id") == "v_get_global_id"
+    assert Names(is_used).fresh("get_global_id") == "v_get_global_id"
 
 
 def test_a_stem_is_free_with_all_of_its_endings() -> None:
@@ -52,19 +52,34 @@ def test_a_stem_is_free_with_all_of_its_endings() -> None:
 
 
 def test_an_inner_scope_does_not_hide_names_of_the_outer_one() -> None:
-    outer = Names(is_library)
+    outer = Names(nothing)
     outer.fresh("square")
     inner = outer.within(is_used)
     assert inner.fresh("square") == "square_2"
     assert inner.fresh("length") == "length"
-    assert outer.fresh("length") == "length_2"
+    assert outer.fresh("length") == "length"
 
 
-@pytest.mark.parametrize("name", ["half", "kernel", "global", "image2d_t", "INT_MAX", "M_PI"])
+def test_a_function_begins_as_none_of_a_library_does() -> None:
+    wanted = ["square", "fmodf", "größe", "π", "__x__", "<lambda>", "2d"]
+    assert [own_name(name) for name in wanted] == [
+        "tb_square", "tb_fmodf", "tb_gr__e", "tb_value", "tb_x", "tb_lambda", "tb_2d",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["half", "kernel", "global", "image2d_t", "INT_MAX", "M_PI", "atom_add"]
+)
 def test_keywords_and_macros_are_nobodys_names(name: str) -> None:
     assert is_keyword(name)
     assert is_used(name)
-    assert is_library(name)
+
+
+@pytest.mark.parametrize("name", ["ALIGN8", "MAX_WORK_DIM", "INTTYPE", "POCL_H"])
+def test_what_looks_like_a_macro_is_no_name_either_but_in_raw_code(name: str) -> None:
+    assert not is_keyword(name)
+    assert is_reserved(name)
+    assert is_used(name)
 
 
 @pytest.mark.parametrize("name", ["length", "step", "cross", "any", "x", "value", "width"])
@@ -202,7 +217,7 @@ def two_of_one_name(kc: KernelContext, out: NDArray[i32]) -> None:
 
 def test_two_helpers_of_one_name() -> None:
     text = check(two_of_one_name, [6 + 210 + 22000])
-    assert len(re.findall(r"static inline int scale\w*\(", text)) == 2
+    assert len(re.findall(r"static inline int tb_scale\w*\(", text)) == 2
 
 
 @tb.func
@@ -221,7 +236,7 @@ def same_name(kc: KernelContext, out: NDArray[i32]) -> None:
 
 def test_a_helper_a_kernel_and_a_variable_of_one_name() -> None:
     text = check(same_name, [10])
-    assert "__kernel void same_name(" in text
+    assert "__kernel void tb_same_name(" in text
 
 
 @tb.func
@@ -237,7 +252,7 @@ def contexts(context: KernelContext, out: NDArray[i32]) -> None:
 def test_a_context_goes_by_the_name_it_is_given() -> None:
     text = check(contexts, [31])
     assert "KernelContext_t *context = &kernel_context;" in text
-    assert "named_x(int value, KernelContext_t *kc)" in text
+    assert "tb_named_x(int value, KernelContext_t *kc)" in text
 
 
 # -- structs ------------------------------------------------------------------------------

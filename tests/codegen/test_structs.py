@@ -20,7 +20,7 @@ SIZES = "int max_x, int max_y, int max_z"
 
 
 def structs_of(*schemas: StructType) -> Structs:
-    structs = Structs(DIALECT, Names(DIALECT.is_library))
+    structs = Structs(DIALECT, Names(DIALECT.is_used))
     for schema in schemas:
         structs.add(schema)
     return structs

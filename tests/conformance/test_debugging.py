@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from tests.conformance.running import launch
+from tests.reflect.kernel_cases import kernel
 
 import trilby as tb
 from trilby import Accelerator, KernelContext, NDArray, NDRange, S32Array, f32, f64, i32, i64, u8
-from trilby.errors import KernelAssertionError
+from trilby.errors import KernelAssertionError, UnsupportedSyntaxError
 
 
 class Pair(tb.Struct):
@@ -157,9 +158,9 @@ def after_failure_in_helper(kc: KernelContext, a: S32Array, index: i32) -> None:
 
 def test_a_failed_assert_ends_the_work_item(accelerator: Accelerator) -> None:
     a = S32Array.create(length=4)
-    for kernel in (after_failure, after_failure_in_helper):
+    for failing in (after_failure, after_failure_in_helper):
         with pytest.raises(KernelAssertionError):
-            launch(accelerator, 1, kernel, a, 1 << 30)
+            launch(accelerator, 1, failing, a, 1 << 30)
     assert a.array.tolist() == [0, 0, 0, 0]
 
 
@@ -180,10 +181,10 @@ def talk(kc: KernelContext, x: f32, d: f64, big: i64, b: u8, flag: bool) -> None
 
 
 SAID = """\
-numbers 0 1.5 0.1 -1099511627776 200 1
+numbers 0 1.5 0.1 -1099511627776 200 True
 1.5|1|-1099511627776 and "quotes", 100% \\ {braces} {} µ\ttab
 
-1 1.5 1 7 -1.5
+True 1.5 True 7 -1.5
 helper 3
 done
 """
@@ -205,3 +206,70 @@ def test_every_work_item_prints(
     launch(accelerator, NDRange(6, 3), talk_everywhere)
     lines = sorted(capfd.readouterr().out.splitlines())
     assert lines == [f"item {n} of group {n // 3}" for n in range(6)]
+
+
+@tb.kernel
+def talk_of_bools(kc: KernelContext, flags: NDArray[bool], n: i32, flag: bool) -> None:
+    print(flags[kc.x], f"{not flag}|{n > 2 and flag}|{n == 3 or flag}", flag if n > 5 else n < 2)
+    kept = flags[kc.x]
+    kept = kept and n > 0
+    print("kept", kept, bool(n), i32(kept), 1 < n < 5)
+
+
+def test_a_bool_is_printed_as_python_prints_it(
+    accelerator: Accelerator, capfd: pytest.CaptureFixture[str]
+) -> None:
+    launch(accelerator, 1, talk_of_bools, accelerator.array(np.array([True])), 3, False)
+    expected = "True True|False|True False\nkept True True 1 True\n"
+    assert capfd.readouterr().out == expected
+
+
+@tb.kernel
+def talk_of_floats(kc: KernelContext, a: NDArray[f32], b: NDArray[f64]) -> None:
+    for k in range(8):
+        print(a[k], b[k])
+
+
+def test_floats_at_the_ends_of_their_range(
+    accelerator: Accelerator, capfd: pytest.CaptureFixture[str]
+) -> None:
+    a = np.array([np.nan, np.inf, -np.inf, -0.0, 3.4e38, 1e-38, 123456.7, 1e6], np.float32)
+    b = np.array([np.nan, np.inf, -np.inf, -0.0, 1.7e308, 2.3e-308, 1e16, 0.1])
+    launch(accelerator, 1, talk_of_floats, accelerator.array(a), accelerator.array(b))
+    expected = "".join(f"{x:g} {y:g}\n" for x, y in zip(a.tolist(), b.tolist(), strict=True))
+    assert capfd.readouterr().out == expected
+
+
+TEXTS = (
+    "??/",
+    "what??! ??= ??( ??) ??< ??> ??' ??- ???/",
+    "100% %d %s %n %% %",
+    "\\ \\n \\0 \\x41 \\",
+    "\"quoted\" 'both'",
+    "{} {0} {{}} }{ {x!r:>5}",
+    "tab\tnewline\nbell\a\x1b[0m\x7f\x01",
+    "größe π 変数 😀 \u2028\x85 \u202e",
+    "*/ // # ; \n#line 1",
+    "\x011\x002"[:2] + "7",
+    "x" * 5000,
+)
+"""Texts that mean something to C, to `printf` or to `str.format`."""
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_a_text_is_printed_as_it_is(
+    accelerator: Accelerator, text: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made = kernel(
+        f"@tb.kernel\ndef k(kc: KernelContext, n: i32) -> None:\n    print({text!r}, n, {text!a})\n"
+    )
+    launch(accelerator, 1, made, 5)
+    assert capfd.readouterr().out == f"{text} 5 {text}\n"
+
+
+@pytest.mark.parametrize("text", ["a\0b", "\ud800"])
+def test_what_no_device_can_print_is_refused(accelerator: Accelerator, text: str) -> None:
+    made = kernel(f"@tb.kernel\ndef k(kc: KernelContext) -> None:\n    print({text!a})\n")
+    with pytest.raises(UnsupportedSyntaxError, match="cannot write the character") as caught:
+        launch(accelerator, 1, made)
+    assert caught.value.location is not None

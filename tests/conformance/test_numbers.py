@@ -124,6 +124,55 @@ def test_powers_and_shifts(accelerator: Accelerator) -> None:
         assert one.tolist() == other.tolist(), row
 
 
+def shifted(function: Callable[..., Numbers], by: int | None = None) -> Callable[..., Numbers]:
+    """A shift whose count is taken modulo the width."""
+
+    def shift(left: Numbers, right: Numbers | None = None) -> Numbers:
+        last = left.dtype.type(left.dtype.itemsize * 8 - 1)
+        count = left.dtype.type(by) if by is not None else right
+        return function(left, count & last)
+
+    return shift
+
+
+SHIFTS = {"a << b": shifted(np.left_shift), "a >> b": shifted(np.right_shift)}
+BY_CONSTANTS = {
+    f"a {sign} {count}": shifted(function, count)
+    for sign, function in (("<<", np.left_shift), (">>", np.right_shift))
+    for count in (7, 8, 9, 15, 16, 31, 32, 33, 63, 64, 65, 127)
+}
+BY_NEGATIVE_ONES = {
+    f"a {sign} {count}": shifted(function, count)
+    for sign, function in (("<<", np.left_shift), (">>", np.right_shift))
+    for count in (-1, -8, -9, -33, -65, -128)
+}
+
+
+def test_shifts_by_any_count(accelerator: Accelerator) -> None:
+    """At least the width, and negative ones."""
+    values = {name: edge_values(SCALARS[name]) for name in INTEGERS}
+    check_arithmetic(accelerator, SHIFTS, BY_CONSTANTS, values)
+    signed = {name: values[name] for name in INTEGERS if SCALARS[name].kind == "int"}
+    check_arithmetic(accelerator, SHIFTS, BY_NEGATIVE_ONES, signed)
+
+
+@tb.kernel
+def shifted_indices(kc: KernelContext, out: NDArray[i32], a: NDArray[i32], n: i32) -> None:
+    """Counts beyond the width where the generator knows how ids step from lane to lane."""
+    out[kc.x] = a[(i8(kc.x) << 10) & 31] + (kc.x << 33) + (kc.x << n) + (kc.x >> -31)
+    out[kc.x] += i32(i8(kc.x) << 15) + i32(u8(kc.x) << 9)
+
+
+def test_shifts_of_ids(accelerator: Accelerator) -> None:
+    x = np.arange(100, dtype=np.int32)
+    a = np.arange(32, dtype=np.int32) * 1000
+    found = filled(accelerator, 100, shifted_indices, np.zeros(100, np.int32), a, 35)
+    small, byte = x.astype(np.int8), x.astype(np.uint8)
+    expected = a[(small << np.int8(2)) & 31] + (x << 1) + (x << 3) + (x >> 1)
+    expected += (small << np.int8(7)).astype(np.int32) + (byte << np.uint8(1)).astype(np.int32)
+    assert found.tolist() == expected.tolist()
+
+
 NUMERIC = (*INTEGERS, *FLOATS)
 PAIRS = list(combinations_with_replacement(NUMERIC, 2))
 

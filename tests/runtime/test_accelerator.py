@@ -315,7 +315,7 @@ def test_a_build_error_names_the_python_line(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_the_source_of_a_kernel() -> None:
     with Accelerator("opencl") as accelerator:
-        assert "__kernel void square_kernel(" in accelerator.source_of(square_kernel)
+        assert "__kernel void tb_square_kernel(" in accelerator.source_of(square_kernel)
         assert accelerator.source_of(plus_one) == accelerator.source_of(plus_one, 1, 1)
     with Accelerator("interpreter") as accelerator:
         assert "square_kernel" in accelerator.source_of(square_kernel)

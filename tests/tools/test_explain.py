@@ -136,7 +136,7 @@ def test_an_explanation_for_programs(program: str, capsys: pytest.CaptureFixture
     assert {"launch", "up", "ran-up", "ran-down"} <= set(kinds)
     (kernel,) = found["kernels"]
     assert kernel["access"] == {"a": {"array[]": "reads"}, "b": {"array[]": "writes"}}
-    assert "__kernel void double" in kernel["opencl"]
+    assert "__kernel void tb_double" in kernel["opencl"]
     (run,) = found["runs"]
     assert (run["bytes_up"], run["bytes_down"], run["least_bytes"]) == (400, 4, 800)
 

@@ -48,7 +48,13 @@ def _errors(log: str) -> list[re.Match[str]]:
 
 
 def _unescaped(literal: str) -> str:
-    return re.sub(r"\\(.)", r"\1", literal)
+    """The text of a string of C, in which bytes may be given as octal numbers."""
+    content = re.sub(
+        rb"\\([0-7]{3}|.)",
+        lambda match: bytes([int(match[1], 8)]) if len(match[1]) > 1 else match[1],
+        literal.encode(),
+    )
+    return content.decode(errors="replace")
 
 
 def _complaint(match: re.Match[str], python_files: set[str]) -> Complaint:

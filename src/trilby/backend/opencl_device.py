@@ -57,6 +57,7 @@ from trilby.backend.opencl_kernels import OpenCLKernel, OpenCLPrepared
 from trilby.backend.opencl_memory import MemoryPool, OpenCLMemory
 from trilby.backend.opencl_passes import OpenCLPasses, debugging_passes
 from trilby.backend.run_again import RunAgain
+from trilby.codegen.names import OWN
 from trilby.codegen.opencl import generate
 from trilby.data.ndrange import NDRange
 from trilby.data.segment import address_of
@@ -141,15 +142,16 @@ class OpenCLBackend:
         number of the pass and the report of assertions, where it takes these.
         """
         self.check_open()
+        name = entry.removeprefix(OWN)
         try:
-            program, kernel = kernel_of(partial(self._program, entry=entry), text, entry)
+            program, kernel = kernel_of(partial(self._program, name=name), text, entry)
             items = kernel.get_work_group_info(
                 cl.kernel_work_group_info.WORK_GROUP_SIZE, self._cl_device
             )
         except cl.Error as error:
-            raise not_prepared(self.device, entry, error) from error
+            raise not_prepared(self.device, name, error) from error
         limits = GroupLimits(items, tuple(self._cl_device.max_work_item_sizes))
-        task = self._task(f"running `{entry}`")
+        task = self._task(f"running `{name}`")
         return OpenCLKernel(
             program,
             entry,
@@ -163,14 +165,14 @@ class OpenCLBackend:
             spare=[kernel],
         )
 
-    def _program(self, text: str, entry: str) -> _Program:
+    def _program(self, text: str, name: str) -> _Program:
         program = _Program(self.context, text)
         build = partial(program._build, _BUILD_OPTIONS, [self._cl_device])  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- see the import
         try:
-            build_where_ctrl_c_is_heard(build, entry, self.device.name)
+            build_where_ctrl_c_is_heard(build, name, self.device.name)
         except cl.Error as error:
             log = program.get_build_info(self._cl_device, cl.program_build_info.LOG)
-            raise refused_code(self.device, entry, text, str(log or error)) from error
+            raise refused_code(self.device, name, text, str(log or error)) from error
         return program
 
     def allocate(self, nbytes: int) -> OpenCLMemory:

@@ -5,5 +5,5 @@ import sys
 
 def say(form: str, *numbers: float) -> None:
     """Write a line: floats with six digits, as devices show them."""
-    shown = (f"{n:g}" if isinstance(n, float) else str(int(n)) for n in numbers)
+    shown = (f"{n:g}" if isinstance(n, float) else str(n) for n in numbers)
     sys.stdout.write(form.format(*shown) + "\n")

@@ -6,7 +6,7 @@ helpers and at last the kernel. It knows no device and no driver.
 
 from collections.abc import Iterator
 
-from trilby.analysis.reach import KernelGraph, as_on_device, reaching
+from trilby.analysis.reach import KernelGraph, as_on_device, reaching, short_name
 from trilby.analysis.uneven_loops import uneven_loops_around_others
 from trilby.codegen.cfunction import FunctionWriter, Module
 from trilby.codegen.cgroups import FAILED, FAILURE_TEXT
@@ -14,7 +14,7 @@ from trilby.codegen.craw import write_raw
 from trilby.codegen.csignature import GUARD, PASSED, guard_text
 from trilby.codegen.cstatements import write_function
 from trilby.codegen.dialect import Dialect
-from trilby.codegen.names import Names
+from trilby.codegen.names import Names, own_name
 from trilby.codegen.structs import Structs
 from trilby.codegen.support import SUPPORT_NAMES, support_text
 from trilby.codegen.text import Line, with_line_directives
@@ -71,15 +71,12 @@ def _function(writer: FunctionWriter) -> list[Line]:
 
 def _module(graph: KernelGraph, meant: KernelGraph, dialect: Dialect) -> Module:
     """What functions share; `meant` also has the ops for which raw functions have text."""
-    names = Names(
-        dialect.is_library, frozenset({*SUPPORT_NAMES, *dialect.functions, GUARD, FAILED})
-    )
+    names = Names(dialect.is_used, frozenset({*SUPPORT_NAMES, *dialect.functions, GUARD, FAILED}))
     names.stem("KernelContext", ("_s", "_t"))
     structs = Structs(dialect, names)
     functions: dict[str, str] = {}
     for function in reversed(graph.functions):
-        short = function.name.partition("[")[0].rpartition(".")[2]
-        functions[function.name] = names.fresh(short)
+        functions[function.name] = names.fresh(own_name(short_name(function.name)))
     for function in graph.functions:
         for value in _values(function):
             structs.add(value.type)

@@ -1,7 +1,8 @@
 """Local and private arrays, barriers, structs as values, `assert` and `print` in C."""
 
 from trilby.codegen.cfunction import FunctionWriter
-from trilby.codegen.text import MEMORY, POSTFIX, UNARY, Text, reads_of
+from trilby.codegen.quoting import c_string
+from trilby.codegen.text import CHOICE, MEMORY, POSTFIX, UNARY, Text, reads_of
 from trilby.data.dtypes import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, ScalarType, Type
 from trilby.data.schema import ArrayType, StructType, leaves
 from trilby.model.ops.debug import Assert, Print, texts_of
@@ -119,26 +120,24 @@ _FORMATS: dict[Type, str] = {
     F16: "%g",
     BF16: "%g",
     F32: "%g",
-    F64: "%g",
+    F64: "%lg",
+    BOOL: "%s",
 }
 
 
 def print_line(writer: FunctionWriter, op: Print) -> None:
     """`printf`, with a format made of the text."""
     args = [(writer.take(arg), arg.type) for arg in op.args]
-    first, *others = (_quoted(text) for text in texts_of(op.form))
+    first, *others = (text.replace("%", "%%") for text in texts_of(op.form))
     formats = (_FORMATS.get(type_, "%d") for _, type_ in args)
     form = first + "".join(map("".join, zip(formats, others, strict=True)))
     values = "".join(f", {_promoted(part, type_)}" for part, type_ in args)
-    writer.line(f'printf("{form}\\n"{values});', op.location)
-
-
-def _quoted(text: str) -> str:
-    """A text as it stands in the format of `printf`."""
-    text = text.replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
-    return "".join(c if c >= " " else f"\\{ord(c):03o}" for c in text)
+    text = c_string(form + "\n")
+    writer.line(f"printf({text}{values});", op.location)
 
 
 def _promoted(part: Text, type_: Type) -> str:
-    """Small integers and bools are passed as `int`."""
+    """Small integers are passed as `int`, bools as the words of Python."""
+    if type_ is BOOL:
+        return f'{part.within(CHOICE - 1)} ? "True" : "False"'
     return part.text if type_ in _FORMATS else f"(int){part.within(UNARY)}"

@@ -25,8 +25,8 @@ class Dialect:
     other loops run in it. `saturating` spells a cast from a float to an integer type of that C
     name. `half_load` and `half_store` spell access to a half at an address ({0}) in a memory space
     (the last one). `bits_of_float` and `float_of_bits` name the functions between a float and its
-    bits. `is_keyword`, `is_used` and `is_library` say which names members, local variables, and
-    functions and types may not have.
+    bits. `is_keyword`, `is_reserved` and `is_used` say which names nothing, no member, and no
+    local variable may have.
     """
 
     name: str
@@ -48,8 +48,8 @@ class Dialect:
     bits_of_float: str
     float_of_bits: str
     is_keyword: Callable[[str], bool]
+    is_reserved: Callable[[str], bool]
     is_used: Callable[[str], bool]
-    is_library: Callable[[str], bool]
     preamble: str = ""
     loop_guard: str = ""
 

@@ -8,9 +8,26 @@ C_WORDS = frozenset(
         r"\w+",
         "auto break case char const continue default do double else enum extern float for goto if "
         "inline int long register restrict return short signed sizeof static struct switch "
-        "typedef union unsigned void volatile while bool true false NULL main",
+        "typedef union unsigned void volatile while bool true false NULL",
     )
 )
+
+OWN = "tb_"
+"""How every function begins that is made of one of the user's.
+
+Libraries have functions of any name, more than a list could hold, and compilers know what many of
+them do. None begins so.
+"""
+
+
+def plain(name: str) -> str:
+    """A name in the letters that every language takes: `größe` becomes `gr__e`."""
+    return re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "value"
+
+
+def own_name(name: str) -> str:
+    """The name of a generated function that stands for the user's: `tb_square`."""
+    return f"{OWN}{plain(name)}"
 
 
 class Names:
@@ -34,7 +51,7 @@ class Names:
 
         `stem("Result", ("_s", "_t"))` is `Result`, and `Result_s` and `Result_t` are gone.
         """
-        base = re.sub(r"\W", "_", wanted, flags=re.ASCII).strip("_") or "value"
+        base = plain(wanted)
         if base[0].isdigit():
             base = f"v{base}"
         if any(self._reserved(f"{base}_2{ending}") for ending in endings):

@@ -8,7 +8,7 @@ import numpy as np
 from trilby.analysis.reach import KernelGraph
 from trilby.codegen.cfamily import Generated, generate_c
 from trilby.codegen.dialect import Dialect
-from trilby.codegen.opencl_words import is_keyword, is_library, is_used
+from trilby.codegen.opencl_words import is_keyword, is_reserved, is_used
 from trilby.data.dtypes import (
     BF16,
     BOOL,
@@ -145,8 +145,8 @@ OPENCL = Dialect(
     bits_of_float="as_uint",
     float_of_bits="as_float",
     is_keyword=is_keyword,
+    is_reserved=is_reserved,
     is_used=is_used,
-    is_library=is_library,
     functions=_OWN_FUNCTIONS,
     preamble="#pragma OPENCL FP_CONTRACT OFF\n",
     loop_guard=_LOOP_GUARD,

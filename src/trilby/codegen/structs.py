@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from trilby.codegen.dialect import Dialect
-from trilby.codegen.names import Names
+from trilby.codegen.names import Names, own_name, plain
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import field_align, header_size, layout, size_of, stride_of
 from trilby.data.schema import (
@@ -199,12 +199,15 @@ class Structs:
     # -- names ------------------------------------------------------------------------
 
     def _spelling(self, struct: StructType) -> "_Spelling":
-        own = Names(self._dialect.is_keyword)
+        own = Names(self._dialect.is_reserved)
         members = {f.name: own.fresh(member_name(f)) for f in struct.fields}
         members[TAIL] = own.fresh("tail_padding")
         found = struct.fields[first_bound(struct) :] if isinstance(struct, BufferType) else ()
         endings = [f"_{members[f.name]}{space}" for f in found for space in ("", _CONSTANT)]
-        return _Spelling(self._names.stem(struct.name, ("_s", "_t", *endings)), members)
+        # The types of C libraries begin with small letters, `size_t` and `time_t`.
+        wanted = plain(struct.name)
+        wanted = wanted if wanted[0].isupper() else own_name(wanted)
+        return _Spelling(self._names.stem(wanted, ("_s", "_t", *endings)), members)
 
 
 def _aligned(align: int) -> str:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable
 
+from trilby.codegen.quoting import c_string
 from trilby.dataclass import dataclass
 from trilby.model.value import Value
-from trilby.source import Location
+from trilby.source import Location, printable
 
 ATOM, POSTFIX, UNARY, PRODUCT, SUM, SHIFT, ORDER, EQUAL, BITS, AND, OR, CHOICE = range(12)
 
@@ -56,7 +57,6 @@ def with_line_directives(lines: Iterable[Line]) -> Iterable[str]:
         where = line.location
         if where is not None and where.line > 0 and (where.file, where.line) != (file, number):
             file, number = where.file, where.line
-            escaped = file.replace("\\", "\\\\").replace('"', '\\"')
-            yield f'#line {number} "{escaped}"'
+            yield f"#line {number} {c_string(printable(file))}"
         yield line.text
         number += 1

@@ -19,7 +19,6 @@ from trilby.data.dtypes import Type
 from trilby.data.layout import Layout, header_size, layout
 from trilby.data.lengths import (
     given_lengths,
-    length_types,
     read_lengths,
     shape_lengths,
     write_lengths,
@@ -27,7 +26,7 @@ from trilby.data.lengths import (
 from trilby.data.members import KeptArrayMember, LengthMember
 from trilby.data.ranges import Ranges
 from trilby.data.record import Element, assign_member, unknown_field
-from trilby.data.schema import ArrayType, BufferType, Field, StructType
+from trilby.data.schema import ArrayType, BufferType, Field, StructType, sizes_of
 from trilby.data.segment import Live, Segment, borrowed_bytes
 from trilby.data.struct import install_members
 from trilby.data.views import Array
@@ -229,7 +228,7 @@ def _is_plain(value: object) -> bool:
 
 def _unnamed(cls: type[Buffer], given: Sequence[object]) -> BindingError:
     """The error for lengths without their names, or for no accelerator in its place."""
-    names = length_types(cls.__schema__)
+    names = sizes_of(cls.__schema__)
     numbers = [number for number in map(whole_number, given) if number is not None]
     is_complete = len(numbers) == len(given) == len(names)
     shown = [brief(number) for number in numbers] if is_complete else ["32"] * len(names)

@@ -140,7 +140,7 @@ _ESCAPES = {code: f"\\u{code:04x}" for code in range(32)} | {
 def _literal(value: object) -> str:
     """Text that says the type as well: `1`, `1.0`, `True`, `"1"` and `("1")` all differ."""
     if isinstance(value, str):
-        return f'"{value.translate(_ESCAPES)}"'
+        return f'"{_escaped(value.translate(_ESCAPES))}"'
     if isinstance(value, tuple):
         parts = cast("tuple[object, ...]", value)
         return f"({', '.join(map(_literal, parts))})"
@@ -150,3 +150,15 @@ def _literal(value: object) -> str:
         f"{value!r} of type `{type(value).__name__}` has no text as an attribute of an op",
         advice="use str, bool, int, float, None, or tuples of these",
     )
+
+
+def _escaped(text: str) -> str:
+    """What ends a line somewhere, cannot be shown or has no bytes, in numbers as in JSON."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _units(one) for one in text)
+
+
+def _units(character: str) -> str:
+    content = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{content[at : at + 4]}" for at in range(0, len(content), 4))

@@ -105,6 +105,7 @@ def print_call(lw: Lowering, node: ast.Call) -> Operand:
 def _printed(lw: Lowering, node: ast.expr, values: list[Value]) -> str:
     """The text of one argument, with `{}` for the number that it adds to `values`."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        _check_text(lw, node, node.value)
         return node.value.replace("{", "{{").replace("}", "}}")
     if isinstance(node, ast.JoinedStr):
         if any(_has_format(part) for part in node.values):
@@ -124,3 +125,15 @@ def _printed(lw: Lowering, node: ast.expr, values: list[Value]) -> str:
 def _has_format(part: ast.expr) -> bool:
     is_value = isinstance(part, ast.FormattedValue)
     return is_value and (part.format_spec is not None or part.conversion != -1)
+
+
+def _check_text(lw: Lowering, node: ast.expr, text: str) -> None:
+    """Raise for what devices cannot print: NUL ends a text there, and a surrogate has no bytes."""
+    for character in text:
+        if character == "\0" or "\ud800" <= character <= "\udfff":
+            raise lw.error(
+                UnsupportedSyntaxError,
+                node,
+                f"`print` in a kernel cannot write the character {character!a}",
+                "leave it out of the text",
+            )

@@ -17,6 +17,7 @@ from trilby.options import Transfers
 from trilby.reflect.functions import Reflectable, is_compute, is_kernel
 from trilby.runtime.compile import AnalysedKernel, ContextOf, analyse_compute, analyse_kernel
 from trilby.runtime.tracing import TracedRun
+from trilby.source import printable
 from trilby.tools.launches import kernels_of
 from trilby.tools.margin import Note, copies_made, planned_notes
 from trilby.transform.passes import Passed, run_passes
@@ -154,4 +155,4 @@ def _wanted(kernels: Sequence[AnalysedKernel], name: str | None) -> Iterator[Ana
 
 def short_file(file: str) -> str:
     """A file's name without its folders."""
-    return Path(file).name
+    return printable(Path(file).name)

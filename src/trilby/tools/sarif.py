@@ -1,6 +1,7 @@
 """Findings in SARIF 2.1.0, the form that code hosts and editors read."""
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -70,5 +71,5 @@ def _uri(file: str) -> str:
     """Relative to where the command runs, if it is below; without characters that URIs lack."""
     path, here = Path(file).absolute(), Path.cwd()
     if path.is_relative_to(here):
-        return quote(path.relative_to(here).as_posix())
+        return quote(os.fsencode(path.relative_to(here).as_posix()))
     return path.as_uri()

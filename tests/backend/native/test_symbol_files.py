@@ -67,8 +67,8 @@ def output(*command: str) -> str:
 
 @needs_binutils
 def test_the_file_has_names_and_lines(folder: Path) -> None:
-    (file,) = folder.glob("grow-*.so")
-    (found,) = re.findall(r"^([0-9a-f]+) T grow$", output("nm", str(file)), re.MULTILINE)
+    (file,) = folder.glob("tb_grow-*.so")
+    (found,) = re.findall(r"^([0-9a-f]+) T tb_grow$", output("nm", str(file)), re.MULTILINE)
     size = file.stat().st_size
     addresses = [hex(place) for place in range(int(found, 16), min(size, 16 * 4096), 4)]
     lines = set(output("addr2line", "-e", str(file), *addresses).split())
@@ -85,7 +85,7 @@ def test_gdb_is_told_where_the_code_is(folder: Path) -> None:
     (script,) = folder.glob("*.gdb")
     commands = script.read_text("utf-8").splitlines()
     assert all(re.fullmatch(r"add-symbol-file \S+\.so -o 0x[0-9a-f]+", one) for one in commands)
-    assert any("/grow-" in one for one in commands)
+    assert any("/tb_grow-" in one for one in commands)
 
 
 def test_the_memory_of_a_kernel_is_that_of_its_file(
@@ -97,9 +97,9 @@ def test_the_memory_of_a_kernel_is_that_of_its_file(
         accelerator.compute(grow_all, a, 2)
         accelerator.wait()
         maps = Path("/proc/self/maps").read_text("utf-8")
-        found = re.findall(r"^([0-9a-f]+)-\S+ r-xp 00001000 .*/grow-", maps, re.MULTILINE)
+        found = re.findall(r"^([0-9a-f]+)-\S+ r-xp 00001000 .*/tb_grow-", maps, re.MULTILINE)
         (script,) = tmp_path.glob("*.gdb")
-        (told,) = re.findall(r"/grow-\S+ -o (0x[0-9a-f]+)", script.read_text("utf-8"))
+        (told,) = re.findall(r"/tb_grow-\S+ -o (0x[0-9a-f]+)", script.read_text("utf-8"))
         assert int(told, 16) + 0x1000 in {int(one, 16) for one in found}
 
 
@@ -212,4 +212,4 @@ def test_code_that_only_llvm_can_load(
     monkeypatch.setattr(toolchain, "linked", not_understood)
     monkeypatch.setenv("TRILBY_SYMBOLS", str(tmp_path))
     check_that_it_runs()
-    assert "gdb and perf will not know `grow`" in caplog.text
+    assert "gdb and perf will not know `tb_grow`" in caplog.text

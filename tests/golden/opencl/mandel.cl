@@ -33,7 +33,7 @@ static inline __global int *S32Array_array(__global S32Array_t *s) {
     return (__global int *)(s + 1);
 }
 
-static inline int escape_time(float cx, float cy, int limit) {
+static inline int tb_escape_time(float cx, float cy, int limit) {
     float x = 0.0f;
     float y = 0.0f;
     int steps = 0;
@@ -46,7 +46,7 @@ static inline int escape_time(float cx, float cy, int limit) {
     return steps;
 }
 
-__kernel void mandel(
+__kernel void tb_mandel(
     __global S32Array2D_t *image, int image_width, int image_height, __global S32Array_t *palette,
     int palette_length, float left, float top, float scale, int max_x, int max_y, int max_z
 ) {
@@ -64,5 +64,5 @@ __kernel void mandel(
 
     float cx = left + (float)kc->x * scale;
     float cy = top + (float)kc->y * scale;
-    image_array[(long)kc->y * image_width + kc->x] = palette_array[escape_time(cx, cy, palette_length - 1)];
+    image_array[(long)kc->y * image_width + kc->x] = palette_array[tb_escape_time(cx, cy, palette_length - 1)];
 }

@@ -44,7 +44,7 @@ static inline __global long *Particles_total(__global Particles_t *s, int s_n) {
     return (__global long *)((__global char *)s + (end + 7) / 8 * 8);
 }
 
-__kernel void particles(__global Particles_t *p, int p_n, int max_x, int max_y, int max_z) {
+__kernel void tb_particles(__global Particles_t *p, int p_n, int max_x, int max_y, int max_z) {
     KernelContext_t kernel_context;
     KernelContext_t *kc = &kernel_context;
     kc->x = get_global_id(0);

@@ -17,11 +17,11 @@ static inline bool is_beyond_range(KernelContext_t *kc) {
     return is_edge_group && (kc->x >= kc->max_x || kc->y >= kc->max_y || kc->z >= kc->max_z);
 }
 
-static inline int weight(KernelContext_t *kc, int n) {
+static inline int tb_weight(KernelContext_t *kc, int n) {
     return kc->pass_id == 0 ? n : 1;
 }
 
-__kernel void passes(
+__kernel void tb_passes(
     __global int *a, int a_shape0, __global int *b, int b_shape0, int pass_id, int max_x, int max_y,
     int max_z, int pass_id_2
 ) {
@@ -58,5 +58,5 @@ __kernel void passes(
     }
     __global int *to_2 = to;
     int to_2_shape0 = to_shape0;
-    to_2[kc->x] = (int)((uint)source_2[kc->x] * weight(kc, pass_id));
+    to_2[kc->x] = (int)((uint)source_2[kc->x] * tb_weight(kc, pass_id));
 }

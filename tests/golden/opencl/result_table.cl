@@ -38,7 +38,7 @@ static inline __global Result_t *ResultTable_result(__global ResultTable_t *s) {
     return (__global Result_t *)(s + 1);
 }
 
-__kernel void result_table(
+__kernel void tb_result_table(
     __global F32Array_t *xs, int xs_length, __global F32Array_t *ys, int ys_length, float radius,
     __global ResultTable_t *table, int table_length, int max_x, int max_y, int max_z
 ) {

@@ -16,7 +16,7 @@ static inline bool is_beyond_range(KernelContext_t *kc) {
     return is_edge_group && (kc->x >= kc->max_x || kc->y >= kc->max_y || kc->z >= kc->max_z);
 }
 
-__kernel void saxpy(
+__kernel void tb_saxpy(
     float a, __global float *x, int x_shape0, __global float *y, int y_shape0, __global float *z,
     int z_shape0, int max_x, int max_y, int max_z
 ) {

@@ -42,7 +42,7 @@ static inline __global Body_t *Scene_body(__global Scene_t *s) {
     return (__global Body_t *)(s + 1);
 }
 
-__kernel void scene(__global Scene_t *s, int s_n, int max_x, int max_y, int max_z) {
+__kernel void tb_scene(__global Scene_t *s, int s_n, int max_x, int max_y, int max_z) {
     KernelContext_t kernel_context;
     KernelContext_t *kc = &kernel_context;
     kc->x = get_global_id(0);

@@ -24,11 +24,13 @@ static inline __global int *S32Array_array(__global S32Array_t *s) {
     return (__global int *)(s + 1);
 }
 
-static inline int square(int v) {
+static inline int tb_square(int v) {
     return (int)((uint)v * v);
 }
 
-__kernel void squares(__global S32Array_t *s32, int s32_length, int max_x, int max_y, int max_z) {
+__kernel void tb_squares(
+    __global S32Array_t *s32, int s32_length, int max_x, int max_y, int max_z
+) {
     KernelContext_t kernel_context;
     KernelContext_t *kc = &kernel_context;
     kc->x = get_global_id(0);
@@ -40,5 +42,5 @@ __kernel void squares(__global S32Array_t *s32, int s32_length, int max_x, int m
     if (is_beyond_range(kc)) return;
     __global int *s32_array = S32Array_array(s32);
 
-    s32_array[kc->x] = square(s32_array[kc->x]);
+    s32_array[kc->x] = tb_square(s32_array[kc->x]);
 }

@@ -37,7 +37,7 @@ static inline int floordiv_size_i32(int a, int b) {
     return b == 0 ? 0 : q;
 }
 
-__kernel void stencil(
+__kernel void tb_stencil(
     __global S32Array2D_t *source, int source_width, int source_height,
     __global S32Array2D_t *target, int target_width, int target_height, uchar wraps_stored,
     int max_x, int max_y, int max_z

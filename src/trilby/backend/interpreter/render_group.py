@@ -5,6 +5,7 @@ it yields the number of the barrier, and goes on when all work items of its grou
 """
 
 from trilby.backend.interpreter.writer import FunctionWriter, Renderer, no_meaning
+from trilby.data.dtypes import BOOL
 from trilby.data.schema import StructType, leaves
 from trilby.model.op import Op
 from trilby.model.ops.debug import Assert, Print
@@ -36,7 +37,10 @@ def _assert(writer: FunctionWriter, op: Assert) -> None:
 
 
 def _print(writer: FunctionWriter, op: Print) -> None:
-    args = "".join(f", {writer.name(arg)}" for arg in op.args)
+    args = "".join(
+        f", bool({name})" if arg.type is BOOL else f", {name}"
+        for arg, name in zip(op.args, map(writer.name, op.args), strict=True)
+    )
     writer.line(f"say({op.form!r}{args})", op)
 
 

@@ -5,6 +5,7 @@ function, and remembers for each line which op it carries out, so that an error 
 work item can name the place in the user's source.
 """
 
+import builtins
 from collections.abc import Callable
 from itertools import pairwise
 from types import TracebackType
@@ -23,7 +24,7 @@ from trilby.errors import BuildError
 from trilby.model.intrinsics import INTRINSICS
 from trilby.model.op import Func, Op
 from trilby.model.value import KERNEL_CONTEXT
-from trilby.source import Location
+from trilby.source import Location, printable
 
 RENDERERS: dict[type[Op], Renderer] = {
     **CONTROL_RENDERERS,
@@ -33,7 +34,8 @@ RENDERERS: dict[type[Op], Renderer] = {
 }
 """The meaning of every op that a kernel may hold."""
 
-_BUILTINS = frozenset({"int", "float", "bool", "min", "max", "bytearray"})
+_BUILTINS = frozenset({*dir(builtins), "__builtins__"})
+"""Names that Python finds without anybody having set them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +112,7 @@ def _write(
 ) -> list[Line]:
     lines: list[Line] = []
     for function in graph.functions:
-        heading = f"# {function.name}"
+        heading = f"# {printable(function.name)}"
         if known(function.location):
             heading += f", {function.location.short}"
         lines.append(Line(heading, function))
@@ -123,7 +125,7 @@ def _load(entry: Func, lines: list[Line], names: dict[str, Any]) -> None:
     """Run the module's text, which only defines its functions."""
     text = "\n".join(line.text for line in lines)
     try:
-        code = compile(text, f"<interpreter: {entry.name}>", "exec")
+        code = compile(text, f"<interpreter: {printable(entry.name)}>", "exec")
     except SyntaxError as error:
         raise BuildError(
             f"the kernel `{short_name(entry)}` cannot be written as Python: {error.msg}",

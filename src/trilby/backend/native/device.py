@@ -35,6 +35,7 @@ from trilby.backend.native.repeated import NativeRepeated, Unchecked
 from trilby.backend.native.toolchain import assembly
 from trilby.codegen.llvm.generated import LlvmModule
 from trilby.codegen.llvm.target import LlvmTarget
+from trilby.codegen.names import OWN
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import (
     sizes_of,
@@ -122,7 +123,8 @@ class NativeBackend:
         try:
             loaded = code()
         except RefusedTextError as error:
-            raise refused_code(self.device, module.entry, module.text, str(error)) from error
+            name = module.entry.removeprefix(OWN)
+            raise refused_code(self.device, name, module.text, str(error)) from error
         return NativeKernel(
             module.entry,
             module.text,

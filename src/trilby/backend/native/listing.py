@@ -3,7 +3,8 @@
 import re
 
 # Patterns are compiled when somebody looks at code, and not when this is imported.
-_FILE = r'\s*\.file\s+(\d+)\s+(?:"[^"]*"\s+)?"([^"]*)"'
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_FILE = rf'\s*\.file\s+(\d+)\s+(?:{_STRING}\s+)?"((?:[^"\\]|\\.)*)"'
 _LINE = r"\s*\.loc\s+(\d+)\s+(\d+)"
 _LABEL = r"\.L(tmp|func_begin)\d+:"
 

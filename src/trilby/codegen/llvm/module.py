@@ -1,7 +1,5 @@
 """A kernel graph as one module of LLVM IR."""
 
-import re
-
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.analysis.spans import Spans
 from trilby.codegen.llvm import tallies
@@ -16,6 +14,7 @@ from trilby.codegen.llvm.source_lines import SourceLines
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.codegen.llvm.widths import lanes_for
 from trilby.codegen.llvm.writer import Analysed, KernelWriter
+from trilby.codegen.names import own_name
 from trilby.model.op import Op, walk
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.memory import LocalArray
@@ -42,7 +41,7 @@ def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> 
         write_groups(writer, launch, lambda starts, ends: write_rows(writer, starts, ends))
         tallies.end(writer, copies)
     writer.finish()
-    entry = re.sub(r"\W", "_", short_name(graph.entry.name), flags=re.ASCII)
+    entry = own_name(short_name(graph.entry.name))
     return LlvmModule(
         _text(writer, target, entry),
         entry,

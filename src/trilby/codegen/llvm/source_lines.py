@@ -6,6 +6,7 @@ Only lines are told, no variables, so that no optimisation has to keep anything 
 
 import posixpath
 
+from trilby.codegen.quoting import llvm_string
 from trilby.model.op import Func
 from trilby.source import Location
 
@@ -56,8 +57,8 @@ class SourceLines:
         return "\n".join((head, *self._texts))
 
     def _file_number(self, file: str) -> int:
-        folder, name = map(_quoted, posixpath.split(file.replace("\\", "/")))
-        text = f'!DIFile(filename: "{name}", directory: "{folder or "."}")'
+        folder, name = posixpath.split(file.replace("\\", "/"))
+        text = f"!DIFile(filename: {llvm_string(name)}, directory: {llvm_string(folder or '.')})"
         return self._number(("file", file), text)
 
     def _number(self, key: tuple[str, ...] | tuple[int, int, int], text: str) -> int:
@@ -66,11 +67,3 @@ class SourceLines:
             self._texts.append(f"!{self._count} = {text}")
             self._count += 1
         return self._numbers[key]
-
-
-def _quoted(text: str) -> str:
-    """A text in LLVM's quotes: bytes that are not plain are given as numbers."""
-    plain = (
-        chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else None for byte in text.encode()
-    )
-    return "".join(one or f"\\{byte:02X}" for one, byte in zip(plain, text.encode(), strict=True))

@@ -40,8 +40,13 @@ def _html(part: object) -> str:
 
 
 def _plain(value: object) -> str:
-    """Numbers as short as can be: positions in a drawing need no more than a tenth."""
-    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
+    """Numbers as short as can be: positions in a drawing need no more than a tenth.
+
+    What has no bytes (parts of file names that are no UTF-8) is written with a backslash.
+    """
+    if isinstance(value, float):
+        return f"{value:.1f}".removesuffix(".0")
+    return str(value).encode("utf-8", "backslashreplace").decode()
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[object]], class_: str = "") -> Html:
