@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tests.property.program_accesses import ACCESSES, take_raw, use_raw
+from tests.property.program_calls import CALLS
 from tests.property.program_callbacks import hold, make_tick, stir, tick
 from tests.property.program_expressions import condition, integer
 from tests.property.program_names import NAMINGS, some_buffer, swap, turn_list
@@ -72,7 +73,11 @@ def count_loop(w: Writer) -> bool:
     if w.loops > 1:
         return False
     name = w.draft.name("g")
-    w.line(f"for {name} in range({w.draft.pick(['2', '3', '4', 'N % 3', '0', '5'])}):")
+    counts = ["2", "3", "4", "N % 3", "0", "5"]
+    if w.reach.odds:
+        odd = w.draft.pick(w.reach.odds)
+        counts += [f"{odd}", f"{odd} + 1", f"{odd}, 3"]
+    w.line(f"for {name} in range({w.draft.pick(counts)}):")
     with w.block(loop=True):
         w.reach.ints.append(name)
         block(w, w.draft.number(1, 5))
@@ -245,6 +250,11 @@ def argument(w: Writer, kind: str) -> str | None:
     family, _, own = kind.partition(":")
     if family == "int":
         return integer(w)
+    if family == "odd":
+        return w.draft.pick([*w.reach.odds, f"Odd({w.draft.number(0, 6)})"])
+    if family == "source":
+        names = [name for name, kind_ in w.reach.sources.items() if kind_ == own]
+        return w.draft.pick(names) if names else None
     if family == "tick":
         return w.draft.pick(w.reach.ticks) if w.reach.ticks else None
     if family in {"list", "world"}:
@@ -358,8 +368,10 @@ def statement(w: Writer) -> None:
             rules: tuple[Rule, ...] = (dispatch,)
         elif not w.in_compute and turn <= 3:
             rules = (call,)
-        elif turn <= 7:
+        elif turn <= 6:
             rules = ACCESSES
+        elif turn == 7:
+            rules = CALLS
         elif turn <= (10 if w.loops else 9):
             rules = NAMINGS
         else:
