@@ -114,7 +114,8 @@ def fail_halfway(w: Writer) -> bool:
 def _exponents(view: View) -> str:
     """One of them is negative, which integers do not take, and NumPy finds out when it comes."""
     count = view.shape[-1]
-    return str([-1 if place == count // 2 else place % 2 for place in range(count)])
+    exponents = [-1 if place == count // 2 else place % 2 for place in range(min(count, 99))]
+    return f"np.resize(np.array({exponents}, np.int32), {count})"
 
 
 def join_named(w: Writer) -> bool:

@@ -51,6 +51,7 @@ from trilby.analysis.host_trees import (
     Operation,
     Span,
 )
+from trilby.analysis.value_sorts import Sorts
 from trilby.data.dtypes import I64
 from trilby.data.schema import INDEX
 from trilby.dataclass import dataclass
@@ -70,6 +71,7 @@ class Reader:
     things: Things
     memory: Memory
     names: Mapping[str, Value]
+    sorts: Sorts
     operands: tuple[Seen, ...] = ()
     ever: Mapping[Value, Points] = field(default_factory=dict[Value, Points])
     many: bool = False
@@ -184,9 +186,11 @@ class Reader:
         return seen
 
     def text(self, node: Node) -> Reference | None:
-        """How a plain expression can be written once more."""
+        """How an expression can be written once more, where evaluating it has no effects."""
         uses = node.names
         if uses is None or not self._bound.keys().isdisjoint(uses):
+            return None
+        if not self.sorts.may_repeat(node):
             return None
         match node:
             case Number(number):

@@ -229,7 +229,7 @@ def bring_in_first_turn(op: HostFor, trips: Trips, first: Turn, rest: Turn) -> N
     for key, need in first.needs.items():
         is_once = key not in rest.needs and need.surely and not need.guards
         if is_once and key[0] is not op:
-            guard = Text(f"{op.target} == {trips.first}", (op.target, *trips.uses))
+            guard = trips.asked(f"{op.target} == {trips.first}", op.target)
             first.needs[key] = replace(need, guards=(guard, *need.guards), in_first=True)
 
 

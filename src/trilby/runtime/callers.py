@@ -1,6 +1,5 @@
 """Which line of the user's program is running, and errors that point to it."""
 
-import contextlib
 import linecache
 import os
 import sys
@@ -10,12 +9,23 @@ from itertools import islice
 from types import CodeType, FrameType
 from typing import Self
 
+import numpy as np
+
 from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
 from trilby.source import Location
 
-_NOT_THE_USERS = (f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}", contextlib.__file__)
-"""Where code lies that is ours, or that stands between ours and the user's."""
+_STANDARD = f"{os.path.dirname(os.__file__)}{os.sep}"
+_INSTALLED = f"{_STANDARD}site-packages{os.sep}"
+_NOT_THE_USERS = (
+    f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}",
+    f"{os.path.dirname(np.__file__)}{os.sep}",
+    "<frozen ",
+)
+"""Where code lies that is ours, or that stands between ours and the user's.
+
+So does that of the standard library, which lies where other packages may be installed, too.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +127,10 @@ def _innermost(error: BaseException) -> Location | None:
 
 
 def _is_ours(code: CodeType) -> bool:
-    return code.co_filename.startswith(_NOT_THE_USERS)
+    file = code.co_filename
+    if file.startswith(_NOT_THE_USERS):
+        return True
+    return file.startswith(_STANDARD) and not file.startswith(_INSTALLED)
 
 
 def _characters(file: str, line: int, column: int) -> int:
