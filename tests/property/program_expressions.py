@@ -39,7 +39,7 @@ def index(w: Writer, extent: int) -> str:
     draft = w.draft
     if w.reach.ints and draft.chance(3):
         return f"{draft.pick(w.reach.ints)} % {extent}"
-    if w.reach.odds and draft.chance(4):
+    if w.reach.odds and draft.chance(2):
         return draft.pick(["{} % {}", "({} + 1) % {}"]).format(draft.pick(w.reach.odds), extent)
     if draft.chance(8):
         return str(-draft.number(1, extent))

@@ -29,10 +29,14 @@ def dispatch(w: Writer) -> bool:
         return False
     args = [*buffers, *_numbers(w, kernel)]
     size = w.draft.pick(kernel.sizes).format(*args)
-    if kernel.sizes == SIZES and w.draft.chance(8):
+    if not kernel.apart and w.draft.chance(3):
+        place = w.draft.number(0, len(buffers) - 1)
+        args[place] = some_buffer(w, kernel.buffers[place])[0]
+    may_be_empty = kernel.sizes == SIZES and w.draft.chance(8)
+    if may_be_empty:  # where nothing is launched, no simulated machine evaluates a lambda
         size = _any_size(w)
     given = ", ".join(args)
-    if w.draft.chance(2):
+    if may_be_empty or w.draft.chance(2):
         w.line(f"cc.dispatch({size}, {kernel.name}, {given})")
     else:
         w.line(f"cc.dispatch({size}, lambda kc: {kernel.name}(kc, {given}))")

@@ -21,7 +21,9 @@ def some_buffer(w: Writer, kind: Kind) -> tuple[str, list[str]]:
     if sources:
         ways += [(f"{w.draft.pick(sources)}[{w.draft.number(0, 1)}]", known)] * 3
     if w.reach.odds:
-        ways.append((f"({one}, {other})[{w.draft.pick(w.reach.odds)}]", [one, other]))
+        odd = w.draft.pick(w.reach.odds)
+        ways.append((f"({one}, {other})[{odd}]", [one, other]))
+        ways.append((f"{one} if {odd} < 3 else {other}", [one, other]))
     lists = [name for name, own in w.reach.lists.items() if own == kind]
     if lists:
         name = w.draft.pick(lists)

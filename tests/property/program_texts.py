@@ -225,7 +225,7 @@ def _params(draft: Draft) -> tuple[tuple[str, str], ...]:
     kinds += ["line"] * draft.number(0, 2)
     kinds += ["int"] * draft.number(0, 1) + ["tick"] * (draft.number(0, 3) == 0)
     kinds += ["list:line"] * (draft.number(0, 3) == 0) + ["world:line"] * (draft.number(0, 3) == 0)
-    kinds += ["odd"] * (draft.number(0, 3) == 0) + ["source:line"] * (draft.number(0, 3) == 0)
+    kinds += ["odd"] * (draft.number(0, 1) == 0) + ["source:line"] * (draft.number(0, 2) == 0)
     return tuple((draft.name(kind.partition(":")[0]), kind) for kind in kinds)
 
 
