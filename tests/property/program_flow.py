@@ -29,6 +29,8 @@ def dispatch(w: Writer) -> bool:
         return False
     args = [*buffers, *_numbers(w, kernel)]
     size = w.draft.pick(kernel.sizes).format(*args)
+    if "{1}" in kernel.sizes[0] and any(odd in args[1] for odd in w.reach.odds):
+        return False  # it stands there twice, and is another number each time
     if not kernel.apart and w.draft.chance(3):
         place = w.draft.number(0, len(buffers) - 1)
         args[place] = some_buffer(w, kernel.buffers[place])[0]

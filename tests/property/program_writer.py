@@ -47,6 +47,8 @@ class Draft:
     kinds: tuple[Kind, ...]
     functions: list[Function] = field(default_factory=list[Function])
     last_name: int = 0
+    calm: bool = False
+    """Whether compute functions are to leave few traces, so that they can start again."""
 
     def pick(self, choices: Sequence[T]) -> T:
         """One of some choices."""

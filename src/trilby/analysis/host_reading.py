@@ -31,8 +31,8 @@ from trilby.analysis.host_touches import (
     is_number,
     item_at,
     loaded,
-    only_reads,
     part_below,
+    written_by,
 )
 from trilby.analysis.host_trees import (
     Bind,
@@ -399,12 +399,17 @@ class Reader:
             return self.display([], ordered=False)
         if not method and name in known_calls.NOTHING:
             return NUMBER
-        return self.read(called, args) if only_reads(node, name, method) else None
+        written = written_by(node, name, method)
+        return None if written is None else self.read(called, args, written)
 
-    def read(self, called: tuple[str, str], args: list[Seen]) -> Seen:
-        """A call of something that only reads; what it makes may hold what it was given."""
+    def read(self, called: tuple[str, str], args: list[Seen], written: frozenset[int]) -> Seen:
+        """A call of something that only reads and writes; what it makes may hold what it got."""
         name, method = called
         self.look(*args)
+        for number in written:
+            self.change(replace(args[number], is_part=True, part=None, where=None))
+        if written:
+            return Seen(NOTHING.union(*(args[number].things for number in written)), is_part=True)
         if method in known_calls.MAKERS:
             return Seen(frozenset({self.found(f"{name}.{method}()")}))
         if name not in known_calls.PASSING or method:
