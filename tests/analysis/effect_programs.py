@@ -45,14 +45,34 @@ def calls(cc: ComputeContext, a: S32Array, f: Callable[[object], Any], things: A
     things.sort()
     first = f(next(things))
     np.random.shuffle(things)
-    np.copyto(things, 3)
-    np.add(things, 3, out=things)
+    np.apply_along_axis(f, 0, things)
+    np.fromiter(things, int)
+    np.add(*things)
+    np.add(things, **things)
+    np.add.at(things, 0, 1)
+    things.create(length=3)
+    list(iter(f, 0))
+    max(things, **things)
+    tb.Accelerator("interpreter")
     ordered = sorted(things, key=f)
     list(map(f, things))
     [f(x) for x in things]
     with things:
         pass
     sum(first, ordered)
+
+
+@tb.compute
+def writes_by_functions(cc: ComputeContext, a: S32Array, things: Any) -> None:
+    np.copyto(things, 3)
+    np.copyto(a.array, 3, "same_kind", things)
+    np.add(things, 3, out=things)
+    np.add(a.array, 3, things)
+    np.add(a.array, 3, a.array)
+    np.cumsum(things, 0, None, a.array)
+    np.put_along_axis(a.array, things, 3, 0)
+    np.put(ind=0, v=1, a=things)
+    np.nan_to_num(things, False)
 
 
 @tb.compute
@@ -89,6 +109,7 @@ def leaves_nothing(
     scratch.array[:] = 3
     scratch.array[0] += 1
     log: list[float] = []
+    np.nan_to_num(a.array)
     table = {"x": 1}
     total = 0
     first, second = a, scratch

@@ -75,7 +75,7 @@ def in_some_turns(cc: ComputeContext, a: S32Array, n: int) -> None:
 
 def test_a_copy_leaves_a_loop_and_is_guarded_by_its_turns() -> None:
     plan = plan_of(in_a_loop)
-    assert guards(plan) == [Text("n > 0", ("n",))]
+    assert guards(plan) == [Text("type(n) is int and n > 0", ("n",))]
     assert [copy.certain for copy in copies(plan)] == [True]
 
 
@@ -88,7 +88,7 @@ def test_a_copy_leaves_several_loops_with_all_their_guards() -> None:
     (outer,) = plan_of(in_loops).before.values()
     (when,) = outer
     assert isinstance(when, When)
-    assert when.condition == Text("n > 0", ("n",))
+    assert when.condition == Text("type(n) is int and n > 0", ("n",))
     (inner,) = when.then
     assert isinstance(inner, When)
     assert inner.condition == Text("a.length > 1", ("a",))

@@ -14,6 +14,7 @@ from tests.analysis.effect_programs import (
     moves_data_itself,
     sets_a_global,
     writes,
+    writes_by_functions,
 )
 
 from trilby.analysis.visible_effects import visible_effects
@@ -45,6 +46,10 @@ def all_are(function: Compute[..., Any], what: str, *left_out: str) -> None:
 
 def test_writes_to_buffers() -> None:
     all_are(writes, WRITES)
+
+
+def test_writes_by_functions_of_numpy() -> None:
+    all_are(writes_by_functions, WRITES)
 
 
 def test_changes_of_objects() -> None:

@@ -1,10 +1,12 @@
 """NumPy's functions on tracked arrays, each compared with the same on NumPy's own."""
 
+from collections import deque, namedtuple
 from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 import pytest
+from tests.data.watching import Device
 
 from trilby.data.library import S32Array
 from trilby.data.views import Array
@@ -89,11 +91,134 @@ def test_out_gives_back_what_was_given() -> None:
     assert type(remainder) is np.ndarray
 
 
-def test_a_function_that_would_change_its_argument_behind_our_back_is_refused() -> None:
-    numbers = cast("Any", eight())
-    with pytest.raises(ValueError, match="read-only"):
-        np.copyto(dst=numbers, src=[1] * 8)
-    assert numbers.tolist() == list(range(8))
+Both = namedtuple("Both", "first second")  # noqa: PYI024 -- as programs without types have it
+
+
+class Numbered:
+    """What NumPy takes for a sequence, and Python does not."""
+
+    def __init__(self, *things: object) -> None:
+        self.things = things
+
+    def __len__(self) -> int:
+        return len(self.things)
+
+    def __getitem__(self, place: int) -> object:
+        return self.things[place]
+
+
+GATHERED: list[tuple[str, Callable[[Any], Any]]] = [
+    ("a named tuple", lambda a: np.concatenate(Both(a, a[2:4]))),
+    ("a named tuple of rows", lambda a: np.stack(Both(a, a))),
+    ("a deque", lambda a: np.concatenate(deque([a, a]))),
+    ("an object with items", lambda a: np.concatenate(Numbered(a, a))),
+    ("a named tuple as one array", lambda a: np.sum(Both(a, a), axis=0)),
+]
+
+
+@pytest.mark.parametrize("function", [f[1] for f in GATHERED], ids=[f[0] for f in GATHERED])
+def test_numpy_takes_tracked_arrays_in_whatever_holds_them(function: Callable[[Any], Any]) -> None:
+    expected = np.arange(8, dtype=np.int32)
+    assert np.array_equal(function(eight()), function(expected))
+
+
+ODD = np.arange(8) % 2 == 1
+
+WRITES: list[tuple[str, Callable[[Any], Any]]] = [
+    ("a result by position", lambda a: np.add(a, 10, a)),
+    ("one in a tuple", lambda a: np.add(a, 10, out=(a,))),
+    ("one in a dictionary", lambda a: np.add(a, 10, out=a)),
+    ("one with a mask", lambda a: np.add(a, 10, a, where=ODD)),
+    ("two results", lambda a: np.divmod(a[:4], 3, a[:4], a[4:])),
+    ("a sum by position", lambda a: np.cumsum(a, 0, None, a)),
+    ("a reduction by position", lambda a: np.sum(a[1:], 0, None, a[0, ...])),
+    ("a mean", lambda a: np.round(a[1:4], 0, a[4:7])),
+    ("clip by position", lambda a: np.clip(a, 2, 5, a)),
+    ("take by position", lambda a: np.take(a, [7, 6, 0], 0, a[:3])),
+    ("concatenate by position", lambda a: np.concatenate([a[4:], a[:4]], 0, a)),
+    ("copyto", lambda a: np.copyto(a, 9)),
+    ("copyto by keywords", lambda a: np.copyto(dst=a, src=[1] * 8)),
+    ("copyto with a mask", lambda a: np.copyto(a, 9, where=ODD)),
+    ("copyto with a mask by position", lambda a: np.copyto(a, 9, "same_kind", ODD)),
+    ("copyto everywhere by position", lambda a: np.copyto(a, 9, "same_kind", True)),  # noqa: FBT003
+    ("put", lambda a: np.put(a, [1, 99], 7, "wrap")),
+    ("put by keywords", lambda a: np.put(ind=[1], v=7, a=a)),
+    ("putmask", lambda a: np.putmask(a, ODD, 7)),
+    ("place", lambda a: np.place(a, ODD, [7, 8])),
+    ("put_along_axis", lambda a: np.put_along_axis(a, np.array([3]), 7, 0)),
+    ("put_along_axis by keywords", lambda a: np.put_along_axis(a, axis=0, values=7, indices=_3())),
+    ("nan_to_num", lambda a: np.nan_to_num(a, False)),  # noqa: FBT003
+    ("at", lambda a: np.add.at(a, [1, 1], 7)),
+]
+
+
+def _3() -> Any:
+    return np.array([3])
+
+
+@pytest.mark.parametrize("function", [f[1] for f in WRITES], ids=[f[0] for f in WRITES])
+def test_what_numpy_writes_is_written_and_nothing_else(function: Callable[[Any], Any]) -> None:
+    expected = np.arange(8, dtype=np.int32)
+    function(expected)
+    numbers = S32Array.of(range(8))
+    Device(numbers.segment)
+    function(numbers.array)
+    assert numbers.array.tolist() == expected.tolist()
+
+
+def _choosy(number: int) -> int:
+    if number == 4:
+        raise KeyError(number)
+    return number + 1
+
+
+FAILING: list[tuple[str, Callable[[Any], Any]]] = [
+    ("a place that is not there", lambda a: np.put(a, [0, 99, 1], 7)),
+    ("first a place that is not there", lambda a: np.put(a, [99, 0], 7)),
+    ("a selection", lambda a: a.__setitem__([0, 99], 7)),
+    ("a shape", lambda a: np.add(a, [1, 2], a)),
+    ("a type", lambda a: np.add(a, 0.5, a)),
+    ("an exponent", lambda a: np.power(a, np.array([2, 1, 0, -1] * 2, np.int32), a)),
+    ("a Python function", lambda a: np.frompyfunc(_choosy, 1, 1)(a, a, casting="unsafe")),
+    ("a warning", lambda a: np.floor_divide(a, 0, a)),
+    ("a warning with a mask", lambda a: np.floor_divide(a, 0, a, where=ODD)),
+    ("a warning in a function", lambda a: np.divide(a[:4], 0, a[4:], casting="unsafe")),
+    ("a shape for copyto", lambda a: np.copyto(a, [1, 2, 3])),
+]
+
+
+@pytest.mark.parametrize("function", [f[1] for f in FAILING], ids=[f[0] for f in FAILING])
+@pytest.mark.parametrize("is_current", [False, True])
+def test_after_a_call_that_fails_all_see_what_it_left(
+    function: Callable[[Any], Any], is_current: bool
+) -> None:
+    expected = np.arange(8, dtype=np.int32)
+    with pytest.raises(Exception) as right:  # noqa: PT011 -- any that NumPy raises
+        function(expected)
+    numbers = S32Array.of(range(8))
+    device = Device(numbers.segment)
+    if is_current:
+        numbers.array.tolist()
+    with pytest.raises(right.type):
+        function(numbers.array)
+    assert numbers.array.tolist() == expected.tolist()
+    assert device.truth[4:36].view(np.int32).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("is_current", [False, True])
+def test_after_an_interrupt_in_the_middle_all_see_the_same(is_current: bool) -> None:
+    """It comes when the host has written, and before anybody heard of that."""
+    numbers = S32Array.of(range(8))
+    device = Device(numbers.segment)
+    if is_current:
+        numbers.array.tolist()
+    window = numbers.array.__window__
+    with pytest.raises(KeyboardInterrupt), window.writing() as live:
+        live[...] = 7
+        raise KeyboardInterrupt
+    expected = [7] * 8 if is_current else list(range(8))
+    assert numbers.array.tolist() == expected
+    assert device.truth[4:36].view(np.int32).tolist() == expected
 
 
 def test_arrays_of_two_buffers_in_one_call() -> None:

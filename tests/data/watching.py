@@ -10,10 +10,11 @@ POISON = 0xA5
 
 @dataclass
 class Recorder:
-    """Every announcement in order, as ("read" | "write" | "wrote", start, bytes)."""
+    """Every announcement in order, as ("read" | "write" | "wrote" | "failed", start, bytes)."""
 
     events: list[tuple[str, int, int]] = field(default_factory=list[tuple[str, int, int]])
     escapes: int = 0
+    copies_nothing: bool = False
 
     def before_read(self, ranges: Ranges) -> None:
         self._hear("read", ranges)
@@ -23,6 +24,9 @@ class Recorder:
 
     def after_write(self, ranges: Ranges) -> None:
         self._hear("wrote", ranges)
+
+    def after_failed_write(self, ranges: Ranges) -> None:
+        self._hear("failed", ranges)
 
     def released(self) -> None:
         self.events.append(("released", 0, 0))
@@ -46,27 +50,39 @@ class Device:
     read destroys the truth.
     """
 
+    copies_nothing = False
+
     def __init__(self, segment: Segment) -> None:
         self.memory: Live = segment.memory
         self.truth: Live = segment.memory.copy()
+        self.pending = Ranges.EMPTY
         segment.watcher = self
         self.spoil()
 
     def spoil(self) -> None:
         """Forget all that the host has seen."""
-        self.memory[...] = POISON
+        for start, stop in Ranges.span(0, self.memory.nbytes) - self.pending:
+            self.memory[start:stop] = POISON
+        self.current = Ranges.EMPTY
 
     def before_read(self, ranges: Ranges) -> None:
-        for start, stop in ranges:
+        for start, stop in ranges - self.pending:
             self.memory[start:stop] = self.truth[start:stop]
+        self.current |= ranges
 
     def before_write(self, ranges: Ranges) -> None:
         assert Ranges.span(0, self.truth.nbytes).covers(ranges)
+        self.pending |= ranges
 
     def after_write(self, ranges: Ranges) -> None:
         for start, stop in ranges:
             self.truth[start:stop] = self.memory[start:stop]
+        self.pending -= ranges
         self.spoil()
+
+    def after_failed_write(self, ranges: Ranges) -> None:
+        self.pending -= ranges - self.current
+        self.after_write(ranges & self.current)
 
     def released(self) -> None:
         self.spoil()

@@ -127,7 +127,7 @@ def set_part(w: Writer) -> bool:
         ways = [f"{target} = {number}", f"{target} = {number}", f"{target} += {number}"]
         ways += [f"{target} %= 50", f"nudge({text})", f"wipe({text})", f"{text}.fill({number})"]
         ways += [f"np.add({text}, 1, out={text})", *([] if "]" in text else [f"{text} += 2"])]
-    if len(own.shape) == 1:
+    if len(own.shape) == 1 and own.shape[0] < 100:
         ways.append(f"{target} = {[(3 * i + 1) % 11 for i in range(own.shape[0])]}")
     w.line(w.draft.pick(ways))
     return True

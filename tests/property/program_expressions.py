@@ -10,6 +10,8 @@ def integer(w: Writer, *, reading: int = 3) -> str:
     draft = w.draft
     if w.reach.ints and draft.chance(3):
         return draft.pick([f"{draft.pick(w.reach.ints)} % 40", f"{draft.pick(w.reach.ints)} % 3"])
+    if w.reach.odds and draft.chance(4):
+        return draft.pick(["({} + 1) % 40", "{} % 3"]).format(draft.pick(w.reach.odds))
     if draft.chance(reading * 3) and (found := a_number(w)):
         return f"{found} % 50"
     return str(draft.number(0, 60))
@@ -37,6 +39,8 @@ def index(w: Writer, extent: int) -> str:
     draft = w.draft
     if w.reach.ints and draft.chance(3):
         return f"{draft.pick(w.reach.ints)} % {extent}"
+    if w.reach.odds and draft.chance(2):
+        return draft.pick(["{} % {}", "({} + 1) % {}"]).format(draft.pick(w.reach.odds), extent)
     if draft.chance(8):
         return str(-draft.number(1, extent))
     return str(draft.number(0, extent - 1))
@@ -48,6 +52,8 @@ def condition(w: Writer) -> str:
     if w.reach.ints and draft.chance(2):
         name = draft.pick(w.reach.ints)
         return draft.pick([f"{name} % 2 == 0", f"{name} > 1", f"{name} % 3 != 1", f"{name} < 3"])
+    if w.reach.odds and draft.chance(3):
+        return draft.pick(["{} < 3", "{} > 2", "{} == 1", "{}"]).format(draft.pick(w.reach.odds))
     if len(w.reach.buffers) > 1 and draft.chance(8):
         one, other = draft.random.sample(sorted(w.reach.buffers), 2)
         return f"{one} is not {other}"

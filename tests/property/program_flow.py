@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from tests.property.program_accesses import ACCESSES, take_raw, use_raw
 from tests.property.program_callbacks import hold, make_tick, stir, tick
+from tests.property.program_calls import CALLS
 from tests.property.program_expressions import condition, integer
 from tests.property.program_names import NAMINGS, some_buffer, swap, turn_list
 from tests.property.program_palette import PALETTE, SIZES, Palette
@@ -28,10 +29,16 @@ def dispatch(w: Writer) -> bool:
         return False
     args = [*buffers, *_numbers(w, kernel)]
     size = w.draft.pick(kernel.sizes).format(*args)
-    if kernel.sizes == SIZES and w.draft.chance(8):
+    if "{1}" in kernel.sizes[0] and any(odd in args[1] for odd in w.reach.odds):
+        return False  # it stands there twice, and is another number each time
+    if not kernel.apart and w.draft.chance(3):
+        place = w.draft.number(0, len(buffers) - 1)
+        args[place] = some_buffer(w, kernel.buffers[place])[0]
+    may_be_empty = kernel.sizes == SIZES and w.draft.chance(8)
+    if may_be_empty:  # where nothing is launched, no simulated machine evaluates a lambda
         size = _any_size(w)
     given = ", ".join(args)
-    if w.draft.chance(2):
+    if may_be_empty or w.draft.chance(2):
         w.line(f"cc.dispatch({size}, {kernel.name}, {given})")
     else:
         w.line(f"cc.dispatch({size}, lambda kc: {kernel.name}(kc, {given}))")
@@ -72,7 +79,11 @@ def count_loop(w: Writer) -> bool:
     if w.loops > 1:
         return False
     name = w.draft.name("g")
-    w.line(f"for {name} in range({w.draft.pick(['2', '3', '4', 'N % 3', '0', '5'])}):")
+    counts = ["2", "3", "4", "N % 3", "0", "5"]
+    if w.reach.odds:
+        odd = w.draft.pick(w.reach.odds)
+        counts += [f"{odd}", f"{odd} + 1", f"{odd}, 3"]
+    w.line(f"for {name} in range({w.draft.pick(counts)}):")
     with w.block(loop=True):
         w.reach.ints.append(name)
         block(w, w.draft.number(1, 5))
@@ -245,6 +256,11 @@ def argument(w: Writer, kind: str) -> str | None:
     family, _, own = kind.partition(":")
     if family == "int":
         return integer(w)
+    if family == "odd":
+        return w.draft.pick([*w.reach.odds, f"Odd({w.draft.number(0, 6)})"])
+    if family == "source":
+        names = [name for name, kind_ in w.reach.sources.items() if kind_ == own]
+        return w.draft.pick(names) if names else None
     if family == "tick":
         return w.draft.pick(w.reach.ticks) if w.reach.ticks else None
     if family in {"list", "world"}:
@@ -358,8 +374,10 @@ def statement(w: Writer) -> None:
             rules: tuple[Rule, ...] = (dispatch,)
         elif not w.in_compute and turn <= 3:
             rules = (call,)
-        elif turn <= 7:
+        elif turn <= 6:
             rules = ACCESSES
+        elif turn == 7:
+            rules = CALLS
         elif turn <= (10 if w.loops else 9):
             rules = NAMINGS
         else:

@@ -5,6 +5,8 @@ know Trilby.
 """
 
 import ast
+import warnings
+from collections import deque, namedtuple
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -75,6 +77,9 @@ def _names() -> dict[str, Any]:
     return twins | {
         "_turn": _Turns(),
         "np": np,
+        "warnings": warnings,
+        "deque": deque,
+        "namedtuple": namedtuple,
         "tb": SimpleNamespace(compute=_itself),
         "i32": int,
         "SimpleNamespace": SimpleNamespace,

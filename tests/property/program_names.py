@@ -15,7 +15,15 @@ def some_buffer(w: Writer, kind: Kind) -> tuple[str, list[str]]:
         (f"({one}, {other})[{integer(w, reading=9)} % 2]", [one, other]),
         (f"pick({one}, {other}, {condition(w)})", [one, other]),
         (f"[{one}, {other}][-1]", [one, other]),
+        (f"Both({one}, {other}).second", [other]),
     ]
+    sources = [name for name, own in w.reach.sources.items() if own == kind]
+    if sources:
+        ways += [(f"{w.draft.pick(sources)}[{w.draft.number(0, 1)}]", known)] * 3
+    if w.reach.odds:
+        odd = w.draft.pick(w.reach.odds)
+        ways.append((f"({one}, {other})[{odd}]", [one, other]))
+        ways.append((f"{one} if {odd} < 3 else {other}", [one, other]))
     lists = [name for name, own in w.reach.lists.items() if own == kind]
     if lists:
         name = w.draft.pick(lists)
@@ -139,8 +147,8 @@ def new_buffer(w: Writer, kind: Kind) -> str:
         return f"{where}.array({draft.pick(['zeros(H, W)', f'counted({start}, H, W)'])})"
     if kind == "plane":
         return draft.pick([f"{cls}.create(width=W, height=H)", f"{cls}.of(counted({start}, H, W))"])
-    length = "1" if kind == "flag" else "N"
-    if kind == "table" or draft.chance(2):
+    length = {"flag": "1", "wide": "WIDE"}.get(kind, "N")
+    if cls == "Table" or draft.chance(2):
         return f"{cls}.create({draft.pick(['', f'{where}, '])}length={length})"
     ways = [f"range({start}, {start} + {length})", f"[{start}] * {length}"]
     ways += [f"{text}.array" for text in w.buffers(kind)]

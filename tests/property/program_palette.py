@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Kind: TypeAlias = str
-"""What a buffer is. `flag` is a line of one element."""
+"""What a buffer is. `flag` is a line of one element, `wide` a table of many rows."""
 
-LINES = ("line", "flag", "flat", "real", "bits", "table")
+WIDE = 5000
+"""So many rows: a column of them lies in more pieces than are told apart."""
+
+LINES = ("line", "flag", "flat", "real", "bits", "table", "wide")
 PLANES = ("grid", "plane")
 KINDS = (*LINES, *PLANES)
 
@@ -17,6 +20,7 @@ ANNOTATIONS = {
     "real": "F32Array",
     "bits": "U8Array",
     "table": "Table",
+    "wide": "Table",
     "grid": "NDArray[i32]",
     "plane": "S32Array2D",
 }
@@ -28,6 +32,7 @@ VIEWS = {
     "real": ("{}.array",),
     "bits": ("{}.array",),
     "table": ("{}.row.key", "{}.row.value"),
+    "wide": ("{}.row.key", "{}.row.value"),
     "grid": ("{}",),
     "plane": ("{}.array",),
 }
@@ -120,4 +125,8 @@ PALETTE = (
     Palette("table_copy", ("table", "table")),
     Palette("table_collect", ("table", L)),
     Palette("line_from_table", (L, "table")),
+    Palette("table_keys", ("wide",), ("v",), sizes=("N",)),
+    Palette("table_values", ("wide",), sizes=("N",)),
+    Palette("table_copy", ("wide", "table")),
+    Palette("line_from_table", (L, "wide")),
 )

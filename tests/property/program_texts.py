@@ -4,6 +4,7 @@ A program is text, so that it can be read, kept and made smaller. The same text 
 accelerator and on the simulated machine, where it has its plain meaning.
 """
 
+import re
 from dataclasses import dataclass, field
 from random import Random
 
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 from tests.property.program_flow import arguments, block, call, result
 from tests.property.program_meaning import meaning
 from tests.property.program_names import new_buffer
-from tests.property.program_palette import ANNOTATIONS, KINDS
+from tests.property.program_palette import ANNOTATIONS, KINDS, WIDE
 from tests.property.program_simulation import UnfitError
 from tests.property.program_writer import Draft, Function, Writer
 
 HEAD = """\
+import warnings
+from collections import deque, namedtuple
 from types import SimpleNamespace
 
 import numpy as np
@@ -69,8 +72,84 @@ def zeros(*shape):
 
 def counted(start, *shape):
     return np.arange(start, start + np.prod(shape), dtype=np.int32).reshape(shape)
+
+def choosy(number):
+    if number % 3 == 1:
+        raise KeyError(number)
+    return number + 1
+
+fussy = np.frompyfunc(choosy, 1, 1)
+
+def strictly(call):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call()
 """
 """Plain functions that every program has: what happens in them, the model cannot see."""
+
+OBJECTS = """\
+Both = namedtuple("Both", "first second")
+
+class Numbered:
+    def __init__(self, *things):
+        self.things = things
+
+    def __len__(self):
+        return len(self.things)
+
+    def __getitem__(self, place):
+        return self.things[place]
+
+class Source(Numbered):
+    looks = 0
+
+    def __getitem__(self, place):
+        self.looks += 1
+        log.append(1000 + self.looks)
+        return self.things[(place + self.looks) % 2]
+
+class Truth:
+    def __init__(self, truth):
+        self.truth = truth
+
+    def __bool__(self):
+        log.append(2000)
+        return self.truth
+
+class Odd:
+    def __init__(self, value):
+        self.value = value
+
+    def noted(self, sign):
+        self.value = (self.value + 1) % 7
+        log.append(3000 + sign)
+        return self.value
+
+    def __index__(self):
+        return self.noted(1) % 2
+
+    def __add__(self, other):
+        return self.noted(2) + other
+
+    def __mod__(self, other):
+        return self.noted(3) % other
+
+    def __lt__(self, other):
+        return Truth(self.noted(4) < other)
+
+    def __gt__(self, other):
+        return self.noted(5) > other
+
+    def __eq__(self, other):
+        return Truth(self.noted(6) == other)
+
+    def __bool__(self):
+        return self.noted(7) > 2
+
+    def __hash__(self):
+        return self.noted(8)
+"""
+"""Objects whose operators leave a trace: each use shows in the log, and changes the next one."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +169,10 @@ def programs(part: str = "") -> st.SearchStrategy[Program]:
     return st.integers(0, 2**64 - 1).map(lambda number: program(f"{part} {number}"))
 
 
-def program(seed: str) -> Program:
+def program(seed: str, *, calm: bool = False) -> Program:
     """The program of a seed: the first one that has a meaning."""
-    attempts = (Program(seed, _text(Random(f"{seed}/{attempt}"))) for attempt in range(100))  # noqa: S311 -- nothing secret
+    randoms = (Random(f"{seed}/{attempt}") for attempt in range(100))  # noqa: S311 -- nothing secret
+    attempts = (Program(seed, _text(random, calm=calm)) for random in randoms)
     return next(one for one in attempts if _is_fit(one))
 
 
@@ -107,15 +187,17 @@ def _is_fit(program: Program) -> bool:
 # ------------------------------------------------------------------------------- writing
 
 
-def _text(random: Random) -> str:
-    others = [kind for kind in KINDS if kind != "line"]
+def _text(random: Random, *, calm: bool) -> str:
+    rare = {"wide"} if random.randrange(4) else set[str]()
+    others = [kind for kind in KINDS if kind not in {"line", *rare}]
     kinds = ("line", *random.sample(others, k=random.choice([0, 1, 1, 2, 3])))
     draft = Draft(
         random, random.choice([5, 8, 13]), random.choice([3, 4]), random.choice([3, 4, 6]), kinds
     )
-    sizes = f"N, H, W = {draft.n}, {draft.height}, {draft.width}\n"
+    draft.calm = calm
+    sizes = f"N, H, W, WIDE = {draft.n}, {draft.height}, {draft.width}, {WIDE}\n"
     functions = [_function(draft) for _ in range(random.choice([1, 2, 2, 3]))]
-    return "\n\n".join([sizes, CALLBACKS, *functions, _driver(draft)])
+    return "\n\n".join([sizes, CALLBACKS, OBJECTS, *functions, _driver(draft)])
 
 
 def _function(draft: Draft) -> str:
@@ -137,15 +219,20 @@ def _function(draft: Draft) -> str:
         f"{text}: {ANNOTATIONS[kind]}" if typed and kind in KINDS else text for text, kind in params
     ]
     head = ", ".join(["cc: ComputeContext" if typed else "cc", *spelt])
+    lines = [re.sub(r"\b(?:look|peek)\(", "str(", line) if draft.calm else line for line in w.lines]
     draft.functions.append(Function(name, params, w.result))
-    return "\n".join(["@tb.compute", f"def {name}({head}):", *w.lines]) + "\n"
+    return "\n".join(["@tb.compute", f"def {name}({head}):", *lines]) + "\n"
 
 
 def _params(draft: Draft) -> tuple[tuple[str, str], ...]:
     kinds = [draft.pick(draft.kinds) for _ in range(draft.number(1, 4))]
     kinds += ["line"] * draft.number(0, 2)
-    kinds += ["int"] * draft.number(0, 1) + ["tick"] * (draft.number(0, 3) == 0)
+    kinds += ["int"] * draft.number(0, 1)
+    if draft.calm:
+        return tuple((draft.name(kind), kind) for kind in kinds)
+    kinds += ["tick"] * (draft.number(0, 3) == 0)
     kinds += ["list:line"] * (draft.number(0, 3) == 0) + ["world:line"] * (draft.number(0, 3) == 0)
+    kinds += ["odd"] * (draft.number(0, 1) == 0) + ["source:line"] * (draft.number(0, 2) == 0)
     return tuple((draft.name(kind.partition(":")[0]), kind) for kind in kinds)
 
 
@@ -156,6 +243,10 @@ def _receive(w: Writer, text: str, kind: str) -> None:
         w.reach.ints.append(text)
     elif family == "tick":
         w.reach.ticks.append(text)
+    elif family == "odd":
+        w.reach.odds.append(text)
+    elif family == "source":
+        w.reach.sources[text] = own
     elif family == "list":
         w.reach.lists[text] = own
         w.reach.buffers |= {f"{text}[0]": own, f"{text}[1]": own}
@@ -170,7 +261,7 @@ def _driver(draft: Draft) -> str:
     w = Writer(draft, in_compute=False, left=draft.number(6, 16))
     w.accelerators = ("accelerator", "other") if draft.chance(5) else ("accelerator",)
     for kind in draft.kinds:
-        for _ in range({"line": 3, "flag": 1}.get(kind, 2)):
+        for _ in range({"line": 3, "flag": 1, "wide": 1}.get(kind, 2)):
             name = draft.name(kind)
             w.line(f"{name} = {new_buffer(w, kind)}")
             w.bind(name, kind, [])
@@ -200,6 +291,10 @@ def _make_holders(w: Writer) -> None:
     first, second = w.buffers("line")[:2]
     w.line(f"pair = [{first}, {second}]")
     w.line(f"world = SimpleNamespace(main={first}, spare={second})")
+    w.line(f"odd = Odd({w.draft.number(0, 6)})")
+    w.line(f"source = Source({first}, {second})")
+    w.reach.odds.append("odd")
+    w.reach.sources["source"] = "line"
     w.reach.lists["pair"] = w.reach.worlds["world"] = "line"
     for places in (("pair[0]", "pair[1]"), ("world.main", "world.spare")):
         w.bind(places[0], "line", [first])

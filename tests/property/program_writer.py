@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TypeAlias, TypeVar
 
-from tests.property.program_palette import PLANES, VIEWS, Kind
+from tests.property.program_palette import PLANES, VIEWS, WIDE, Kind
 
 T = TypeVar("T")
 
@@ -27,7 +27,8 @@ class Function:
     """A compute function: the kinds of its parameters, and of the buffer that it gives back.
 
     Kinds of parameters are those of buffers, `int`, `tick` (a callback without parameters),
-    `list:line` (two buffers in a list), `world:line` (an object with two of them).
+    `list:line` (two buffers in a list), `world:line` (an object with two of them), `odd` (a
+    number whose operators leave a trace), `source:line` (an object that gives two in turn).
     """
 
     name: str
@@ -46,6 +47,8 @@ class Draft:
     kinds: tuple[Kind, ...]
     functions: list[Function] = field(default_factory=list[Function])
     last_name: int = 0
+    calm: bool = False
+    """Whether compute functions are to leave few traces, so that they can start again."""
 
     def pick(self, choices: Sequence[T]) -> T:
         """One of some choices."""
@@ -68,7 +71,7 @@ class Draft:
         """The shape of all buffers of a kind."""
         if kind in PLANES:
             return (self.height, self.width)
-        return (1,) if kind == "flag" else (self.n,)
+        return ({"flag": 1, "wide": WIDE}.get(kind, self.n),)
 
 
 @dataclass
@@ -88,6 +91,8 @@ class Reach:
     lists: dict[str, Kind] = field(default_factory=dict[str, Kind])
     worlds: dict[str, Kind] = field(default_factory=dict[str, Kind])
     ticks: list[str] = field(default_factory=list[str])
+    odds: list[str] = field(default_factory=list[str])
+    sources: dict[str, Kind] = field(default_factory=dict[str, Kind])
 
     def copied(self) -> "Reach":
         """The same, to be changed apart from this one."""
@@ -101,6 +106,8 @@ class Reach:
             lists=dict(self.lists),
             worlds=dict(self.worlds),
             ticks=list(self.ticks),
+            odds=list(self.odds),
+            sources=dict(self.sources),
         )
 
 

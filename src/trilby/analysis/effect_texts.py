@@ -6,6 +6,7 @@ from dataclasses import fields, replace
 from typing import cast
 
 from trilby.analysis import known_calls
+from trilby.analysis.host_touches import is_unpacked, written_by_module
 from trilby.analysis.host_trees import (
     Assign,
     Call,
@@ -37,21 +38,7 @@ OURS = frozenset(
 )
 """Classes of this package that host code calls by their names."""
 
-HARMLESS_MODULES = frozenset({"math", "statistics", "np", "numpy", "tb", "trilby"})
-
-TELLING = known_calls.WRITING_FUNCTIONS | {
-    "save",
-    "savetxt",
-    "savez",
-    "savez_compressed",
-    "seterr",
-    "set_printoptions",
-    "fromfunction",
-    "apply_along_axis",
-    "vectorize",
-    "frompyfunc",
-}
-"""Functions of those modules that leave a trace, or call what they are given."""
+THIS_PACKAGE = frozenset({"tb", "trilby"})
 
 CONTEXT_METHODS = frozenset({"put", "get", "field", "explicit", "dispatch", "array"})
 """Methods of the compute context, and of its accelerator, whose effects the run time knows."""
@@ -118,8 +105,17 @@ class Texts:
         if isinstance(node, Comprehension):
             return self._without(_names(target for target, _ in node.loops)).inside(node)
         if isinstance(node, Call) and not self._is_harmless(node):
-            return CALLS
+            written = self._written(node)
+            return CALLS if written is None else WRITES if written else self.inside(node)
         return self.inside(node)
+
+    def _written(self, call: Call) -> frozenset[int] | None:
+        """The arguments that a function of a well-known module writes; None for any other."""
+        match self._text_of(call.function):
+            case Member(Name(name), method) if name not in self.local:
+                return written_by_module(call, name, method)
+            case _:
+                return None
 
     def inside(self, node: Node) -> str:
         """The same of the parts of an expression."""
@@ -145,7 +141,7 @@ class Texts:
         """A call of a function by a well-known name, or of an exception of Python's own."""
         match self._text_of(call.function):
             case Name(name) if name not in self.local:
-                return (name in names and "key" not in call.keywords) or _is_exception(name)
+                return (name in names and not _calls_back(name, call)) or _is_exception(name)
             case _:
                 return False
 
@@ -181,8 +177,8 @@ class Texts:
 
     def _is_method(self, call: Call) -> bool:
         match self._text_of(call.function):
-            case Member(Name(name), method) if name in HARMLESS_MODULES:
-                return method not in TELLING and "out" not in call.keywords
+            case Member(Name(name), method) if name in THIS_PACKAGE and name not in self.local:
+                return method in OURS
             case Member(Name(name), method) if name in self.own:
                 return method in known_calls.CONTAINER_METHODS
             case Member(Hole(number), method) if self.data[number]:
@@ -191,6 +187,11 @@ class Texts:
                 return method in LOOKING_METHODS
             case _:
                 return False
+
+
+def _calls_back(name: str, call: Call) -> bool:
+    """Whether a function of Python is given another one that it calls."""
+    return "key" in call.keywords or is_unpacked(call) or (name == "iter" and len(call.args) > 1)
 
 
 def _first(effects: Iterable[str]) -> str:

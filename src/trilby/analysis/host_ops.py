@@ -35,6 +35,7 @@ from trilby.analysis.host_trees import (
     Node,
     Span,
 )
+from trilby.analysis.value_sorts import Sorts
 from trilby.data.schema import INDEX, BufferType, NDArrayType, PadType, index_count, join_path
 from trilby.dataclass import dataclass
 from trilby.model.holes import identifiers, in_place_sign
@@ -78,6 +79,8 @@ class HostOps:
     """The names by their variables."""
     makers: dict[Value, Op] = field(default_factory=dict[Value, Op])
     """The op that gives each value."""
+    sorts: Sorts = field(default_factory=lambda: Sorts({}, {}))
+    """What is known to be a number, a buffer, a list."""
 
     @classmethod
     def of(cls, func: Func) -> "HostOps":
@@ -91,6 +94,8 @@ class HostOps:
         for name in _set_by_inner_functions(func):
             ops.names.pop(name, None)
         ops.called = {var: name for name, var in ops.names.items()}
+        ops.sorts = Sorts(ops.makers, ops.names)
+        ops.sorts.find(func)
         for param in func.params:
             kind = "context" if param.type == COMPUTE_CONTEXT else "parameter"
             thing = ops.things.make(param, kind, param.hint, param.type)
@@ -189,7 +194,9 @@ class HostOps:
             case VarLoad(var):
                 return Reload(var)
             case HostValue(inputs=(), code=code, uses=uses):
-                return Text(code, uses) if expression_tree(code, 0).names is not None else value
+                tree = expression_tree(code, 0)
+                is_plain = tree.names is not None and self.sorts.may_repeat(tree)
+                return Text(code, uses) if is_plain else value
             case Load(base, (), path) if self._is_length(maker):
                 return self._member(base, path) or value
             case Extent(base, axis):
@@ -208,7 +215,7 @@ class HostOps:
     def reader(self, op: Op, memory: Memory, operands: tuple[Value, ...], *, many: bool) -> Runner:
         """What runs the text of an op."""
         seen = tuple(map(self.seen, operands))
-        return Runner(op, self.things, memory, self.names, seen, self.ever, many)
+        return Runner(op, self.things, memory, self.names, self.sorts, seen, self.ever, many)
 
     def _value(self, op: HostValue, memory: Memory, *, many: bool) -> Effects:
         reader = self.reader(op, memory, op.inputs, many=many)

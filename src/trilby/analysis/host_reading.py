@@ -31,8 +31,8 @@ from trilby.analysis.host_touches import (
     is_number,
     item_at,
     loaded,
-    only_reads,
     part_below,
+    written_by,
 )
 from trilby.analysis.host_trees import (
     Bind,
@@ -51,6 +51,7 @@ from trilby.analysis.host_trees import (
     Operation,
     Span,
 )
+from trilby.analysis.value_sorts import Sorts
 from trilby.data.dtypes import I64
 from trilby.data.schema import INDEX
 from trilby.dataclass import dataclass
@@ -70,6 +71,7 @@ class Reader:
     things: Things
     memory: Memory
     names: Mapping[str, Value]
+    sorts: Sorts
     operands: tuple[Seen, ...] = ()
     ever: Mapping[Value, Points] = field(default_factory=dict[Value, Points])
     many: bool = False
@@ -184,9 +186,11 @@ class Reader:
         return seen
 
     def text(self, node: Node) -> Reference | None:
-        """How a plain expression can be written once more."""
+        """How an expression can be written once more, where evaluating it has no effects."""
         uses = node.names
         if uses is None or not self._bound.keys().isdisjoint(uses):
+            return None
+        if not self.sorts.may_repeat(node):
             return None
         match node:
             case Number(number):
@@ -395,12 +399,17 @@ class Reader:
             return self.display([], ordered=False)
         if not method and name in known_calls.NOTHING:
             return NUMBER
-        return self.read(called, args) if only_reads(node, name, method) else None
+        written = written_by(node, name, method)
+        return None if written is None else self.read(called, args, written)
 
-    def read(self, called: tuple[str, str], args: list[Seen]) -> Seen:
-        """A call of something that only reads; what it makes may hold what it was given."""
+    def read(self, called: tuple[str, str], args: list[Seen], written: frozenset[int]) -> Seen:
+        """A call of something that only reads and writes; what it makes may hold what it got."""
         name, method = called
         self.look(*args)
+        for number in written:
+            self.change(replace(args[number], is_part=True, part=None, where=None))
+        if written:
+            return Seen(NOTHING.union(*(args[number].things for number in written)), is_part=True)
         if method in known_calls.MAKERS:
             return Seen(frozenset({self.found(f"{name}.{method}()")}))
         if name not in known_calls.PASSING or method:

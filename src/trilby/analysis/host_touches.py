@@ -14,7 +14,7 @@ from trilby.analysis.alias import (
     Thing,
     Things,
 )
-from trilby.analysis.host_trees import Call
+from trilby.analysis.host_trees import Call, OneOf
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import BufferType, index_count, join_path, type_at
 from trilby.dataclass import dataclass
@@ -115,11 +115,24 @@ def forget_items(things: Things, memory: Memory, owners: Iterable[Thing]) -> Non
             number += 1
 
 
-def only_reads(node: Call, name: str, method: str) -> bool:
-    """Whether a call is that of a well-known function that does not write."""
+def written_by(node: Call, name: str, method: str) -> frozenset[int] | None:
+    """The numbers of the arguments that a well-known function writes; None for any other."""
     if not method:
-        return name in known_calls.READING
-    if "out" in node.keywords:
-        return False
-    is_known = name in known_calls.READING_MODULES and method not in known_calls.WRITING_FUNCTIONS
-    return is_known or (bool(name) and method in known_calls.MAKERS)
+        return frozenset() if name in known_calls.READING else None
+    if name and method in known_calls.MAKERS:
+        return frozenset()
+    return written_by_module(node, name, method)
+
+
+def written_by_module(node: Call, name: str, method: str) -> frozenset[int] | None:
+    """The same of a function that belongs to a module by that name."""
+    positional = len(node.args) - len(node.keywords)
+    return known_calls.written_arguments(
+        name, method, positional, node.keywords, unpacked=is_unpacked(node)
+    )
+
+
+def is_unpacked(node: Call) -> bool:
+    """Whether a call has arguments of which nobody can say which they are: `*all`, `**all`."""
+    starred = (isinstance(arg, OneOf) and len(arg.parts) == 1 for arg in node.args)
+    return "" in node.keywords or any(starred)

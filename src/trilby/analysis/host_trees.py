@@ -14,9 +14,9 @@ from trilby.dataclass import dataclass
 class Node:
     """An expression of which nothing is to be known.
 
-    `names` are those in an expression of nothing but names, numbers, choices and items, which
-    can be evaluated once more without any effect; they are None for any other. `code` is the
-    text of such an expression.
+    `names` are those in an expression of nothing but names, numbers, choices and items; they are
+    None for any other. `code` is the text of such an expression. Whether it may be evaluated
+    once more hangs on what its names are: `value_sorts.py`.
     """
 
     names: tuple[str, ...] | None = field(default=None, kw_only=True, compare=False)

@@ -5,6 +5,16 @@ gave it another meaning, data is copied later than it could be, and never wrongl
 sees every access.
 """
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from trilby.data.numpy_calls import (
+    argument_names,
+    only_touches_arguments,
+    written_parameters,
+)
+
 OURS = frozenset({"NDRange"})
 """Classes of Trilby that do not look at data; their module may go by any name."""
 
@@ -64,11 +74,11 @@ PASSING = frozenset(
 )
 """Functions among these whose result has inside what they are given."""
 
-READING_MODULES = frozenset({"np", "numpy", "math", "statistics"})
-"""Modules whose functions read, unless they are told where to put the result."""
+READING_MODULES = frozenset({"math", "statistics"})
+"""Modules whose functions only read."""
 
-WRITING_FUNCTIONS = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "shuffle"})
-"""Functions of those modules that write nevertheless."""
+NUMPY = frozenset({"np", "numpy"})
+"""What NumPy goes by: its functions read, and write the arguments that their signatures say."""
 
 MAKERS = frozenset({"of", "create", "bind"})
 """Class methods that make a new buffer from what they are given."""
@@ -125,3 +135,21 @@ CONTAINER_METHODS = frozenset(
     }
 )
 """Methods of lists, dictionaries and sets: they pass buffers on and do not look at them."""
+
+
+def written_arguments(
+    module: str, function: str, positional: int, keywords: Sequence[str], *, unpacked: bool
+) -> frozenset[int] | None:
+    """The numbers of the arguments that a call of a module's function may write.
+
+    Keywords come after positional arguments. None where the function is not known, or arguments
+    are `unpacked`, so that nobody can say which is which.
+    """
+    if module in READING_MODULES:
+        return frozenset()
+    found = getattr(np, function, None) if module in NUMPY else None
+    if unpacked or not only_touches_arguments(found):
+        return None
+    names = argument_names(found, positional, keywords)
+    written = written_parameters(found, names)
+    return frozenset(number for number, name in enumerate(names) if name in written)

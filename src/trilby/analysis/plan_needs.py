@@ -11,9 +11,10 @@ from typing import TypeAlias
 
 from trilby.analysis.alias import NOTHING, Literally, Part, Points, Reference, Reload, Text, Thing
 from trilby.analysis.host_ops import HostOps
-from trilby.analysis.host_trees import Hole, Node, Number
+from trilby.analysis.host_trees import Choice, Hole, Name, Node, Number, Operation
 from trilby.analysis.plan_state import Key, State, single
 from trilby.analysis.transfer_plan import Side
+from trilby.analysis.value_sorts import is_not_zero
 from trilby.data.schema import INDEX
 from trilby.dataclass import dataclass
 from trilby.model.op import Op, walk
@@ -24,7 +25,11 @@ from trilby.model.value import Value
 
 @dataclass(frozen=True, slots=True)
 class Trips:
-    """A loop over `range(start, stop)`: its variable, its bounds, and whether it surely runs."""
+    """A loop over `range(start, stop)`: its variable, its bounds, and whether it surely runs.
+
+    The bounds are expressions of the names in `counted`, or lengths. They can be written once more
+    where all of those are integers, which is asked at run time.
+    """
 
     target: Value
     start: int | None
@@ -32,11 +37,17 @@ class Trips:
     stop: str
     uses: tuple[str, ...]
     surely: bool
+    counted: tuple[str, ...]
 
     @property
     def runs(self) -> Text:
         """True where there is at least one turn."""
-        return Text(f"{self.stop} > {self.first}", self.uses)
+        return self.asked(f"{self.stop} > {self.first}")
+
+    def asked(self, condition: str, *uses: str) -> Text:
+        """A condition of the bounds; false where they are no integers of Python."""
+        checks = [f"type({name}) is int" for name in self.counted]
+        return Text(" and ".join([*checks, condition]), tuple(dict.fromkeys((*uses, *self.uses))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +123,9 @@ def trips_of(op: HostFor, ops: HostOps) -> Trips | None:
     args = ops.range_of(op)
     if args is None or op.target not in ops.names or len(args) not in {1, 2}:
         return None
+    is_count = ops.sorts.of(ops.names[op.target]) == "number"
+    if not is_count or not ops.names.keys().isdisjoint({"type", "int"}):
+        return None
     maker = ops.makers[op.iterable]
     bounds = [_bound(arg, maker, ops) for arg in args]
     known = [bound for bound in bounds if bound is not None]
@@ -122,19 +136,34 @@ def trips_of(op: HostFor, ops: HostOps) -> Trips | None:
     stop = numbers[-1]
     uses = tuple(dict.fromkeys(name for bound in known for name in bound.uses))
     surely = start is not None and stop is not None and stop > start
-    return Trips(ops.names[op.target], start, first, known[-1].code, uses, surely)
+    counted = dict.fromkeys(name for arg in args for name in arg.names or ())
+    return Trips(ops.names[op.target], start, first, known[-1].code, uses, surely, tuple(counted))
 
 
 def _bound(arg: Node, maker: Op, ops: HostOps) -> Text | None:
     if isinstance(arg, Hole):
         found = ops.reference(getattr(maker, "inputs")[arg.number])  # noqa: B009 -- a host value
         return found if isinstance(found, Text) else None
-    if arg.names is None:
+    if arg.names is None or not _is_arithmetic(arg):
         return None
     code = arg.code
     plain = code if code.isidentifier() or code.isdecimal() else f"({code})"
     uses = getattr(maker, "uses")  # noqa: B009 -- a host value
     return Text(plain, tuple(name for name in uses if name in ops.names))
+
+
+def _is_arithmetic(node: Node) -> bool:
+    """Whether an expression is a number without any effects if all of its names are integers."""
+    match node:
+        case Name() | Number():
+            return True
+        case Choice(test, then, otherwise):
+            return all(map(_is_arithmetic, (test, then, otherwise)))
+        case Operation(sign, parts):
+            divides = sign in {"//", "%"} and not is_not_zero(parts[-1])
+            return bool(sign) and not divides and all(map(_is_arithmetic, parts))
+        case _:
+            return False
 
 
 def names_set(op: Op, ops: HostOps) -> frozenset[str]:

@@ -40,7 +40,12 @@ def has_items(size: Value, ops: HostOps) -> Conditions | None:
 def _named(name: str | None, ops: HostOps) -> Conditions | None:
     if name is None:
         return None
-    return (Text(name, (name,)),) if name in ops.names else ()
+    if name not in ops.names or ops.sorts.of(ops.names[name]) == "list":
+        return ()
+    if ops.sorts.of(ops.names[name]) == "number":
+        return (Text(name, (name,)),)
+    is_shadowed = not ops.names.keys().isdisjoint({"type", "int", "tuple"})
+    return None if is_shadowed else (Text(f"type({name}) in (int, tuple) and {name}", (name,)),)
 
 
 def _in_text(node: Node, inputs: tuple[Value, ...], ops: HostOps) -> Conditions | None:

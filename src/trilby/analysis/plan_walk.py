@@ -6,7 +6,7 @@ only, is needed once. A name that alternates between two buffers is known in the
 
 from dataclasses import field, replace
 
-from trilby.analysis.alias import Memory, Text
+from trilby.analysis.alias import Memory
 from trilby.analysis.plan_accesses import Accesses
 from trilby.analysis.plan_needs import Hoist, Trips, Turn, add, names_set, trips_of
 from trilby.analysis.plan_state import CURRENT, WRITTEN, State
@@ -229,7 +229,7 @@ def bring_in_first_turn(op: HostFor, trips: Trips, first: Turn, rest: Turn) -> N
     for key, need in first.needs.items():
         is_once = key not in rest.needs and need.surely and not need.guards
         if is_once and key[0] is not op:
-            guard = Text(f"{op.target} == {trips.first}", (op.target, *trips.uses))
+            guard = trips.asked(f"{op.target} == {trips.first}", op.target)
             first.needs[key] = replace(need, guards=(guard, *need.guards), in_first=True)
 
 

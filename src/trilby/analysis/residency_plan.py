@@ -237,8 +237,7 @@ class _Placing:
 
     def _is_last(self, trips: Trips) -> Text:
         target = self.ops.called[trips.target]
-        uses = tuple(dict.fromkeys((target, *trips.uses)))
-        return Text(f"{target} + 1 == {trips.stop}", uses)
+        return trips.asked(f"{target} + 1 == {trips.stop}", target)
 
     def _typed(self, where: Reference, need: Need) -> Reference:
         """A buffer below which a path leads somewhere: of what type it is must be said."""

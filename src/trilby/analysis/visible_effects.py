@@ -49,17 +49,20 @@ class VisibleEffect:
 
 
 def visible_effects(
-    graph: ComputeGraph, line: int | None = None, fixed: Collection[str] = ()
+    graph: ComputeGraph,
+    line: int | None = None,
+    fixed: Collection[str] = (),
+    renamed: frozenset[str] = frozenset(),
 ) -> list[VisibleEffect]:
     """What may have been done for good when a compute function has come to a line of its own.
 
     Without a line: when it has come to its end. `fixed` are the parameters whose arguments
-    cannot be changed: numbers, texts.
+    cannot be changed: numbers, texts. `renamed` are well-known names with another meaning.
     """
     functions = {func.name: func for func in graph.functions}
     entry = graph.entry
     reached = entry.body if line is None else _until(entry.body, line)
-    return list(_of_block(_Looking.at(entry, fixed), reached, functions))
+    return list(_of_block(_Looking.at(entry, fixed, renamed), reached, functions))
 
 
 def _until(body: Block, line: int) -> Block:
@@ -81,27 +84,36 @@ def _of_block(
     for op in walk(body):
         if isinstance(op, HostCall):
             callee = functions[op.callee]
-            yield from _of_block(_Looking.at(callee), callee.body, functions)
+            looked = _Looking.at(callee, (), looking.renamed)
+            yield from _of_block(looked, callee.body, functions)
         elif what := looking.effect(op):
             yield VisibleEffect(what, op.location)
 
 
 @dataclass(frozen=True, slots=True)
 class _Looking:
-    """A look at one function. `own` are the variables whose objects were all made in it."""
+    """A look at one function. `own` are the variables whose objects were all made in it.
+
+    `local` are the names that do not mean what they usually do, `renamed` those from outside.
+    """
 
     makers: dict[Value, Op]
     names: dict[Value, str]
     context: str
     fixed: frozenset[Value]
+    local: frozenset[str]
+    renamed: frozenset[str]
     own: frozenset[str] = frozenset()
 
     @classmethod
-    def at(cls, func: Func, fixed: Collection[str] = ()) -> "_Looking":
+    def at(
+        cls, func: Func, fixed: Collection[str] = (), renamed: frozenset[str] = frozenset()
+    ) -> "_Looking":
         makers = {op.result: op for op in walk(func.body) if op.result}
         names = {op.value: op.name for op in walk(func.body) if isinstance(op, Var)}
         unchanging = frozenset(param for param in func.params if param.hint in fixed)
-        looking = cls(makers, names, _context_name(func), unchanging)
+        local = frozenset(names.values()) - frozenset(_imported(func))
+        looking = cls(makers, names, _context_name(func), unchanging, local | renamed, renamed)
         own = {names[var] for var in names if looking.is_own(func, var)}
         return replace(looking, own=frozenset(own - _set_by_texts(func)))
 
@@ -176,7 +188,7 @@ class _Looking:
         result = op.result.type if op.result else None
         return Texts(
             self.own,
-            frozenset(self.names.values()),
+            self.local,
             self.context,
             tuple(map(self._text_of, op.inputs)),
             tuple(map(self._is_data, op.inputs)),
@@ -224,6 +236,26 @@ class _Looking:
 def _context_name(func: Func) -> str:
     names = (param.hint for param in func.params if param.type == COMPUTE_CONTEXT)
     return next(names, "")
+
+
+def _imported(func: Func) -> Iterator[str]:
+    """The names of modules that nothing but their own import sets."""
+    setters: dict[str, list[str]] = {}
+    for op in walk(func.body):
+        if isinstance(op, HostRun | HostFor | HostWith):
+            for name in op.sets:
+                setters.setdefault(name, []).append(getattr(op, "code", ""))
+    stored = {op.var for op in walk(func.body) if isinstance(op, VarStore)}
+    taken = {op.name for op in walk(func.body) if isinstance(op, Var) and op.init}
+    taken |= {op.name for op in walk(func.body) if isinstance(op, Var) and op.value in stored}
+    for name, codes in setters.items():
+        is_own_import = all(code.strip() in _imports_of(name) for code in codes)
+        if is_own_import and name not in taken:
+            yield name
+
+
+def _imports_of(name: str) -> tuple[str, ...]:
+    return (f"import {name}", f"import numpy as {name}") if name == "np" else (f"import {name}",)
 
 
 def _set_by_texts(func: Func) -> set[str]:

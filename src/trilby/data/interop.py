@@ -11,16 +11,17 @@ from typing import Any, cast
 
 import numpy as np
 
+from trilby.data.numpy_calls import (
+    OUT,
+    argument_names,
+    is_single_loop,
+    overwrites,
+    surely_written,
+)
 from trilby.data.segment import Live
 from trilby.data.window import Window, window_of
 
-OVERWRITES = frozenset[Callable[..., Any]]({np.copyto})
-"""Functions that set all of their first argument, unless there is a `where`."""
-
-CHANGES = frozenset[Callable[..., Any]](
-    {np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis}
-)
-"""Functions that set a part of their first argument."""
+_NUMPYS = np.empty(0)
 
 
 def call_ufunc(
@@ -28,17 +29,18 @@ def call_ufunc(
 ) -> Any:
     """Run a ufunc for `__array_ufunc__`."""
     outs: tuple[Any, ...] = options.get("out", ())
-    partly = "where" in options or method == "at"
-    targets = inputs[:1] if method == "at" else outs
     arguments = [_live(entry) for entry in inputs]
     settings = {name: _live(entry) for name, entry in options.items() if name != "out"}
+    is_total = is_single_loop(ufunc) and all(map(_is_numeric, arguments))
+    partly = method == "at" or settings.get("where", True) is not True or not is_total
+    targets = inputs[:1] if method == "at" else outs
     with ExitStack() as writes:
         lives = [_begin_write(writes, target, partly=partly) for target in targets]
         if method == "at":
             arguments[0] = lives[0]
         elif outs:
             settings["out"] = tuple(lives)
-        result = _run(writes, lambda: getattr(ufunc, method)(*arguments, **settings))
+        result = getattr(ufunc, method)(*arguments, **settings)
     return _given_back(result, outs)
 
 
@@ -46,19 +48,21 @@ def call_function(
     function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
 ) -> Any:
     """Run one of NumPy's functions for `__array_function__`."""
-    partly = "where" in options or function in CHANGES
-    out = options.get("out")
-    first_is_written = bool(args) and (function in OVERWRITES or function in CHANGES)
+    names = argument_names(function, len(args), tuple(options))
+    given = dict(zip(names, (*args, *options.values()), strict=True))
+    written = surely_written(function, given)
+    partly = not overwrites(function, given)
     with ExitStack() as writes:
-        arguments = [_reader(entry) for entry in (args[1:] if first_is_written else args)]
-        settings = {name: _reader(entry) for name, entry in options.items() if name != "out"}
-        if first_is_written:
-            arguments.insert(0, _begin_write(writes, args[0], partly=partly))
-        if out is not None:
-            settings["out"] = _begin_write(writes, out, partly=partly)
-        result = _run(writes, lambda: function(*arguments, **settings))
-    if out is not None:
-        return out
+
+        def ready(name: str, entry: Any) -> Any:
+            return _begin_write(writes, entry, partly=partly) if name in written else _reader(entry)
+
+        arguments = [ready(name, entry) for name, entry in zip(names, args, strict=False)]
+        settings = {name: ready(name, entry) for name, entry in options.items()}
+        # NumPy's own way to run a function without asking once more who wants to run it
+        result = _NUMPYS.__array_function__(function, (), tuple(arguments), settings)
+    if OUT in written:
+        return _first(given[OUT])
     return _detached(result, _windows([*args, *options.values()]))
 
 
@@ -77,20 +81,21 @@ def text_of(window: Window, writer: Callable[[Live], str]) -> str:
     return writer(window.live)
 
 
-def _run(writes: ExitStack, call: Callable[[], Any]) -> Any:
-    try:
-        return call()
-    except FloatingPointError:
-        # np.errstate(all="raise") complains when the loop has run: the numbers are written
-        writes.close()
-        raise
-
-
 def _begin_write(writes: ExitStack, target: Any, *, partly: bool) -> Any:
+    if isinstance(target, tuple):  # `out=(a,)`
+        entries = cast("tuple[Any, ...]", target)
+        return tuple(_begin_write(writes, entry, partly=partly) for entry in entries)
     window = window_of(target)
     if window is None:
         return target
     return writes.enter_context(window.writing(partly=partly))
+
+
+def _is_numeric(entry: Any) -> bool:
+    """Whether an operand holds plain numbers, so that no code of others runs for them."""
+    if isinstance(entry, np.ndarray | np.generic):
+        return not cast("Live", entry).dtype.hasobject
+    return type(entry) in {bool, int, float, complex}
 
 
 def _live(entry: Any) -> Any:
@@ -100,8 +105,9 @@ def _live(entry: Any) -> Any:
 
 def _reader(entry: Any) -> Any:
     """An argument with read-only views in the place of tracked arrays."""
-    if type(entry) in {list, tuple}:
-        return type(entry)(_reader(inner) for inner in cast("Sequence[Any]", entry))
+    if isinstance(entry, list | tuple):  # one with names for its items is a plain one to NumPy
+        parts = [_reader(inner) for inner in cast("Sequence[Any]", entry)]
+        return parts if isinstance(entry, list) else tuple(parts)
     window = window_of(entry)
     if window is None:
         return entry
@@ -116,8 +122,8 @@ def _windows(entries: Sequence[Any]) -> list[Window]:
         window = window_of(entry)
         if window is not None:
             found.append(window)
-        elif type(entry) in {list, tuple}:
-            found += _windows(entry)
+        elif isinstance(entry, list | tuple):
+            found += _windows(cast("Sequence[Any]", entry))
     return found
 
 
@@ -130,6 +136,11 @@ def _detached(result: Any, windows: Sequence[Window]) -> Any:
         shared = any(np.may_share_memory(view, window.live) for window in windows)
         return view.copy() if shared else view
     return result
+
+
+def _first(out: Any) -> Any:
+    """The array that was given for the result, also as `out=(a,)`."""
+    return cast("tuple[Any, ...]", out)[0] if isinstance(out, tuple) else out
 
 
 def _given_back(result: Any, outs: tuple[Any, ...]) -> Any:

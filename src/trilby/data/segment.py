@@ -36,13 +36,25 @@ class Watcher(Protocol):
     def before_write(self, ranges: Ranges) -> None:
         """The host is about to set every one of these bytes that holds data.
 
-        A write that leaves gaps announces a read first. An access that fails after this
-        call has changed nothing, and `after_write` does not follow.
+        A write that leaves gaps announces a read first. `after_write` follows, or
+        `after_failed_write`.
         """
         ...
 
     def after_write(self, ranges: Ranges) -> None:
         """The bytes were written: from now on the host's content is the content."""
+        ...
+
+    def after_failed_write(self, ranges: Ranges) -> None:
+        """An error ended the write: nothing, some or all of the bytes were written.
+
+        Bytes that were current on the host still are, as they are now; others are stale.
+        """
+        ...
+
+    @property
+    def copies_nothing(self) -> bool:
+        """Whether no copy is made by itself now: an access has to name just its bytes."""
         ...
 
     def released(self) -> None:
@@ -168,6 +180,18 @@ class Segment:
         elif not self.touched.covers(ranges):
             touched = self.touched | ranges
             self.touched = touched if len(touched) <= MOST_PARTS else Ranges.span(*touched.hull)
+
+    def maybe_written(self, ranges: Ranges) -> None:
+        """Announce that an error ended a write."""
+        if self.watcher is None:
+            self.written(ranges)
+        elif ranges.parts:
+            self.watcher.after_failed_write(ranges)
+
+    @property
+    def copies_nothing(self) -> bool:
+        """Whether no copy is made by itself now: an access has to name just its bytes."""
+        return self.watcher is not None and self.watcher.copies_nothing
 
     def escape(self, ranges: Ranges) -> Live:
         """Raw bytes for the user, writable, current now, and remembered in `raw_views`."""

@@ -44,14 +44,19 @@ class Window:
 
     @property
     def _pieces(self) -> tuple[Ranges, bool]:
-        """The bytes of the elements, and whether these are no more than that."""
+        """The bytes of the elements, and whether these are no more than that.
+
+        They are told exactly, however many pieces they lie in, where nothing may be copied for
+        those between them.
+        """
         if not self.live.size:
             return Ranges.EMPTY, True
         live = self.live
         pairs = [pair for pair in zip(live.shape, live.strides, strict=True) if pair[0] > 1]
         low = self.start + sum((count - 1) * min(stride, 0) for count, stride in pairs)
         axes, size = _axes_with_gaps(pairs, live.itemsize, self.cell)
-        if math.prod(count for count, _ in axes) > MOST_PIECES:
+        is_long = math.prod(count for count, _ in axes) > MOST_PIECES
+        if is_long and not self.segment.copies_nothing:
             reach = sum((count - 1) * stride for count, stride in axes)
             return Ranges.span(low, low + reach + size), False
         starts = [low]
@@ -76,15 +81,23 @@ class Window:
     def writing(self, *, partly: bool = False) -> Generator[Live]:
         """The live elements, to be written in the block.
 
-        `partly` says that not all of them will be. An error in the block means that
-        nothing was written.
+        `partly` says that not all of them will be, also where an error ends the block. An
+        error in the numbers comes when all are written; any other leaves what the host had
+        current in an unknown state, and what it had not as it is on the device.
         """
         ranges, exact = self._pieces
         if partly or not exact:
             self.segment.reading(ranges)
         self.segment.writing(ranges)
-        yield self.live
-        self.segment.written(ranges)
+        try:
+            yield self.live
+            self.segment.written(ranges)
+        except (FloatingPointError, Warning):
+            self.segment.written(ranges)
+            raise
+        except BaseException:
+            self.segment.maybe_written(ranges)
+            raise
 
     def item(self, index: tuple[int, ...]) -> object:
         """One element: a Python number, or a record object."""
@@ -220,8 +233,12 @@ def write_element(segment: Segment, place: int, element: Element, value: object)
     target = np.ndarray((), dtype_of(element), segment.memory, place)
     ranges = Ranges(((place, place + target.itemsize),))
     segment.writing(ranges)
-    target[...] = stored
-    segment.written(ranges)
+    try:
+        target[...] = stored
+        segment.written(ranges)
+    except BaseException:
+        segment.maybe_written(ranges)
+        raise
 
 
 def converted(value: object, element: Element) -> Live:

@@ -10,6 +10,7 @@ from trilby.errors import DeviceError
 from trilby.reflect.functions import Compute
 from trilby.runtime.compile import ReadyCompute
 from trilby.runtime.context import run_compute
+from trilby.runtime.inert import active_object, has_usual_meaning, outer_values
 from trilby.runtime.undo import Undo
 from trilby.source import line_text
 
@@ -62,18 +63,44 @@ class Attempt:
             return "something that only the device had is lost with it"
         if self.ready is None:
             return ""
-        given = (*self.args, *self.kwargs.values())
-        if any(isinstance(one, Iterator) for one in given):
-            return f"`{self.function.name}` is given an iterator, which may have moved on"
+        active = self._active_object()
+        if active:
+            return active
         effect = next(iter(self._effects(self.ready, error)), None)
         return f"{_described(effect)}, which cannot be undone" if effect else ""
+
+    def _active_object(self) -> str:
+        """What the call is given, or finds, that is another one after a use; empty for nothing."""
+        outer = outer_values(self.function.function).values()
+        for verb, roots in (
+            ("is given", (*self.args, *self.kwargs.values())),
+            ("uses", tuple(outer)),
+        ):
+            found = active_object(roots)
+            if isinstance(found, Iterator):
+                return f"`{self.function.name}` {verb} an iterator, which may have moved on"
+            if found is not None:
+                kind = type(found).__name__
+                return (
+                    f"`{self.function.name}` {verb} an object of the class `{kind}`, whose "
+                    "operators and attributes run code that is not known"
+                )
+        return ""
 
     def _effects(self, ready: ReadyCompute, error: DeviceError) -> Sequence[VisibleEffect]:
         graph = ready.context.graph
         names = [param.hint for param in graph.entry.params[1:]]
         given = {**dict(zip(names, self.args, strict=False)), **self.kwargs}
         fixed = [name for name, value in given.items() if isinstance(value, _UNCHANGING)]
-        return visible_effects(graph, _line_in(error, ready.function.__code__), fixed)
+        line = _line_in(error, ready.function.__code__)
+        return visible_effects(graph, line, fixed, self._renamed())
+
+    def _renamed(self) -> frozenset[str]:
+        """Well-known names that stand for something else where the function was written."""
+        outer = outer_values(self.function.function)
+        return frozenset(
+            name for name, value in outer.items() if not has_usual_meaning(name, value)
+        )
 
 
 def _line_in(error: BaseException, code: CodeType) -> int | None:

@@ -21,7 +21,7 @@ from trilby.errors import TrilbyError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK, Content, Replica, Scan
 from trilby.runtime.contents import CONTENTS
-from trilby.runtime.explicit import check_host_read
+from trilby.runtime.explicit import block_of, check_host_read
 from trilby.runtime.origins import KernelWrite
 from trilby.runtime.profiles import PROFILES, note_wait
 from trilby.runtime.recordings import RECORDINGS
@@ -119,6 +119,19 @@ class Watch:
                 if replica.valid is not valid:
                     replica.owner.spoil_device(replica, valid - replica.valid)
         bury_when_idle()
+
+    def after_failed_write(self, ranges: Ranges) -> None:
+        """What the host had current is the content, whatever was made of it."""
+        with LOCK:
+            changed = ranges.shifted(self.address) & self.content.host
+        if changed:
+            self.after_write(changed.shifted(-self.address))
+
+    @property
+    def copies_nothing(self) -> bool:
+        """Whether a device that has a copy is inside of `explicit()` or `guard()`."""
+        owners = [replica.owner for replica in self.content.replicas]
+        return any(owner.guards or block_of(owner) for owner in owners)
 
     def released(self) -> None:
         """The user gave the memory up: what he lent gets its content back."""

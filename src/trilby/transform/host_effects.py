@@ -198,14 +198,17 @@ class _Run:
         if owner.kind and method in known_calls.READING_METHODS:
             self.reads(owner, *args)
             return self.all_of([owner]) if method == "copy" and not owner.is_data else NOTHING
-        is_module = name in known_calls.READING_MODULES
+        is_module = name in known_calls.READING_MODULES | known_calls.NUMPY
         if method in known_calls.CONTAINER_METHODS and not owner.is_data and not is_module:
             return self.passed_on(owner, node.func, args)
         if not method and name in known_calls.NOTHING:
             return NOTHING
-        if _only_reads(node, name, method):
+        written = _written_by(node, name, method)
+        if written is not None:
             self.reads(*(arg for arg in args if arg.kind > Kind.CONTAINER))
-            return self.all_of(args) if name in known_calls.PASSING and not method else NOTHING
+            self.writes(*(args[number] for number in written))
+            passed = args if name in known_calls.PASSING and not method else ()
+            return self.all_of([*passed, *(args[number] for number in written)])
         self.writes(owner, *args)
         return self.all_of([owner, *args])
 
@@ -329,11 +332,12 @@ def _content(type_: Type) -> Type:
     return type_.to if isinstance(type_, RefType) else type_
 
 
-def _only_reads(node: ast.Call, name: str, method: str) -> bool:
-    """Whether a call is that of a well-known function that does not write."""
+def _written_by(node: ast.Call, name: str, method: str) -> frozenset[int] | None:
+    """The numbers of the arguments that a well-known function writes; None for any other."""
     if not method:
-        return name in known_calls.READING
-    if any(keyword.arg == "out" for keyword in node.keywords):
-        return False
-    is_known = name in known_calls.READING_MODULES and method not in known_calls.WRITING_FUNCTIONS
-    return is_known or (bool(name) and method in known_calls.MAKERS)
+        return frozenset() if name in known_calls.READING else None
+    if name and method in known_calls.MAKERS:
+        return frozenset()
+    keywords = tuple(keyword.arg or "" for keyword in node.keywords)
+    unpacked = "" in keywords or any(isinstance(arg, ast.Starred) for arg in node.args)
+    return known_calls.written_arguments(name, method, len(node.args), keywords, unpacked=unpacked)

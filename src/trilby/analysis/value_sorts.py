@@ -1,0 +1,195 @@
+"""Of which values of a compute function it is known that using them runs nobody's code.
+
+The operators of numbers, buffers, lists and tuples have no effects, so an expression of these may
+be evaluated once more than the program does it, where a plan wants to name a buffer early. Those
+of any other object may do anything. A variable is of a sort if all that is ever stored in it is.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Literal, TypeAlias
+
+from trilby.analysis.host_code import expression_tree
+from trilby.analysis.host_trees import (
+    Call,
+    Choice,
+    Display,
+    Hole,
+    Item,
+    Name,
+    Node,
+    Number,
+    Operation,
+    Span,
+)
+from trilby.data.dtypes import ScalarType
+from trilby.data.schema import BufferType, NDArrayType
+from trilby.dataclass import dataclass
+from trilby.model.holes import identifiers, in_place_sign
+from trilby.model.op import Func, Op, walk
+from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
+from trilby.model.ops.host import HostFor, HostRun, HostValue, HostWith
+from trilby.model.value import RefType, Value, VarType
+
+Sort: TypeAlias = Literal["number", "list", "buffer", ""]
+"""What a value surely is; a tuple counts as a list. Empty where it may be anything."""
+
+_COUNTING = frozenset({"len", "int", "float", "bool", "ord"})
+"""Functions of Python whose results are numbers."""
+
+_DIVIDING = frozenset({"//", "%"})
+_COMPARING = frozenset({"is", "is not"})
+
+
+@dataclass(slots=True)
+class Sorts:
+    """What the variables and values of one function surely are."""
+
+    makers: Mapping[Value, Op]
+    names: Mapping[str, Value]
+    """The variables by their names."""
+    known: dict[Value, Sort] = field(default_factory=dict[Value, Sort])
+    """The variables that are of a sort."""
+
+    def find(self, func: Func) -> None:
+        """Find out what the variables hold: of a sort, unless something else is stored."""
+        ops = tuple(walk(func.body))
+        stored = [pair for op in ops for pair in _stored(op)]
+        loops = [op for op in ops if isinstance(op, HostFor) and op.target in self.names]
+        counts = {self.names[op.target] for op in loops if self._is_count(op)}
+        others = {self.names[op.target] for op in loops if not self._is_count(op)}
+        others |= {self.names[name] for name in _set_by_texts(ops) if name in self.names}
+        rest = {var for var, _ in stored} | counts
+        rest -= others
+        for sort in ("number", "list"):
+            found = rest if sort == "number" else rest - counts
+            self._settle(found, sort, stored)
+            rest -= self.known.keys()
+
+    def _settle(self, found: set[Value], sort: Sort, stored: list[tuple[Value, Value]]) -> None:
+        """Keep the largest set of variables that hold nothing but values of a sort."""
+        before, found = self.known, set(found)
+        wrong = {*found}
+        while wrong:
+            self.known = before | dict.fromkeys(found, sort)
+            wrong = {var for var, value in stored if var in found and self.of(value) != sort}
+            found -= wrong
+
+    def _is_count(self, op: HostFor) -> bool:
+        """`for i in range(…)`."""
+        maker = self.makers.get(op.iterable)
+        if not isinstance(maker, HostValue) or "range" in self.names:
+            return False
+        tree = expression_tree(maker.code, len(maker.inputs))
+        return isinstance(tree, Call) and tree.function == Name("range")
+
+    # -------------------------------------------------------------------------------- values
+
+    def of(self, value: Value) -> Sort:
+        """What a value, or the content of a variable, surely is."""
+        type_ = value.type.of if isinstance(value.type, VarType) else value.type
+        if isinstance(type_, ScalarType):
+            return "number"
+        if isinstance(type_, BufferType | NDArrayType | RefType):
+            return "buffer"
+        match self.makers.get(value):
+            case Constant():
+                return "number"
+            case Var():
+                return self.known.get(value, "")
+            case VarLoad(var):
+                return self.of(var)
+            case HostValue(inputs=(old, operand), code=code) if in_place_sign(code):
+                return self._same(self.of(old), self.of(operand))
+            case HostValue(inputs=inputs, code=code):
+                return self.of_tree(expression_tree(code, len(inputs)), inputs)
+            case _:
+                return ""
+
+    def of_tree(self, node: Node, inputs: tuple[Value, ...] = ()) -> Sort:
+        """What an expression surely is."""
+        match node:
+            case Number():
+                return "number"
+            case Hole(number) if number < len(inputs):
+                return self.of(inputs[number])
+            case Name(name) if name in self.names:
+                return self.of(self.names[name])
+            case Display(_, ordered=True):
+                return "list"
+            case Choice(_, then, otherwise):
+                return self._same(self.of_tree(then, inputs), self.of_tree(otherwise, inputs))
+            case Operation(sign, parts) if sign:
+                are_numbers = all(self.of_tree(part, inputs) == "number" for part in parts)
+                return "number" if are_numbers else ""
+            case Call(Name(name)) if name in _COUNTING and name not in self.names:
+                return "number"
+            case _:
+                return ""
+
+    @staticmethod
+    def _same(one: Sort, other: Sort) -> Sort:
+        return one if one == other else ""
+
+    # ----------------------------------------------------------------------------- repeating
+
+    def may_repeat(self, node: Node) -> bool:
+        """Whether an expression without operands may be evaluated once more, and early."""
+        match node:
+            case Name() | Number():
+                return True
+            case Choice(test, then, otherwise):
+                parts = (test, then, otherwise)
+                return self.of_tree(test) == "number" and all(map(self.may_repeat, parts))
+            case Item(owner, indices):
+                is_plain = self.of_tree(owner) in {"list", "buffer"} and self.may_repeat(owner)
+                return is_plain and all(map(self._may_be_index, indices))
+            case Operation(sign, parts) if sign in _COMPARING:
+                return all(map(self.may_repeat, parts))
+            case Operation():
+                return self._is_arithmetic(node)
+            case Span(parts):
+                return all(map(self._is_number, parts))
+            case _:
+                return False
+
+    def _is_arithmetic(self, node: Operation) -> bool:
+        if not node.sign or not all(map(self._is_number, node.parts)):
+            return False
+        return node.sign not in _DIVIDING or is_not_zero(node.parts[-1])
+
+    def _may_be_index(self, node: Node) -> bool:
+        return self.may_repeat(node) if isinstance(node, Span) else self._is_number(node)
+
+    def _is_number(self, node: Node) -> bool:
+        return self.of_tree(node) == "number" and self.may_repeat(node)
+
+
+def is_not_zero(node: Node) -> bool:
+    """Whether an expression is a literal that one can divide by."""
+    return isinstance(node, Number) and node.number != 0
+
+
+def _stored(op: Op) -> Iterator[tuple[Value, Value]]:
+    """The variables that an op sets, and to what."""
+    match op:
+        case Var(init=(first,)):
+            yield op.value, first
+        case VarStore(var, stored):
+            yield var, stored
+        case _:
+            return
+
+
+def _set_by_texts(ops: tuple[Op, ...]) -> Iterator[str]:
+    """The names that are set by loops, statements and expressions, to whatever it is."""
+    for op in ops:
+        match op:
+            case HostFor(target=target):
+                yield from () if target.isidentifier() else op.sets
+            case HostRun() | HostWith():
+                yield from op.sets
+            case _:
+                pass
+        if isinstance(op, HostRun | HostValue) and (":=" in op.code or "nonlocal" in op.code):
+            yield from identifiers(op.code)
