@@ -208,12 +208,12 @@ def test_everybody_sees_what_numpy_has(
     world = World(accelerators, MEMORIES[memory](folder, 20), wrappings)
     for step, device, kernel, place, times in steps:
         step(world, device, kernel, place, times)
-    for place, array in enumerate(world.arrays):
-        assert array.tolist() == world.mirror(place).tolist()
+    for place in range(len(SPANS)):
+        assert world.arrays[place].tolist() == world.mirror(place).tolist()
     world.views.clear()
-    for array in world.arrays if is_released else ():
-        array.release()
-    del array
-    world.arrays.clear()
+    while world.arrays:
+        if is_released:
+            world.arrays[-1].release()
+        world.arrays.pop()
     gc.collect()
     assert world.memory.tolist() == world.expected.tolist()

@@ -40,7 +40,7 @@ class WithArray:
 
 
 def _ctypes_array(content: Ints) -> object:
-    return (ctypes.c_int32 * len(content)).from_buffer(memoryview(content))
+    return (ctypes.c_int32 * len(content)).from_buffer(content.data)
 
 
 def _labelled(content: Ints) -> object:
@@ -51,7 +51,7 @@ WRAPPINGS: dict[str, Callable[[Ints], object]] = {
     "array": np.asarray,
     "as it is": lambda content: content,
     "subclass": _labelled,
-    "memoryview": memoryview,
+    "memoryview": lambda content: content.data,
     "ctypes": _ctypes_array,
     "__array_interface__": WithInterface,
     "__array__": WithArray,
