@@ -10,6 +10,7 @@ Importing this package imports no backend: what runs programs is loaded when it 
 import importlib
 from typing import TYPE_CHECKING
 
+import trilby.at_exit  # noqa: F401 # pyright: ignore[reportUnusedImport] -- it comes first
 from trilby.data.buffer import Buffer
 from trilby.data.kernel_context import KernelContext
 from trilby.data.markers import Atomic, Constant, array, field, pad

@@ -1,19 +1,23 @@
 """Random sequences of calls on several accelerators at once, with the host in between.
 
 Arrays overlap, raw views live for a while, arrays are released and made anew, hot loops run: after
-each step somebody may look, and must see what NumPy has.
+each step somebody may look, and must see what NumPy has. The memory is that of a plain array or of
+something else, such as a mapped file, and each array is made of another kind of object on it.
 """
 
 import gc
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.runtime.wrapped_memory import MEMORIES, WRAPPINGS, Ints
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, i32
@@ -21,8 +25,6 @@ from trilby import Accelerator, ComputeContext, KernelContext, NDArray, i32
 LENGTH = 8
 SPANS = (slice(0, 8), slice(4, 12), slice(12, 20), slice(0, 8))
 """Where the arrays lie in one memory: two overlap, and two are the same."""
-
-Mirror: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 
 
 @tb.kernel
@@ -80,15 +82,21 @@ class World:
     """What there is, and what it should be."""
 
     accelerators: Sequence[Accelerator]
-    memory: Mirror = field(default_factory=lambda: np.arange(20, dtype=np.int32))
-    expected: Mirror = field(default_factory=lambda: np.arange(20, dtype=np.int32))
+    memory: Ints
+    wrappings: Sequence[str]
+    expected: Ints = field(default_factory=lambda: np.arange(20, dtype=np.int32))
     arrays: list[NDArray[int]] = field(default_factory=list[NDArray[int]])
     views: dict[int, Any] = field(default_factory=dict[int, Any])
 
     def __post_init__(self) -> None:
-        self.arrays = [NDArray[int](self.memory[span]) for span in SPANS]
+        self.memory[:] = self.expected
+        self.arrays = [self.wrapped(place) for place in range(len(SPANS))]
 
-    def mirror(self, place: int) -> Mirror:
+    def wrapped(self, place: int) -> NDArray[int]:
+        """An array of the object that has its turn, on the memory of a place."""
+        return NDArray[int](WRAPPINGS[self.wrappings[place]](self.memory[SPANS[place]]))
+
+    def mirror(self, place: int) -> Ints:
         return self.expected[SPANS[place]]
 
     def run_one(self, device: int, kernel: int, place: int, times: int) -> None:
@@ -143,7 +151,7 @@ class World:
             return
         if kernel == 0:
             self.arrays[place].release()
-        self.arrays[place] = NDArray[int](self.memory[SPANS[place]])
+        self.arrays[place] = self.wrapped(place)
 
     def collect(self, _device: int, _kernel: int, _place: int, _times: int) -> None:
         gc.collect()
@@ -156,11 +164,18 @@ STEPS = st.tuples(
         + [World.read, World.write] * 2
         + [World.look_raw, World.end_raw, World.renew, World.collect]
     ),
-    st.integers(0, 3),
+    st.integers(0, 5),
     st.integers(0, 2),
     st.integers(0, 3),
     st.sampled_from([1, 1, 2, 3, 40]),
 )
+
+KINDS = st.tuples(
+    st.sampled_from(list(MEMORIES)),
+    st.lists(st.sampled_from(list(WRAPPINGS)), min_size=len(SPANS), max_size=len(SPANS)),
+    st.booleans(),
+)
+"""Whose the memory is, what the arrays are made of, and whether they are released at the end."""
 
 
 @pytest.fixture(scope="module")
@@ -171,19 +186,34 @@ def accelerators() -> Iterator[Sequence[Accelerator]]:
             stack.enter_context(Accelerator("native", memory="shared", poison=True)),
             stack.enter_context(Accelerator("opencl", memory="discrete", poison=True)),
             stack.enter_context(Accelerator("opencl", memory="discrete")),
+            stack.enter_context(Accelerator("opencl", memory="shared", poison=True)),
+            stack.enter_context(Accelerator("interpreter", poison=True)),
         ]
 
 
-@given(steps=st.lists(STEPS, min_size=3, max_size=25))
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with TemporaryDirectory() as name:
+        yield Path(name)
+
+
+@given(kinds=KINDS, steps=st.lists(STEPS, min_size=3, max_size=25))
 def test_everybody_sees_what_numpy_has(
-    accelerators: Sequence[Accelerator], steps: list[tuple[Any, int, int, int, int]]
+    accelerators: Sequence[Accelerator],
+    folder: Path,
+    kinds: tuple[str, list[str], bool],
+    steps: list[tuple[Any, int, int, int, int]],
 ) -> None:
-    world = World(accelerators)
+    memory, wrappings, is_released = kinds
+    world = World(accelerators, MEMORIES[memory](folder, 20), wrappings)
     for step, device, kernel, place, times in steps:
         step(world, device, kernel, place, times)
-    for place, array in enumerate(world.arrays):
-        assert array.tolist() == world.mirror(place).tolist()
+    for place in range(len(SPANS)):
+        assert world.arrays[place].tolist() == world.mirror(place).tolist()
     world.views.clear()
-    for array in world.arrays:
-        array.release()
+    while world.arrays:
+        if is_released:
+            world.arrays[-1].release()
+        world.arrays.pop()
+    gc.collect()
     assert world.memory.tolist() == world.expected.tolist()

@@ -12,7 +12,8 @@ from tests.runtime.contents import Pending, failure
 from tests.runtime.devices import Watched
 from tests.runtime.programs import add, dispatch, number, plus_one, write_some
 
-from trilby import Accelerator, Ledger, NDArray, S32Array
+import trilby as tb
+from trilby import Accelerator, KernelContext, Ledger, NDArray, S32Array, f64
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.errors import DeviceError
@@ -32,6 +33,11 @@ def on_device(accelerator: Accelerator, length: int) -> S32Array:
     a = S32Array.create(length=length)
     accelerator.compute(dispatch, length, number, a)
     return a
+
+
+@tb.kernel
+def double_all(kc: KernelContext, a: NDArray[f64]) -> None:
+    a[kc.x] *= 2.0
 
 
 # ----------------------------------------------------------------------------- how much
@@ -259,14 +265,24 @@ def test_a_view_of_what_was_lent_keeps_it_wanted(discrete: Accelerator) -> None:
     assert part.tolist() == [3, 4]
 
 
-def test_what_nobody_has_any_more_is_not_fetched(discrete: Accelerator) -> None:
-    a, b = discrete.array(np.zeros(4, np.float32)), S32Array.of(range(4))
-    discrete.compute(dispatch, 4, plus_one, a, a)
+def test_what_was_never_lent_is_not_fetched(discrete: Accelerator) -> None:
+    a, b = discrete.array([0.0] * 4), S32Array.of(range(4))
+    discrete.compute(dispatch, 4, double_all, a)
     discrete.compute(dispatch, 4, add, b, 1)
     with discrete.record() as ledger:
         del a, b
         gc.collect()
     assert ledger.copies == ()
+
+
+def test_what_was_lent_is_fetched_whoever_else_has_it(discrete: Accelerator) -> None:
+    """How many have an object is no business of the program: Python counts as it likes."""
+    a = discrete.array(np.zeros(4, np.float32))
+    discrete.compute(dispatch, 4, plus_one, a, a)
+    with discrete.record() as ledger:
+        del a
+        gc.collect()
+    assert [(copy.direction, copy.nbytes) for copy in ledger.copies] == [("down", 16)]
 
 
 def test_an_array_of_lent_memory_with_nothing_newer_moves_nothing(discrete: Accelerator) -> None:

@@ -28,9 +28,11 @@ class NDArray(Array[T], Shown):
         a = accelerator.array(np.ones((3, 4), np.float32))
         a[1, 2], a.shape, a + 1, np.sin(a), a.sum()
 
-    A NumPy array is shared, not copied; what you do to it behind this object's back is not
-    tracked, and it has its content again when this object is released, or gone. Lists and numbers
-    are copied, with the dtype that NumPy gives them.
+    Memory is shared, not copied, wherever NumPy can share it: that of arrays and their subclasses
+    (`np.memmap`), of `array.array`, `memoryview` and ctypes arrays, and of objects with `__array__`
+    or `__array_interface__`. What you do to it behind this object's back is not tracked, and it
+    has its content again when this object is released, or gone, or when the program ends. Lists
+    and numbers are copied, with the dtype that NumPy gives them.
     """
 
     __slots__ = ()
@@ -112,7 +114,7 @@ def _window_on(source: object) -> Window:
     numbers = _numbers(source)
     scalar = _scalar(numbers)
     content = borrowed_bytes(numbers, "NDArray")
-    segment = Segment(content, "NDArray", borrowed=numbers is source)
+    segment = Segment(content, "NDArray", borrowed=_may_be_shared(source, numbers))
     return window(segment, 0, scalar, numbers.shape, numbers.strides, scalar.size)
 
 
@@ -134,6 +136,15 @@ def _numbers(source: object) -> Live:
             advice="bind a copy: `np.ascontiguousarray(x)`",
         )
     return numbers
+
+
+def _may_be_shared(source: object, numbers: Live) -> bool:
+    """Whether others may see the memory of an array that NumPy made of a source.
+
+    A new array, as of a list, has no base. One that `__array__` gives has none either where it is
+    the source's own: nobody can tell it from a new one.
+    """
+    return numbers.base is not None or hasattr(source, "__array__")
 
 
 def _scalar(numbers: Live) -> ScalarType:

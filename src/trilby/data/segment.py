@@ -232,7 +232,7 @@ def borrowed_bytes(memory: object, label: str) -> Live:
 def _bytes_of(array: Live) -> Live:
     if not array.flags.c_contiguous:
         raise ValueError("its elements do not lie one after the other in row-major order")
-    return array.reshape(-1).view(np.uint8)
+    return np.asarray(array).reshape(-1).view(np.uint8)  # a matrix would keep its two dimensions
 
 
 def is_ndarray(value: object) -> TypeGuard[Live]:

@@ -2,8 +2,10 @@
 
 import importlib
 import time
+import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
 
@@ -23,6 +25,7 @@ from trilby.runtime.context import ComputeContext, run_compute
 from trilby.runtime.explicit import Stale, explicit_block
 from trilby.runtime.fallback import Fallback, Fallbacks
 from trilby.runtime.launches import Launches
+from trilby.runtime.open_devices import add_open, close_all, close_dropped
 from trilby.runtime.openings import tell_of_opening
 from trilby.runtime.parts import Place
 from trilby.runtime.prefetches import Prefetches
@@ -31,6 +34,7 @@ from trilby.runtime.put_get import Redundant, get, put
 from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Moved
 from trilby.runtime.residency import Residency
+from trilby.runtime.watch import is_gone
 from trilby.source import Location
 from trilby.trace import is_told, set_up, tell
 
@@ -95,7 +99,10 @@ class Accelerator:
         choice = choose(backend, prefer, options)
         self.passed_over: tuple[PassedOver, ...] = choice.passed_over
         self._ledgers: list[Ledger] = []
-        self._retired: list[Residency] = []
+        self._residencies: list[Residency] = []
+        """The devices that were used so far, the one in use last."""
+        closing = partial(close_dropped, self._residencies)
+        weakref.finalize(self, is_gone, closing).atexit = False
         self._fallbacks = fallbacks
         self._begin_on(choice.backend)
         if backend is None or self.passed_over:
@@ -109,17 +116,22 @@ class Accelerator:
         first = _warner() if self._lints else None
         self.compiler = Compiler(backend, first, self._fast_math, shares)
         self.residency = Residency(
-            backend, self._record, share=shares, poison=self._poison, limit=self._limit
+            backend,
+            partial(_record, self._ledgers),
+            share=shares,
+            poison=self._poison,
+            limit=self._limit,
         )
+        self._residencies.append(self.residency)
+        add_open(self.residency)
         self.prefetches = Prefetches(self.residency)
         self.launches = Launches(self)
 
     def change_device(self, backend: Backend) -> None:
         """Work on another device from now on; the one before keeps what only it has."""
-        before = self.residency
+        before = self.residency.backend
         self._begin_on(backend)
-        self._retired.append(before)
-        for book in profiles_of(before.backend):
+        for book in profiles_of(before):
             book.backends.append(backend)
 
     @property
@@ -331,10 +343,7 @@ class Accelerator:
     def close(self) -> None:
         """Wait for all work, bring home what only the device has, and give the device back."""
         self._fallbacks.is_open = False
-        with ExitStack() as closing:
-            for residency in (self.residency, *self._retired):
-                closing.callback(residency.backend.close)
-                closing.callback(residency.close)
+        close_all(self._residencies)
 
     def __enter__(self) -> Self:
         return self
@@ -350,19 +359,21 @@ class Accelerator:
     def __repr__(self) -> str:
         return f"Accelerator({self.device.spec!r}: {self.device.name})"
 
-    def _record(self, moved: Moved) -> None:
-        for ledger in self._ledgers:
-            ledger.add(moved)
-        for recording in RECORDINGS:
-            recording.moved(moved)
-        for book in PROFILES:
-            if moved.replica.owner.backend in book.backends:
-                book.moved(moved)
-        if is_told("debug"):
-            caller = moved.reason.caller
-            where = f" ({caller.line.short})" if caller else ""
-            text = f"moved {moved.piece.nbytes:,} bytes {moved.direction}, because"
-            tell("debug", "%s: %s %s%s", moved.replica.label, text, moved.reason.text, where)
+
+def _record(ledgers: "Sequence[Ledger]", moved: Moved) -> None:
+    """A copy was started: let all know of it who want to."""
+    for ledger in ledgers:
+        ledger.add(moved)
+    for recording in RECORDINGS:
+        recording.moved(moved)
+    for book in PROFILES:
+        if moved.replica.owner.backend in book.backends:
+            book.moved(moved)
+    if is_told("debug"):
+        caller = moved.reason.caller
+        where = f" ({caller.line.short})" if caller else ""
+        text = f"moved {moved.piece.nbytes:,} bytes {moved.direction}, because"
+        tell("debug", "%s: %s %s%s", moved.replica.label, text, moved.reason.text, where)
 
 
 def _announce(device: DeviceInfo, passed_over: tuple[PassedOver, ...]) -> None:

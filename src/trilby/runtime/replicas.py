@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from trilby.backend.base import Backend, Event, Rows
-from trilby.backend.failures import check_buffer
+from trilby.backend.failures import check_buffer, closed
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
@@ -44,10 +44,14 @@ class Moved:
 
 
 class Reason(NamedTuple):
-    """Why a copy is made, for people, and the line of the user's program that needs it."""
+    """Why a copy is made, for people, and the line of the user's program that needs it.
+
+    `is_last` marks the last copy that can be made of some content: no guard prevents it.
+    """
 
     text: str
     caller: Caller | None
+    is_last: bool = False
 
 
 Hear: TypeAlias = Callable[[Moved], None]
@@ -69,6 +73,7 @@ class Replicas:
         self._poison = poison
         self.room = Room(backend, limit)
         self.guards = 0
+        self.is_closed = False
         number = next(_OPENED[backend.device.spec])
         self._place = backend.device.spec + (f"#{number}" if number > 1 else "")
 
@@ -95,6 +100,8 @@ class Replicas:
         self, content: Content, segment: Segment, lengths: Iterable[range], pinned: set[int]
     ) -> Replica:
         """Memory for a segment; others make room for it, but none that is pinned."""
+        if self.is_closed:
+            raise closed(self.backend.device)
         host = segment.memory.data
         check_buffer(self.backend.device, segment.label, host.nbytes)
         shared = self.shares and self.backend.can_share(segment.address, host.nbytes)
@@ -193,7 +200,7 @@ class Replicas:
 
     def check(self, replica: Replica, reason: Reason) -> None:
         """Refuse to move anything while a guard is set."""
-        if self.guards:
+        if self.guards and not reason.is_last:
             raise GuardError(
                 f"`{replica.label}` has to move inside of `accelerator.guard()`: {reason.text}",
                 advice="bring it before the guarded block, or take this access out of it",

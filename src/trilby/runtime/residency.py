@@ -69,12 +69,13 @@ class Residency:
         self.before_launch: Callable[[Work], None] | None = None
 
     def close(self) -> None:
-        """Bring home all that only the device has, and free everything on it."""
+        """Bring home all that only the device has, and free everything on it, for good."""
         with LOCK:
+            self.replicas.is_closed = True
             pairs = self.replicas.all
             waiting: list[Event] = []
             for content, replica in pairs:
-                reason = Reason("the accelerator is closed", Caller.now())
+                reason = Reason("the accelerator is closed", Caller.now(), is_last=True)
                 bring_home(content, content.only_at(replica), reason)
                 waiting += content.before_host_writes(replica.whole)
             for content, replica in pairs:

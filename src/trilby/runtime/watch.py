@@ -5,7 +5,6 @@ that nothing under way uses what the host writes, and that the state of the cont
 afterwards. It waits for what the access needs and for nothing else, and not under the lock.
 """
 
-import sys
 import time
 import weakref
 from collections import deque
@@ -16,7 +15,7 @@ from trilby.backend.base import Event
 from trilby.backend.giving import GIVING
 from trilby.data.ranges import Ranges
 from trilby.data.raw_views import raw_views_of
-from trilby.data.segment import Live, Segment
+from trilby.data.segment import Segment
 from trilby.errors import TrilbyError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK, Content, Replica, Scan
@@ -27,11 +26,13 @@ from trilby.runtime.profiles import PROFILES, note_wait
 from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Reason, bring_home
 
+_GIVEN_BACK = "its memory is yours, and the array on it is gone"
+
 
 class Watch:
     """The watcher of one segment, and its link to what is known of its memory."""
 
-    __slots__ = ("_memory", "address", "borrowed", "content", "nbytes", "raw_views")
+    __slots__ = ("address", "borrowed", "content", "nbytes", "raw_views")
 
     def __init__(self, content: Content, segment: Segment) -> None:
         self.content = content
@@ -39,7 +40,6 @@ class Watch:
         self.nbytes = segment.nbytes
         self.borrowed = segment.borrowed
         self.raw_views = segment.raw_views
-        self._memory: Live = segment.memory
 
     def before_read(self, ranges: Ranges) -> None:
         """Bring what the host is about to read, and wait for it."""
@@ -135,7 +135,7 @@ class Watch:
 
     def released(self) -> None:
         """The user gave the memory up: what he lent gets its content back."""
-        self.leave()
+        self._leave(is_last=False)
 
     def escaped(self) -> None:
         """A raw view was given out: launches that are known must look again."""
@@ -144,20 +144,25 @@ class Watch:
 
     def leave(self) -> None:
         """The segment is gone, and with it, unless others have it too, its copies on devices."""
+        self._leave(is_last=True)
+
+    def _leave(self, *, is_last: bool) -> None:
         with LOCK:
             content = self.content  # it may be another by now
             if self not in content.watches:
                 return
-            content.watches.remove(self)
-            content.changed()
-            self._leave_raw_views(content)
+            self._note_raw_views(content)
             mine = [r for r in content.replicas if r.has_place_of(self.address, self.nbytes)]
             whole = Ranges.span(self.address, self.address + self.nbytes)
             events: list[Event] = []
-            if self.borrowed and _is_held_elsewhere(self._memory):
-                reason = Reason("its memory is yours, and the array on it is gone", None)
+            if self.borrowed:
+                reason = Reason(_GIVEN_BACK, None, is_last)
                 bring_home(content, whole - content.host, reason)
                 events = content.before_host_writes(whole)
+            content.watches.remove(self)
+            if not self.raw_views:  # those that are alive still count
+                content.raw_views.remove(self.raw_views)
+            content.changed()
             others = [w for w in content.watches if (w.address, w.nbytes) == self._place]
             for replica in mine if not others else ():
                 replica.owner.drop(content, replica)
@@ -165,15 +170,13 @@ class Watch:
                 recording.ended(self)
             if not content.watches:
                 CONTENTS.forget(content)
-        wait_for(events, "its memory is yours, and the array on it is gone", mine)
+        wait_for(events, _GIVEN_BACK, mine)
 
-    def _leave_raw_views(self, content: Content) -> None:
-        """What raw views showed may be written; those that are alive still count."""
+    def _note_raw_views(self, content: Content) -> None:
+        """What raw views showed that have ended may be written."""
         changed = self.raw_views.ended() & content.host
         if changed:
             content.written_by_host(changed, "a raw view of it was alive")
-        if not self.raw_views:
-            content.raw_views.remove(self.raw_views)
 
     @property
     def _place(self) -> tuple[int, int]:
@@ -302,18 +305,3 @@ def _grown(content: Content, missing: Ranges) -> Ranges:
 
 def _first_run(ranges: Ranges) -> Ranges:
     return Ranges(ranges.parts[:1])
-
-
-def _is_held_elsewhere(memory: Live) -> bool:
-    """True unless the memory is an array that nobody but its segment has any more."""
-    root = memory
-    while isinstance(root.base, type(memory)):
-        root = root.base
-    if root.base is not None:
-        return True
-    references = sys.getrefcount(root)
-    return references > _OWN_REFERENCES
-
-
-_OWN_REFERENCES = 3
-"""Ours, while nobody else has the array: the view's, the name's and the question's own."""

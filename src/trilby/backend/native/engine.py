@@ -5,7 +5,6 @@ What is submitted is run in order, so an event is a number: it is done when the 
 completed that many. Python only submits and waits; the threads know nothing of it.
 """
 
-import atexit
 import ctypes
 import gc
 import os
@@ -20,6 +19,7 @@ from functools import cache, cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from trilby.at_exit import PROGRAM_END, Step
 from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.objects import Objects, objects_for
 from trilby.backend.native.queue_code import QueueFunctions, begin_functions
@@ -321,7 +321,7 @@ def shared_engine() -> Engine:
     """The engine of this process."""
     host = this_host()
     engine = Engine(host, objects_for(host.processor))
-    atexit.register(engine.stop)
+    PROGRAM_END.add(Step.STOP_THREADS, engine.stop)
     os.register_at_fork(before=engine.before_fork, after_in_child=engine.after_fork)
     return engine
 

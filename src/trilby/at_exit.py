@@ -1,0 +1,69 @@
+"""The end of the program: one `atexit` handler for all that has to be done then, in order.
+
+The handler is registered when Trilby is imported, so handlers that a program registers later run
+before it, and find everything at work.
+"""
+
+import atexit
+import os
+import sys
+from collections.abc import Callable, Iterable
+from enum import IntEnum
+
+
+class Step(IntEnum):
+    """The steps of the end, in their order."""
+
+    CLOSE_ACCELERATORS = 1
+    STOP_THREADS = 2
+
+
+class ProgramEnd:
+    """The actions that are run when the program ends. `has_begun` is true from then on."""
+
+    def __init__(self) -> None:
+        self.has_begun = False
+        self._actions: list[tuple[Step, Callable[[], None]]] = []
+        self._process = os.getpid()
+        atexit.register(self.run)
+
+    def add(self, step: Step, action: Callable[[], None]) -> None:
+        """Run an action at the end."""
+        self._actions.append((step, action))
+
+    def watch_this_process(self) -> None:
+        """Make sure that the handler runs at the end of this process.
+
+        A child that `multiprocessing` forks ends without the `atexit` handlers of its parent.
+        """
+        if self._process == os.getpid():
+            return
+        self._process = os.getpid()
+        atexit.unregister(self.run)
+        atexit.register(self.run)
+        children = sys.modules.get("multiprocessing.util")
+        if children is not None:
+            children.Finalize(None, self.run, exitpriority=0)
+
+    def run(self) -> None:
+        """Run all actions by their steps."""
+        self.has_begun = True
+        run_all(action for _, action in sorted(self._actions, key=lambda entry: entry[0]))
+
+
+def run_all(actions: Iterable[Callable[[], None]]) -> None:
+    """Run actions one after the other, whichever fail; then raise the first error.
+
+    Ctrl-C ends this at once: each of them may wait for work that never ends.
+    """
+    first: Exception | None = None
+    for action in actions:
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 -- raised below
+            first = first or error
+    if first is not None:
+        raise first
+
+
+PROGRAM_END = ProgramEnd()
