@@ -250,7 +250,9 @@ def test_a_buffer_with_one_array_is_its_numbers_for_numpy() -> None:
     taken = np.asarray(numbers)
     assert taken.dtype == np.int32
     assert taken.tolist() == [[1, 2], [3, 4]]
-    taken[:] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        taken[:] = 0
+    np.array(numbers)[:] = 0
     assert numbers.array[0, 0] == 1
     assert np.asarray(numbers, dtype=np.float32).dtype == np.float32
     assert np.asarray(Fixed.create()).shape == (4,)

@@ -68,8 +68,8 @@ def test_an_escape_is_remembered_while_any_view_of_it_lives() -> None:
     raw = segment.escape(Ranges.span(16, 24))
     assert recorder.take() == [("read", 16, 8), ("write", 16, 8), ("wrote", 16, 8)]
     assert recorder.escapes == 1
-    views = segment.raw_views
-    assert views.ended() == Ranges.EMPTY
+    views, whole = segment.raw_views, Ranges.span(0, 64).shifted(segment.address)
+    assert views.ended(whole) == Ranges.EMPTY
     assert [escape.ranges for escape in views.living] == [Ranges.span(16, 24)]
     assert views.shown == Ranges.span(16, 24).shifted(segment.address)
     part = raw[2:4].reshape(2, 1).T
@@ -82,8 +82,8 @@ def test_an_escape_is_remembered_while_any_view_of_it_lives() -> None:
     gc.collect()
     assert views.living == ()
     assert views
-    assert views.ended() == Ranges.span(16, 24).shifted(segment.address)
-    assert views.ended() == Ranges.EMPTY
+    assert views.ended(whole) == Ranges.span(16, 24).shifted(segment.address)
+    assert views.ended(whole) == Ranges.EMPTY
     assert not views
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
-from tests.runtime.contents import Pending, on_host, replica, span
+from tests.runtime.contents import START, Pending, on_host, replica, span
 
 from trilby.data.ranges import Ranges
-from trilby.data.segment import Segment
+from trilby.data.raw_views import RawViews
 from trilby.runtime.content import Content, Replica
 from trilby.runtime.held import Held
 
@@ -44,14 +45,14 @@ def test_it_is_not_where_its_memory_belongs_to_another_content() -> None:
 def test_it_is_not_where_there_is_a_raw_view() -> None:
     content = on_host()
     there = replica(content, span(0, 16))
-    segment = Segment.allocate(16, "a")
-    content.raw_views.append(segment.raw_views)
+    views = RawViews(START)
+    content.raw_views.append(views)
     assert reading(content, there).is_in_place
-    view = segment.escape(Ranges.span(0, 16))
+    view = views.add(Ranges.span(0, 16), np.zeros(16, np.uint8))
     assert not reading(content, there).is_in_place
     del view
     assert not reading(content, there).is_in_place, "it may have been written before it ended"
-    segment.raw_views.ended()
+    views.ended(content.whole)
     assert reading(content, there).is_in_place
 
 

@@ -179,7 +179,7 @@ class Buffer(Shown):
 
     def __reduce__(self) -> tuple[object, ...]:
         self.__segment__.reading(Ranges.span(0, self.nbytes))
-        return _restored, (type(self), self.__segment__.memory)
+        return _restored, (type(self), self.__segment__.memory.copy())
 
     def __repr__(self) -> str:
         fields = (field for field in self.__schema__.fields if field.name in self.__elements__)

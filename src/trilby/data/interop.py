@@ -1,12 +1,16 @@
 """NumPy's functions on tracked arrays: which windows a call reads, and which it writes.
 
-A call is made on the live memory, so nothing is copied on the way in; what comes out
-never shares memory with a buffer, unless it is the array that was given as `out`.
+A call is made on the live memory, so nothing is copied on the way in, as long as it runs no code
+of the user: callbacks, operands with operators of their own and file objects could keep what they
+are given, or launch kernels in the middle. Such a call is made on snapshots, and what it writes is
+stored when it has ended. What comes out never shares memory with a buffer, unless it is the array
+that was given as `out`; where NumPy would give a view, the copy is read-only.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from itertools import product
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from itertools import chain, product
+from operator import index
 from typing import Any, cast
 
 import numpy as np
@@ -19,23 +23,33 @@ from trilby.data.numpy_calls import (
     surely_written,
 )
 from trilby.data.segment import Live
-from trilby.data.window import Window, window_of
+from trilby.data.window import Window, is_index, window_of
 
 _NUMPYS = np.empty(0)
+
+PLAIN = frozenset[type](
+    {bool, int, float, complex, str, bytes, type(None), type(...), slice, range, np.ndarray}
+)
+"""Types whose objects NumPy uses without running code of the user."""
 
 
 def call_ufunc(
     ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]
 ) -> Any:
     """Run a ufunc for `__array_ufunc__`."""
+    inputs = tuple(_as_operand(entry) for entry in inputs)
+    options = {name: _as_array(entry) for name, entry in options.items()}
     outs: tuple[Any, ...] = options.get("out", ())
-    arguments = [_live(entry) for entry in inputs]
-    settings = {name: _live(entry) for name, entry in options.items() if name != "out"}
+    targets = inputs[:1] if method == "at" else outs
+    is_live = not _calls_back(ufunc) and _is_plain((*inputs, *options.values()))
+    read = _live if is_live else _snapshot
+    arguments = [read(entry) for entry in inputs]
+    settings = {name: read(entry) for name, entry in options.items() if name != "out"}
     is_total = is_single_loop(ufunc) and all(map(_is_numeric, arguments))
     partly = method == "at" or settings.get("where", True) is not True or not is_total
-    targets = inputs[:1] if method == "at" else outs
     with ExitStack() as writes:
-        lives = [_begin_write(writes, target, partly=partly) for target in targets]
+        begin = _writing if is_live else _writing_later
+        lives = [writes.enter_context(begin(target, partly=partly)) for target in targets]
         if method == "at":
             arguments[0] = lives[0]
         elif outs:
@@ -48,14 +62,24 @@ def call_function(
     function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
 ) -> Any:
     """Run one of NumPy's functions for `__array_function__`."""
+    if function is np.may_share_memory and any(map(_is_read_only, args)):
+        return True  # who asks means to write, and must not write to a snapshot
+    args = [_as_array(entry) for entry in args]
+    options = {name: _as_array(entry) for name, entry in options.items()}
     names = argument_names(function, len(args), tuple(options))
     given = dict(zip(names, (*args, *options.values()), strict=True))
     written = surely_written(function, given)
     partly = not overwrites(function, given)
+    is_live = _is_plain((*args, *options.values()))
+    read, begin = (_reader, _writing) if is_live else (_snapshot, _writing_later)
     with ExitStack() as writes:
 
         def ready(name: str, entry: Any) -> Any:
-            return _begin_write(writes, entry, partly=partly) if name in written else _reader(entry)
+            if name not in written:
+                return read(entry)
+            if isinstance(entry, tuple):  # `out=(a,)`
+                return tuple(ready(name, one) for one in cast("tuple[Any, ...]", entry))
+            return writes.enter_context(begin(entry, partly=partly))
 
         arguments = [ready(name, entry) for name, entry in zip(names, args, strict=False)]
         settings = {name: ready(name, entry) for name, entry in options.items()}
@@ -67,8 +91,13 @@ def call_function(
 
 
 def text_of(window: Window, writer: Callable[[Live], str]) -> str:
-    """`repr` or `str` of the elements. A summary reads only what it shows."""
+    """`repr` or `str` of the elements. A summary reads only what it shows.
+
+    Functions of the user that take part in it get a snapshot.
+    """
     limits = np.get_printoptions()
+    if limits["formatter"] or limits.get("override_repr"):
+        return writer(snapshot_of(window))
     if window.live.size <= limits["threshold"]:
         return writer(window.read())
     edge = limits["edgeitems"]
@@ -81,14 +110,91 @@ def text_of(window: Window, writer: Callable[[Live], str]) -> str:
     return writer(window.live)
 
 
-def _begin_write(writes: ExitStack, target: Any, *, partly: bool) -> Any:
-    if isinstance(target, tuple):  # `out=(a,)`
-        entries = cast("tuple[Any, ...]", target)
-        return tuple(_begin_write(writes, entry, partly=partly) for entry in entries)
-    window = window_of(target)
-    if window is None:
-        return target
-    return writes.enter_context(window.writing(partly=partly))
+def snapshot_of(window: Window) -> Live:
+    """The elements as they are now: a plain array, which is read-only.
+
+    Where NumPy would give a view of the memory itself, writing to what is only a copy would be
+    lost; so it raises.
+    """
+    copy = window.read().copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def as_index(entry: Any) -> Any:
+    """A part of an index, converted before any memory is read: that may run code of the user."""
+    window = window_of(entry)
+    if window is not None:
+        return window.read()
+    if is_index(entry):
+        return index(entry)
+    if type(entry) in PLAIN or not (hasattr(entry, "__array__") or isinstance(entry, Sequence)):
+        return entry
+    found: Live = np.asarray(cast("Any", entry))
+    return found if found.size else found.astype(np.intp)  # as NumPy does it with `[]`
+
+
+# ------------------------------------------------------------- what runs code of the user
+
+
+def _as_array(entry: Any) -> Any:
+    """An argument in which objects that convert themselves to arrays have done so.
+
+    Whatever they do then is done before any memory is read. Arrays of other packages, which
+    answer NumPy's calls themselves, stay as they are.
+    """
+    if isinstance(entry, list | tuple):
+        if _is_plain(cast("Sequence[Any]", entry)):
+            return cast("Any", entry)
+        parts = [_as_array(inner) for inner in cast("Sequence[Any]", entry)]
+        return parts if isinstance(entry, list) else tuple(parts)
+    if type(entry) in PLAIN or isinstance(entry, (np.ndarray, np.generic, type)):
+        return cast("Any", entry)
+    converts = hasattr(entry, "__array__") or hasattr(entry, "__array_interface__")
+    answers = hasattr(entry, "__array_function__") or hasattr(entry, "__array_ufunc__")
+    return np.asarray(entry) if converts and not answers else entry
+
+
+def _as_operand(entry: Any) -> Any:
+    """An input of a ufunc, with nothing left to convert: lists hold objects that do so too."""
+    if type(entry) is not list or _is_plain(cast("list[Any]", entry)):
+        return _as_array(entry)
+    return np.asarray(cast("list[Any]", entry))
+
+
+def _calls_back(ufunc: np.ufunc) -> bool:
+    """True for ufuncs that were made of a Python function, as by `np.frompyfunc`."""
+    return ufunc.ntypes == 1 and "O" in ufunc.types[0]
+
+
+def _is_plain(entries: Sequence[Any]) -> bool:
+    """True where NumPy runs no code of the user when it uses these arguments."""
+    kinds = set(map(type, entries))
+    if kinds <= _NUMBERS:
+        return True
+    return all(map(_is_plain_entry, entries))
+
+
+_NUMBERS = frozenset[type]({bool, int, float, complex})
+
+
+def _is_plain_entry(entry: Any) -> bool:
+    if type(entry) is np.ndarray:
+        return not cast("Live", entry).dtype.hasobject
+    if type(entry) in {list, tuple}:
+        return _is_plain(entry)
+    if type(entry) is dict:
+        return _is_plain(tuple(chain.from_iterable(cast("dict[Any, Any]", entry).items())))
+    if (
+        type(entry) in PLAIN
+        or isinstance(entry, np.generic | np.dtype)
+        or window_of(entry) is not None
+    ):
+        return True
+    return isinstance(entry, type) and (entry in _NUMBERS or issubclass(entry, np.generic))
+
+
+# ----------------------------------------------------------------------- what is read
 
 
 def _is_numeric(entry: Any) -> bool:
@@ -105,15 +211,54 @@ def _live(entry: Any) -> Any:
 
 def _reader(entry: Any) -> Any:
     """An argument with read-only views in the place of tracked arrays."""
+    return _replaced(entry, _read_only_view)
+
+
+def _snapshot(entry: Any) -> Any:
+    """An argument with snapshots in the place of tracked arrays."""
+    return _replaced(entry, snapshot_of)
+
+
+def _replaced(entry: Any, read: Callable[[Window], Live]) -> Any:
     if isinstance(entry, list | tuple):  # one with names for its items is a plain one to NumPy
-        parts = [_reader(inner) for inner in cast("Sequence[Any]", entry)]
+        parts = [_replaced(inner, read) for inner in cast("Sequence[Any]", entry)]
         return parts if isinstance(entry, list) else tuple(parts)
     window = window_of(entry)
-    if window is None:
-        return entry
+    return entry if window is None else read(window)
+
+
+def _read_only_view(window: Window) -> Live:
     view = window.read().view()
     view.flags.writeable = False
     return view
+
+
+def _is_read_only(entry: Any) -> bool:
+    return type(entry) is np.ndarray and not cast("Live", entry).flags.writeable
+
+
+# ---------------------------------------------------------------------- what is written
+
+
+def _writing(target: Any, *, partly: bool) -> "AbstractContextManager[Any]":
+    """What a call writes to, in the place of a tracked array."""
+    window = window_of(target)
+    return nullcontext(target) if window is None else window.writing(partly=partly)
+
+
+@contextmanager
+def _writing_later(target: Any, *, partly: bool) -> Generator[Any]:  # noqa: ARG001 -- all of it is written
+    """A copy that a call writes to, and that is stored when the call has ended, or failed."""
+    window = window_of(target)
+    if window is None:
+        yield target
+        return
+    copy = window.read().copy()
+    try:
+        yield copy
+    finally:
+        with window.writing() as live:
+            np.copyto(live, copy)
 
 
 def _windows(entries: Sequence[Any]) -> list[Window]:
@@ -128,13 +273,17 @@ def _windows(entries: Sequence[Any]) -> list[Window]:
 
 
 def _detached(result: Any, windows: Sequence[Window]) -> Any:
-    """The result, copied where it is a view of a buffer's memory."""
+    """The result, where it is a view of a buffer's memory a read-only copy of it."""
     if type(result) in {list, tuple}:
         return type(result)(_detached(inner, windows) for inner in result)
     if isinstance(result, np.ndarray):
         view = cast("Live", result)
         shared = any(np.may_share_memory(view, window.live) for window in windows)
-        return view.copy() if shared else view
+        if not shared:
+            return view
+        copy = view.copy()
+        copy.flags.writeable = False
+        return copy
     return result
 
 

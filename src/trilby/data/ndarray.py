@@ -92,14 +92,19 @@ class NDArray(Array[T], Shown):
 
         With `copy=True` a snapshot is shared instead.
         """
-        shared: Any = self.__array__() if copy else self.raw()
+        shared: Any = self.copy() if copy else self.raw()
         return shared.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return CPU_DEVICE
 
     def __reduce__(self) -> tuple[object, ...]:
-        return NDArray, (self.__array__(),)
+        return _restored, (self.copy(),)
+
+
+def _restored(content: Live) -> "NDArray[Any]":
+    """An array with a copy of some content: for `copy` and `pickle`."""
+    return NDArray(content.copy())
 
 
 def _window_on(source: object) -> Window:

@@ -35,39 +35,51 @@ class RawViews:
 
     def __init__(self, address: int) -> None:
         self._address = address
-        self._all: list[tuple[weakref.ref[Escape], Ranges]] = []
+        self._all: dict[weakref.ref[Escape], Ranges] = {}
 
     def __bool__(self) -> bool:
-        """Whether there is one, or was one since `ended` was last asked."""
+        """Whether there is one, or was one of which `ended` was not yet asked."""
         return bool(self._all)
 
     def add(self, ranges: Ranges, memory: "Live") -> Escape:
         """Another one; the ranges are from the start of the memory."""
         escape = Escape(ranges, memory, self)
-        self._all.append((weakref.ref(escape), ranges.shifted(self._address)))
+        self._all[weakref.ref(escape)] = ranges.shifted(self._address)
         _TAKEN.add(self)
         return escape
 
     @property
     def living(self) -> tuple[Escape, ...]:
         """Those that are still alive."""
-        living = (ref() for ref, _ in self._all)
+        living = (ref() for ref in tuple(self._all))
         return tuple(escape for escape in living if escape is not None)
 
     @property
     def shown(self) -> Ranges:
         """The bytes that those show, by address."""
-        return Ranges.of(*(part for ref, parts in self._all if ref() is not None for part in parts))
+        views = tuple(self._all.items())
+        return Ranges.of(*(part for ref, parts in views if ref() is not None for part in parts))
 
-    def ended(self) -> Ranges:
-        """The bytes, by address, of those that ended since this was last asked."""
-        ended = [entry for entry in self._all if entry[0]() is None]
-        self._all = [entry for entry in self._all if entry not in ended]
-        return Ranges.of(*(part for _, ranges in ended for part in ranges))
+    def ended(self, within: Ranges) -> Ranges:
+        """Those of some bytes, by address, that views showed which ended since this was asked.
+
+        What such a view showed of other bytes stays to be asked for.
+        """
+        found: list[tuple[int, int]] = []
+        for ref, ranges in tuple(self._all.items()):
+            if ref() is not None:
+                continue
+            found += ranges & within
+            left = ranges - within
+            if left:
+                self._all[ref] = left
+            else:
+                self._all.pop(ref, None)
+        return Ranges.of(*found)
 
     def meets(self, ranges: Ranges) -> bool:
         """Whether any of them shows, or showed, some of these bytes."""
-        return any(parts.meets(ranges) for _, parts in self._all)
+        return any(parts.meets(ranges) for parts in tuple(self._all.values()))
 
 
 _TAKEN: "weakref.WeakSet[RawViews]" = weakref.WeakSet()

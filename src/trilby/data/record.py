@@ -57,10 +57,13 @@ class Record:
         dtype: np.dtype[Any] | None = None,
         copy: bool | None = None,  # noqa: FBT001 -- NumPy's signature
     ) -> np.ndarray[Any, Any]:
-        """A snapshot: a structured array without dimensions."""
+        """A snapshot: a structured array without dimensions, read-only unless `copy=True`."""
         if copy is False:
             raise ValueError("a struct leaves as a copy; `copy=False` cannot be had")
-        return self._live().astype(self.__dtype__ if dtype is None else dtype, copy=True)
+        wanted = self.__dtype__ if dtype is None else np.dtype(dtype)
+        snapshot = self._live().astype(wanted, copy=True)
+        snapshot.flags.writeable = copy is True or wanted != self.__dtype__
+        return snapshot
 
     def _live(self) -> Live:
         start = self.__start__

@@ -52,7 +52,7 @@ def records(value: object, cls: type[Record]) -> Live:
     A struct is given as an object of its class, a tuple of all its members, or a dict.
     """
     if is_ndarray(value):
-        found = value
+        found: Live = np.asarray(value)  # a subclass could have a `np.copyto` of its own
         if found.dtype != cls.__dtype__:
             raise _wrong_kind(_described(found), cls)
     elif isinstance(value, Record | Mapping | tuple):

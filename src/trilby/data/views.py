@@ -2,20 +2,23 @@
 
 An array holds no numbers of its own; it shows a window of a segment, and every look and
 every touch passes through that window. It behaves as NumPy's arrays do, with one
-difference: what leaves as a plain NumPy array is a snapshot, never the live memory.
+difference: what leaves as a plain NumPy array is a snapshot, never the live memory. It is
+read-only where NumPy would give a view.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from opcode import opmap
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from trilby.data.dtypes import ScalarType
-from trilby.data.interop import call_function, call_ufunc, text_of
-from trilby.data.record import Element, unknown_field
+from trilby.data.interop import as_index, call_function, call_ufunc, text_of
+from trilby.data.record import Element, Record, unknown_field
 from trilby.data.window import Window, exact_index, is_basic, window_of
-from trilby.errors import FieldError
+from trilby.errors import ArgumentTypeError, FieldError
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -114,11 +117,14 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
                 return Array(window.column(key))
             if is_basic(key):
                 return Array(window.part(key))
-            return window.read()[_plain_key(key)]
+            plain = _plain_key(key)  # which may run code of the user
+            return window.read()[plain]
 
         def __setitem__(self, key: object, value: object, /) -> None:
             window = self.__window__
             index = exact_index(key)
+            if isinstance(value, (Array, Record)):
+                _check_storing_statement(window, cast("Array[Any] | Record", value))
             if index is not None and len(index) == window.live.ndim:
                 window.set_item(index, value)
             elif isinstance(key, str):
@@ -143,7 +149,7 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
         return (self[position] for position in range(len(self)))
 
     def __contains__(self, value: object) -> bool:
-        return bool((self.__window__.read() == value).any())
+        return bool(np.any(self == value))
 
     def __bool__(self) -> bool:
         return bool(self.__window__.read())
@@ -172,19 +178,22 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
                 "a tracked array leaves as a snapshot, which is a copy; for the live memory "
                 "take `raw()`"
             )
-        wanted = self.dtype if dtype is None else dtype
-        return self.__window__.read().astype(wanted, order="C", copy=True)
+        wanted = self.dtype if dtype is None else np.dtype(dtype)
+        snapshot = self.__window__.read().astype(wanted, order="C", copy=True)
+        snapshot.flags.writeable = copy is True or wanted != self.dtype
+        return snapshot
 
     def copy(self) -> np.ndarray[Any, Any]:
-        """A snapshot as a plain NumPy array."""
-        return self.__array__()
+        """The elements as a plain NumPy array of your own."""
+        return self.__array__(copy=True)
 
     def astype(self, dtype: Any) -> np.ndarray[Any, Any]:
-        """A snapshot converted to another dtype."""
-        return self.__window__.read().astype(dtype, copy=True)
+        """The elements converted to another dtype, as a plain NumPy array of your own."""
+        wanted = np.dtype(dtype)
+        return self.__window__.read().astype(wanted, copy=True)
 
     def reshape(self, *shape: Any) -> np.ndarray[Any, Any]:
-        """A snapshot in another shape."""
+        """A snapshot in another shape, which is read-only."""
         return self.__array__().reshape(*shape)
 
     def tolist(self) -> list[Any]:
@@ -202,7 +211,7 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
         return self.__window__.read().item()
 
     def __reduce__(self) -> tuple[object, ...]:
-        return np.asarray, (self.__array__(),)
+        return np.array, (self.copy(),)
 
     # --------------------------------------------------------------------- reductions
 
@@ -263,9 +272,31 @@ def check_unchanged(window: Window, value: object, name: str) -> None:
         )
 
 
+def _check_storing_statement(window: Window, value: Array[Any] | Record) -> None:
+    """Refuse to store a part of an array in the same array, unless a statement of Python does it.
+
+    Extensions that are written in C exchange elements so, as `np.random.shuffle` does with what is
+    no `np.ndarray`: they take a view for a value, and one of the two would be lost.
+    """
+    other = value.__window__.segment if isinstance(value, Array) else value.__segment__
+    if other is not window.segment:
+        return
+    caller = sys._getframe(2)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- the only way to ask
+    if caller.f_code.co_code[caller.f_lasti] not in _STORES:
+        raise ArgumentTypeError(
+            "rows and structs of an array are views, and compiled code such as "
+            "`np.random.shuffle` cannot exchange them",
+            advice="choose a new order: `a[:] = a.copy()[rng.permutation(len(a))]`, or store "
+            "copies: `a[i] = a[j].copy()`",
+        )
+
+
+_STORES = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opmap)
+"""The instructions of `a[i] = x`."""
+
+
 def _plain_key(key: object) -> Any:
     """A key for NumPy: masks that are tracked arrays become what they show."""
     if isinstance(key, tuple):
         return tuple(_plain_key(entry) for entry in cast("tuple[object, ...]", key))
-    window = window_of(key)
-    return key if window is None else window.read()
+    return as_index(key)

@@ -259,7 +259,7 @@ def exact_index(key: object) -> tuple[int, ...] | None:
     if type(key) is int:
         return (key,)
     entries = cast("tuple[object, ...]", key) if isinstance(key, tuple) else (key,)
-    if all(_is_index(entry) for entry in entries):
+    if all(is_index(entry) for entry in entries):
         return tuple(cast("SupportsIndex", entry).__index__() for entry in entries)
     return None
 
@@ -268,10 +268,11 @@ def is_basic(key: object) -> bool:
     """True for keys that select without copying: integers, slices, `...`, `None`."""
     entries = cast("tuple[object, ...]", key) if isinstance(key, tuple) else (key,)
     return all(
-        entry is None or entry is ... or isinstance(entry, slice) or _is_index(entry)
+        entry is None or entry is ... or isinstance(entry, slice) or is_index(entry)
         for entry in entries
     )
 
 
-def _is_index(entry: object) -> bool:
+def is_index(entry: object) -> bool:
+    """True for integers, and for objects that stand for one."""
     return hasattr(type(entry), "__index__") and not isinstance(entry, bool | np.bool | np.ndarray)

@@ -251,16 +251,24 @@ class Content:
     @property
     def may_be_seen(self) -> bool:
         """Whether somebody has a raw view of it, or had one that nobody has asked for since."""
-        return any(self.raw_views)
+        return any(self.raw_views) and any(views.meets(self.whole) for views in self.raw_views)
 
     @property
     def seen(self) -> Ranges:
         """What raw views show that are alive: the host may write it at any time."""
         return Ranges.of(*(part for views in self.raw_views for part in views.shown))
 
-    def seen_before(self) -> Ranges:
-        """What raw views showed that ended since this was last asked: it may be written."""
-        return Ranges.of(*(part for views in self.raw_views for part in views.ended()))
+    def end_raw_views(self) -> Ranges:
+        """Count as written by the host what raw views showed that have ended; gives those bytes.
+
+        From here on it is known like any other write, whatever becomes of what is done next. Bytes
+        that another view still shows are not among them: that one speaks for them.
+        """
+        shown = (part for views in self.raw_views for part in views.ended(self.whole))
+        ended = (Ranges.of(*shown) & self.host) - self.seen
+        if ended:
+            self.written_by_host(ended, "a raw view of it was alive")
+        return ended
 
     def writer_of(self, ranges: Ranges) -> object:
         """Who wrote bytes last, or the last of several.
@@ -357,6 +365,11 @@ class Content:
             if replica.shared:
                 events.extend(replica.readers)
         return self.before_host_reads(ranges) + events
+
+    def before_unseen_accesses(self) -> list[Event]:
+        """The work under way on bytes that raw views show, which may be used at any moment."""
+        seen = self.seen
+        return self.before_host_writes(seen) if seen else []
 
     def tidy(self) -> None:
         """Forget work that is done. What a copy failed to bring is not here."""

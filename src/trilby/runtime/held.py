@@ -97,6 +97,7 @@ def held_by(content: Content, replica: Replica, use: Use) -> Held:
     """What a launch does with a buffer on its device."""
     address = replica.address
     footprint = use.footprint
+    ended = content.end_raw_views()
     seen = content.seen
     return Held(
         content,
@@ -104,7 +105,7 @@ def held_by(content: Content, replica: Replica, use: Use) -> Held:
         footprint.reads.shifted(address),
         footprint.writes.shifted(address),
         footprint.covers.shifted(address),
-        seen | content.seen_before(),
+        seen | ended,
         seen,
     )
 

@@ -11,7 +11,7 @@ from trilby.runtime.parts import Part, parts_of
 from trilby.runtime.recordings import RECORDINGS
 from trilby.runtime.replicas import Reason
 from trilby.runtime.residency import Residency
-from trilby.runtime.watch import Watch, watched
+from trilby.runtime.watch import Watch, wait_for, watched
 from trilby.source import Location
 
 
@@ -33,6 +33,7 @@ def put(residency: Residency, given: Sequence[object]) -> Iterator[Redundant]:
     for part in list(parts_of(given, "put")):
         _note_raw_views(part)
         moved = supply(residency, part, "you put it", caller)
+        _leave_to_raw_views(part)
         if not moved and not residency.replicas.shares:
             yield _redundant("put", part, caller)
 
@@ -72,12 +73,21 @@ def supply(residency: Residency, part: Part, why: str, caller: Caller) -> bool:
 
 
 def _note_raw_views(part: Part) -> None:
-    """What raw views show may have been written through them."""
+    """What raw views show of a part may have been written through them."""
     with LOCK:
         content = watched(part.segment).content
-        changed = (content.seen | content.seen_before()) & content.host
+        content.end_raw_views()
+        changed = content.seen & content.host & part.ranges.shifted(part.segment.address)
         if changed:
             content.written_by_host(changed, "a raw view of it is alive")
+
+
+def _leave_to_raw_views(part: Part) -> None:
+    """Wait for copies of what raw views show: what is written through them later comes too late."""
+    with LOCK:
+        content = watched(part.segment).content
+        events = content.before_unseen_accesses()
+    wait_for(events, "a raw view of it is alive", content.replicas)
 
 
 def _redundant(kind: Literal["put", "get"], part: Part, caller: Caller) -> Redundant:

@@ -153,6 +153,8 @@ class Replicas:
         if only:
             reason = Reason("the device is full, and it is needed last", None)
             self.to_host(content, only, reason)
+            for event in content.before_unseen_accesses():
+                event.wait()
         self.drop(content, replica)
 
     # ------------------------------------------------------------------------- copies

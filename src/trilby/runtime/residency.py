@@ -263,7 +263,7 @@ class Residency:
         content, replica = held.content, held.replica
         if held.covers.covers(replica.valid):
             replica.settled()  # nobody will ask for what failed there
-        # What a raw view showed that ended may be newer; one that is alive is the user's to put.
+        # In explicit mode what a raw view shows that is alive is the user's to put.
         escaped = (held.escaped - held.seen if work.explicit else held.escaped) & content.host
         if escaped:
             for recording in RECORDINGS:
@@ -340,7 +340,7 @@ class Residency:
         if seen and not work.explicit:
             reason = Reason("a raw view of it is alive", work.caller)
             bring_home(content, seen - content.host, reason)
-        return content.before_host_writes(held.seen) if held.seen else []
+        return content.before_unseen_accesses()
 
     # -------------------------------------------------------------------------- the rest
 

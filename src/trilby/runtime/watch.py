@@ -55,7 +55,7 @@ class Watch:
                 bring_home(content, _grown(content, missing), reason)
             for recording in RECORDINGS:
                 recording.host_reads(self, ranges)
-            events = content.before_host_reads(wanted)
+            events = content.before_host_reads(wanted) + content.before_unseen_accesses()
         self._wait_for(events, "the host reads it")
 
     def start_to_read(self, ranges: Ranges, why: str) -> list[Event]:
@@ -71,7 +71,7 @@ class Watch:
             bring_home(content, missing, reason)
         for recording in RECORDINGS:
             recording.host_reads(self, ranges)
-        return content.before_host_reads(wanted)
+        return content.before_host_reads(wanted) + content.before_unseen_accesses()
 
     def fetch(self, ranges: Ranges, why: str, *, wait: bool = False) -> bool:
         """Start to bring bytes home before anybody reads them; false where they are there."""
@@ -84,7 +84,9 @@ class Watch:
             if missing:
                 reason = Reason(f"{why}; {content.writer_of(missing)}", Caller.now())
                 bring_home(content, missing, reason)
-            events = content.before_host_reads(wanted) if wait else []
+            events = content.before_unseen_accesses()
+            if wait:
+                events += content.before_host_reads(wanted)
         self._wait_for(events, why)
         return bool(missing)
 
@@ -151,7 +153,7 @@ class Watch:
             content = self.content  # it may be another by now
             if self not in content.watches:
                 return
-            self._note_raw_views(content)
+            content.end_raw_views()
             mine = [r for r in content.replicas if r.has_place_of(self.address, self.nbytes)]
             whole = Ranges.span(self.address, self.address + self.nbytes)
             events: list[Event] = []
@@ -171,12 +173,6 @@ class Watch:
             if not content.watches:
                 CONTENTS.forget(content)
         wait_for(events, _GIVEN_BACK, mine)
-
-    def _note_raw_views(self, content: Content) -> None:
-        """What raw views showed that have ended may be written."""
-        changed = self.raw_views.ended() & content.host
-        if changed:
-            content.written_by_host(changed, "a raw view of it was alive")
 
     @property
     def _place(self) -> tuple[int, int]:
