@@ -198,7 +198,7 @@ class OpenCLBackend:
         """Keep a buffer for later; also after `close`, when it is released."""
         if not isinstance(memory, OpenCLMemory):
             raise foreign(self.device, memory)
-        buffer, memory.buffer = memory.buffer, None
+        buffer = memory.buffer
         self.moment += 1
         if buffer is None:
             raise freed(self.device, memory.nbytes)
@@ -289,7 +289,7 @@ class OpenCLBackend:
         try:
             if prepared.debugs:
                 return self._run_debugging(prepared, wait_list)
-            event = prepared.enqueue(wait_list)
+            event = prepared.run_after(wait_list)
             self.queue.flush()
         except cl.Error as error:
             raise prepared.task.failed(error) from error
@@ -320,6 +320,16 @@ class OpenCLBackend:
         """Give the driver what is held back."""
         self.burst.submit()
 
+    def all_begun(self) -> OpenCLEvent:
+        """A marker, which comes after all that the queue has."""
+        self.burst.submit()
+        try:
+            event = cl.enqueue_marker(self.queue)
+            self.queue.flush()
+        except cl.Error as error:
+            raise failed(self.device, "marking the end of its work", error) from error
+        return OpenCLEvent(event, self._task("doing all that was begun"))
+
     def _run_debugging(
         self, prepared: OpenCLPrepared, wait_list: list[cl.Event] | None
     ) -> OpenCLEvent:
@@ -329,7 +339,7 @@ class OpenCLBackend:
         if prepared.executable.asserts:
             event = self._run_asserting(prepared, wait_list)
         else:
-            event = OpenCLEvent(prepared.enqueue(wait_list), prepared.task)
+            event = OpenCLEvent(prepared.run_after(wait_list), prepared.task)
         self.queue.flush()
         return event
 
@@ -341,7 +351,7 @@ class OpenCLBackend:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         failure = cl.Buffer(self.context, flags, hostbuf=report)
         prepared.set_report(failure)
-        ran = prepared.enqueue(wait_list)
+        ran = prepared.run_after(wait_list)
         copied = cl.enqueue_copy(self.queue, report, failure, is_blocking=False, wait_for=[ran])
         asserts = prepared.executable.asserts
         return AssertingEvent(ran, copied, prepared.task, self._orphans, report, asserts)

@@ -50,6 +50,7 @@ class RunAgain(Repeated):
             raise
         event.origin = self.origin
         self._latest = event
+        self.begun += 1
         self._keep(event)
 
     def keep(self, full: Callable[[], None]) -> KeptEvents:

@@ -96,7 +96,7 @@ class Launches:
             launch = known.launch
             if not current:
                 run = partial(self._run, known, last)
-                self._accelerator.residency.run_in_place(known.held, known.writer, run)
+                self._accelerator.residency.run_in_place(known.held, known.writer, launch, run)
                 known.note_current()
             elif known.steady != CLOCK.now or launch.same is None:
                 self._run(known, last)

@@ -148,11 +148,11 @@ class Residency:
         wait_for(events, "all work is waited for", replicas)
 
     def run_in_place(
-        self, held: Sequence[Held], writer: KernelWrite, run: Callable[[], None]
+        self, held: Sequence[Held], writer: KernelWrite, launch: Repeated, run: Callable[[], None]
     ) -> None:
         """Run a launch again whose buffers are in place, and remember what it leaves current.
 
-        The lock is held.
+        The lock is held. `launch` knows whether it was run, also where Ctrl-C left `run`.
         """
         written = [one for one in held if one.writes]
         for one in held:
@@ -161,37 +161,39 @@ class Residency:
         for book in PROFILES:
             if self.backend in book.backends:
                 book.used(writer, [one.replica for one in held])
-        ran = False
+        before = launch.begun
         try:
             run()
-            ran = True
             for one in written:
                 self._note_written(one, writer)
         except BaseException:
-            if ran:
+            if launch.begun == before:
+                self._distrust(held)
+            else:
                 for one in written:
                     self._note_written(one, writer)
-            else:
-                self._distrust(held)
             raise
 
     def _begin_and_note(
         self, prepared: Prepared, held: Sequence[Held], work: Work, writer: KernelWrite
     ) -> None:
         """Run the kernel and remember it, also where an interrupt falls between the two."""
-        event: Event | None = None
+        prepared.latest = None
         try:
             event = self._begin(prepared, held, work, writer)
             self.note(held, work, event, writer)
+        except TrilbyError:
+            self._distrust(held)
+            raise
         except BaseException:
-            if event is None:
-                self._distrust(held)
-            else:
-                self.note(held, work, event, writer)
+            begun = prepared.latest
+            if begun is not None:
+                begun.origin = writer
+                self.note(held, work, begun, writer)
             raise
 
     def _distrust(self, held: Sequence[Held]) -> None:
-        """The kernel may have been run or not: what others have is taken from them."""
+        """The kernel failed, or was not run: what others have is taken from them."""
         for buffer in held:
             stale = buffer.content.distrust(buffer.replica, buffer.writes)
             self.replicas.spoil_device(buffer.replica, stale)
@@ -210,7 +212,7 @@ class Residency:
             if work.executable.debugs:
                 replicas = [buffer.replica for buffer in held]
                 wait_for([event], f"{work.kernel} asserts or prints", replicas)
-        except BaseException:
+        except TrilbyError:
             for buffer, content in zip(shared, before, strict=True):
                 buffer.replica.restore(content)
             raise

@@ -30,7 +30,7 @@ from trilby.backend.native.modules import Modules, generated
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.printing import Callback
 from trilby.backend.native.processor import RefusedTextError
-from trilby.backend.native.record import REPORT, copied, make_record
+from trilby.backend.native.record import REPORT, SEQUENCE, copied, make_record
 from trilby.backend.native.repeated import NativeRepeated, Unchecked
 from trilby.backend.native.toolchain import assembly, load
 from trilby.codegen.llvm.generated import LlvmModule
@@ -147,7 +147,7 @@ class NativeBackend:
     def share(self, source: memoryview) -> NativeMemory:
         """The host's bytes, where they are."""
         self.check_open()
-        block = block_of(source) if source.nbytes and not source.readonly else None
+        block = block_of(self.engine, source) if source.nbytes and not source.readonly else None
         if block is None or not self.can_share(block.address, source.nbytes):
             raise not_shared(self.device, source.nbytes)
         return NativeMemory(source.nbytes, self, block)
@@ -248,8 +248,7 @@ class NativeBackend:
 
     def _nothing(self) -> Event:
         """A copy of no bytes is done when all that came before it is."""
-        submitted = self.engine.submitted
-        return NativeEvent(self.engine, submitted) if submitted else DoneEvent()
+        return self.all_begun() if self.engine.submitted else DoneEvent()
 
     def prepare(
         self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
@@ -268,15 +267,30 @@ class NativeBackend:
         self._come_after(after)
         if prepared.executable.asserts:
             return self._run_asserting(prepared)
-        return NativeEvent(self.engine, self.engine.submit_kept(prepared.record))
+        record = prepared.record
+        event, before = NativeEvent(self.engine, 0), record[SEQUENCE]
+        try:
+            self.engine.submit_kept(record)
+        finally:  # without a call, after which an interrupt could be heard
+            if record[SEQUENCE] != before:
+                event.sequence = record[SEQUENCE]
+                prepared.latest = event
+        return event
 
     def _run_asserting(self, prepared: NativePrepared) -> AssertingEvent:
         """Run a kernel that leaves what failed in four numbers."""
         report = np.zeros(4, np.int32)
         record = copied(prepared.record)
         record[REPORT] = address_of(report)
-        sequence = self.engine.submit(record, prepared.things, report)
-        return AssertingEvent(self.engine, sequence, report, prepared.executable.asserts)
+        event = AssertingEvent(self.engine, 0, report, prepared.executable.asserts)
+        record[SEQUENCE] = 0
+        try:
+            self.engine.submit(record, prepared.things, report)
+        finally:  # as above
+            if record[SEQUENCE]:
+                event.sequence = record[SEQUENCE]
+                prepared.latest = event
+        return event
 
     def repeated(self, prepared: Prepared) -> Repeated:
         """Run the same launch with nothing left to decide."""
@@ -302,6 +316,10 @@ class NativeBackend:
     def flush(self) -> None:
         """Submit what is held back."""
         self.engine.flush()
+
+    def all_begun(self) -> NativeEvent:
+        """The last record: all others come before it."""
+        return NativeEvent(self.engine, self.engine.submitted)
 
     def close(self) -> None:
         """Wait for everything; closing twice is no error."""

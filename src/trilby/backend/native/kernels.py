@@ -6,7 +6,7 @@ from functools import cache
 from struct import Struct
 from typing import Protocol
 
-from trilby.backend.base import Argument, Memory, Scalar, StructArgument
+from trilby.backend.base import Argument, Event, Memory, Scalar, StructArgument
 from trilby.backend.by_value import type_by_value, value_by_value
 from trilby.backend.group_size import rounded_up
 from trilby.backend.native.engine import Engine
@@ -85,7 +85,16 @@ class NativePrepared:
     `_lasting` is all that the queue may need: first the record, then where its runs are counted.
     """
 
-    __slots__ = ("_lasting", "_structs", "checked", "executable", "memories", "owner", "record")
+    __slots__ = (
+        "_lasting",
+        "_structs",
+        "checked",
+        "executable",
+        "latest",
+        "memories",
+        "owner",
+        "record",
+    )
 
     def __init__(
         self,
@@ -100,6 +109,7 @@ class NativePrepared:
         self.memories: dict[int, Memory] = {}
         self._structs: dict[int, Record] = {}
         self.checked = -1
+        self.latest: Event | None = None
         engine = owner.engine
         local = native_group(size, engine.host.threads)
         if executable.any_group and size.local is not None:
