@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from trilby.analysis.data_loops import data_decides_loops
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import (
     Argument,
@@ -91,7 +92,9 @@ class NativeBackend:
         with stage("generate"):
             module = self._modules.module(graph, self._target(fast_math=fast_math))
         with stage("build"):
-            return self.begin_build(module, slots_of(graph.entry))
+            return self.begin_build(
+                module, slots_of(graph.entry), varies=data_decides_loops(graph)
+            )
 
     def text(self, graph: KernelGraph, *, lines: bool, fast_math: bool = False) -> str:
         """The LLVM IR that a kernel becomes, for people."""
@@ -109,14 +112,20 @@ class NativeBackend:
         """Compile a module whose entry takes so many arguments."""
         return self.begin_build(module, parameters)()
 
-    def begin_build(self, module: LlvmModule, parameters: int) -> Callable[[], NativeKernel]:
-        """Let LLVM begin to compile such a module."""
+    def begin_build(
+        self, module: LlvmModule, parameters: int, *, varies: bool = False
+    ) -> Callable[[], NativeKernel]:
+        """Let LLVM begin to compile such a module; see `NativeKernel` for `varies`."""
         self.check_open()
         code = self._objects.begin(module.text, self.engine.host.processor)
-        return partial(self._built, module, parameters, code)
+        return partial(self._built, module, parameters, code, varies)
 
     def _built(
-        self, module: LlvmModule, parameters: int, code: Callable[[], bytes]
+        self,
+        module: LlvmModule,
+        parameters: int,
+        code: Callable[[], bytes],
+        varies: bool,  # noqa: FBT001 -- of `begin_build`
     ) -> NativeKernel:
         self.engine.functions  # noqa: B018 -- they are needed next, and there is time for it now
         processor = self.engine.host.processor
@@ -133,6 +142,7 @@ class NativeBackend:
             module.asserts,
             Callback(module.prints) if module.prints else None,
             module.any_group,
+            varies,
         )
 
     def allocate(self, nbytes: int) -> NativeMemory:

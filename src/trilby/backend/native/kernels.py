@@ -53,7 +53,8 @@ class NativeKernel:
     """A compiled kernel; `address` is that of its entry as long as `code` lives.
 
     `parameters` is the number of its arguments. `callback` prints, and is None where nothing is
-    printed. `any_group` is true where work items may be put into any groups, whatever is asked for.
+    printed. `any_group` is true where work items may be put into any groups, whatever is asked for,
+    and `varies` where data decides for how long it runs.
     """
 
     entry: str
@@ -64,6 +65,7 @@ class NativeKernel:
     asserts: tuple[tuple[str, Location], ...] = ()
     callback: Callback | None = None
     any_group: bool = False
+    varies: bool = False
 
     @property
     def debugs(self) -> bool:
@@ -120,7 +122,14 @@ class NativePrepared:
         prints = executable.callback.address if executable.callback else 0
         launch = (*size.padded, *local, *groups, 0, 0, prints)
         words = (0,) * len(arguments)
-        self.record = make_record(engine.address, executable.address, units, words, launch=launch)
+        self.record = make_record(
+            engine.address,
+            executable.address,
+            units,
+            words,
+            launch=launch,
+            varies=executable.varies,
+        )
         parts = (executable, self.memories, self._structs)
         self._lasting: list[object] = [self.record, None, *parts]
         engine.owned[id(self._lasting)] = self._lasting

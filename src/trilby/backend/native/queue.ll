@@ -20,8 +20,9 @@
   i64,            ; 3 what a run takes of one thread's time, as seen last; 0 is not known yet
   i64,            ; 4 the sequence number of the last run
   ptr,            ; 5 where its next runs are counted, or null
-  [12 x i64],     ; 6 the launch: size x y z, local x y z, groups x y z, pass, report, print
-  [0 x i64]       ; 7 the arguments
+  i64,            ; 6 1 where a run may take far longer than those before
+  [12 x i64],     ; 7 the launch: size x y z, local x y z, groups x y z, pass, report, print
+  [0 x i64]       ; 8 the arguments
 }
 
 %Tally = type {
@@ -198,8 +199,8 @@ give_up:
 define internal void @run(ptr %record, i64 %first, i64 %count) alwaysinline {
   %entry_at = getelementptr %Record, ptr %record, i64 0, i32 1
   %entry = load ptr, ptr %entry_at
-  %launch = getelementptr %Record, ptr %record, i64 0, i32 6
-  %arguments = getelementptr %Record, ptr %record, i64 0, i32 7
+  %launch = getelementptr %Record, ptr %record, i64 0, i32 7
+  %arguments = getelementptr %Record, ptr %record, i64 0, i32 8
   call void %entry(ptr %arguments, ptr %launch, i64 %first, i64 %count)
   ret void
 }
@@ -213,7 +214,8 @@ define internal void @run(ptr %record, i64 %first, i64 %count) alwaysinline {
 }
 
 ; Claim units of the current record, with the mutex held. The result is how many; 0 is none.
-; A thread that only helps (`helps`) takes no units that may take long.
+; A thread that only helps (`helps`) takes no units that may take long: it comes from Python, which
+; hears nothing meanwhile.
 define internal i64 @claim(ptr %queue, ptr %claim, i1 %helps) {
 entry:
   %submitted_at = getelementptr %Queue, ptr %queue, i64 0, i32 3
@@ -267,7 +269,11 @@ estimate:
   %per_unit = select i1 %too_exact, double 1.0e-3, double %exactly
   %never_run = icmp eq i64 %cost, 0
   %unknown = and i1 %is_new, %never_run
-  %blind = and i1 %unknown, %helps
+  %varies_at = getelementptr %Record, ptr %record, i64 0, i32 6
+  %varies = load i64, ptr %varies_at
+  %is_varied = icmp ne i64 %varies, 0
+  %unforeseen = or i1 %unknown, %is_varied
+  %blind = and i1 %unforeseen, %helps
   br i1 %blind, label %none, label %measure
 measure:
   %twice = shl i64 %threads, 1
@@ -325,7 +331,7 @@ define internal void @begin_pass(ptr %slot, i64 %time) {
   %record = load ptr, ptr %slot
   %pass_at = getelementptr %Slot, ptr %slot, i64 0, i32 4
   %pass = load i64, ptr %pass_at
-  %told_at = getelementptr %Record, ptr %record, i64 0, i32 6, i64 9
+  %told_at = getelementptr %Record, ptr %record, i64 0, i32 7, i64 9
   store i64 %pass, ptr %told_at
   %begun_at = getelementptr %Slot, ptr %slot, i64 0, i32 2
   %begun = load i64, ptr %begun_at
@@ -663,7 +669,11 @@ decide:
   %cost_at = getelementptr %Record, ptr %record, i64 0, i32 3
   %cost = load i64, ptr %cost_at
   %cost_but_one = sub i64 %cost, 1
-  %is_brief = icmp ult i64 %cost_but_one, 4000
+  %was_brief = icmp ult i64 %cost_but_one, 4000
+  %varies_at = getelementptr %Record, ptr %record, i64 0, i32 6
+  %varies = load i64, ptr %varies_at
+  %is_even = icmp eq i64 %varies, 0
+  %is_brief = and i1 %was_brief, %is_even
   %is_free = and i1 %idle, %is_brief
   %at_once = and i1 %is_free, %may_run
   %workers_at = getelementptr %Queue, ptr %queue, i64 0, i32 10
