@@ -34,9 +34,7 @@ class _Walk:
     or are set where data says so. `_data` are the parameters of each function that may be data.
     """
 
-    def __init__(
-        self, function: Func, looping: frozenset[str], data: dict[str, set[int]]
-    ) -> None:
+    def __init__(self, function: Func, looping: frozenset[str], data: dict[str, set[int]]) -> None:
         self._function = function
         self._looping = looping
         self._data = data
@@ -58,9 +56,7 @@ class _Walk:
         """Read ops in order; `decided` is true where data decides whether they are run."""
         for op in block.ops:
             given = self._known.issuperset(operands(op))
-            if isinstance(op, For) and (decided or not given):
-                self._found = True
-            elif decided and self._is_decisive(op):
+            if (decided and self._is_decisive(op)) or (isinstance(op, For) and not given):
                 self._found = True
             self._note(op, given=given, decided=decided)
             inner = decided or not (given or isinstance(op, Var | VarStore))
@@ -71,7 +67,7 @@ class _Walk:
         """Whether an op runs a loop, or decides about those that come after it."""
         if isinstance(op, Call):
             return op.callee in self._looping
-        return isinstance(op, Return | Break | Continue)
+        return isinstance(op, For | Return | Break | Continue)
 
     def _note(self, op: Op, *, given: bool, decided: bool) -> None:
         match op:
@@ -108,4 +104,3 @@ class _Walk:
                 return given
             case _:
                 return False
-

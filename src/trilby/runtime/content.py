@@ -10,12 +10,13 @@ belong to several accelerators and be used by several threads.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from itertools import repeat
 from typing import TYPE_CHECKING, Protocol
 
 from trilby.backend.base import Event, Memory, Repeated, events_of
+from trilby.backend.say import Output
 from trilby.data.ranges import Ranges
 from trilby.data.raw_views import RawViews
 from trilby.dataclass import dataclass
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 LOCK = new_rlock()
 
 hold_over_forks(0, LOCK.acquire, LOCK.release, LOCK.release)
+
+is_locked_here: Callable[[], bool] = LOCK._is_owned  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] -- the only way to ask
+"""Whether this thread has the lock: it is in the middle of things."""
+
+Output.must_wait = staticmethod(is_locked_here)
 
 _MOST_READERS = 16
 

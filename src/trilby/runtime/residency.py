@@ -8,6 +8,7 @@ are made that are not needed yet: `ALWAYS` and `BY_ACCESS` copy around every lau
 from collections.abc import Callable, Iterable, Sequence
 
 from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Prepared, Repeated
+from trilby.backend.say import say_all
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
@@ -90,12 +91,16 @@ class Residency:
         """
         if self.before_launch is not None:
             self.before_launch(work)
-        with LOCK:
-            held, prepared = self.prepare(work)
-            writer = KernelWrite(work.kernel, work.caller)
-            self._begin_and_note(prepared, held, work, writer)
-            waiting = self.give_back(held, work)
-            standing = self._standing(prepared, held, work)
+        try:
+            with LOCK:
+                held, prepared = self.prepare(work)
+                writer = KernelWrite(work.kernel, work.caller)
+                self._begin_and_note(prepared, held, work, writer)
+                waiting = self.give_back(held, work)
+                standing = self._standing(prepared, held, work)
+        finally:
+            if work.executable.debugs:
+                say_all()
         if waiting:
             back = f"what {work.kernel} wrote is copied back"
             wait_for(waiting, back, [buffer.replica for buffer in held])

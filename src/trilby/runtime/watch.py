@@ -19,7 +19,7 @@ from trilby.data.raw_views import raw_views_of
 from trilby.data.segment import Live, Segment
 from trilby.errors import TrilbyError
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import LOCK, Content, Replica, Scan
+from trilby.runtime.content import LOCK, Content, Replica, Scan, is_locked_here
 from trilby.runtime.contents import CONTENTS
 from trilby.runtime.explicit import check_host_read
 from trilby.runtime.origins import KernelWrite
@@ -214,7 +214,7 @@ def is_gone(take_leave: Callable[[], None]) -> None:
 
 def bury_when_idle() -> None:
     """Take leave of what is gone, unless this thread is in the middle of things."""
-    if _GONE and not GIVING.now and not LOCK._is_owned():  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] -- the only way to ask
+    if _GONE and not GIVING.now and not is_locked_here():
         _bury()
 
 

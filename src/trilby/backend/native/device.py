@@ -23,13 +23,13 @@ from trilby.backend.base import (
 from trilby.backend.done import DoneEvent
 from trilby.backend.failures import beyond, closed, foreign, freed, not_shared, refused_code
 from trilby.backend.native.engine import Engine
-from trilby.backend.native.events import AssertingEvent, NativeEvent
+from trilby.backend.native.events import DebuggingEvent, NativeEvent
 from trilby.backend.native.kernels import NativeKernel, NativePrepared
 from trilby.backend.native.listing import legible
 from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of
 from trilby.backend.native.modules import Modules, generated
 from trilby.backend.native.objects import Objects
-from trilby.backend.native.printing import Callback
+from trilby.backend.native.printing import Printed
 from trilby.backend.native.processor import RefusedTextError
 from trilby.backend.native.record import REPORT, SEQUENCE, copied, make_record
 from trilby.backend.native.repeated import NativeRepeated, Unchecked
@@ -92,9 +92,7 @@ class NativeBackend:
         with stage("generate"):
             module = self._modules.module(graph, self._target(fast_math=fast_math))
         with stage("build"):
-            return self.begin_build(
-                module, slots_of(graph.entry), varies=data_decides_loops(graph)
-            )
+            return self.begin_build(module, slots_of(graph.entry), varies=data_decides_loops(graph))
 
     def text(self, graph: KernelGraph, *, lines: bool, fast_math: bool = False) -> str:
         """The LLVM IR that a kernel becomes, for people."""
@@ -127,7 +125,7 @@ class NativeBackend:
         code: Callable[[], bytes],
         varies: bool,  # noqa: FBT001 -- of `begin_build`
     ) -> NativeKernel:
-        self.engine.functions  # noqa: B018 -- they are needed next, and there is time for it now
+        functions = self.engine.functions  # they are needed next, and there is time for it now
         processor = self.engine.host.processor
         try:
             loaded = load(code(), processor, [module.entry])
@@ -140,7 +138,7 @@ class NativeBackend:
             loaded[module.entry],
             parameters,
             module.asserts,
-            Callback(module.prints) if module.prints else None,
+            Printed(module.prints, functions) if module.prints else None,
             module.any_group,
             varies,
         )
@@ -275,8 +273,8 @@ class NativeBackend:
             raise foreign(self.device, prepared)
         prepared.check()
         self._come_after(after)
-        if prepared.executable.asserts:
-            return self._run_asserting(prepared)
+        if prepared.executable.debugs:
+            return self._run_debugging(prepared)
         record = prepared.record
         event, before = NativeEvent(self.engine, 0), record[SEQUENCE]
         try:
@@ -287,12 +285,12 @@ class NativeBackend:
                 prepared.latest = event
         return event
 
-    def _run_asserting(self, prepared: NativePrepared) -> AssertingEvent:
-        """Run a kernel that leaves what failed in four numbers."""
+    def _run_debugging(self, prepared: NativePrepared) -> DebuggingEvent:
+        """Run a kernel that prints, or that leaves what failed in four numbers."""
         report = np.zeros(4, np.int32)
         record = copied(prepared.record)
         record[REPORT] = address_of(report)
-        event = AssertingEvent(self.engine, 0, report, prepared.executable.asserts)
+        event = DebuggingEvent(self.engine, 0, report, prepared.executable)
         record[SEQUENCE] = 0
         try:
             self.engine.submit(record, prepared.things, report)

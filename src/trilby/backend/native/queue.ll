@@ -76,6 +76,8 @@ declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(ptr)
 declare i32 @clock_gettime(i32, ptr)
+declare ptr @malloc(i64)
+declare void @free(ptr)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.umax.i64(i64, i64)
 declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)
@@ -927,5 +929,61 @@ define void @trilby_fill(ptr %args, ptr %launch, i64 %first, i64 %count) {
   %size = call i64 @llvm.umin.i64(i64 %wanted, i64 %left)
   %to = getelementptr i8, ptr %target, i64 %start
   call void @llvm.memset.p0.i64(ptr %to, i8 %byte, i64 %size, i1 false)
+  ret void
+}
+
+; ------------------------------------------------------------------------------------- prints
+
+%Printed = type {
+  ptr,  ; 0 void print(ptr printed, i64 number, i64 count, ptr slots)
+  i64   ; 1 the last line, or 0
+}
+
+%Line = type {
+  i64,         ; 0 the line before, or 0
+  i64,         ; 1 the number of the print
+  i64,         ; 2 how many slots
+  [0 x i64]    ; 3 the slots
+}
+
+; Keep the slots of a line, from any thread; without memory there is no line.
+define void @trilby_print(ptr %printed, i64 %number, i64 %count, ptr %slots) {
+entry:
+  %bytes = shl i64 %count, 3
+  %size = add i64 %bytes, 24
+  %line = call ptr @malloc(i64 %size)
+  %is_none = icmp eq ptr %line, null
+  br i1 %is_none, label %out, label %fill
+fill:
+  %number_at = getelementptr %Line, ptr %line, i64 0, i32 1
+  store i64 %number, ptr %number_at
+  %count_at = getelementptr %Line, ptr %line, i64 0, i32 2
+  store i64 %count, ptr %count_at
+  %slots_at = getelementptr %Line, ptr %line, i64 0, i32 3
+  call void @llvm.memcpy.p0.p0.i64(ptr %slots_at, ptr %slots, i64 %bytes, i1 false)
+  %last_at = getelementptr %Printed, ptr %printed, i64 0, i32 1
+  %seen = load atomic i64, ptr %last_at monotonic, align 8
+  %this = ptrtoint ptr %line to i64
+  br label %push
+push:
+  %before = phi i64 [ %seen, %fill ], [ %other, %push ]
+  store i64 %before, ptr %line
+  %swap = cmpxchg ptr %last_at, i64 %before, i64 %this release monotonic, align 8
+  %other = extractvalue { i64, i1 } %swap, 0
+  %is_pushed = extractvalue { i64, i1 } %swap, 1
+  br i1 %is_pushed, label %out, label %push
+out:
+  ret void
+}
+
+; Take all lines; the result is the last one, or 0.
+define i64 @trilby_take_printed(ptr %printed) {
+  %last_at = getelementptr %Printed, ptr %printed, i64 0, i32 1
+  %last = atomicrmw xchg ptr %last_at, i64 0 acquire, align 8
+  ret i64 %last
+}
+
+define void @trilby_free(ptr %line) {
+  call void @free(ptr %line)
   ret void
 }

@@ -11,7 +11,10 @@ from typing import TypeAlias
 Record: TypeAlias = "array[int]"
 
 COST, SEQUENCE, TALLY, VARIES, LAUNCH, PASS, REPORT, ARGUMENTS = 3, 4, 5, 6, 7, 16, 17, 19
-"""Where things stand: what a run takes, the number of the last run, where runs are counted, …"""
+"""Where things stand: what a run takes, the number of the last run, where runs are counted, …
+
+Where a run may take far longer than those before (`VARIES`), no thread of Python runs it.
+"""
 
 WORD = 8
 
@@ -27,13 +30,9 @@ def make_record(
     *,
     launch: Sequence[int] = NO_LAUNCH,
     nanoseconds: int = 0,
-    varies: bool = False,
 ) -> Record:
-    """A record for the queue at that address; `nanoseconds` is what it takes, if that is known.
-
-    Where a run may take far longer than those before (`varies`), no thread of Python runs it.
-    """
-    return array("Q", (queue, entry, units, nanoseconds, 0, 0, varies, *launch, *arguments))
+    """A record for the queue at that address; `nanoseconds` is what it takes, if that is known."""
+    return array("Q", (queue, entry, units, nanoseconds, 0, 0, 0, *launch, *arguments))
 
 
 def copied(record: Record) -> Record:
