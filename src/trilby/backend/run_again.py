@@ -31,8 +31,9 @@ class RunAgain(Repeated):
     def run(self, after: Sequence[Event | Repeated]) -> None:
         """Run it now."""
         self.same = after
-        self.held.append(after)
-        self.submit()
+        if self.held:
+            self.submit()
+        self._run_once(after)
 
     def submit(self) -> None:
         """Run it as often as was asked for, or until a run fails: the rest is not run later."""

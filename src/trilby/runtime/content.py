@@ -20,7 +20,7 @@ from trilby.backend.say import Output
 from trilby.data.ranges import Ranges
 from trilby.data.raw_views import RawViews
 from trilby.dataclass import dataclass
-from trilby.errors import TrilbyError
+from trilby.errors import ReentryError, TrilbyError
 from trilby.locks import hold_over_forks, new_rlock
 
 if TYPE_CHECKING:
@@ -35,6 +35,21 @@ is_locked_here: Callable[[], bool] = LOCK._is_owned  # noqa: SLF001  # pyright: 
 """Whether this thread has the lock: it is in the middle of things."""
 
 Output.must_wait = staticmethod(is_locked_here)
+
+
+def check_entry() -> None:
+    """Raise where this thread is in the middle of things, and cannot begin others.
+
+    A signal handler runs between any two steps of the main thread.
+    """
+    if is_locked_here():
+        raise ReentryError(
+            "this thread is in the middle of a launch or a copy, and was interrupted to begin "
+            "another one or to access a buffer",
+            advice="a signal handler may only note that the signal came (`stop = True`): launch, "
+            "read and write between two launches, where the program looks at that",
+        )
+
 
 _MOST_READERS = 16
 
@@ -365,7 +380,7 @@ class Content:
     def tidy(self) -> None:
         """Forget work that is done. What a copy failed to bring is not here."""
         for coming, event in self.arriving:
-            if event.done and _failed(event):
+            if has_failed(event):
                 self.changed()
                 self.host -= coming
         if self.arriving:
@@ -395,8 +410,10 @@ def _setting_valid(replicas: Iterable[Replica], valid: Iterable[Ranges]) -> Iter
     return map(setattr, replicas, repeat("valid"), valid)
 
 
-def _failed(event: Event) -> bool:
-    """Whether work that is done did not end well."""
+def has_failed(event: Event) -> bool:
+    """Whether work is done, and did not end well."""
+    if not event.done:
+        return False
     try:
         event.wait()
     except TrilbyError:

@@ -16,7 +16,7 @@ from trilby.backend.base import Backend, Event, Rows
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
-from trilby.errors import GuardError, TrilbyError
+from trilby.errors import DeviceError, GuardError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import Content, Replica
 from trilby.runtime.explicit import check_eviction
@@ -281,11 +281,11 @@ class _noting_interrupts:  # noqa: N801 -- a context manager
         pass
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or issubclass(kind, TrilbyError):
+        if kind is None or issubclass(kind, DeviceError):  # the device did not take it
             return
         replica, content = self._replica, self._content
         event = replica.owner.backend.all_begun()
-        replica.written_by(event)
+        replica.writing = (*replica.writing, event)
         if content is not None:
             content.arriving.append((replica.whole, event))
             content.leaving.append((replica.whole, event))

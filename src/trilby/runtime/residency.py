@@ -16,7 +16,7 @@ from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
 from trilby.options import Transfers
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import LOCK, Content, Replica
+from trilby.runtime.content import LOCK, Content, Replica, has_failed
 from trilby.runtime.explicit import check_launch
 from trilby.runtime.held import Held, Use, held_by, merged, versions_of
 from trilby.runtime.origins import KernelWrite
@@ -187,12 +187,11 @@ class Residency:
         try:
             event = self._begin(prepared, held, work, writer)
             self.note(held, work, event, writer)
-        except TrilbyError:
-            self._distrust(held)
-            raise
-        except BaseException:
+        except BaseException:  # also Ctrl-C, or whatever a signal handler raises
             begun = prepared.latest
-            if begun is not None:
+            if begun is None or has_failed(begun):
+                self._distrust(held)
+            else:
                 begun.origin = writer
                 self.note(held, work, begun, writer)
             raise
@@ -217,8 +216,9 @@ class Residency:
             if work.executable.debugs:
                 replicas = [buffer.replica for buffer in held]
                 wait_for([event], f"{work.kernel} asserts or prints", replicas)
-        except TrilbyError:
-            for buffer, content in zip(shared, before, strict=True):
+        except BaseException:
+            failed = prepared.latest is not None and has_failed(prepared.latest)
+            for buffer, content in zip(shared, before, strict=True) if failed else ():
                 buffer.replica.restore(content)
             raise
         return event
