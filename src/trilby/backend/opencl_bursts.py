@@ -19,6 +19,7 @@ import pyopencl as cl
 
 from trilby.backend.base import Argument, Event, Repeated
 from trilby.backend.done import DoneEvent
+from trilby.backend.failures import reentered
 from trilby.backend.giving import GIVING
 from trilby.backend.opencl_events import OpenCLEvent, RefusedEvent, is_over
 from trilby.backend.opencl_kernels import OpenCLPrepared
@@ -204,9 +205,11 @@ class OpenCLRepeated(Repeated):
             break
         if self.put is not None:
             self.put(self.event)
-        if all(type(one) is OpenCLRepeated for one in after):
-            self.chain = cast("Sequence[OpenCLRepeated]", after)
-            self.follows = self.chain[0] if len(after) == 1 else None
+        has_run = len(self.waits) == len(after)  # not those before whose run Ctrl-C came
+        if has_run and all(type(one) is OpenCLRepeated for one in after):
+            chain = cast("Sequence[OpenCLRepeated]", after)
+            follows = chain[0] if len(after) == 1 else None
+            self.chain, self.follows = chain, follows
 
 
 class Burst:
@@ -230,6 +233,8 @@ class Burst:
 
     def _submit(self) -> None:
         with self.lock:
+            if self._is_giving:  # by this thread, in which a signal handler runs now
+                raise reentered()
             self._is_giving = GIVING.now = True
             try:
                 size = len(self.held)

@@ -16,11 +16,12 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Protocol
 
 from trilby.backend.base import Event, Memory, Repeated, events_of
+from trilby.backend.failures import reentered
 from trilby.backend.say import Output
 from trilby.data.ranges import Ranges
 from trilby.data.raw_views import RawViews
 from trilby.dataclass import dataclass
-from trilby.errors import ReentryError, TrilbyError
+from trilby.errors import TrilbyError
 from trilby.locks import hold_over_forks, new_rlock
 
 if TYPE_CHECKING:
@@ -43,12 +44,7 @@ def check_entry() -> None:
     A signal handler runs between any two steps of the main thread.
     """
     if is_locked_here():
-        raise ReentryError(
-            "this thread is in the middle of a launch or a copy, and was interrupted to begin "
-            "another one or to access a buffer",
-            advice="a signal handler may only note that the signal came (`stop = True`): launch, "
-            "read and write between two launches, where the program looks at that",
-        )
+        raise reentered()
 
 
 _MOST_READERS = 16

@@ -18,6 +18,7 @@ from functools import cache
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from trilby.backend.failures import reentered
 from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.objects import Objects, objects_for
 from trilby.backend.native.queue_code import QueueFunctions, begin_functions
@@ -199,6 +200,8 @@ class Engine:
 
     def _submit_held(self) -> None:
         with self.lock:
+            if self._is_giving:  # by this thread, in which a signal handler runs now
+                raise reentered()
             collects = gc.isenabled()
             self._is_giving = True  # before anything is taken: what comes later has to wait
             try:
