@@ -189,6 +189,10 @@ class GuardError(TrilbyError, RuntimeError):
     """Data had to move inside of `accelerator.guard()`."""
 
 
+class ReentryError(TrilbyError, RuntimeError):
+    """A signal handler ran in the middle of a launch or a copy, and began another one."""
+
+
 class StaleReadError(TrilbyError, RuntimeError):
     """Inside of `explicit()` somebody reads what the other side changed and nobody moved."""
 

@@ -23,7 +23,9 @@ from trilby.reflect.functions import Kernel
 
 llvm: Any = llvmlite.binding  # it has no types
 
-CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+CALLBACK = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)
+)
 
 
 def _machine() -> Any:
@@ -124,13 +126,15 @@ def call(built: Compiled, graph: KernelGraph, size: Size, args: Sequence[Any]) -
     report = np.zeros(4, np.int32)
     said: list[str] = []
 
-    def say(number: int, slots: Any) -> None:
+    def say(_: int, number: int, count: int, slots: Any) -> None:
         form, types = built.module.prints[number]
+        assert count == len(types)
         numbers = [_shown(slots[n], type_) for n, type_ in enumerate(types)]
         said.append(form.format(*numbers))
 
     callback = CALLBACK(say)
-    printer = ctypes.cast(callback, ctypes.c_void_p).value or 0
+    printed = np.array([ctypes.cast(callback, ctypes.c_void_p).value or 0], np.int64)
+    printer = printed.ctypes.data
     launch = np.array([*wanted.padded, *local, *groups, 0, report.ctypes.data, printer], np.int64)
     slots, keep = _slots(graph, args)
     entry = ctypes.CFUNCTYPE(

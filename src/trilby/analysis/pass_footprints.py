@@ -7,11 +7,11 @@ may have left as it was is needed even where a later pass surely writes it.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cached_property
 
 from trilby.analysis.footprint import KernelFootprint, LaunchNumbers, ParameterFootprint
 from trilby.analysis.measuring.pass_kinds import PassKinds
 from trilby.data.ranges import Ranges
+from trilby.locks import computed_once
 
 FEW_PASSES = 8
 """So many passes are looked at one by one, whatever they do with their numbers."""
@@ -34,7 +34,7 @@ class PassFootprints:
         """Whether one pass may touch other bytes than another."""
         return self._kernel.looks_at_passes
 
-    @cached_property
+    @computed_once
     def _kinds(self) -> PassKinds | None:
         return self._kernel.pass_kinds(self._launch, max(self._passes - 1, 0))
 

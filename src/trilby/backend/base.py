@@ -146,7 +146,13 @@ class Executable(Protocol):
 
 
 class Prepared(Protocol):
-    """A launch with everything decided, to be run any number of times, by one thread at a time."""
+    """A launch with everything decided, to be run any number of times, by one thread at a time.
+
+    `latest` is the last run that the device has, also where Ctrl-C came before `Backend.run`
+    could return it: who runs it sets this to None before.
+    """
+
+    latest: Event | None
 
     def replace(self, position: int, argument: "Argument") -> None:
         """Set another argument for the runs to come; those under way keep theirs."""
@@ -175,13 +181,15 @@ class Repeated(ABC):
     Its events have `origin` as theirs. To run it once more like the last time, with the same
     numbers and after the last runs of the same others, append `same` to `held`, and call `submit`
     when there are `most` in it: that is what a hot loop has the time for. `same` is None where it
-    must be `run`. `kept` are its runs since somebody wants to know of each.
+    must be `run`. `kept` are its runs since somebody wants to know of each. `begun` counts those of
+    `run` that the device has, or will get: also where Ctrl-C came before `run` was over.
     """
 
-    __slots__ = ("__weakref__", "held", "kept", "most", "origin", "same")
+    __slots__ = ("__weakref__", "begun", "held", "kept", "most", "origin", "same")
 
     def __init__(self, held: list[Any], most: int) -> None:
         self.origin: object = None
+        self.begun = 0
         self.held = held
         self.most = most
         self.same: object = None
@@ -387,6 +395,10 @@ class Backend(Protocol):
 
     def flush(self) -> None:
         """See to it that all that was begun gets done, without waiting for it."""
+        ...
+
+    def all_begun(self) -> Event:
+        """All that was begun so far, as one event: for work whose own event was lost by Ctrl-C."""
         ...
 
     def close(self) -> None:

@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from threading import Lock
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from trilby.backend.base import Event, Times
 from trilby.errors import TrilbyError
+from trilby.locks import if_free, new_lock
 
 T = TypeVar("T")
 
@@ -102,7 +102,7 @@ class KeptInOrder(KeptRuns, Generic[T]):
         self.taken: int = 0
         self._delays = array("d")
         self._seconds = array("d")
-        self._lock = Lock()
+        self._lock = new_lock()
 
     @property
     def total(self) -> int:
@@ -126,15 +126,14 @@ class KeptInOrder(KeptRuns, Generic[T]):
 
     def make_room(self) -> None:
         """Let go of runs that are over, if there are too many, and nobody else is at it."""
-        if self._unread <= self.room or not self._lock.acquire(blocking=False):
+        if self._unread <= self.room or not if_free(self._lock, self._read_those_over):
             return
-        try:
-            self._read()
-            self.room = max(ROOM, 2 * self._unread)  # those that are not over
-        finally:
-            self._lock.release()
         if len(self._seconds) > MOST_READ:
             self._full()
+
+    def _read_those_over(self) -> None:
+        self._read()
+        self.room = max(ROOM, 2 * self._unread)  # those that are not over
 
     def take(self) -> Taken:
         """Read the first ones that are over, and let go of what was read."""

@@ -78,11 +78,12 @@ class NullExecutable:
     debugs: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class NullPrepared:
     """A launch that will be counted."""
 
     size: NDRange
+    latest: Event | None = None
 
     def replace(self, position: int, argument: Argument) -> None:
         """Arguments are not looked at."""
@@ -180,7 +181,8 @@ class NullBackend:
             raise foreign(self.device, prepared)
         self.counts.launches += 1
         self.counts.work_items += prepared.size.items
-        return DoneEvent()
+        event = prepared.latest = DoneEvent()
+        return event
 
     def repeated(self, prepared: Prepared) -> RunAgain:
         """Count the same launch."""
@@ -192,6 +194,10 @@ class NullBackend:
 
     def flush(self) -> None:
         """Nothing was begun."""
+
+    def all_begun(self) -> DoneEvent:
+        """Nothing was begun."""
+        return DoneEvent()
 
     def close(self) -> None:
         """Nothing is open."""

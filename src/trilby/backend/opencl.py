@@ -5,7 +5,6 @@ device.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Literal, TypeAlias
 
 import pyopencl as cl
@@ -15,6 +14,7 @@ from trilby.backend.base import DeviceInfo
 from trilby.backend.failures import none_left
 from trilby.backend.opencl_device import OpenCLBackend
 from trilby.errors import DeviceUnavailableError
+from trilby.locks import computed_once
 from trilby.options import program_path
 
 _Kind: TypeAlias = Literal["cpu", "gpu", "accelerator", "software"]
@@ -32,7 +32,7 @@ class OpenCLFamily:
 
     name = "opencl"
 
-    @cached_property
+    @computed_once
     def _listed(self) -> tuple[tuple[cl.Device, ...], tuple[DeviceUnavailableError, ...]]:
         refused: list[DeviceUnavailableError] = []
         found = [device for platform in _platforms() for device in _usable(platform, refused)]

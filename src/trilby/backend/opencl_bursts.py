@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
-from threading import RLock
 from typing import TypeAlias, cast
 from weakref import WeakSet, ref
 
@@ -20,11 +19,13 @@ import pyopencl as cl
 
 from trilby.backend.base import Argument, Event, Repeated
 from trilby.backend.done import DoneEvent
+from trilby.backend.failures import reentered
 from trilby.backend.giving import GIVING
 from trilby.backend.opencl_events import OpenCLEvent, RefusedEvent, is_over
 from trilby.backend.opencl_kernels import OpenCLPrepared
 from trilby.backend.opencl_runs import LARGE_BURST, OpenCLRuns, Put
 from trilby.errors import DeviceError
+from trilby.locks import new_rlock
 
 MOST_HELD = 64
 """The launches of a burst. From so many on, waking the device hardly counts."""
@@ -103,8 +104,9 @@ class OpenCLRepeated(Repeated):
     def run(self, after: Sequence[Event | Repeated]) -> None:
         """Run it, now or a moment later."""
         self.same = (self, after, ())
-        self.held.append((self, after, self._changes) if self._changes else self.same)
-        self._changes = ()
+        run, self._changes = (self, after, self._changes), ()
+        self.begun += 1
+        self.held.append(run)  # in the same step: Ctrl-C is heard after a call
         if len(self.held) >= self.most:
             self.submit()
 
@@ -193,6 +195,7 @@ class OpenCLRepeated(Repeated):
 
     def give(self, after: Sequence[Event | Repeated], changes: Changes) -> None:
         """Give a run to the driver, which may refuse it."""
+        self.chain = None  # not what `waits` is for, if Ctrl-C comes before the end of this
         for position, argument in changes:
             self.prepared.replace(position, argument)
         self.prepared.check()
@@ -202,9 +205,11 @@ class OpenCLRepeated(Repeated):
             break
         if self.put is not None:
             self.put(self.event)
-        if all(type(one) is OpenCLRepeated for one in after):
-            self.chain = cast("Sequence[OpenCLRepeated]", after)
-            self.follows = self.chain[0] if len(after) == 1 else None
+        has_run = len(self.waits) == len(after)  # not those before whose run Ctrl-C came
+        if has_run and all(type(one) is OpenCLRepeated for one in after):
+            chain = cast("Sequence[OpenCLRepeated]", after)
+            follows = chain[0] if len(after) == 1 else None
+            self.chain, self.follows = chain, follows
 
 
 class Burst:
@@ -213,7 +218,7 @@ class Burst:
     def __init__(self, queue: cl.CommandQueue, wait_list: WaitList) -> None:
         self._queue = queue
         self._wait_list = wait_list
-        self.lock = RLock()
+        self.lock = new_rlock()
         self.held: list[Run] = []
         self._is_giving = False
         self.launches: WeakSet[OpenCLRepeated] = WeakSet()
@@ -228,6 +233,8 @@ class Burst:
 
     def _submit(self) -> None:
         with self.lock:
+            if self._is_giving:  # by this thread, in which a signal handler runs now
+                raise reentered()
             self._is_giving = GIVING.now = True
             try:
                 size = len(self.held)

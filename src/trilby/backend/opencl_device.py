@@ -203,7 +203,7 @@ class OpenCLBackend:
         """Keep a buffer for later; also after `close`, when it is released."""
         if not isinstance(memory, OpenCLMemory):
             raise foreign(self.device, memory)
-        buffer, memory.buffer = memory.buffer, None
+        buffer = memory.buffer
         self.moment += 1
         if buffer is None:
             raise freed(self.device, memory.nbytes)
@@ -301,7 +301,7 @@ class OpenCLBackend:
         return OpenCLEvent(event, prepared.task)
 
     def _enqueue(self, prepared: OpenCLPrepared, wait_list: list[cl.Event] | None) -> cl.Event:
-        event = prepared.enqueue(wait_list)
+        event = prepared.run_after(wait_list)
         prepared.note_launch(event, wait_list)
         return event
 
@@ -329,6 +329,16 @@ class OpenCLBackend:
     def flush(self) -> None:
         """Give the driver what is held back."""
         self.burst.submit()
+
+    def all_begun(self) -> OpenCLEvent:
+        """A marker, which comes after all that the queue has."""
+        self.burst.submit()
+        try:
+            event = cl.enqueue_marker(self.queue)
+            self.queue.flush()
+        except cl.Error as error:
+            raise failed(self.device, "marking the end of its work", error) from error
+        return OpenCLEvent(event, self._task("doing all that was begun"))
 
     def _run_debugging(
         self, prepared: OpenCLPrepared, wait_list: list[cl.Event] | None

@@ -9,16 +9,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import cache, partial
 from struct import Struct
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
 import numpy as np
 import pyopencl as cl
 from pyopencl._cl import _Program  # pyright: ignore[reportPrivateUsage]
 
-from trilby.backend.base import Argument, Memory, Scalar, StructArgument
+from trilby.backend.base import Argument, Event, Memory, Scalar, StructArgument
 from trilby.backend.by_value import type_by_value, value_by_value
 from trilby.backend.group_size import GroupLimits, group_size, rounded_up
-from trilby.backend.opencl_events import Task
+from trilby.backend.opencl_events import OpenCLEvent, Task
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
@@ -110,6 +110,7 @@ class OpenCLPrepared:
         "memories",
         "owner",
         "queue",
+        "ran",
         "set_pass",
         "task",
         "whole",
@@ -131,6 +132,7 @@ class OpenCLPrepared:
         self.debugs = executable.debugs
         self.memories: dict[int, Memory] = {}
         self.checked = -1
+        self.ran: cl.Event | None = None
         self.local = group_size(size, executable.limits)
         self.whole = rounded_up(size, self.local)
         self.kernel = executable.take_object()
@@ -146,6 +148,21 @@ class OpenCLPrepared:
             place = len(arguments) + RANGE_ARGUMENTS
             self.set_pass = partial(_bytes_setter(self.kernel), place)
             self.set_pass(np.int32(0))
+
+    @property
+    def latest(self) -> Event | None:
+        """The last run that the driver has."""
+        return None if self.ran is None else OpenCLEvent(self.ran, self.task)
+
+    @latest.setter
+    def latest(self, _: None) -> None:
+        self.ran = None
+
+    def run_after(self, wait_list: list[cl.Event] | None) -> cl.Event:
+        """Give the driver a run. `for` keeps its event in the same step, see `opencl_bursts`."""
+        for self.ran in map(self.enqueue, (wait_list,)):  # noqa: B020 -- see above
+            break
+        return cast("cl.Event", self.ran)
 
     @property
     def seconds(self) -> float:

@@ -6,16 +6,18 @@ handed out again only when they are done, because a command of its next owner co
 them.
 """
 
-import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Sequence
+from dataclasses import field
+from itertools import count
 
 import pyopencl as cl
 
 from trilby.backend.base import DeviceInfo, Event
 from trilby.backend.failures import no_room
 from trilby.dataclass import dataclass
+from trilby.locks import if_free, new_lock
 
 KEPT_SHARE = 8
 """Of the memory of a device, one part in so many may be kept for later."""
@@ -55,6 +57,7 @@ class _Block:
     size: int
     buffer: cl.Buffer
     work: tuple[Event, ...]
+    age: int = field(default_factory=count().__next__)
 
     @property
     def idle(self) -> bool:
@@ -67,19 +70,21 @@ class MemoryPool:
     def __init__(self, context: cl.Context, device: DeviceInfo) -> None:
         self._context = context
         self._device = device
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         # Buffers are freed at any moment, also by the garbage collector in the middle of a
         # method of this class: they arrive here, without a lock, and are put in order later.
         self._arrived: deque[_Block] = deque()
-        self._kept: dict[_Block, None] = {}
-        """A set that is in order: the oldest come first."""
-        self._by_size: defaultdict[int, list[_Block]] = defaultdict(list)
+        self._kept: defaultdict[int, dict[_Block, None]] = defaultdict(dict)
+        """By their sizes, and of each size the oldest first."""
         self._leaving: list[_Block] = []
         """The host's memory, which has to live until the work on it is done."""
         self.held = 0
         """The bytes of all buffers, in use and kept."""
-        self.kept = 0
+
+    @property
+    def kept(self) -> int:
         """The bytes of the buffers that nobody owns."""
+        return sum(size * len(blocks) for size, blocks in self._kept.items())
 
     def take(self, nbytes: int) -> OpenCLMemory:
         """Memory of the device that no command uses; raises where there is no room."""
@@ -100,12 +105,10 @@ class MemoryPool:
     def give(self, memory: OpenCLMemory, buffer: cl.Buffer, work: Sequence[Event]) -> None:
         """Take a buffer back; `work` is what may still use it. Never waits."""
         size = 0 if memory.shared else _rounded(memory.nbytes)
-        self._arrived.append(_Block(size, buffer, tuple(e for e in work if not e.done)))
-        if self._lock.acquire(blocking=False):
-            try:
-                self._put_in_order()
-            finally:
-                self._lock.release()
+        block = _Block(size, buffer, tuple(e for e in work if not e.done))
+        memory.buffer = None
+        self._arrived.append(block)  # right after that, so that Ctrl-C loses nothing
+        if_free(self._lock, self._put_in_order)
 
     def trim(self) -> None:
         """Release all that is kept; the driver waits for the commands that use it."""
@@ -115,51 +118,47 @@ class MemoryPool:
 
     def _put_in_order(self) -> None:
         while self._arrived:
-            block = self._arrived.popleft()
+            block = self._arrived[0]  # it stays there until it is elsewhere: Ctrl-C loses nothing
             if block.size:
-                self._keep(block)
+                self._kept[block.size][block] = None
             else:
                 self._leaving.append(block)
+            self._arrived.popleft()
         if self._leaving:
             self._leaving = [block for block in self._leaving if not block.idle]
-        limit = self._device.memory_bytes // KEPT_SHARE
-        while self.kept > limit:
-            self._release(next(iter(self._kept)))
+        limit, kept = self._device.memory_bytes // KEPT_SHARE, self.kept
+        while kept > limit:
+            kept -= self._release(self._oldest())
 
-    def _keep(self, block: _Block) -> None:
-        self._kept[block] = None
-        self._by_size[block.size].append(block)
-        self.kept += block.size
+    def _oldest(self) -> _Block:
+        first = (next(iter(blocks)) for blocks in self._kept.values() if blocks)
+        return min(first, key=_age)
 
-    def _forget(self, block: _Block) -> None:
-        del self._kept[block]
-        same_size = self._by_size[block.size]
-        same_size.remove(block)
-        if not same_size:
-            del self._by_size[block.size]
-        self.kept -= block.size
-
-    def _release(self, block: _Block) -> None:
-        self._forget(block)
+    def _release(self, block: _Block) -> int:
+        del self._kept[block.size][block]
         self.held -= block.size
         block.buffer.release()
+        return block.size
 
     def _release_kept(self) -> None:
-        for block in list(self._kept):
+        for block in self._all_kept():
             self._release(block)
 
+    def _all_kept(self) -> list[_Block]:
+        return sorted((one for blocks in self._kept.values() for one in blocks), key=_age)
+
     def _reuse(self, size: int) -> cl.Buffer | None:
-        block = next((block for block in self._by_size.get(size, ()) if block.idle), None)
+        block = next((block for block in self._kept[size] if block.idle), None)
         if block is None:
             return None
-        self._forget(block)
+        del self._kept[size][block]
         return block.buffer
 
     def _create(self, size: int, nbytes: int) -> cl.Buffer:
         if self.held + size > self._device.memory_bytes:
             self._make_room()
         buffer = self._attempt(size)
-        if buffer is None and self._kept:
+        if buffer is None and self.kept:
             self._make_room()
             buffer = self._attempt(size)
         if buffer is None:
@@ -181,10 +180,14 @@ class MemoryPool:
 
     def _make_room(self) -> None:
         """Wait until the memory that is kept can be had, and let go of it."""
-        for block in list(self._kept):
+        for block in self._all_kept():
             while not block.idle:  # whether that work goes well is not for here
                 time.sleep(_PAUSE_SECONDS)
             self._release(block)
+
+
+def _age(block: _Block) -> int:
+    return block.age
 
 
 def _rounded(nbytes: int) -> int:

@@ -31,8 +31,9 @@ class RunAgain(Repeated):
     def run(self, after: Sequence[Event | Repeated]) -> None:
         """Run it now."""
         self.same = after
-        self.held.append(after)
-        self.submit()
+        if self.held:
+            self.submit()
+        self._run_once(after)
 
     def submit(self) -> None:
         """Run it as often as was asked for, or until a run fails: the rest is not run later."""
@@ -50,6 +51,7 @@ class RunAgain(Repeated):
             raise
         event.origin = self.origin
         self._latest = event
+        self.begun += 1
         self._keep(event)
 
     def keep(self, full: Callable[[], None]) -> KeptEvents:

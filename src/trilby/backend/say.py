@@ -1,9 +1,32 @@
-"""What `print` in a kernel shows, the same on all backends that print in Python."""
+"""What `print` in a kernel shows, the same on all backends that print in Python.
+
+Whatever `sys.stdout` is, it may run any code: notebooks keep what is printed, and others launch
+kernels. So lines wait until the launch that printed them is over and everything is noted.
+"""
 
 import sys
+from collections import deque
+from collections.abc import Callable
+
+_UNSAID: deque[str] = deque()
+
+
+class Output:
+    """Where lines go. The runtime says when they have to wait: at first they never do."""
+
+    must_wait: Callable[[], bool] = bool
 
 
 def say(form: str, *numbers: float) -> None:
     """Write a line: floats with six digits, as devices show them."""
     shown = (f"{n:g}" if isinstance(n, float) else str(n) for n in numbers)
-    sys.stdout.write(form.format(*shown) + "\n")
+    _UNSAID.append(form.format(*shown) + "\n")
+    say_all()
+
+
+def say_all() -> None:
+    """Write the lines that wait, unless they have to."""
+    while _UNSAID and not Output.must_wait():
+        line = _UNSAID.popleft()
+        if sys.stdout is not None:
+            sys.stdout.write(line)

@@ -23,6 +23,7 @@ from trilby.codegen.python import compile_compute
 from trilby.data.schema import NDArrayType
 from trilby.dataclass import dataclass
 from trilby.errors import KernelTypeError
+from trilby.locks import new_rlock
 from trilby.model.op import Func
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
@@ -229,7 +230,7 @@ class Compiler:
     _computes: dict[tuple[Compute[..., Any], Transfers], ReadyCompute] = field(
         default_factory=dict[tuple[Compute[..., Any], Transfers], ReadyCompute]
     )
-    _lock: RLock = field(default_factory=RLock)
+    _lock: RLock = field(default_factory=new_rlock)
 
     def kernel(self, kernel: Kernel[...], ranks: tuple[int, ...]) -> ReadyKernel:
         """A kernel ready to launch, from the cache or made now."""

@@ -9,27 +9,43 @@ memory share what is known of it. All of this is guarded by one lock, `LOCK`: a 
 belong to several accelerators and be used by several threads.
 """
 
-import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
-from threading import RLock
+from itertools import repeat
 from typing import TYPE_CHECKING, Protocol
 
 from trilby.backend.base import Event, Memory, Repeated, events_of
+from trilby.backend.failures import reentered
+from trilby.backend.say import Output
 from trilby.data.ranges import Ranges
 from trilby.data.raw_views import RawViews
 from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
+from trilby.locks import hold_over_forks, new_rlock
 
 if TYPE_CHECKING:
     from trilby.runtime.replicas import Replicas
     from trilby.runtime.watch import Watch
 
-LOCK = RLock()
+LOCK = new_rlock()
 
-if hasattr(os, "register_at_fork"):  # a child has a copy of all this, and none of the other threads
-    os.register_at_fork(
-        before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release
-    )
+hold_over_forks(0, LOCK.acquire, LOCK.release, LOCK.release)
+
+is_locked_here: Callable[[], bool] = LOCK._is_owned  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] -- the only way to ask
+"""Whether this thread has the lock: it is in the middle of things."""
+
+Output.must_wait = staticmethod(is_locked_here)
+
+
+def check_entry() -> None:
+    """Raise where this thread is in the middle of things, and cannot begin others.
+
+    A signal handler runs between any two steps of the main thread.
+    """
+    if is_locked_here():
+        raise reentered()
+
 
 _MOST_READERS = 16
 
@@ -237,7 +253,10 @@ class Content:
         return Ranges.span(self.start, self.stop)
 
     def changed(self) -> None:
-        """What is known of it is not what it was."""
+        """What is known of it is about to change.
+
+        This comes first: after Ctrl-C nobody takes what is half changed for what it was.
+        """
         self.version += 1
         CLOCK.now += 1
 
@@ -291,15 +310,13 @@ class Content:
 
     def _set_on_host(self, ranges: Ranges) -> None:
         """The bytes in the host's memory are other ones now."""
-        stale = self.fresh.meets(ranges) or not self.host.covers(ranges)
-        self.host |= ranges
-        self.fresh -= ranges
-        for replica in self.replicas:
-            if not replica.shared and replica.valid.meets(ranges):
-                replica.valid -= ranges
-                stale = True
-        if stale:
+        stale = [r for r in self.replicas if not r.shared and r.valid.meets(ranges)]
+        if stale or self.fresh.meets(ranges) or not self.host.covers(ranges):
             self.changed()
+        host, fresh = self.host | ranges, self.fresh - ranges
+        others = _setting_valid(stale, [replica.valid - ranges for replica in stale])
+        self.host, self.fresh = host, fresh
+        deque(others, maxlen=0)
 
     def written_by_device(self, writing: Replica, ranges: Ranges, writer: object) -> None:
         """A device has set these bytes, or may have, and had the others before."""
@@ -308,17 +325,15 @@ class Content:
         if writing.shared:
             self._set_on_host(ranges)
             return
-        changed = not writing.valid.covers(ranges) or self.host.meets(ranges)
-        for replica in self.replicas:
-            if replica is not writing and not replica.shared and replica.valid.meets(ranges):
-                replica.valid -= ranges
-                changed = True
-        writing.valid |= ranges
-        self.host -= ranges
-        self.fresh -= ranges
-        if changed:
+        discrete = [r for r in self.replicas if r is not writing and not r.shared]
+        stale = [replica for replica in discrete if replica.valid.meets(ranges)]
+        if stale or not writing.valid.covers(ranges) or self.host.meets(ranges):
             self.changed()
             self.scan = Scan()
+        host, fresh, valid = self.host - ranges, self.fresh - ranges, writing.valid | ranges
+        others = _setting_valid(stale, [replica.valid - ranges for replica in stale])
+        self.host, self.fresh, writing.valid = host, fresh, valid
+        deque(others, maxlen=0)
 
     def only_at(self, replica: Replica) -> Ranges:
         """What a device has current and nobody else has."""
@@ -334,20 +349,20 @@ class Content:
         Gives the bytes that are no longer current there.
         """
         stale = (replica.valid & ranges) - self.only_at(replica)
-        replica.valid -= stale
         self.changed()
+        replica.valid -= stale
         return stale
 
     def arrived(self, ranges: Ranges, event: Event) -> None:
         """These bytes are current on the host as soon as some work is done."""
-        self.host |= ranges
-        self.arriving.append((ranges, event))
         self.changed()
+        self.arriving.append((ranges, event))
+        self.host |= ranges
 
     def arrived_at(self, replica: Replica, ranges: Ranges) -> None:
         """These bytes are current on a device, for work that waits for its writers."""
-        replica.valid |= ranges
         self.changed()
+        replica.valid |= ranges
 
     def before_host_reads(self, ranges: Ranges) -> list[Event]:
         """The work under way that gives the host these bytes, and what failed to give them."""
@@ -374,9 +389,9 @@ class Content:
     def tidy(self) -> None:
         """Forget work that is done. What a copy failed to bring is not here."""
         for coming, event in self.arriving:
-            if event.done and _failed(event):
-                self.host -= coming
+            if has_failed(event):
                 self.changed()
+                self.host -= coming
         if self.arriving:
             self.arriving = [entry for entry in self.arriving if not entry[1].done]
         if self.leaving:
@@ -395,8 +410,19 @@ class Content:
             replica.readers = tuple(event for event in replica.readers if not event.done)
 
 
-def _failed(event: Event) -> bool:
-    """Whether work that is done did not end well."""
+def _setting_valid(replicas: Iterable[Replica], valid: Iterable[Ranges]) -> Iterator[None]:
+    """Says what is current on some devices, when it is walked through.
+
+    A call of C does that in one step, to which belongs what is set just before that call: Ctrl-C
+    is heard after calls.
+    """
+    return map(setattr, replicas, repeat("valid"), valid)
+
+
+def has_failed(event: Event) -> bool:
+    """Whether work is done, and did not end well."""
+    if not event.done:
+        return False
     try:
         event.wait()
     except TrilbyError:

@@ -6,7 +6,6 @@ not start again, and the error says what that was.
 """
 
 from collections.abc import Sequence
-from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from trilby.backend.base import Backend, DeviceInfo
@@ -14,6 +13,7 @@ from trilby.backend.preference import Preference
 from trilby.backend.registry import any_fits, open_preferred
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, DeviceUnavailableError
+from trilby.locks import new_rlock
 from trilby.reflect.functions import Compute
 from trilby.source import Location
 from trilby.trace import tell
@@ -48,7 +48,7 @@ class Fallbacks:
         self.records: list[Fallback] = []
         self._wanted = tuple(wanted)
         self._failed: set[str] = set()
-        self._lock = RLock()
+        self._lock = new_rlock()
         self._is_running = False
         self.is_open = False
 

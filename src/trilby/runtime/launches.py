@@ -21,7 +21,7 @@ from trilby.runtime.binding import Bound, bind, ranks_of, uses
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel, ReadyKernel
 from trilby.runtime.constant_memory import check_constant_memory
-from trilby.runtime.content import CLOCK, LOCK
+from trilby.runtime.content import CLOCK, LOCK, check_entry, is_locked_here
 from trilby.runtime.explicit import block_of
 from trilby.runtime.given import Given, given_by, is_plain, numbers_key, numbers_of, replaceable
 from trilby.runtime.held import Use
@@ -62,13 +62,15 @@ class Launches:
         self._footprints: dict[tuple[object, ...], tuple[ParameterFootprint, ...]] = {}
         self._passes: PassLaunches | None = None
 
-    def again(  # noqa: C901, PLR0912 -- calls would cost more than what they do
+    def again(  # noqa: C901, PLR0912, PLR0915 -- calls would cost more than what they do
         self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers
     ) -> Known | None:
         """Launch what was launched before, if nothing stands against it; None where it does.
 
         A hot loop spends its time here: every line is seen in it.
         """
+        if is_locked_here():
+            check_entry()
         with LOCK:  # an interrupt between `acquire` and `try` would leave it locked for ever
             last = self._last
             known = None if last is None else last.follower
@@ -97,7 +99,7 @@ class Launches:
             launch = known.launch
             if not current:
                 run = partial(self._run, known, last)
-                self._accelerator.residency.run_in_place(known.held, known.writer, run)
+                self._accelerator.residency.run_in_place(known.held, known.writer, launch, run)
                 known.note_current()
             elif known.steady != CLOCK.now or launch.same is None:
                 self._run(known, last)
@@ -279,6 +281,7 @@ class Launches:
         options: PassOptions,
     ) -> bool:
         """Run many passes that were run before, if nothing stands against it."""
+        check_entry()
         self._last = None
         return self.passes.again(size, kernel, args, caller, context, options)
 
@@ -292,6 +295,7 @@ class Launches:
         options: PassOptions | None = None,
     ) -> None:
         """Check a dispatch, and launch it, once or for many passes."""
+        check_entry()
         self._last = None
         accelerator = self._accelerator
         launch_range = as_range(size)

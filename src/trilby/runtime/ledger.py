@@ -6,10 +6,10 @@ from what was touched; `ledger.ratio` is how near the run came to it.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
-from functools import cached_property
 from typing import Literal, TypeAlias
 
 from trilby.dataclass import dataclass
+from trilby.locks import computed_once
 from trilby.oracle.excess import Excess
 from trilby.oracle.minimum import Minimum, minimum
 from trilby.runtime.put_get import Redundant
@@ -49,12 +49,12 @@ class Optimal:
 
     recording: Recording
 
-    @cached_property
+    @computed_once
     def buffer(self) -> Minimum:
         """The least when every copy takes a whole buffer."""
         return minimum(self.recording.trace, "buffer")
 
-    @cached_property
+    @computed_once
     def range(self) -> Minimum:
         """The least when a copy takes no more bytes than are needed."""
         return minimum(self.recording.trace, "range")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -27,6 +26,7 @@ from trilby.data.schema import (
 )
 from trilby.dataclass import dataclass
 from trilby.errors import KernelIndexError
+from trilby.locks import computed_once
 
 MOST_BYTES = 1 << 26
 MOST_ITEMS = 1 << 16
@@ -41,7 +41,7 @@ class Examples:
     graph: KernelGraph
     launch: Launch = field(default_factory=lambda: Launch(("x",)))
 
-    @cached_property
+    @computed_once
     def program(self) -> Program:
         """The kernel, as the interpreter runs it."""
         return translate(self.graph)

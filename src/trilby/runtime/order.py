@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from trilby.backend.base import Event, Repeated
-from trilby.errors import TrilbyError
+from trilby.errors import DeviceError
 from trilby.runtime.content import Replica
 
 UnderWay: TypeAlias = tuple[Event | Repeated, ...]
@@ -84,7 +84,7 @@ class Order:
         try:
             self.launch.run(self.after)
             note()
-        except TrilbyError:
+        except DeviceError:
             raise
         except BaseException:
             self.note_interrupt()

@@ -15,6 +15,7 @@ from typing import Protocol
 from trilby.analysis.footprint import ParameterFootprint
 from trilby.analysis.pass_footprints import Footprints, PassFootprints
 from trilby.backend.base import Event, Passes
+from trilby.backend.say import say_all
 from trilby.backend.together import Together
 from trilby.dataclass import dataclass
 from trilby.errors import PassesCancelledError, PassesTimeoutError
@@ -165,6 +166,7 @@ class PassesRun:
             self._known.portion = self._pace.size
             context.passes_done = self.done
             self._tell_profiles()
+            say_all()
 
     def _run(self, tell: Progress | None) -> None:
         options = self._options
@@ -201,6 +203,7 @@ class PassesRun:
             event = self._note()
             if event is not None:
                 self._pace.begun(event, count, started)
+        say_all()
 
     def _announced(self) -> Work:
         """What is left to be done, of which those hear who may have to undo it."""

@@ -3,12 +3,12 @@
 import weakref
 from collections import deque
 from dataclasses import replace
-from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from trilby.backend.base import Repeated
+from trilby.locks import if_free, new_lock
 from trilby.runtime.figures import RunFigures
 from trilby.runtime.origins import KernelWrite
 from trilby.source import Location
@@ -56,7 +56,7 @@ class ProfiledRuns:
         self._lines = deque([(0, self._first)])
         self._sums: Sequence[Sum] = ()
         self._figures: dict[Dispatched, RunFigures] = {}
-        self._lock = Lock()
+        self._lock = new_lock()
 
     def come_from(self, launch: Repeated, writer: KernelWrite) -> None:
         """The runs to come are dispatched from another line."""
@@ -89,11 +89,7 @@ class ProfiledRuns:
 
     def read_at_once(self) -> None:
         """Read what is over, unless another thread does so: it may have to wait for this one."""
-        if self._lock.acquire(blocking=False):
-            try:
-                self._take()
-            finally:
-                self._lock.release()
+        if_free(self._lock, self._take)
 
     def _take(self) -> None:
         """Add up what is over; each run is for the last line before it."""

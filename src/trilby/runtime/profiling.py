@@ -15,6 +15,7 @@ from trilby.backend.base import Backend, Event, Repeated
 from trilby.backend.fading import FadingEvent
 from trilby.backend.kept import wait_whatever
 from trilby.dataclass import dataclass
+from trilby.locks import if_free, new_lock, new_rlock
 from trilby.runtime.figures import BothWays, DispatchFigures, WaitFigures
 from trilby.runtime.origins import KernelWrite, launch_of
 from trilby.runtime.profiled_runs import Dispatched, ProfiledRuns
@@ -92,8 +93,8 @@ class Book:
     _most_bytes: int = _MOST_BYTES
     _has_ended: bool = False
     _unused: "dict[Replica, list[tuple[int, float]]]" = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock)
-    _reading: RLock = field(default_factory=RLock)
+    _lock: Lock = field(default_factory=new_lock)
+    _reading: RLock = field(default_factory=new_rlock)
 
     # ------------------------------------------------------------------------- taking down
 
@@ -189,11 +190,7 @@ class Book:
 
     def _read_what_is_over(self) -> None:
         """Read what there is to read, unless another thread does."""
-        if self._reading.acquire(blocking=False):
-            try:
-                self._read(wait=False)
-            finally:
-                self._reading.release()
+        if_free(self._reading, lambda: self._read(wait=False))
 
     def _read(self, *, wait: bool) -> None:
         self._held, self._held_bytes = set(), 0
@@ -273,20 +270,18 @@ class Book:
 
     def _forget_ended(self) -> None:
         """Count launches that will not be run again, unless another thread is reading."""
-        if not self._reading.acquire(blocking=False):
-            return
-        try:
-            for runs in self._runs:
-                runs.read()
-            ended = {runs for runs in self._runs if runs.is_over}
-            for runs in ended:
-                for line, figures in runs.read().items():
-                    with self._lock:
-                        found = self._dispatches.setdefault(line, DispatchFigures())
-                        found.runs.join(figures)
-            self._runs = [runs for runs in self._runs if runs not in ended]
-        finally:
-            self._reading.release()
+        if_free(self._reading, self._count_ended)
+
+    def _count_ended(self) -> None:
+        for runs in self._runs:
+            runs.read()
+        ended = {runs for runs in self._runs if runs.is_over}
+        for runs in ended:
+            for line, figures in runs.read().items():
+                with self._lock:
+                    found = self._dispatches.setdefault(line, DispatchFigures())
+                    found.runs.join(figures)
+        self._runs = [runs for runs in self._runs if runs not in ended]
 
 
 def _is_over(event: Event, *, wait: bool) -> bool:

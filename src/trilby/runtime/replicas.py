@@ -17,7 +17,7 @@ from trilby.backend.failures import check_buffer, closed
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
-from trilby.errors import GuardError
+from trilby.errors import DeviceError, GuardError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import Content, Replica
 from trilby.runtime.explicit import check_eviction
@@ -113,12 +113,12 @@ class Replicas:
         try:
             if not shared:
                 self._begin(replica, lengths)
+            content.changed()
+            self.room.add(content, replica)
+            content.replicas.append(replica)
         except BaseException:
-            self.backend.free(memory, replica.writers)
+            self.drop(content, replica)
             raise
-        content.replicas.append(replica)
-        content.changed()
-        self.room.add(content, replica)
         return replica
 
     def _begin(self, replica: Replica, lengths: Iterable[range]) -> None:
@@ -130,21 +130,23 @@ class Replicas:
     def add_lengths(self, replica: Replica, lengths: Iterable[range]) -> None:
         """Copy the lengths of arrays, which a device needs and nobody ever changes."""
         for part in lengths if not replica.shared else ():
+            with _noting_interrupts(replica):
+                event = self.backend.upload(
+                    replica.memory,
+                    part.start,
+                    replica.host[part.start : part.stop],
+                    (*replica.writers, *replica.readers),
+                )
+                replica.written_by(event)
             replica.lengths |= Ranges.span(part.start, part.stop).shifted(replica.address)
-            event = self.backend.upload(
-                replica.memory,
-                part.start,
-                replica.host[part.start : part.stop],
-                (*replica.writers, *replica.readers),
-            )
-            replica.written_by(event)
 
     def drop(self, content: Content, replica: Replica) -> None:
         """Give the memory back; what only it had current is lost."""
-        content.replicas.remove(replica)
         content.changed()
-        self.backend.free(replica.memory, (*replica.writers, *replica.readers))
+        if replica in content.replicas:  # not where Ctrl-C came before
+            content.replicas.remove(replica)
         self.room.remove(replica)
+        self.backend.free(replica.memory, (*replica.writers, *replica.readers))
 
     def send_home(self, content: Content, replica: Replica) -> None:
         """Give the memory back when the host has all that only it had current."""
@@ -195,9 +197,10 @@ class Replicas:
         for piece in cut(ranges, movable):
             after = [*replica.writers, *replica.readers]
             after += content.before_host_reads(Ranges.span(piece.start, piece_stop(piece)))
-            event = _copy_up(replica, piece, after)
-            replica.written_by(event)
-            content.leaving.append((Ranges.span(piece.start, piece_stop(piece)), event))
+            with _noting_interrupts(replica, content):
+                event = _copy_up(replica, piece, after)
+                replica.written_by(event)
+                content.leaving.append((Ranges.span(piece.start, piece_stop(piece)), event))
             self.tell("up", replica, piece, reason, event)
 
     def check(self, replica: Replica, reason: Reason) -> None:
@@ -234,14 +237,15 @@ class Replicas:
 
     def _fill(self, replica: Replica, ranges: Ranges, byte: int) -> None:
         for start, stop in ranges:
-            event = self.backend.fill(
-                replica.memory,
-                start - replica.address,
-                stop - start,
-                byte,
-                (*replica.writers, *replica.readers),
-            )
-            replica.written_by(event)
+            with _noting_interrupts(replica):
+                event = self.backend.fill(
+                    replica.memory,
+                    start - replica.address,
+                    stop - start,
+                    byte,
+                    (*replica.writers, *replica.readers),
+                )
+                replica.written_by(event)
 
 
 def bring_home(content: Content, missing: Ranges, reason: Reason) -> None:
@@ -263,11 +267,39 @@ def _download(content: Content, replica: Replica, ranges: Ranges, reason: Reason
     for piece in cut(ranges, replica.valid - content.host):
         span = Ranges.span(piece.start, piece_stop(piece))
         after = [*replica.writers, *content.before_host_writes(span)]
-        event = _copy_down(replica, piece, after)
-        event.origin = replica.writers
-        replica.read_by(event)
-        content.arrived(_bytes(piece), event)
+        with _noting_interrupts(replica, content):
+            event = _copy_down(replica, piece, after)
+            event.origin = replica.writers
+            replica.read_by(event)
+            content.arrived(_bytes(piece), event)
         replica.owner.tell("down", replica, piece, reason, event)
+
+
+class _noting_interrupts:  # noqa: N801 -- a context manager
+    """A block in which a command is begun and noted.
+
+    Where Ctrl-C comes between the two, nobody knows the event of the command: then all that uses
+    the same memory later comes after all that was begun so far.
+    """
+
+    __slots__ = ("_content", "_replica")
+
+    def __init__(self, replica: Replica, content: Content | None = None) -> None:
+        self._replica = replica
+        self._content = content
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or issubclass(kind, DeviceError):  # the device did not take it
+            return
+        replica, content = self._replica, self._content
+        event = replica.owner.backend.all_begun()
+        replica.writing = (*replica.writing, event)
+        if content is not None:
+            content.arriving.append((replica.whole, event))
+            content.leaving.append((replica.whole, event))
 
 
 def _copy_up(replica: Replica, piece: Piece, after: Sequence[Event]) -> Event:

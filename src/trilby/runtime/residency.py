@@ -8,6 +8,7 @@ are made that are not needed yet: `ALWAYS` and `BY_ACCESS` copy around every lau
 from collections.abc import Callable, Iterable, Sequence
 
 from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Prepared, Repeated
+from trilby.backend.say import say_all
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
@@ -15,7 +16,7 @@ from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
 from trilby.options import Transfers
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import LOCK, Content, Replica
+from trilby.runtime.content import LOCK, Content, Replica, has_failed
 from trilby.runtime.explicit import check_launch
 from trilby.runtime.held import Held, Use, held_by, merged, versions_of
 from trilby.runtime.origins import KernelWrite
@@ -91,12 +92,16 @@ class Residency:
         """
         if self.before_launch is not None:
             self.before_launch(work)
-        with LOCK:
-            held, prepared = self.prepare(work)
-            writer = KernelWrite(work.kernel, work.caller)
-            self._begin_and_note(prepared, held, work, writer)
-            waiting = self.give_back(held, work)
-            standing = self._standing(prepared, held, work)
+        try:
+            with LOCK:
+                held, prepared = self.prepare(work)
+                writer = KernelWrite(work.kernel, work.caller)
+                self._begin_and_note(prepared, held, work, writer)
+                waiting = self.give_back(held, work)
+                standing = self._standing(prepared, held, work)
+        finally:
+            if work.executable.debugs:
+                say_all()
         if waiting:
             back = f"what {work.kernel} wrote is copied back"
             wait_for(waiting, back, [buffer.replica for buffer in held])
@@ -149,11 +154,11 @@ class Residency:
         wait_for(events, "all work is waited for", replicas)
 
     def run_in_place(
-        self, held: Sequence[Held], writer: KernelWrite, run: Callable[[], None]
+        self, held: Sequence[Held], writer: KernelWrite, launch: Repeated, run: Callable[[], None]
     ) -> None:
         """Run a launch again whose buffers are in place, and remember what it leaves current.
 
-        The lock is held.
+        The lock is held. `launch` knows whether it was run, also where Ctrl-C left `run`.
         """
         written = [one for one in held if one.writes]
         for one in held:
@@ -162,37 +167,38 @@ class Residency:
         for book in PROFILES:
             if self.backend in book.backends:
                 book.used(writer, [one.replica for one in held])
-        ran = False
+        before = launch.begun
         try:
             run()
-            ran = True
             for one in written:
                 self._note_written(one, writer)
         except BaseException:
-            if ran:
+            if launch.begun == before:
+                self._distrust(held)
+            else:
                 for one in written:
                     self._note_written(one, writer)
-            else:
-                self._distrust(held)
             raise
 
     def _begin_and_note(
         self, prepared: Prepared, held: Sequence[Held], work: Work, writer: KernelWrite
     ) -> None:
         """Run the kernel and remember it, also where an interrupt falls between the two."""
-        event: Event | None = None
+        prepared.latest = None
         try:
             event = self._begin(prepared, held, work, writer)
             self.note(held, work, event, writer)
-        except BaseException:
-            if event is None:
+        except BaseException:  # also Ctrl-C, or whatever a signal handler raises
+            begun = prepared.latest
+            if begun is None or has_failed(begun):
                 self._distrust(held)
             else:
-                self.note(held, work, event, writer)
+                begun.origin = writer
+                self.note(held, work, begun, writer)
             raise
 
     def _distrust(self, held: Sequence[Held]) -> None:
-        """The kernel may have been run or not: what others have is taken from them."""
+        """The kernel failed, or was not run: what others have is taken from them."""
         for buffer in held:
             stale = buffer.content.distrust(buffer.replica, buffer.writes)
             self.replicas.spoil_device(buffer.replica, stale)
@@ -212,7 +218,8 @@ class Residency:
                 replicas = [buffer.replica for buffer in held]
                 wait_for([event], f"{work.kernel} asserts or prints", replicas)
         except BaseException:
-            for buffer, content in zip(shared, before, strict=True):
+            failed = prepared.latest is not None and has_failed(prepared.latest)
+            for buffer, content in zip(shared, before, strict=True) if failed else ():
                 buffer.replica.restore(content)
             raise
         return event

@@ -22,9 +22,13 @@ class Room:
         self.limit = limit
         self.is_tight = limit is not None
         """Whether it matters who was used when."""
-        self.used = 0
         self.clock = 0
         self._replicas: dict[int, tuple[Content, Replica]] = {}
+
+    @property
+    def used(self) -> int:
+        """The bytes of the device that replicas take."""
+        return sum(replica.nbytes for _, replica in self.replicas if not replica.shared)
 
     @property
     def replicas(self) -> list[tuple[Content, Replica]]:
@@ -34,12 +38,10 @@ class Room:
     def add(self, content: Content, replica: Replica) -> None:
         """Count a replica."""
         self._replicas[id(replica)] = content, replica
-        self.used += 0 if replica.shared else replica.nbytes
 
     def remove(self, replica: Replica) -> None:
         """Count a replica no more."""
-        del self._replicas[id(replica)]
-        self.used -= 0 if replica.shared else replica.nbytes
+        self._replicas.pop(id(replica), None)
 
     def moved_to(self, content: Content) -> None:
         """The replicas of a content that was joined with others belong to the new one."""

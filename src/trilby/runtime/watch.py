@@ -18,7 +18,7 @@ from trilby.data.raw_views import raw_views_of
 from trilby.data.segment import Segment
 from trilby.errors import TrilbyError
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import LOCK, Content, Replica, Scan
+from trilby.runtime.content import LOCK, Content, Replica, Scan, check_entry, is_locked_here
 from trilby.runtime.contents import CONTENTS
 from trilby.runtime.explicit import block_of, check_host_read
 from trilby.runtime.origins import KernelWrite
@@ -43,6 +43,7 @@ class Watch:
 
     def before_read(self, ranges: Ranges) -> None:
         """Bring what the host is about to read, and wait for it."""
+        check_entry()
         if not RECORDINGS and self.content.is_quiet:
             return
         with LOCK:
@@ -75,6 +76,7 @@ class Watch:
 
     def fetch(self, ranges: Ranges, why: str, *, wait: bool = False) -> bool:
         """Start to bring bytes home before anybody reads them; false where they are there."""
+        check_entry()
         with LOCK:
             content = self.content
             if self not in content.watches:  # its segment is gone, and nobody can look
@@ -92,6 +94,7 @@ class Watch:
 
     def before_write(self, ranges: Ranges) -> None:
         """Wait for copies and kernels that use the memory."""
+        check_entry()
         if self.content.is_quiet:
             return
         with LOCK:
@@ -226,7 +229,7 @@ def is_gone(take_leave: Callable[[], None]) -> None:
 
 def bury_when_idle() -> None:
     """Take leave of what is gone, unless this thread is in the middle of things."""
-    if _GONE and not GIVING.now and not LOCK._is_owned():  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] -- the only way to ask
+    if _GONE and not GIVING.now and not is_locked_here():
         _bury()
 
 

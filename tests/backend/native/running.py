@@ -167,8 +167,9 @@ def talk(kind: ScalarType) -> LlvmModule:
         "talk",
         """
   %print_at = getelementptr i64, ptr %launch, i64 11
-  %print = load ptr, ptr %print_at""",
-        "call void %print(i64 0, ptr %args)",
+  %printed = load ptr, ptr %print_at
+  %print = load ptr, ptr %printed""",
+        "call void %print(ptr %printed, i64 0, i64 1, ptr %args)",
     ).text
     return LlvmModule(text, "talk", 1, prints=(("says {}", (kind,)),))
 

@@ -37,7 +37,7 @@ MAX_GROUP_ITEMS = 4096
 LIMITS = GroupLimits(MAX_GROUP_ITEMS, (MAX_GROUP_ITEMS,) * MAX_DIMENSIONS)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class InterpreterPrepared:
     """A kernel with a range, its groups, its arguments and the number of its pass."""
 
@@ -46,6 +46,7 @@ class InterpreterPrepared:
     local: tuple[int, ...]
     arguments: list[Argument]
     pass_id: int = 0
+    latest: Event | None = None
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come."""
@@ -55,8 +56,8 @@ class InterpreterPrepared:
 class InterpreterBackend:
     """Runs kernels work item by work item and checks every index.
 
-    An error in a kernel is raised by `run` itself and leaves device memory as it was at
-    that moment.
+    An error in a kernel is raised by `run` itself, and so is Ctrl-C. Both leave device memory as
+    it was before the run.
     """
 
     def __init__(self, device: DeviceInfo) -> None:
@@ -151,8 +152,16 @@ class InterpreterBackend:
         if not isinstance(prepared, InterpreterPrepared):
             raise foreign(self.device, prepared)
         bound = bind(prepared.program.entry, [self._checked(a) for a in prepared.arguments])
-        execute(prepared.program, prepared.size, prepared.local, bound, prepared.pass_id)
-        return DoneEvent.since(started)
+        memories = {a for a in prepared.arguments if isinstance(a, InterpreterMemory)}
+        before = [(memory, bytes(memory.span(0, memory.nbytes))) for memory in memories]
+        try:
+            execute(prepared.program, prepared.size, prepared.local, bound, prepared.pass_id)
+            event = prepared.latest = DoneEvent.since(started)
+        except BaseException:
+            for memory, content in before:
+                memory.span(0, memory.nbytes)[:] = content
+            raise
+        return event
 
     def repeated(self, prepared: Prepared) -> RunAgain:
         """Run the same launch."""
@@ -162,21 +171,18 @@ class InterpreterBackend:
         """Run one pass after another. What one that fails has written is taken back."""
         if not isinstance(prepared, InterpreterPrepared):
             raise foreign(self.device, prepared)
-        memories = {a for a in prepared.arguments if isinstance(a, InterpreterMemory)}
 
         def run(number: int, after: Sequence[Event]) -> Event:
-            before = [(memory, bytes(memory.span(0, memory.nbytes))) for memory in memories]
-            try:
-                return self.run(replace(prepared, pass_id=number), after)
-            except BaseException:
-                for memory, content in before:
-                    memory.span(0, memory.nbytes)[:] = content
-                raise
+            return self.run(replace(prepared, pass_id=number), after)
 
         return PassByPass(run, prepared)
 
     def flush(self) -> None:
         """All is done already."""
+
+    def all_begun(self) -> DoneEvent:
+        """All is done already."""
+        return DoneEvent()
 
     def _checked(self, argument: Argument) -> InterpreterMemory | Scalar | StructArgument:
         if isinstance(argument, Scalar | StructArgument):

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from trilby.analysis.barriers import waiting_functions
-from trilby.analysis.reach import KernelGraph
+from trilby.analysis.reach import KernelGraph, reaching
 from trilby.backend.interpreter.numbers import vocabulary
 from trilby.backend.interpreter.render_arith import ARITH_RENDERERS
 from trilby.backend.interpreter.render_control import CONTROL_RENDERERS
@@ -23,6 +23,7 @@ from trilby.dataclass import dataclass
 from trilby.errors import BuildError
 from trilby.model.intrinsics import INTRINSICS
 from trilby.model.op import Func, Op
+from trilby.model.ops.debug import Print
 from trilby.model.value import KERNEL_CONTEXT
 from trilby.source import Location, printable
 
@@ -50,7 +51,7 @@ class Program:
     lines: tuple[Line, ...]
     run: Callable[..., Any]
     names: dict[str, Any]
-    debugs: bool = False  # what fails is raised by the launch itself
+    debugs: bool = False  # it prints; what fails is raised by the launch itself
 
     @property
     def source(self) -> str:
@@ -82,7 +83,8 @@ def translate(graph: KernelGraph) -> Program:
     lines = _write(graph, functions, frozenset(names) | _BUILTINS, waiting)
     _load(entry, lines, names)
     run = names[functions[entry.name]]
-    return Program(entry, entry.name in waiting, tuple(lines), run, names)
+    prints = entry.name in reaching(graph, Print)
+    return Program(entry, entry.name in waiting, tuple(lines), run, names, prints)
 
 
 def short_name(function: Func) -> str:

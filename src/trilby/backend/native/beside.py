@@ -1,14 +1,15 @@
 """Work that another thread does meanwhile: LLVM's, which lets Python go on."""
 
-import os
 from collections.abc import Callable
-from threading import RLock, Thread, current_thread
+from threading import Thread, current_thread
 from typing import Generic, TypeVar
+
+from trilby.locks import hold_over_forks, new_rlock
 
 T = TypeVar("T")
 
 _UNDER_WAY: set[Thread] = set()
-_BEGINNING = RLock()
+_BEGINNING = new_rlock()
 """Held while a thread is started, and by who forks: a child has none of the threads, but the locks
 that they held."""
 
@@ -60,6 +61,4 @@ def _wait_for_all() -> None:
             thread.join()
 
 
-os.register_at_fork(
-    before=_wait_for_all, after_in_parent=_BEGINNING.release, after_in_child=_BEGINNING.release
-)
+hold_over_forks(1, _wait_for_all, _BEGINNING.release, _BEGINNING.release)

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from trilby.analysis.data_loops import data_decides_loops
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import (
     Argument,
@@ -22,15 +23,15 @@ from trilby.backend.base import (
 from trilby.backend.done import DoneEvent
 from trilby.backend.failures import beyond, closed, foreign, freed, not_shared, refused_code
 from trilby.backend.native.engine import Engine
-from trilby.backend.native.events import AssertingEvent, NativeEvent
+from trilby.backend.native.events import DebuggingEvent, NativeEvent
 from trilby.backend.native.kernels import NativeKernel, NativePrepared
 from trilby.backend.native.listing import legible
 from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of
 from trilby.backend.native.modules import Modules, generated
 from trilby.backend.native.objects import Objects
-from trilby.backend.native.printing import Callback
+from trilby.backend.native.printing import Printed
 from trilby.backend.native.processor import Code, RefusedTextError
-from trilby.backend.native.record import REPORT, copied, make_record
+from trilby.backend.native.record import REPORT, SEQUENCE, copied, make_record
 from trilby.backend.native.repeated import NativeRepeated, Unchecked
 from trilby.backend.native.toolchain import assembly
 from trilby.codegen.llvm.generated import LlvmModule
@@ -94,7 +95,7 @@ class NativeBackend:
         with stage("generate"):
             module = self._modules.module(graph, self._target(fast_math=fast_math))
         with stage("build"):
-            return self.begin_build(module, slots_of(graph.entry))
+            return self.begin_build(module, slots_of(graph.entry), varies=data_decides_loops(graph))
 
     def text(self, graph: KernelGraph, *, lines: bool, fast_math: bool = False) -> str:
         """The LLVM IR that a kernel becomes, for people."""
@@ -112,14 +113,22 @@ class NativeBackend:
         """Compile a module whose entry takes so many arguments."""
         return self.begin_build(module, parameters)()
 
-    def begin_build(self, module: LlvmModule, parameters: int) -> Callable[[], NativeKernel]:
-        """Let LLVM begin to compile such a module."""
+    def begin_build(
+        self, module: LlvmModule, parameters: int, *, varies: bool = False
+    ) -> Callable[[], NativeKernel]:
+        """Let LLVM begin to compile such a module; see `NativeKernel` for `varies`."""
         self.check_open()
         code = self._objects.begin(module.text, self.engine.host.processor, [module.entry])
-        return partial(self._built, module, parameters, code)
+        return partial(self._built, module, parameters, code, varies)
 
-    def _built(self, module: LlvmModule, parameters: int, code: Callable[[], Code]) -> NativeKernel:
-        self.engine.functions  # noqa: B018 -- they are needed next, and there is time for it now
+    def _built(
+        self,
+        module: LlvmModule,
+        parameters: int,
+        code: Callable[[], Code],
+        varies: bool,  # noqa: FBT001 -- of `begin_build`
+    ) -> NativeKernel:
+        functions = self.engine.functions  # they are needed next, and there is time for it now
         try:
             loaded = code()
         except RefusedTextError as error:
@@ -132,8 +141,9 @@ class NativeBackend:
             loaded[module.entry],
             parameters,
             module.asserts,
-            Callback(module.prints) if module.prints else None,
+            Printed(module.prints, functions) if module.prints else None,
             module.any_group,
+            varies,
         )
 
     def allocate(self, nbytes: int) -> NativeMemory:
@@ -148,7 +158,7 @@ class NativeBackend:
     def share(self, source: memoryview) -> NativeMemory:
         """The host's bytes, where they are."""
         self.check_open()
-        block = block_of(source) if source.nbytes and not source.readonly else None
+        block = block_of(self.engine, source) if source.nbytes and not source.readonly else None
         if block is None or not self.can_share(block.address, source.nbytes):
             raise not_shared(self.device, source.nbytes)
         return NativeMemory(source.nbytes, self, block)
@@ -249,8 +259,7 @@ class NativeBackend:
 
     def _nothing(self) -> Event:
         """A copy of no bytes is done when all that came before it is."""
-        submitted = self.engine.submitted
-        return NativeEvent(self.engine, submitted) if submitted else DoneEvent()
+        return self.all_begun() if self.engine.submitted else DoneEvent()
 
     def prepare(
         self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
@@ -267,17 +276,32 @@ class NativeBackend:
             raise foreign(self.device, prepared)
         prepared.check()
         self._come_after(after)
-        if prepared.executable.asserts:
-            return self._run_asserting(prepared)
-        return NativeEvent(self.engine, self.engine.submit_kept(prepared.record))
+        if prepared.executable.debugs:
+            return self._run_debugging(prepared)
+        record = prepared.record
+        event, before = NativeEvent(self.engine, 0), record[SEQUENCE]
+        try:
+            self.engine.submit_kept(record)
+        finally:  # without a call, after which an interrupt could be heard
+            if record[SEQUENCE] != before:
+                event.sequence = record[SEQUENCE]
+                prepared.latest = event
+        return event
 
-    def _run_asserting(self, prepared: NativePrepared) -> AssertingEvent:
-        """Run a kernel that leaves what failed in four numbers."""
+    def _run_debugging(self, prepared: NativePrepared) -> DebuggingEvent:
+        """Run a kernel that prints, or that leaves what failed in four numbers."""
         report = np.zeros(4, np.int32)
         record = copied(prepared.record)
         record[REPORT] = address_of(report)
-        sequence = self.engine.submit(record, prepared.things, report)
-        return AssertingEvent(self.engine, sequence, report, prepared.executable.asserts)
+        event = DebuggingEvent(self.engine, 0, report, prepared.executable)
+        record[SEQUENCE] = 0
+        try:
+            self.engine.submit(record, prepared.things, report)
+        finally:  # as above
+            if record[SEQUENCE]:
+                event.sequence = record[SEQUENCE]
+                prepared.latest = event
+        return event
 
     def repeated(self, prepared: Prepared) -> Repeated:
         """Run the same launch with nothing left to decide."""
@@ -303,6 +327,10 @@ class NativeBackend:
     def flush(self) -> None:
         """Submit what is held back."""
         self.engine.flush()
+
+    def all_begun(self) -> NativeEvent:
+        """The last record: all others come before it."""
+        return NativeEvent(self.engine, self.engine.submitted)
 
     def close(self) -> None:
         """Wait for everything; closing twice is no error."""

@@ -7,25 +7,25 @@ completed that many. Python only submits and waits; the threads know nothing of 
 
 import ctypes
 import gc
-import os
 import signal
-import threading
 import time
 from array import array
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from functools import cache, cached_property
+from functools import cache
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trilby.at_exit import PROGRAM_END, Step
+from trilby.backend.failures import reentered
 from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.objects import Objects, objects_for
 from trilby.backend.native.queue_code import QueueFunctions, begin_functions
 from trilby.backend.native.recall import Recall
-from trilby.backend.native.record import WORD, Record, address_of_record
+from trilby.backend.native.record import SEQUENCE, WORD, Record, address_of_record
 from trilby.errors import DeviceError
+from trilby.locks import computed_once, hold_over_forks, new_rlock
 
 if TYPE_CHECKING:
     from trilby.backend.native.events import NativeEvent
@@ -44,10 +44,13 @@ _LOCK_BYTES = 128
 
 _FATAL = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP"}
 
-Kept: TypeAlias = tuple[int, object]
-"""Something that lives until the record of that number is done."""
+Kept: TypeAlias = list[Any]
+"""A number, and something that lives until the record of that number is done."""
 
-_NOTHING: Kept = (0, None)
+_NEVER = 2**64 - 1
+"""The number of a record that is not submitted yet."""
+
+_NOTHING: Kept = [0, None]
 _take_first: Callable[[deque[Kept]], Kept] = deque[Kept].popleft
 
 
@@ -108,7 +111,7 @@ class Engine:
         self.state.threads = host.threads
         self.state.patience = SPIN_NS if host.threads > 1 else 0
         self.state.clock = time.CLOCK_MONOTONIC
-        self.lock = threading.RLock()
+        self.lock = new_rlock()
         self._is_giving = False
         self._kept: deque[Kept] = deque()
         self.owned: dict[int, object] = {}
@@ -120,7 +123,7 @@ class Engine:
         self._room = inf
         """So many records may be submitted before times are lost that somebody wants to know."""
 
-    @cached_property
+    @computed_once
     def functions(self) -> QueueFunctions:
         """What the queue can do. It is opened when the first of them is needed."""
         with self.lock:
@@ -167,12 +170,18 @@ class Engine:
 
         The record and `keep` live until it is done.
         """
-        sequence = self.submit_kept(record)
-        self.keep(sequence, (record, keep))
-        return sequence
+        retained: Kept = [_NEVER, (record, keep)]
+        record[SEQUENCE] = 0
+        try:
+            self._kept.append(retained)  # first: Ctrl-C may come as soon as the queue has it
+            self.submit_kept(record)
+        finally:  # without a call, after which an interrupt could be heard
+            retained[0] = record[SEQUENCE]
+        self._forget_done()
+        return record[SEQUENCE]
 
     def submit_kept(self, record: Record) -> int:
-        """The same for a record that somebody keeps."""
+        """The same for a record that somebody keeps. Its number says whether it was submitted."""
         self.flush()
         self._make_sure(1)
         address = address_of_record(record)
@@ -191,6 +200,8 @@ class Engine:
 
     def _submit_held(self) -> None:
         with self.lock:
+            if self._is_giving:  # by this thread, in which a signal handler runs now
+                raise reentered()
             collects = gc.isenabled()
             self._is_giving = True  # before anything is taken: what comes later has to wait
             try:
@@ -233,7 +244,7 @@ class Engine:
     def keep(self, sequence: int, thing: object) -> None:
         """Keep something alive until a record is done."""
         if sequence > self.state.completed:
-            self._kept.append((sequence, thing))
+            self._kept.append([sequence, thing])
         self._forget_done()
 
     def _forget_done(self) -> None:
@@ -304,13 +315,13 @@ class Engine:
 
     def after_fork(self) -> None:
         """Begin anew in a child: all that is there of the threads is what they left in memory."""
+        self._is_giving = False
         completed = self.state.completed
         fresh = State()
         for name in _KEPT_OVER_FORKS:
             setattr(fresh, name, getattr(self.state, name))
         fresh.completed = fresh.submitted
         self._lost = range(completed + 1, fresh.submitted + 1)
-        self.lock = threading.RLock()
         ctypes.memmove(self.address, ctypes.addressof(fresh), ctypes.sizeof(State))
         if self._opened is not None:
             self._opened.open(self.address)
@@ -322,7 +333,8 @@ def shared_engine() -> Engine:
     host = this_host()
     engine = Engine(host, objects_for(host.processor))
     PROGRAM_END.add(Step.STOP_THREADS, engine.stop)
-    os.register_at_fork(before=engine.before_fork, after_in_child=engine.after_fork)
+    hold_over_forks(2, engine.lock.acquire, engine.lock.release, engine.lock.release)
+    hold_over_forks(3, engine.before_fork, lambda: None, engine.after_fork)
     return engine
 
 

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Sequence
+from typing import Protocol
 
 from trilby.backend.base import Times
 from trilby.backend.fading import FadingEvent
 from trilby.backend.failures import assertion_failed
 from trilby.backend.native.engine import Engine
+from trilby.backend.native.printing import Printed
 from trilby.data.segment import Live
 from trilby.source import Location
 
@@ -59,17 +61,29 @@ class NativeEvent(FadingEvent):
         self._engine.wait(self.sequence)
 
 
-class AssertingEvent(NativeEvent):
-    """The launch of a kernel with assertions, and what it reports."""
+class Debugged(Protocol):
+    """A kernel that asserts or prints."""
 
-    __slots__ = ("_asserts", "_report")
+    @property
+    def asserts(self) -> Sequence[tuple[str, Location]]:
+        """Its assertions, as a report counts them from 1 on."""
+        ...
 
-    def __init__(
-        self, engine: Engine, sequence: int, report: Live, asserts: Sequence[tuple[str, Location]]
-    ) -> None:
+    @property
+    def printed(self) -> Printed | None:
+        """What its launches print."""
+        ...
+
+
+class DebuggingEvent(NativeEvent):
+    """The launch of a kernel that asserts or prints, and what it reports."""
+
+    __slots__ = ("_kernel", "_report")
+
+    def __init__(self, engine: Engine, sequence: int, report: Live, kernel: Debugged) -> None:
         super().__init__(engine, sequence)
         self._report = report
-        self._asserts = asserts
+        self._kernel = kernel
 
     @property
     def times(self) -> Times:
@@ -77,9 +91,13 @@ class AssertingEvent(NativeEvent):
         return None if self._report[0] else super().times
 
     def wait(self) -> None:
-        """Return when all is done; raise what the first failed `assert` says."""
-        super().wait()
+        """Return when all is done, and show what was printed; raise what a failed `assert` says."""
+        try:
+            super().wait()
+        finally:
+            if self._kernel.printed is not None:
+                self._kernel.printed.show()
         number, x, y, z = (int(n) for n in self._report)
         if number:
-            message, location = self._asserts[number - 1]
+            message, location = self._kernel.asserts[number - 1]
             raise assertion_failed(message, (x, y, z), location)

@@ -6,17 +6,18 @@ from functools import cache
 from struct import Struct
 from typing import Protocol
 
-from trilby.backend.base import Argument, Memory, Scalar, StructArgument
+from trilby.backend.base import Argument, Event, Memory, Scalar, StructArgument
 from trilby.backend.by_value import type_by_value, value_by_value
 from trilby.backend.group_size import rounded_up
 from trilby.backend.native.engine import Engine
 from trilby.backend.native.groups import native_group
-from trilby.backend.native.printing import Callback
+from trilby.backend.native.printing import Printed
 from trilby.backend.native.processor import Code
 from trilby.backend.native.record import (
     ARGUMENTS,
     COST,
     SEQUENCE,
+    VARIES,
     WORD,
     Record,
     address_of_record,
@@ -52,8 +53,9 @@ class MemoryOwner(Protocol):
 class NativeKernel:
     """A compiled kernel; `address` is that of its entry as long as `code` lives.
 
-    `parameters` is the number of its arguments. `callback` prints, and is None where nothing is
-    printed. `any_group` is true where work items may be put into any groups, whatever is asked for.
+    `parameters` is the number of its arguments. `printed` is None where nothing is
+    printed. `any_group` is true where work items may be put into any groups, whatever is asked for,
+    and `varies` where data decides for how long it runs.
     """
 
     entry: str
@@ -62,13 +64,14 @@ class NativeKernel:
     address: int
     parameters: int
     asserts: tuple[tuple[str, Location], ...] = ()
-    callback: Callback | None = None
+    printed: Printed | None = None
     any_group: bool = False
+    varies: bool = False
 
     @property
     def debugs(self) -> bool:
         """Whether somebody is to see at once what it reports."""
-        return bool(self.asserts) or self.callback is not None
+        return bool(self.asserts) or self.printed is not None
 
     def check_count(self, given: int) -> None:
         """Raise where arguments are missing: the kernel would read what is behind them."""
@@ -85,7 +88,16 @@ class NativePrepared:
     `_lasting` is all that the queue may need: first the record, then where its runs are counted.
     """
 
-    __slots__ = ("_lasting", "_structs", "checked", "executable", "memories", "owner", "record")
+    __slots__ = (
+        "_lasting",
+        "_structs",
+        "checked",
+        "executable",
+        "latest",
+        "memories",
+        "owner",
+        "record",
+    )
 
     def __init__(
         self,
@@ -100,6 +112,7 @@ class NativePrepared:
         self.memories: dict[int, Memory] = {}
         self._structs: dict[int, Record] = {}
         self.checked = -1
+        self.latest: Event | None = None
         engine = owner.engine
         local = native_group(size, engine.host.threads)
         if executable.any_group and size.local is not None:
@@ -107,10 +120,11 @@ class NativePrepared:
         whole = rounded_up(size, local[: len(size.size)])
         groups = [n // group for n, group in zip((*whole, 1, 1)[:3], local, strict=True)]
         units = groups[0] * groups[1] * groups[2]
-        prints = executable.callback.address if executable.callback else 0
+        prints = executable.printed.address if executable.printed else 0
         launch = (*size.padded, *local, *groups, 0, 0, prints)
         words = (0,) * len(arguments)
         self.record = make_record(engine.address, executable.address, units, words, launch=launch)
+        self.record[VARIES] = executable.varies
         parts = (executable, self.memories, self._structs)
         self._lasting: list[object] = [self.record, None, *parts]
         engine.owned[id(self._lasting)] = self._lasting

@@ -5,7 +5,6 @@ allocating goes into the first touch of its pages. Work on it may still be under
 queue runs everything in order, so what the next owner begins comes after it.
 """
 
-import threading
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
@@ -17,6 +16,7 @@ from trilby.backend.native.engine import Engine
 from trilby.backend.native.events import NativeEvent
 from trilby.data.segment import Live, address_of
 from trilby.dataclass import dataclass
+from trilby.locks import if_free, new_lock
 
 KEPT_SHARE = 8
 """Of the memory of a machine, one part in so many may be kept for later."""
@@ -25,13 +25,34 @@ ALIGNMENT = 64
 """Memory begins at a cache line, and its size is rounded up to whole ones."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Bytes and where they begin; `size` is 0 for those of the host, which are not kept."""
+    """Bytes and where they begin; `size` is 0 for those of the host, which are not kept.
 
-    content: object
-    address: int
-    size: int
+    The queue may still use them when nobody else does. So the engine owns the content, and gives
+    it up when all work is done that was begun before the block ended. `account` has the bytes that
+    were taken from the system.
+    """
+
+    __slots__ = ("_account", "_content", "_engine", "address", "size")
+
+    def __init__(
+        self, engine: Engine, content: Live, address: int, size: int, account: list[int]
+    ) -> None:
+        self._engine = engine
+        self._content = content
+        self._account = account
+        self.address = address
+        self.size = size
+        account[0] += size
+        engine.owned[id(self)] = content
+
+    def __del__(self) -> None:
+        """Leave the content to the engine, for good if Ctrl-C comes here."""
+        size = getattr(self, "size", None)
+        if size is not None and id(self) in self._engine.owned:
+            self._account[0] -= size
+            self._engine.keep(self._engine.submitted, self._content)
+            del self._engine.owned[id(self)]
 
 
 @dataclass(slots=True, eq=False)
@@ -49,17 +70,24 @@ class Arena:
     def __init__(self, engine: Engine, device: DeviceInfo) -> None:
         self._engine = engine
         self._device = device
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         # Memory is freed at any moment, also by the garbage collector in the middle of a method
         # of this class: it arrives here, without a lock, and is put in order later.
         self._arrived: deque[Block] = deque()
         self._foreign: deque[tuple[Block, tuple[Event, ...]]] = deque()
         self._kept: defaultdict[int, list[Block]] = defaultdict(list)
         self._oldest: deque[int] = deque()
-        self.held = 0
+        self._account = [0]
+
+    @property
+    def held(self) -> int:
         """The bytes that were taken from the system: in use and kept."""
-        self.kept = 0
+        return self._account[0]
+
+    @property
+    def kept(self) -> int:
         """The bytes that nobody owns."""
+        return sum(size * len(blocks) for size, blocks in self._kept.items())
 
     def take(self, nbytes: int) -> Block:
         """Memory of the device; raises where there is no room."""
@@ -67,10 +95,7 @@ class Arena:
         with self._lock:
             self._put_in_order()
             blocks = self._kept.get(size)
-            if blocks:
-                self.kept -= size
-                return blocks.pop()
-            block = self._create(size)
+            block = blocks.pop() if blocks else self._create(size)
             if block is None:
                 raise no_room(self._device, nbytes, self.held)
             return block
@@ -82,11 +107,7 @@ class Arena:
             self._foreign.append((block, others))
         else:
             self._arrived.append(block)
-        if self._lock.acquire(blocking=False):
-            try:
-                self._put_in_order()
-            finally:
-                self._lock.release()
+        if_free(self._lock, self._put_in_order)
 
     def trim(self) -> None:
         """Let go of all that is kept, as soon as the queue is past the work on it."""
@@ -104,22 +125,17 @@ class Arena:
         while self._arrived:
             block = self._arrived.popleft()
             if block.size:
-                self._kept[block.size].append(block)
                 self._oldest.append(block.size)
-                self.kept += block.size
-            else:
-                self._engine.keep(self._engine.submitted, block)
+                self._kept[block.size].append(block)
         self._release(self._device.memory_bytes // KEPT_SHARE)
 
     def _release(self, limit: int) -> None:
         """Give the oldest memory back to the system until no more than `limit` is kept."""
-        while self.kept > limit:
+        kept = self.kept
+        while kept > limit:
             blocks = self._kept[self._oldest.popleft()]
             if blocks:
-                block = blocks.pop(0)
-                self.kept -= block.size
-                self.held -= block.size
-                self._engine.keep(self._engine.submitted, block)
+                kept -= blocks.pop(0).size
 
     def _create(self, size: int) -> Block | None:
         # The system gives more than there is, and ends the process later.
@@ -131,15 +147,14 @@ class Arena:
             content = np.empty(size + ALIGNMENT, np.uint8)
         except MemoryError:
             return None
-        self.held += size
-        address = address_of(content)
-        return Block(content, -(-address // ALIGNMENT) * ALIGNMENT, size)
+        address = -(-address_of(content) // ALIGNMENT) * ALIGNMENT
+        return Block(self._engine, content, address, size, self._account)
 
 
-def block_of(source: memoryview) -> Block:
+def block_of(engine: Engine, source: memoryview) -> Block:
     """The host's bytes, which it keeps alive."""
     content = bytes_of(source)
-    return Block(content, address_of(content), 0)
+    return Block(engine, content, address_of(content), 0, [0])
 
 
 def bytes_of(view: memoryview) -> Live:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from trilby.backend.base import Argument, Event, Passes
-from trilby.backend.native.events import AssertingEvent, NativeEvent
+from trilby.backend.native.events import DebuggingEvent, NativeEvent
 from trilby.backend.native.kernels import NativePrepared
 from trilby.backend.native.record import PASS, REPORT, SEQUENCE, copied
 from trilby.backend.pass_by_pass import PassByPass
@@ -72,7 +72,7 @@ def debugging_passes(prepared: NativePrepared) -> PassByPass:
         record[PASS], record[REPORT] = number, address_of(report)
         try:
             sequence = engine.submit(record, prepared.things, report)
-            event = AssertingEvent(engine, sequence, report, asserts)
+            event = DebuggingEvent(engine, sequence, report, prepared.executable)
             event.wait()
         except BaseException:
             engine.wait(engine.submitted)

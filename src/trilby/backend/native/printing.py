@@ -1,40 +1,58 @@
-"""`print` in kernels: code of the native device calls back, and a line is written in Python."""
+"""`print` in kernels of the native device: threads leave numbers, and Python makes lines of them.
+
+No thread of the device ever runs Python: it would wait for other threads there, which wait for the
+device, or collect garbage in the middle of a launch.
+"""
 
 import ctypes
+from array import array
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
+from trilby.backend.native.queue_code import QueueFunctions
 from trilby.backend.say import say
 from trilby.data.dtypes import ScalarType
 
 PrintForms: TypeAlias = Sequence[tuple[str, tuple[ScalarType, ...]]]
 """The text of each `print`, and the types of the numbers in it."""
 
-_PROTOTYPE: Any = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64)
-_SLOT = 8
+_WORD = 8
+_HEAD_WORDS = 3
 
 
-class Callback:
-    """A function for C, `void (i64 number, ptr slots)`, that writes the line of a `print`.
+class Printed:
+    """What the launches of a kernel print; `address` is that of `%Printed` in `queue.ll`."""
 
-    Threads of the device call it, and wait for each other.
-    """
+    __slots__ = ("_forms", "_functions", "_words", "address")
 
-    __slots__ = ("_forms", "_function", "address")
-
-    def __init__(self, forms: PrintForms) -> None:
+    def __init__(self, forms: PrintForms, functions: QueueFunctions) -> None:
         self._forms = forms
-        self._function = _PROTOTYPE(self.write)
-        self.address = int(ctypes.cast(self._function, ctypes.c_void_p).value or 0)
+        self._functions = functions
+        self._words = array("Q", (functions.print, 0))
+        self.address = self._words.buffer_info()[0]
 
-    def write(self, number: int, slots: int) -> None:
-        """Write one line."""
-        form, types = self._forms[number]
-        say(form, *(_number(kind, slots + _SLOT * n) for n, kind in enumerate(types)))
+    def show(self) -> None:
+        """Write the lines that are there, the oldest first."""
+        for number, content in reversed(self._taken()):
+            form, types = self._forms[number]
+            slots = (content[_WORD * n :][: kind.size] for n, kind in enumerate(types))
+            kinds = (kind.numpy for kind in types)
+            say(form, *(np.frombuffer(*one)[0].item() for one in zip(slots, kinds, strict=True)))
 
+    def _taken(self) -> list[tuple[int, bytes]]:
+        """The lines that are there, the newest first: which `print` it was, and its numbers."""
+        found: list[tuple[int, bytes]] = []
+        line = self._functions.take_printed(self.address)
+        while line:
+            words = array("Q", ctypes.string_at(line, _WORD * _HEAD_WORDS))
+            following, number, count = words
+            found.append((number, ctypes.string_at(line + _WORD * _HEAD_WORDS, _WORD * count)))
+            self._functions.free(line)
+            line = following
+        return found
 
-def _number(kind: ScalarType, address: int) -> float:
-    content = ctypes.string_at(address, kind.size)
-    return np.frombuffer(content, kind.numpy)[0].item()
+    def __del__(self) -> None:
+        if hasattr(self, "address"):
+            self._taken()

@@ -20,8 +20,9 @@
   i64,            ; 3 what a run takes of one thread's time, as seen last; 0 is not known yet
   i64,            ; 4 the sequence number of the last run
   ptr,            ; 5 where its next runs are counted, or null
-  [12 x i64],     ; 6 the launch: size x y z, local x y z, groups x y z, pass, report, print
-  [0 x i64]       ; 7 the arguments
+  i64,            ; 6 1 where a run may take far longer than those before
+  [12 x i64],     ; 7 the launch: size x y z, local x y z, groups x y z, pass, report, print
+  [0 x i64]       ; 8 the arguments
 }
 
 %Tally = type {
@@ -75,6 +76,8 @@ declare i32 @pthread_cond_broadcast(ptr)
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(ptr)
 declare i32 @clock_gettime(i32, ptr)
+declare ptr @malloc(i64)
+declare void @free(ptr)
 declare i64 @llvm.umin.i64(i64, i64)
 declare i64 @llvm.umax.i64(i64, i64)
 declare { i64, i1 } @llvm.umul.with.overflow.i64(i64, i64)
@@ -198,8 +201,8 @@ give_up:
 define internal void @run(ptr %record, i64 %first, i64 %count) alwaysinline {
   %entry_at = getelementptr %Record, ptr %record, i64 0, i32 1
   %entry = load ptr, ptr %entry_at
-  %launch = getelementptr %Record, ptr %record, i64 0, i32 6
-  %arguments = getelementptr %Record, ptr %record, i64 0, i32 7
+  %launch = getelementptr %Record, ptr %record, i64 0, i32 7
+  %arguments = getelementptr %Record, ptr %record, i64 0, i32 8
   call void %entry(ptr %arguments, ptr %launch, i64 %first, i64 %count)
   ret void
 }
@@ -213,7 +216,8 @@ define internal void @run(ptr %record, i64 %first, i64 %count) alwaysinline {
 }
 
 ; Claim units of the current record, with the mutex held. The result is how many; 0 is none.
-; A thread that only helps (`helps`) takes no units that may take long.
+; A thread that only helps (`helps`) takes no units that may take long: it comes from Python, which
+; hears nothing meanwhile.
 define internal i64 @claim(ptr %queue, ptr %claim, i1 %helps) {
 entry:
   %submitted_at = getelementptr %Queue, ptr %queue, i64 0, i32 3
@@ -267,7 +271,11 @@ estimate:
   %per_unit = select i1 %too_exact, double 1.0e-3, double %exactly
   %never_run = icmp eq i64 %cost, 0
   %unknown = and i1 %is_new, %never_run
-  %blind = and i1 %unknown, %helps
+  %varies_at = getelementptr %Record, ptr %record, i64 0, i32 6
+  %varies = load i64, ptr %varies_at
+  %is_varied = icmp ne i64 %varies, 0
+  %unforeseen = or i1 %unknown, %is_varied
+  %blind = and i1 %unforeseen, %helps
   br i1 %blind, label %none, label %measure
 measure:
   %twice = shl i64 %threads, 1
@@ -325,7 +333,7 @@ define internal void @begin_pass(ptr %slot, i64 %time) {
   %record = load ptr, ptr %slot
   %pass_at = getelementptr %Slot, ptr %slot, i64 0, i32 4
   %pass = load i64, ptr %pass_at
-  %told_at = getelementptr %Record, ptr %record, i64 0, i32 6, i64 9
+  %told_at = getelementptr %Record, ptr %record, i64 0, i32 7, i64 9
   store i64 %pass, ptr %told_at
   %begun_at = getelementptr %Slot, ptr %slot, i64 0, i32 2
   %begun = load i64, ptr %begun_at
@@ -663,7 +671,11 @@ decide:
   %cost_at = getelementptr %Record, ptr %record, i64 0, i32 3
   %cost = load i64, ptr %cost_at
   %cost_but_one = sub i64 %cost, 1
-  %is_brief = icmp ult i64 %cost_but_one, 4000
+  %was_brief = icmp ult i64 %cost_but_one, 4000
+  %varies_at = getelementptr %Record, ptr %record, i64 0, i32 6
+  %varies = load i64, ptr %varies_at
+  %is_even = icmp eq i64 %varies, 0
+  %is_brief = and i1 %was_brief, %is_even
   %is_free = and i1 %idle, %is_brief
   %at_once = and i1 %is_free, %may_run
   %workers_at = getelementptr %Queue, ptr %queue, i64 0, i32 10
@@ -917,5 +929,61 @@ define void @trilby_fill(ptr %args, ptr %launch, i64 %first, i64 %count) {
   %size = call i64 @llvm.umin.i64(i64 %wanted, i64 %left)
   %to = getelementptr i8, ptr %target, i64 %start
   call void @llvm.memset.p0.i64(ptr %to, i8 %byte, i64 %size, i1 false)
+  ret void
+}
+
+; ------------------------------------------------------------------------------------- prints
+
+%Printed = type {
+  ptr,  ; 0 void print(ptr printed, i64 number, i64 count, ptr slots)
+  i64   ; 1 the last line, or 0
+}
+
+%Line = type {
+  i64,         ; 0 the line before, or 0
+  i64,         ; 1 the number of the print
+  i64,         ; 2 how many slots
+  [0 x i64]    ; 3 the slots
+}
+
+; Keep the slots of a line, from any thread; without memory there is no line.
+define void @trilby_print(ptr %printed, i64 %number, i64 %count, ptr %slots) {
+entry:
+  %bytes = shl i64 %count, 3
+  %size = add i64 %bytes, 24
+  %line = call ptr @malloc(i64 %size)
+  %is_none = icmp eq ptr %line, null
+  br i1 %is_none, label %out, label %fill
+fill:
+  %number_at = getelementptr %Line, ptr %line, i64 0, i32 1
+  store i64 %number, ptr %number_at
+  %count_at = getelementptr %Line, ptr %line, i64 0, i32 2
+  store i64 %count, ptr %count_at
+  %slots_at = getelementptr %Line, ptr %line, i64 0, i32 3
+  call void @llvm.memcpy.p0.p0.i64(ptr %slots_at, ptr %slots, i64 %bytes, i1 false)
+  %last_at = getelementptr %Printed, ptr %printed, i64 0, i32 1
+  %seen = load atomic i64, ptr %last_at monotonic, align 8
+  %this = ptrtoint ptr %line to i64
+  br label %push
+push:
+  %before = phi i64 [ %seen, %fill ], [ %other, %push ]
+  store i64 %before, ptr %line
+  %swap = cmpxchg ptr %last_at, i64 %before, i64 %this release monotonic, align 8
+  %other = extractvalue { i64, i1 } %swap, 0
+  %is_pushed = extractvalue { i64, i1 } %swap, 1
+  br i1 %is_pushed, label %out, label %push
+out:
+  ret void
+}
+
+; Take all lines; the result is the last one, or 0.
+define i64 @trilby_take_printed(ptr %printed) {
+  %last_at = getelementptr %Printed, ptr %printed, i64 0, i32 1
+  %last = atomicrmw xchg ptr %last_at, i64 0 acquire, align 8
+  ret i64 %last
+}
+
+define void @trilby_free(ptr %line) {
+  call void @free(ptr %line)
   ret void
 }

@@ -29,6 +29,9 @@ _SYMBOLS = (
     "trilby_copy",
     "trilby_copy_rows",
     "trilby_fill",
+    "trilby_print",
+    "trilby_take_printed",
+    "trilby_free",
 )
 
 _Nothing = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
@@ -42,7 +45,10 @@ _Waits = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint64, ctyp
 
 
 class QueueFunctions:
-    """What a queue can do. `copy`, `copy_rows` and `fill` are the addresses of kernels.
+    """What a queue can do.
+
+    `copy`, `copy_rows` and `fill` are the addresses of kernels, `print` is that of a function that
+    kernels call.
 
     But for `wait`, all return in less time than other threads of Python would take to get their
     turn meanwhile: they keep it.
@@ -53,13 +59,16 @@ class QueueFunctions:
         "copy",
         "copy_rows",
         "fill",
+        "free",
         "open",
+        "print",
         "read_tally",
         "start",
         "stop",
         "submit",
         "submit_all",
         "submit_passes",
+        "take_printed",
         "wait",
     )
 
@@ -76,6 +85,9 @@ class QueueFunctions:
         self.copy = code["trilby_copy"]
         self.copy_rows = code["trilby_copy_rows"]
         self.fill = code["trilby_fill"]
+        self.print = code["trilby_print"]
+        self.take_printed = _Submits(code["trilby_take_printed"])
+        self.free = _Nothing(code["trilby_free"])
 
 
 @cache

@@ -10,8 +10,11 @@ from typing import TypeAlias
 
 Record: TypeAlias = "array[int]"
 
-COST, SEQUENCE, TALLY, LAUNCH, PASS, REPORT, ARGUMENTS = 3, 4, 5, 6, 15, 16, 18
-"""Where things stand: what a run takes, the number of the last run, where runs are counted, …"""
+COST, SEQUENCE, TALLY, VARIES, LAUNCH, PASS, REPORT, ARGUMENTS = 3, 4, 5, 6, 7, 16, 17, 19
+"""Where things stand: what a run takes, the number of the last run, where runs are counted, …
+
+Where a run may take far longer than those before (`VARIES`), no thread of Python runs it.
+"""
 
 WORD = 8
 
@@ -29,7 +32,7 @@ def make_record(
     nanoseconds: int = 0,
 ) -> Record:
     """A record for the queue at that address; `nanoseconds` is what it takes, if that is known."""
-    return array("Q", (queue, entry, units, nanoseconds, 0, 0, *launch, *arguments))
+    return array("Q", (queue, entry, units, nanoseconds, 0, 0, 0, *launch, *arguments))
 
 
 def copied(record: Record) -> Record:

@@ -49,7 +49,9 @@ class NativeRepeated(Repeated):
         """Run it, now or a moment later."""
         if self.same is None or after is not self._after:
             self._prepare(after)
-        self.held.append(address_of_record(self._prepared.record))
+        address = address_of_record(self._prepared.record)
+        self.begun += 1
+        self.held.append(address)  # in the same step: Ctrl-C is heard after a call
         if len(self.held) >= self.most:
             self.submit()
 

@@ -48,7 +48,7 @@ def _report(writer: KernelWriter, number: int, failed: str) -> None:
 
 
 def print_line(writer: KernelWriter, op: Print) -> None:
-    """Each lane that runs hands its numbers to the callback."""
+    """Each lane that runs hands its numbers over."""
     types = tuple(scalar(arg.type) for arg in op.args)
     if op not in writer.numbers:
         writer.prints.append((op.form, types))
@@ -59,6 +59,7 @@ def print_line(writer: KernelWriter, op: Print) -> None:
     ]
     slots = writer.alloca(f"[{max(len(kept), 1)} x i64]")
     on = writer.lanes_on
+    hand_over = writer.let(f"load ptr, ptr {writer.printer}")
     for lane in range(writer.lanes):
         say, said = writer.fresh("say"), writer.fresh("said")
         bit = writer.let(f"extractelement <{writer.lanes} x i1> {on}, i64 {lane}")
@@ -67,8 +68,8 @@ def print_line(writer: KernelWriter, op: Print) -> None:
         for place, number in enumerate(kept):
             target = writer.let(f"getelementptr i64, ptr {slots}, i64 {place}")
             writer.store(number.kind, _in_lane(writer, number, lane), target)
-        call = f"call void {writer.printer}(i64 {writer.numbers[op]}, ptr {slots})"
-        writer.line(call)
+        numbers = f"i64 {writer.numbers[op]}, i64 {len(kept)}, ptr {slots}"
+        writer.line(f"call void {hand_over}(ptr {writer.printer}, {numbers})")
         writer.label(said)
 
 

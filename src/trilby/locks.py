@@ -1,0 +1,114 @@
+"""The locks of this package, and what happens to them when the process forks.
+
+A child has a copy of all memory, and of the threads only the one that forked: a lock that another
+thread held would stay locked for ever. So every lock is made here, and is open in a child. What
+must not be copied half done is held over the fork by its owner, see `hold_over_forks`.
+"""
+
+import os
+from collections.abc import Callable
+from functools import cached_property
+from threading import Lock, RLock
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakSet
+
+T = TypeVar("T")
+
+_ALL: "WeakSet[Any]" = WeakSet()
+
+
+class _Owner(NamedTuple):
+    """What the owner of some data does around a fork; those with small ranks come first."""
+
+    rank: int
+    before: Callable[[], object]
+    in_parent: Callable[[], object]
+    in_child: Callable[[], object]
+
+
+_OWNERS: list[_Owner] = []
+
+
+def new_lock() -> Lock:
+    """A lock that is open in a forked child."""
+    lock = Lock()
+    _ALL.add(lock)
+    return lock
+
+
+def new_rlock() -> RLock:
+    """A lock that its thread may take several times, and that is open in a forked child."""
+    lock = RLock()
+    _ALL.add(lock)
+    return lock
+
+
+def computed_once(function: Callable[[Any], T]) -> cached_property[T]:
+    """A `cached_property`, whose lock (there is one in Python 3.11) is open in a forked child."""
+    made = cached_property(function)
+    lock = getattr(made, "lock", None)
+    if lock is not None:
+        _ALL.add(lock)
+    return made
+
+
+def is_known(lock: object) -> bool:
+    """Whether a lock was made here."""
+    return lock in _ALL
+
+
+def hold_over_forks(
+    rank: int,
+    before: Callable[[], object],
+    in_parent: Callable[[], object],
+    in_child: Callable[[], object],
+) -> None:
+    """Call something before every fork and after it, in the parent and in the child.
+
+    Threads take locks with small ranks first: 0 is the runtime's, 1 is for threads that compile,
+    2 for the queues of devices, and 3 for the work that is in these.
+    """
+    _OWNERS.append(_Owner(rank, before, in_parent, in_child))
+
+
+def if_free(lock: "Lock | RLock", act: Callable[[], object]) -> bool:
+    """Do something with a lock held unless another thread has it; false where that is so.
+
+    `for` takes the lock and notes it in one step: Ctrl-C is heard before or after both.
+    """
+    is_taken = False
+    try:
+        for is_taken in map(lock.acquire, (False,)):  # noqa: B007 -- see above
+            break
+        if is_taken:
+            act()
+    finally:
+        if is_taken:
+            lock.release()
+    return is_taken
+
+
+def _before_fork() -> None:
+    for owner in sorted(_OWNERS, key=lambda one: one.rank):
+        owner.before()
+
+
+def _after_fork_in_parent() -> None:
+    for owner in sorted(_OWNERS, key=lambda one: -one.rank):
+        owner.in_parent()
+
+
+def _after_fork_in_child() -> None:
+    for lock in tuple(_ALL):
+        if not getattr(lock, "_is_owned", bool)():  # this thread goes on in the child
+            lock._at_fork_reinit()  # noqa: SLF001 -- as the standard library does
+    for owner in sorted(_OWNERS, key=lambda one: -one.rank):
+        owner.in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )
