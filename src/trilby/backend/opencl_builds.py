@@ -134,8 +134,9 @@ class FirstLaunches:
         self._launches.append(FirstLaunch(event, tuple(after or ()), entry))
 
     def tell_slow(self) -> None:
-        """Say which kernel the driver seems to be compiling, for who has waited long."""
+        """Say which kernel the driver seems to be compiling, once, for who has waited long."""
         for launch in tuple(self._launches):
             if launch.may_compile:
                 _tell_slow(launch.entry, self._device)
+                self._launches.remove(launch)
                 return
