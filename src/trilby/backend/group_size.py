@@ -33,10 +33,14 @@ HIGHEST_INDEX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class GroupLimits:
-    """The largest group that a device takes for a kernel: in all, and along each axis."""
+    """The largest group that a device takes for a kernel: in all, and along each axis.
+
+    `because` is said after the number of items.
+    """
 
     items: int
     axes: tuple[int, ...]
+    because: str = ""
 
 
 def group_size(size: NDRange, limits: GroupLimits) -> tuple[int, ...]:
@@ -106,7 +110,7 @@ def _check(size: NDRange, local: tuple[int, ...], limits: GroupLimits) -> None:
     if math.prod(local) > limits.items:
         raise _too_large(
             f"a group of {_counted(local)} work items is too large: the device takes "
-            f"{limits.items} for this kernel",
+            f"{limits.items} for this kernel{limits.because}",
             fitting(size, local, limits),
         )
     for axis, (asked, limit) in enumerate(zip(local, limits.axes, strict=False)):

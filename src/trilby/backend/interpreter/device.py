@@ -1,5 +1,6 @@
 """The interpreter as a device. Everything is done when a method returns."""
 
+import math
 import os
 import platform
 import time
@@ -28,12 +29,16 @@ from trilby.backend.interpreter.memory import POISON, InterpreterMemory
 from trilby.backend.interpreter.translate import Program, translate
 from trilby.backend.pass_by_pass import PassByPass
 from trilby.backend.run_again import RunAgain
+from trilby.backend.work_memory import checked
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, DeviceUnavailableError
 from trilby.stages import stage
 
 MAX_GROUP_ITEMS = 4096
+_MOST_FOR_ARRAYS = 1 << 30
+"""The most bytes of local and private arrays, which are made and filled for every launch."""
+
 LIMITS = GroupLimits(MAX_GROUP_ITEMS, (MAX_GROUP_ITEMS,) * MAX_DIMENSIONS)
 
 
@@ -67,8 +72,9 @@ class InterpreterBackend:
     def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Program:
         """Translate a kernel to Python; the definition rounds twice, whatever is allowed."""
         self._check_open()
+        arrays = checked(graph, self.device)
         with stage("generate"):
-            return translate(graph)
+            return replace(translate(graph), arrays=arrays)
 
     def begin_compile(
         self, graph: KernelGraph, *, fast_math: bool = False
@@ -144,7 +150,18 @@ class InterpreterBackend:
             raise foreign(self.device, executable)
         for argument in arguments:
             self._checked(argument)
-        return InterpreterPrepared(executable, size, group_size(size, LIMITS), list(arguments))
+        local = group_size(size, LIMITS)
+        self._check_arrays(executable, local)
+        return InterpreterPrepared(executable, size, local, list(arguments))
+
+    def _check_arrays(self, program: Program, local: tuple[int, ...]) -> None:
+        """Raise where the arrays of a group are more than the interpreter makes."""
+        arrays = program.arrays
+        items = math.prod(local) if program.waits else 1
+        needed = arrays.local + items * arrays.private
+        if needed > _MOST_FOR_ARRAYS:
+            needs = f"{items} work items that run at once need {needed:,}"
+            raise arrays.no_room(self.device, needs, _MOST_FOR_ARRAYS)
 
     def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
         """Run a kernel; an error in it is raised here, naming the work item and the line."""

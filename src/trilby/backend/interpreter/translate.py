@@ -19,6 +19,7 @@ from trilby.backend.interpreter.render_control import CONTROL_RENDERERS
 from trilby.backend.interpreter.render_group import GROUP_RENDERERS
 from trilby.backend.interpreter.render_memory import MEMORY_RENDERERS
 from trilby.backend.interpreter.writer import FunctionWriter, Line, Names, Renderer, known
+from trilby.backend.work_memory import NO_ARRAYS, WorkMemory
 from trilby.dataclass import dataclass
 from trilby.errors import BuildError
 from trilby.model.intrinsics import INTRINSICS
@@ -52,6 +53,7 @@ class Program:
     run: Callable[..., Any]
     names: dict[str, Any]
     debugs: bool = False  # it prints; what fails is raised by the launch itself
+    arrays: WorkMemory = NO_ARRAYS
 
     @property
     def source(self) -> str:

@@ -24,9 +24,10 @@ from trilby.backend.done import DoneEvent
 from trilby.backend.failures import beyond, closed, foreign, freed, not_shared, refused_code
 from trilby.backend.native.engine import Engine
 from trilby.backend.native.events import DebuggingEvent, NativeEvent
-from trilby.backend.native.kernels import NativeKernel, NativePrepared
+from trilby.backend.native.groups import native_group
+from trilby.backend.native.kernels import NativeKernel, NativePrepared, ThreadMemory
 from trilby.backend.native.listing import legible
-from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of
+from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of, is_free
 from trilby.backend.native.modules import Modules, generated
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.printing import Printed
@@ -34,6 +35,7 @@ from trilby.backend.native.processor import Code, RefusedTextError
 from trilby.backend.native.record import REPORT, SEQUENCE, copied, make_record
 from trilby.backend.native.repeated import NativeRepeated, Unchecked
 from trilby.backend.native.toolchain import assembly
+from trilby.backend.work_memory import NO_ARRAYS, WorkMemory, checked
 from trilby.codegen.llvm.generated import LlvmModule
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.codegen.names import OWN
@@ -48,6 +50,8 @@ from trilby.stages import stage
 _WIDEST_NUMBER = 8
 """Memory of the host begins where any number may; wider things see to their own places."""
 
+_PROBED = 2**26
+"""Arrays of so many bytes in all threads are asked for once before a launch."""
 _PIECE = 2**16
 _BIG_PIECE = 2**20
 _BYTES_PER_NS = 8
@@ -92,10 +96,12 @@ class NativeBackend:
         self, graph: KernelGraph, *, fast_math: bool = False
     ) -> Callable[[], NativeKernel]:
         """Generate LLVM IR, and let LLVM begin: it needs nothing of Python."""
+        memory = checked(graph, self.device)
         with stage("generate"):
             module = self._modules.module(graph, self._target(fast_math=fast_math))
         with stage("build"):
-            return self.begin_build(module, slots_of(graph.entry), varies=data_decides_loops(graph))
+            varies = data_decides_loops(graph)
+            return self.begin_build(module, slots_of(graph.entry), memory, varies=varies)
 
     def text(self, graph: KernelGraph, *, lines: bool, fast_math: bool = False) -> str:
         """The LLVM IR that a kernel becomes, for people."""
@@ -114,19 +120,25 @@ class NativeBackend:
         return self.begin_build(module, parameters)()
 
     def begin_build(
-        self, module: LlvmModule, parameters: int, *, varies: bool = False
+        self,
+        module: LlvmModule,
+        parameters: int,
+        memory: WorkMemory = NO_ARRAYS,
+        *,
+        varies: bool = False,
     ) -> Callable[[], NativeKernel]:
-        """Let LLVM begin to compile such a module; see `NativeKernel` for `varies`."""
+        """Let LLVM begin to compile such a module; see `NativeKernel` for the rest."""
         self.check_open()
         code = self._objects.begin(module.text, self.engine.host.processor, [module.entry])
-        return partial(self._built, module, parameters, code, varies)
+        return partial(self._built, module, parameters, memory, varies, code)
 
     def _built(
         self,
         module: LlvmModule,
         parameters: int,
-        code: Callable[[], Code],
+        memory: WorkMemory,
         varies: bool,  # noqa: FBT001 -- of `begin_build`
+        code: Callable[[], Code],
     ) -> NativeKernel:
         functions = self.engine.functions  # they are needed next, and there is time for it now
         try:
@@ -144,6 +156,8 @@ class NativeBackend:
             Printed(module.prints, functions) if module.prints else None,
             module.any_group,
             varies,
+            ThreadMemory(module.lanes, module.group_bytes, module.vector_bytes),
+            memory,
         )
 
     def allocate(self, nbytes: int) -> NativeMemory:
@@ -268,7 +282,18 @@ class NativeBackend:
         self.check_open()
         if not isinstance(executable, NativeKernel):
             raise foreign(self.device, executable)
+        self._check_arrays(executable, size)
         return NativePrepared(self, executable, size, arguments)
+
+    def _check_arrays(self, kernel: NativeKernel, size: NDRange) -> None:
+        """Raise where the arrays of the groups that run at once are more than there is memory."""
+        threads = self.engine.host.threads
+        local = native_group(size, threads)
+        needed = threads * kernel.memory.needed(local)
+        if needed >= _PROBED and not (needed <= self.device.memory_bytes and is_free(needed)):
+            raise kernel.arrays.no_room(
+                self.device, f"{threads} threads need {needed:,}", self.device.memory_bytes
+            )
 
     def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> NativeEvent:
         """Run a kernel."""

@@ -24,6 +24,7 @@ from trilby.backend.native.record import (
     copied,
     make_record,
 )
+from trilby.backend.work_memory import NO_ARRAYS, WorkMemory
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
@@ -49,13 +50,27 @@ class MemoryOwner(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ThreadMemory:
+    """The bytes that one thread takes for a group, and for each vector of so many lanes in it."""
+
+    lanes: int = 1
+    group: int = 0
+    vector: int = 0
+
+    def needed(self, local: tuple[int, int, int]) -> int:
+        """What it takes for a group of that size."""
+        return self.group + -(-local[0] // self.lanes) * local[1] * local[2] * self.vector
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NativeKernel:
     """A compiled kernel; `address` is that of its entry as long as `code` lives.
 
     `parameters` is the number of its arguments. `printed` is None where nothing is
     printed. `any_group` is true where work items may be put into any groups, whatever is asked for,
-    and `varies` where data decides for how long it runs.
+    and `varies` where data decides for how long it runs. `memory` is what a call takes, and
+    `arrays` what the user's arrays in it are.
     """
 
     entry: str
@@ -67,6 +82,8 @@ class NativeKernel:
     printed: Printed | None = None
     any_group: bool = False
     varies: bool = False
+    memory: ThreadMemory = ThreadMemory()
+    arrays: WorkMemory = NO_ARRAYS
 
     @property
     def debugs(self) -> bool:

@@ -160,3 +160,12 @@ def block_of(engine: Engine, source: memoryview) -> Block:
 def bytes_of(view: memoryview) -> Live:
     """A memory of the host as an array of bytes."""
     return np.frombuffer(view, np.uint8)
+
+
+def is_free(nbytes: int) -> bool:
+    """Whether the system gives so many bytes now; they are given back at once."""
+    try:
+        np.empty(nbytes, np.uint8)
+    except MemoryError:
+        return False
+    return True

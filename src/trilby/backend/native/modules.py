@@ -81,10 +81,11 @@ def _files(folder: str) -> list[str]:
 
 
 def _as_bytes(module: LlvmModule) -> bytes:
-    head = (module.entry, module.lanes, module.local_bytes, int(module.any_group))
-    return "\n".join((*map(str, head), module.text)).encode()
+    sizes = (module.lanes, module.group_bytes, module.vector_bytes, int(module.any_group))
+    return "\n".join((module.entry, *map(str, sizes), module.text)).encode()
 
 
 def _from_bytes(content: bytes) -> LlvmModule:
-    entry, lanes, local_bytes, any_group, text = content.decode().split("\n", 4)
-    return LlvmModule(text, entry, int(lanes), int(local_bytes), any_group == "1")
+    entry, *sizes, text = content.decode().split("\n", 5)
+    lanes, group_bytes, vector_bytes, any_group = map(int, sizes)
+    return LlvmModule(text, entry, lanes, group_bytes, vector_bytes, any_group == 1)

@@ -205,7 +205,6 @@ def array(writer: KernelWriter, op: LocalArray | PrivateArray) -> None:
             writer.arrays[op] = writer.scratch.each(writer, nbytes * writer.lanes)
         else:
             writer.arrays[op] = writer.scratch.shared(writer, nbytes), 0
-            writer.local_bytes += nbytes
     pointer, size = writer.arrays[op]
     if is_private and writer.chunk:
         distance = writer.let(f"mul i64 {writer.chunk}, {size}")

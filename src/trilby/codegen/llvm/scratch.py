@@ -1,7 +1,9 @@
 """Memory of a call: local and private arrays, and what work items keep across a barrier.
 
 It is found in one piece where the entry begins. What each vector of a group has for itself lies in
-an array with one element for each of them. Little memory is taken from the stack.
+an array with one element for each of them. Little memory is taken from the stack. Where a call
+needs much that is not there, it reports so and does nothing; a program that has not even a little
+memory left ends.
 """
 
 from dataclasses import field
@@ -13,6 +15,9 @@ from trilby.dataclass import dataclass
 ALIGN = 64
 ON_STACK = 1 << 15
 """The most bytes that are taken from the stack."""
+MUCH = 1 << 20
+"""From so many bytes on, memory that is not there is reported."""
+NO_MEMORY = "there is no memory left for the local and private arrays of this kernel"
 
 
 @dataclass(slots=True)
@@ -41,8 +46,16 @@ class Scratch:
         self.in_chunks += size
         return name, size
 
-    def begin(self, ir: Ir) -> list[str]:
-        """The lines that find the memory, to stand where sizes are known."""
+    @property
+    def is_much(self) -> bool:
+        """Whether a launch has to report that there is no such memory."""
+        return self.fixed + self.in_chunks >= MUCH
+
+    def begin(self, ir: Ir, refuse: list[str]) -> list[str]:
+        """The lines that find the memory, to stand where sizes are known.
+
+        `refuse` are those that report that there is none, and end the call.
+        """
         if not self.fixed and not self.in_chunks:
             return []
         if not self.in_chunks and self.fixed <= ON_STACK:
@@ -53,6 +66,11 @@ class Scratch:
             f"  %scratch.each = mul i64 {self.chunks}, {self.in_chunks}",
             f"  %scratch.size = add i64 %scratch.each, {self.fixed + ALIGN}",
             "  %scratch.found = call ptr @malloc(i64 %scratch.size)",
+            "  %scratch.none = icmp eq ptr %scratch.found, null",
+            "  br i1 %scratch.none, label %scratch.refused, label %scratch.taken",
+            "scratch.refused:",
+            *refuse,
+            "scratch.taken:",
             "  %scratch.address = ptrtoint ptr %scratch.found to i64",
             "  %scratch.past = sub i64 0, %scratch.address",
             f"  %scratch.gap = and i64 %scratch.past, {ALIGN - 1}",

@@ -10,7 +10,7 @@ from trilby.codegen.llvm.interleaving import can_interleave
 from trilby.codegen.llvm.ir import ALL, Ir
 from trilby.codegen.llvm.lanes import BIT, Lanes, Stride, part_kinds
 from trilby.codegen.llvm.neighbours import Neighbour
-from trilby.codegen.llvm.scratch import Scratch
+from trilby.codegen.llvm.scratch import NO_MEMORY, Scratch
 from trilby.codegen.llvm.shapes import Parts, Shapes
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.data.dtypes import ScalarType, Type
@@ -83,7 +83,6 @@ class KernelWriter(Ir):
         self.variables: dict[Value, list[Slot]] = {}
         self.spilled: dict[Value, list[Slot]] = {}
         self.arrays: dict[Op, tuple[str, int]] = {}
-        self.local_bytes = 0
         self.grid: dict[str, Lanes] = {}
         self.scopes: list[Scope] = []
         self.mask: str | None = None
@@ -182,8 +181,18 @@ class KernelWriter(Ir):
 
     def finish(self) -> None:
         """End the function, and put in where its memory is found and given back."""
-        self.lines[self._prelude : self._prelude] = self.scratch.begin(self)
+        begin = self.scratch.begin(self, self._refusal())
+        self.lines[self._prelude : self._prelude] = begin
         self.lines += [*self.scratch.end(), "  ret void"]
+
+    def _refusal(self) -> list[str]:
+        """The end of a call for whose arrays there is no memory."""
+        if not self.scratch.is_much:
+            self.declare("declare void @abort()")
+            return ["  call void @abort()", "  unreachable"]
+        self.asserts.append((NO_MEMORY, self.func.location))
+        text = f"cmpxchg ptr {self.report}, i32 0, i32 {len(self.asserts)} monotonic monotonic"
+        return [f"  %scratch.told = {text}", "  ret void"]
 
     # -- masks ------------------------------------------------------------------------
 
