@@ -32,6 +32,40 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return code, out, err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("explain", f"{FOLDER / 'examples' / 'life.py'}:life"),
+        ("doctor",),
+        ("lint", "--help"),
+        ("reference", "math"),
+    ],
+)
+def test_an_output_that_does_not_take_all_letters(arguments: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "trilby", *arguments],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.isascii()
+
+
+def test_a_program_meets_its_own_output(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import sys\nprint(sys.stdout.errors)\n")
+    for errors in ("strict", "ignore"):
+        done = subprocess.run(
+            [sys.executable, "-m", "trilby", "run", str(program)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "PYTHONIOENCODING": f"utf-8:{errors}"},
+            check=True,
+        )
+        assert done.stdout == f"{errors}\n"
+
+
 def test_emit_prints_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "emit", f"{SQUARES}:square_kernel")
     assert (code, err) == (0, "")

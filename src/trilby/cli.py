@@ -8,8 +8,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from rich.console import Console
 
@@ -30,7 +31,10 @@ AddParser: TypeAlias = Callable[..., argparse.ArgumentParser]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; 0 if it went well, 1 if it failed, 2 for wrong arguments."""
+    errors = _set_errors("backslashreplace")  # some terminals and files do not take all letters
     options = build_parser().parse_args(arguments)
+    if options.run in {_run, _demo}:  # a program prints as it does without us
+        _set_errors(errors)
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -45,6 +49,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code
+
+
+def _set_errors(errors: str) -> str:
+    """What standard output does with letters that its encoding has not; gives what it did."""
+    if not isinstance(sys.stdout, TextIOWrapper):
+        return errors
+    output = cast("TextIOWrapper[Any]", sys.stdout)
+    before = output.errors or errors
+    output.reconfigure(errors=errors)
+    return before
 
 
 def build_parser() -> argparse.ArgumentParser:
