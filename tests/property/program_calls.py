@@ -38,7 +38,7 @@ def write_by_ufunc(w: Writer) -> bool:
         f"np.add({text}, {number}, {text})",
         f"np.subtract({text}, {number}, {text})",
         f'np.add({text}, {number}, **{{"out": {text}}})',
-        f'np.add({text}, {number}, **dict(out={text}, where={mask}))',
+        f"np.add({text}, {number}, **dict(out={text}, where={mask}))",
         f"np.add({text}, {number}, out=({text},))",
         f"np.add({text}, {number}, {text}, where={mask})",
         f"np.remainder(*({text}, 50, {text}))",

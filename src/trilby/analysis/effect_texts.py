@@ -191,9 +191,7 @@ class Texts:
 
 def _calls_back(name: str, call: Call) -> bool:
     """Whether a function of Python is given another one that it calls."""
-    return (
-        "key" in call.keywords or is_unpacked(call) or (name == "iter" and len(call.args) > 1)
-    )
+    return "key" in call.keywords or is_unpacked(call) or (name == "iter" and len(call.args) > 1)
 
 
 def _first(effects: Iterable[str]) -> str:

@@ -137,9 +137,7 @@ def trips_of(op: HostFor, ops: HostOps) -> Trips | None:
     uses = tuple(dict.fromkeys(name for bound in known for name in bound.uses))
     surely = start is not None and stop is not None and stop > start
     counted = dict.fromkeys(name for arg in args for name in arg.names or ())
-    return Trips(
-        ops.names[op.target], start, first, known[-1].code, uses, surely, tuple(counted)
-    )
+    return Trips(ops.names[op.target], start, first, known[-1].code, uses, surely, tuple(counted))
 
 
 def _bound(arg: Node, maker: Op, ops: HostOps) -> Text | None:

@@ -130,9 +130,7 @@ def parameters(function: Function) -> tuple[str, ...]:
     return tuple(one.name for one in found if one.kind in _POSITIONAL)
 
 
-def argument_names(
-    function: Function, positional: int, keywords: Sequence[str]
-) -> tuple[str, ...]:
+def argument_names(function: Function, positional: int, keywords: Sequence[str]) -> tuple[str, ...]:
     """The parameter of each argument, positional ones first; empty where it has no name."""
     known = parameters(function)[:positional]
     return (*known, *([""] * (positional - len(known))), *keywords)

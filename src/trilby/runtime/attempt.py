@@ -100,7 +100,9 @@ class Attempt:
     def _renamed(self) -> frozenset[str]:
         """Well-known names that stand for something else where the function was written."""
         outer = outer_values(self.function.function)
-        return frozenset(name for name, value in outer.items() if not has_usual_meaning(name, value))
+        return frozenset(
+            name for name, value in outer.items() if not has_usual_meaning(name, value)
+        )
 
 
 def _line_in(error: BaseException, code: CodeType) -> int | None:

@@ -340,6 +340,4 @@ def _written_by(node: ast.Call, name: str, method: str) -> frozenset[int] | None
         return frozenset()
     keywords = tuple(keyword.arg or "" for keyword in node.keywords)
     unpacked = "" in keywords or any(isinstance(arg, ast.Starred) for arg in node.args)
-    return known_calls.written_arguments(
-        name, method, len(node.args), keywords, unpacked=unpacked
-    )
+    return known_calls.written_arguments(name, method, len(node.args), keywords, unpacked=unpacked)
