@@ -68,11 +68,12 @@ pytest:
 	$(HEADING) 'pytest'
 	@$(BIN)/pytest --numprocesses=2 --quiet
 
-fuzz: setup-dev  ## run 2,000 random kernels and 1,000 random programs, each time others
+fuzz: setup-dev  ## run 2,000 random kernels and 2,000 random programs, each time others
 	$(HEADING) 'pytest: random kernels and programs'
 	@$(BIN)/pytest --numprocesses=2 --maxschedchunk=1 --capture=no --timeout=0 \
 		--hypothesis-profile=fuzz -k agree \
-		tests/property/test_kernels.py tests/property/test_programs.py
+		tests/property/test_kernels.py tests/property/test_programs.py \
+		tests/property/test_restarts.py
 
 bench: setup-dev  ## measure
 	@set -e; for file in bench/*.py; do printf '\n== %s ==\n' "$$file"; $(BIN)/python "$$file"; done

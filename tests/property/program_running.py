@@ -163,17 +163,15 @@ def _bench(name: str, opened: Callable[[], Accelerator]) -> Bench:
 
 
 def ways(benches: Sequence[Bench]) -> list[Way]:
-    """All ways to run a program; where nothing moves, strategies hardly differ."""
+    """All ways to run a program; where nothing moves, there is nothing to record."""
     *apart, shared = benches
     return [
         *(Way(bench, strategy, is_recorded=True) for bench in apart for strategy in Transfers),
         *(
             Way(bench, strategy, is_recorded=False)
-            for bench in apart
+            for bench in (*apart, shared)
             for strategy in (*Transfers, None)
         ),
-        Way(shared, Transfers.AUTO, is_recorded=False),
-        Way(shared, None, is_recorded=False),
     ]
 
 

@@ -160,13 +160,13 @@ class Program:
     text: str = field(repr=False)
 
 
-def programs(part: str = "") -> st.SearchStrategy[Program]:
+def programs(part: str = "", *, calm: bool = False) -> st.SearchStrategy[Program]:
     """Any program; each part of a search has others.
 
     One number makes a whole program, instead of a choice for each part of it: those would be
     mostly small and much alike. What fails is made smaller afterwards, as text.
     """
-    return st.integers(0, 2**64 - 1).map(lambda number: program(f"{part} {number}"))
+    return st.integers(0, 2**64 - 1).map(lambda number: program(f"{part} {number}", calm=calm))
 
 
 def program(seed: str, *, calm: bool = False) -> Program:

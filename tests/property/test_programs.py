@@ -28,8 +28,8 @@ from trilby.runtime.launches import Launches
 
 IS_SEARCH = not settings().derandomize
 PARTS = ("one half", "the other half") if IS_SEARCH else ("a", "b", "c", "d", "e", "f")
-PROGRAMS = settings().max_examples // (2 * len(PARTS)) if IS_SEARCH else 7
-"""For each part; a search has half as many of them as it has kernels."""
+PROGRAMS = settings().max_examples // len(PARTS) if IS_SEARCH else 6
+"""For each part; a search has as many of them as it has kernels."""
 PATIENCE = 300.0
 """For how many seconds a search makes a failing program smaller."""
 

@@ -484,3 +484,65 @@ def test_two_devices() -> None:
                 one.compute(dispatch, 4, add, a, 1)
             one.put(a).compute(dispatch, 4, add, a, 1)
         assert a.array.tolist() == [3, 4, 5, 6]
+
+
+# ------------------------------------------------------------------------------ long columns
+
+
+class Pairs(tb.Buffer):
+    class Pair(tb.Struct):
+        left: i32
+        right: i32
+
+    length: i32
+    pair: tb.Array[Pair] = tb.array("length")
+
+
+@tb.kernel
+def set_right(kc: KernelContext, pairs: Pairs) -> None:
+    pairs.pair[kc.x].right = 2
+
+
+@tb.kernel
+def add_left(kc: KernelContext, pairs: Pairs) -> None:
+    pairs.pair[kc.x].right = pairs.pair[kc.x].right + pairs.pair[kc.x].left
+
+
+ROWS = 5000
+"""More than the pieces that are told apart elsewhere."""
+
+
+@tb.compute
+def fill_left_by_hand(cc: ComputeContext, pairs: Pairs) -> int:
+    with cc.explicit():
+        cc.dispatch(ROWS, set_right, pairs)
+        pairs.pair.left[:] = 1  # of which nothing is stale, and which reads nothing
+        total = int(np.sum(pairs.pair.left))
+        cc.put(pairs)
+        cc.dispatch(ROWS, add_left, pairs)
+        cc.get(pairs)
+    return total
+
+
+def test_a_long_column_is_written_and_read_beside_one_that_is_stale(discrete: Accelerator) -> None:
+    pairs = Pairs.create(length=ROWS)
+    assert discrete.compute(fill_left_by_hand, pairs) == ROWS
+    assert pairs.pair.right.tolist() == [3] * ROWS
+
+
+def test_the_other_column_is_stale_nevertheless(discrete: Accelerator) -> None:
+    pairs = Pairs.create(length=ROWS)
+    discrete.compute(dispatch, ROWS, set_right, pairs)
+    with discrete.explicit():
+        pairs.pair.left[:] = 1
+        with pytest.raises(StaleReadError, match="stale on the host"):
+            pairs.pair.right.tolist()
+
+
+def test_a_guard_lets_a_long_column_be_written(discrete: Accelerator) -> None:
+    pairs = Pairs.create(length=ROWS)
+    discrete.compute(dispatch, ROWS, set_right, pairs)
+    with discrete.guard():
+        pairs.pair.left[:] = 1
+    assert pairs.pair.left.tolist() == [1] * ROWS
+    assert pairs.pair.right.tolist() == [2] * ROWS
