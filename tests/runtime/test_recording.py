@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 from tests.runtime.conftest import opened_as
 from tests.runtime.contents import START, Pending, on_host, replica, span
-from tests.runtime.programs import add, add_to, copy, dispatch, number, take
+from tests.runtime.programs import add, add_to, copy, dispatch, number, plus_one, take
 
 import trilby as tb
 from trilby import Accelerator, KernelContext, Ledger, NDArray, S32Array, f32
@@ -314,9 +314,9 @@ def test_a_buffer_is_called_as_the_first_kernel_calls_it(recording: Recording) -
 
 def test_what_belongs_to_other_devices_alone_is_not_written_down(recording: Recording) -> None:
     content = on_host()
-    other = replica(content, owner=Owner("there"))
-    replica(content, place=(0, 8), owner=recording.owner)
-    watch = cast("Watch", SimpleNamespace(content=content, address=other.address, nbytes=16))
+    other = replica(content, place=(0, 8), owner=Owner("there"))
+    replica(content, place=(8, 16), owner=recording.owner)
+    watch = cast("Watch", SimpleNamespace(content=content, address=other.address, nbytes=8))
     recording.begin(content, other)
     recording.host_reads(watch, Ranges.span(0, 4))
     recording.host_writes(watch, Ranges.span(0, 4))
@@ -350,3 +350,52 @@ def write_every_16th(kc: KernelContext, a: S32Array) -> None:
 @tb.kernel
 def negative(kc: KernelContext, a: NDArray[f32], b: NDArray[f32]) -> None:
     b[kc.x] = -a[kc.x]
+
+
+# ----------------------------------------------------------------------- arrays that overlap
+
+
+def test_arrays_that_overlap_are_one_buffer_of_the_trace(discrete: Accelerator) -> None:
+    memory = np.zeros(12, np.float32)
+    low, high = discrete.array(memory[:8]), discrete.array(memory[4:])
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 8, plus_one, low, low)
+        discrete.compute(dispatch, 8, plus_one, high, high)
+        assert (low.tolist(), high.tolist()) == ([1] * 4 + [2] * 4, [2] * 4 + [1] * 4)
+        low[4] = 7
+        discrete.compute(dispatch, 8, plus_one, high, high)
+        assert high.tolist() == [8, 3, 3, 3, 2, 2, 2, 2]
+    assert [buffer.nbytes for buffer in ledger.recording.trace.buffers] == [48]
+    assert ledger.optimal.range.bytes_up == 48 + 4
+    assert ledger.optimal.range.bytes_down == 48 + 32
+    assert 0 < ledger.ratio < 2
+    beyond = sum(one.nbytes for one in ledger.excess if one.kind.beyond_minimum)
+    assert ledger.bytes_up + ledger.bytes_down == ledger.optimal.range.nbytes + beyond
+
+
+def test_the_host_writes_through_an_array_that_the_device_never_sees(
+    discrete: Accelerator,
+) -> None:
+    memory = np.zeros(12, np.float32)
+    low, high = discrete.array(memory[:8]), discrete.array(memory[4:])
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 8, plus_one, low, low)
+        high[0] = 5
+        discrete.compute(dispatch, 8, plus_one, low, low)
+        assert low.tolist() == [2, 2, 2, 2, 6, 2, 2, 2]
+    assert ledger.optimal.range.nbytes == 32 + 4 + 32
+    assert ledger.excess == []
+
+
+def test_an_array_that_joins_two_others(discrete: Accelerator) -> None:
+    memory = np.zeros(12, np.float32)
+    first, last, all_of_it = memory[:4], memory[8:], memory
+    a, b, c = (discrete.array(one) for one in (first, last, all_of_it))
+    with discrete.record() as ledger:
+        discrete.compute(dispatch, 4, plus_one, a, a)
+        discrete.compute(dispatch, 4, plus_one, b, b)
+        discrete.compute(dispatch, 12, plus_one, c, c)
+        assert c.tolist() == [2] * 4 + [1] * 4 + [2] * 4
+    assert len(ledger.recording.trace.buffers) == 1
+    assert ledger.optimal.range.bytes_down == 48
+    assert ledger.ratio > 0

@@ -5,6 +5,7 @@ records; this module only keeps it.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from trilby.dataclass import dataclass
@@ -128,3 +129,89 @@ class Trace:
         assumed because it could have been.
         """
         self.touches.append(Touch(place, accesses, label, location, invisible))
+
+    def join(self, offsets: Mapping[int, int]) -> list[int]:
+        """Make one buffer of several that share bytes, and give the new number of each buffer.
+
+        `offsets` says where each of them begins in the joined one, which has the lowest of their
+        numbers. Where they disagree about the beginning, the first of them is right.
+        """
+        numbers = sorted(offsets)
+        first, parts = numbers[0], [self.buffers[number] for number in numbers]
+        joined = _joined(parts, [offsets[number] for number in numbers])
+        rest = [b for b in self.buffers if b.number not in offsets or b.number == first]
+        new = {buffer.number: number for number, buffer in enumerate(rest)}
+        new |= dict.fromkeys(numbers, new[first])
+        self.buffers[:] = [
+            replace(joined if buffer.number == first else buffer, number=number)
+            for number, buffer in enumerate(rest)
+        ]
+        move = _Moving(offsets, new)
+        self.touches[:] = [touch._replace(accesses=move(touch.accesses)) for touch in self.touches]
+        return [new[number] for number in range(len(new))]
+
+
+class _Moving:
+    """Accesses of buffers of which some were joined. One that serves many touches still does."""
+
+    def __init__(self, offsets: Mapping[int, int], new: Mapping[int, int]) -> None:
+        self._offsets = offsets
+        self._new = new
+        self._moved: dict[tuple[int, int], Access] = {}
+
+    def __call__(self, accesses: Mapping[int, Access]) -> Mapping[int, Access]:
+        moved: dict[int, Access] = {}
+        for number, access in accesses.items():
+            at = self._new[number]
+            here = self._at(access, self._offsets.get(number, 0))
+            moved[at] = both(moved[at], here) if at in moved else here
+        return moved
+
+    def _at(self, access: Access, offset: int) -> Access:
+        if not offset:
+            return access
+        key = id(access), offset
+        if key not in self._moved:
+            self._moved[key] = Access(*(_shifted(part, offset) for part in access))
+        return self._moved[key]
+
+
+def both(one: Access, other: Access) -> Access:
+    """Two accesses that one touch makes of the same buffer."""
+    return Access(*((*left, *right) for left, right in zip(one, other, strict=True)))
+
+
+def _shifted(ranges: Sequence[Range], offset: int) -> Sequence[Range]:
+    return tuple((start + offset, stop + offset) for start, stop in ranges)
+
+
+def _joined(parts: Sequence[TracedBuffer], offsets: Sequence[int]) -> TracedBuffer:
+    """One buffer of several, in which each byte was at first as in the first that has it."""
+    known: list[Range] = []
+    valid: dict[str, list[Range]] = {}
+    fresh: list[Range] = []
+    fields: list[tuple[str, int, int]] = []
+    for part, offset in zip(parts, offsets, strict=True):
+        for place, ranges in part.valid.items():
+            valid.setdefault(place, []).extend(_without(_shifted(ranges, offset), known))
+        fresh += _without(_shifted(part.fresh, offset), known)
+        of_part = part.fields or [("", 0, part.nbytes)]
+        fields += [(name, start + offset, stop + offset) for name, start, stop in of_part]
+        known.append((offset, offset + part.nbytes))
+    names = ", ".join(dict.fromkeys(part.name for part in parts))
+    size = max(stop for _, stop in known)
+    return TracedBuffer(parts[0].number, names, size, valid, fresh, fields)
+
+
+def _without(ranges: Sequence[Range], known: Sequence[Range]) -> Sequence[Range]:
+    """Ranges without the bytes of others."""
+    left = list(ranges)
+    for start, stop in known:
+        cut = ((part, (part[0], start), (stop, part[1])) for part in left)
+        left = [
+            piece
+            for part, before, after in cut
+            for piece in ((before, after) if part[0] < stop and start < part[1] else (part,))
+            if piece[0] < piece[1]
+        ]
+    return left

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from trilby.data.ranges import Ranges
 from trilby.dataclass import dataclass
 from trilby.oracle.excess import CopyMade, Excess, excess
-from trilby.oracle.trace import HOST, Access, Trace
+from trilby.oracle.trace import HOST, Access, Trace, both
 from trilby.runtime.callers import Caller
 from trilby.source import NOWHERE, Location
 
@@ -25,7 +25,8 @@ class Recording:
 
     `copies` are its own. Other accelerators may copy the same buffers, without which the trace
     cannot be judged: `all_copies` has both in their order, and `own` the places of `copies` in it.
-    `callers` are those that needed `copies`.
+    `callers` are those that needed `copies`. Arrays that overlap are one buffer of the trace;
+    `_starts` has the address of each buffer.
     """
 
     owner: "Replicas"
@@ -35,6 +36,7 @@ class Recording:
     own: list[int] = field(default_factory=list[int])
     callers: list[Caller | None] = field(default_factory=list[Caller | None])
     _numbers: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    _starts: list[int] = field(default_factory=list[int])
 
     def __post_init__(self) -> None:
         shares = self.owner.shares
@@ -44,14 +46,15 @@ class Recording:
         """The host reads bytes of a segment."""
         number = self._known(watch)
         if number is not None:
-            self.trace.touch(HOST, {number: Access(reads=ranges.parts)}, "", _line())
+            parts = self._parts(number, watch.address, ranges)
+            self.trace.touch(HOST, {number: Access(reads=parts)}, "", _line())
 
     def host_writes(self, watch: "Watch", ranges: Ranges) -> None:
         """The host overwrites bytes of a segment."""
         number = self._known(watch)
         if number is not None:
-            access = Access(writes=ranges.parts, covers=ranges.parts)
-            self.trace.touch(HOST, {number: access}, "", _line())
+            parts = self._parts(number, watch.address, ranges)
+            self.trace.touch(HOST, {number: Access(writes=parts, covers=parts)}, "", _line())
 
     def kernel(
         self,
@@ -66,7 +69,10 @@ class Recording:
             self.trace.place(place, shares_memory_with_host=replica.owner.shares)
             number = self._numbers.get((replica.address, replica.nbytes))
             if number is not None:
-                accesses[number] = Access(reads.parts, writes.parts, covers.parts)
+                parts = (reads, writes, covers)
+                access = Access(*(self._parts(number, replica.address, part) for part in parts))
+                known = accesses.get(number)
+                accesses[number] = access if known is None else both(known, access)
         self.trace.touch(place, accesses, label, location)
 
     def raw_writes(self, held: "Held") -> None:
@@ -82,7 +88,7 @@ class Recording:
         number = self._numbers.get((replica.address, replica.nbytes))
         ranges &= replica.whole
         if number is not None and ranges:
-            parts = ranges.shifted(-replica.address).parts
+            parts = ranges.shifted(-self._starts[number]).parts
             access = Access(writes=parts, covers=parts) if writes else Access(reads=parts)
             self.trace.touch(HOST, {number: access}, "raw view", invisible=True)
 
@@ -97,11 +103,12 @@ class Recording:
 
     def begin(self, content: "Content", replica: "Replica") -> None:
         """A buffer is about to be used on the device: how it is now is how it was."""
-        if replica.owner is self.owner:
+        if replica.owner is self.owner or self._around(replica.address, replica.nbytes):
             number = self._number(content, replica.address, replica.nbytes, replica)
-            buffers = self.trace.buffers
-            if buffers[number].name != replica.label:  # a plan brought it before a kernel named it
-                buffers[number] = replace(buffers[number], name=replica.label)
+            buffer = self.trace.buffers[number]
+            is_one = buffer.nbytes == replica.nbytes
+            if is_one and buffer.name != replica.label:  # a plan brought it before it was named
+                self.trace.buffers[number] = replace(buffer, name=replica.label)
 
     def moved(self, moved: "Moved") -> None:
         """A copy is made, by any accelerator."""
@@ -113,7 +120,7 @@ class Recording:
         source, target = places if moved.direction == "up" else reversed(places)
         piece, position = moved.piece, len(self.trace.touches)
         for row in range(piece.rows):
-            start = piece.start - replica.address + row * piece.pitch
+            start = piece.start - self._starts[number] + row * piece.pitch
             copy = CopyMade(position, number, source, target, start, piece.size)
             if replica.owner is self.owner:
                 self.own.append(len(self.all_copies))
@@ -137,32 +144,65 @@ class Recording:
         ]
 
     def _known(self, watch: "Watch") -> int | None:
-        """The number of a segment that the accelerator has a copy of."""
+        """The number of a segment of which the accelerator has a copy, in part at least."""
         number = self._numbers.get((watch.address, watch.nbytes))
         if number is None:
+            whole = Ranges.span(watch.address, watch.address + watch.nbytes)
             for replica in watch.content.replicas:
-                if replica.owner is self.owner and replica.has_place_of(
-                    watch.address, watch.nbytes
-                ):
+                if replica.owner is self.owner and replica.whole.meets(whole):
+                    self.begin(watch.content, replica)
                     return self._number(watch.content, watch.address, watch.nbytes, replica)
         return number
+
+    def _parts(self, number: int, address: int, ranges: Ranges) -> "Sequence[tuple[int, int]]":
+        """Bytes of an array that begins at an address, as bytes of its buffer in the trace."""
+        return ranges.shifted(address - self._starts[number]).parts
+
+    def _around(self, address: int, nbytes: int) -> set[int]:
+        """The buffers that have some of these bytes."""
+        return {
+            number
+            for (start, size), number in self._numbers.items()
+            if start < address + nbytes and address < start + size
+        }
 
     def _number(self, content: "Content", address: int, nbytes: int, replica: "Replica") -> int:
         key = address, nbytes
         if key not in self._numbers:
             whole = Ranges.span(address, address + nbytes)
-            valid: dict[str, Sequence[tuple[int, int]]] = {
-                other.owner.place: (other.valid & whole).shifted(-address).parts
-                for other in content.replicas
-                if not other.shared
-            }
-            host = (content.host - content.fresh) & whole
-            valid[HOST] = host.shifted(-address).parts
-            fresh = (content.fresh & whole).shifted(-address).parts
-            self._numbers[key] = self.trace.buffer(
-                replica.label, nbytes, fresh=fresh, valid=valid, fields=replica.fields
+            valid = {HOST: (content.host - content.fresh) & whole}
+            for other in content.replicas:
+                place = other.owner.place
+                if not other.shared:
+                    valid[place] = valid.get(place, Ranges.EMPTY) | (other.valid & whole)
+            overlapping = self._around(address, nbytes)
+            self._starts.append(address)
+            self._numbers[key] = number = self.trace.buffer(
+                replica.label,
+                nbytes,
+                fresh=(content.fresh & whole).shifted(-address).parts,
+                valid={place: part.shifted(-address).parts for place, part in valid.items()},
+                fields=replica.fields if replica.has_place_of(address, nbytes) else (),
             )
+            if overlapping:
+                self._join({*overlapping, number})
         return self._numbers[key]
+
+    def _join(self, numbers: set[int]) -> None:
+        """Make one buffer of several that overlap."""
+        start = min(self._starts[number] for number in numbers)
+        offsets = {number: self._starts[number] - start for number in numbers}
+        new = self.trace.join(offsets)
+        for copies in (self.copies, self.all_copies):
+            copies[:] = [
+                copy._replace(
+                    buffer=new[copy.buffer], start=copy.start + offsets.get(copy.buffer, 0)
+                )
+                for copy in copies
+            ]
+        self._numbers.update({key: new[number] for key, number in self._numbers.items()})
+        kept = [number for number in range(len(new)) if number not in numbers - {min(numbers)}]
+        self._starts[:] = [start if number in numbers else self._starts[number] for number in kept]
 
 
 def _line() -> Location:
