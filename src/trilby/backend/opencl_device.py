@@ -44,6 +44,7 @@ from trilby.backend.failures import (
 from trilby.backend.group_size import GroupLimits
 from trilby.backend.opencl_bursts import Burst, OpenCLRepeated
 from trilby.backend.opencl_events import (
+from trilby.backend.opencl_forks import Drivers, check_drivers, use_drivers
     AssertingEvent,
     CopyEvent,
     OpenCLEvent,
@@ -80,6 +81,7 @@ class OpenCLBackend:
     """One device with a context and a queue of its own."""
 
     def __init__(self, cl_device: cl.Device, device: DeviceInfo) -> None:
+        use_drivers()
         self.device = device
         self.context = cl.Context([cl_device])
         self.queue = _make_queue(self.context, cl_device, _TIMED | _UNORDERED)
@@ -99,7 +101,8 @@ class OpenCLBackend:
         return Task(self.device, self.context, what, self.burst.submit)
 
     def check_open(self) -> None:
-        """Raise after `close`."""
+        """Raise after `close`, and in a forked child."""
+        check_drivers()
         if not self._is_open:
             raise closed(self.device)
 
@@ -202,6 +205,8 @@ class OpenCLBackend:
         self.moment += 1
         if buffer is None:
             raise freed(self.device, memory.nbytes)
+        if Drivers.are_lost:
+            return
         try:
             self.pool.give(memory, buffer, after)
             if not self._is_open:
@@ -358,7 +363,7 @@ class OpenCLBackend:
 
     def close(self) -> None:
         """Wait for everything and give the device back; closing twice is no error."""
-        if not self._is_open:
+        if not self._is_open or Drivers.are_lost:
             return
         self.burst.submit()
         self._is_open = False

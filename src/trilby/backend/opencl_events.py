@@ -16,6 +16,7 @@ import pyopencl as cl
 
 from trilby.backend.base import DeviceInfo, Times
 from trilby.backend.failures import assertion_failed, failed
+from trilby.backend.opencl_forks import check_drivers
 from trilby.data.segment import Live
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
@@ -209,6 +210,7 @@ def drop_finished(events: deque[cl.Event]) -> None:
 
 def wait_for(event: cl.Event) -> None:
     """Return when a command is over; raise the error of OpenCL if it failed."""
+    check_drivers()
     if threading.current_thread() is threading.main_thread():
         _await_end(event)
     event.wait()
