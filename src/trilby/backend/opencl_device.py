@@ -44,7 +44,6 @@ from trilby.backend.failures import (
 from trilby.backend.group_size import GroupLimits
 from trilby.backend.opencl_bursts import Burst, OpenCLRepeated
 from trilby.backend.opencl_events import (
-from trilby.backend.opencl_forks import Drivers, check_drivers, use_drivers
     AssertingEvent,
     CopyEvent,
     OpenCLEvent,
@@ -52,6 +51,7 @@ from trilby.backend.opencl_forks import Drivers, check_drivers, use_drivers
     drop_finished,
     wait_for,
 )
+from trilby.backend.opencl_forks import Drivers, check_drivers, use_drivers
 from trilby.backend.opencl_kernels import OpenCLKernel, OpenCLPrepared
 from trilby.backend.opencl_memory import MemoryPool, OpenCLMemory
 from trilby.backend.opencl_passes import OpenCLPasses, debugging_passes
