@@ -19,7 +19,7 @@ def check_drivers() -> None:
     """Raise in a child of a process that used OpenCL."""
     if Drivers.are_lost:
         raise DeviceUnavailableError(
-            "this process was forked from one that had used OpenCL, whose drivers do not survive that",
+            "this process was forked from one that had used OpenCL: drivers do not survive that",
             advice='start processes with `multiprocessing.get_context("spawn")`, or fork before '
             'OpenCL is used; `Accelerator("native")` works in both',
         )
