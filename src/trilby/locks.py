@@ -5,7 +5,10 @@ thread held would stay locked for ever. So every lock is made here, and is open 
 must not be copied half done is held over the fork by its owner, see `hold_over_forks`.
 """
 
+import _imp
 import os
+import sys
+import time
 from collections.abc import Callable
 from functools import cached_property
 from threading import Lock, RLock
@@ -13,6 +16,10 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
 T = TypeVar("T")
+
+_PACKAGE = f"{__package__}."
+
+_IMPORT_SECONDS = 2.0
 
 _ALL: "WeakSet[Any]" = WeakSet()
 
@@ -91,14 +98,32 @@ def if_free(lock: "Lock | RLock", act: Callable[[], object]) -> bool:
 def _before_fork() -> None:
     for owner in sorted(_OWNERS, key=lambda one: one.rank):
         owner.before()
+    until = time.monotonic() + _IMPORT_SECONDS
+    _imp.acquire_lock()  # from now on no other thread begins to load a module
+    while _is_importing() and time.monotonic() < until:
+        _imp.release_lock()
+        time.sleep(1e-3)
+        _imp.acquire_lock()
+
+
+def _is_importing() -> bool:
+    """Whether a module of this package is being loaded: its lock would stay locked in a child.
+
+    Most are loaded when they are first needed, by whatever thread needs them. Where it is this
+    thread that does, there is no end to wait for.
+    """
+    modules = (module for name, module in tuple(sys.modules.items()) if name.startswith(_PACKAGE))
+    return any(getattr(getattr(one, "__spec__", None), "_initializing", False) for one in modules)
 
 
 def _after_fork_in_parent() -> None:
+    _imp.release_lock()
     for owner in sorted(_OWNERS, key=lambda one: -one.rank):
         owner.in_parent()
 
 
 def _after_fork_in_child() -> None:
+    _imp.release_lock()
     for lock in tuple(_ALL):
         if not getattr(lock, "_is_owned", bool)():  # this thread goes on in the child
             lock._at_fork_reinit()  # noqa: SLF001 -- as the standard library does

@@ -7,10 +7,14 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Self
 
 import pytest
+
+import trilby
 
 HEARD_AFTER = {"CALL", "CALL_FUNCTION_EX", "CALL_KW", "JUMP_BACKWARD", "RESUME"}
 """The instructions behind which Python looks for signals."""
@@ -67,3 +71,66 @@ def interrupt(code: CodeType, moment: int) -> Generator[None]:
         yield
     finally:
         sys.settrace(before)
+
+
+_PACKAGE = Path(trilby.__file__).parent
+_PARTS = tuple(str(_PACKAGE / part) for part in ("runtime", "backend", "data"))
+
+
+@cache
+def _names(code: CodeType) -> dict[int, str]:
+    return {one.offset: one.opname for one in dis.get_instructions(code)}
+
+
+def press_ctrl_c() -> None:
+    """What Python does when it hears of Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+class Signal:
+    """A signal that arrives at one of all moments of a `with` block at which Python may hear it.
+
+    `handler` is called then. Moments are those in the runtime, the backends and the data, whatever
+    function they are in; a call of a function in Python is none by itself. `where` says which one
+    it was, None where the block had fewer.
+    """
+
+    def __init__(self, moment: int, handler: Callable[[], None] = press_ctrl_c) -> None:
+        self.where: str | None = None
+        self._left = moment
+        self._handler = handler
+        self._returned_to: FrameType | None = None
+
+    def __enter__(self) -> Self:
+        self._before = sys.gettrace()
+        sys.settrace(self._follow)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(self._before)
+
+    def _follow(self, frame: FrameType, _event: str, _: Any) -> Callable[..., Any] | None:
+        if not frame.f_code.co_filename.startswith(_PARTS):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        names, last = _names(frame.f_code), ""
+
+        def step(frame: FrameType, event: str, _: Any) -> Callable[..., Any]:
+            nonlocal last
+            if event == "return":
+                self._returned_to = frame.f_back
+            elif event == "opcode":
+                was_python = last.startswith("CALL") and self._returned_to is frame
+                is_heard = last in HEARD_AFTER and not was_python
+                self._returned_to, last = None, names[frame.f_lasti]
+                if is_heard and self.where is None:
+                    self._count(frame)
+            return step
+
+        return step
+
+    def _count(self, frame: FrameType) -> None:
+        self._left -= 1
+        if self._left < 0:
+            self.where = f"{frame.f_code.co_qualname}, line {frame.f_lineno}"
+            self._handler()

@@ -13,6 +13,7 @@ from trilby.backend import pocl
 from trilby.backend.base import DeviceInfo
 from trilby.backend.failures import none_left
 from trilby.backend.opencl_device import OpenCLBackend
+from trilby.backend.opencl_forks import check_drivers, use_drivers
 from trilby.errors import DeviceUnavailableError
 from trilby.locks import computed_once
 from trilby.options import program_path
@@ -34,12 +35,14 @@ class OpenCLFamily:
 
     @computed_once
     def _listed(self) -> tuple[tuple[cl.Device, ...], tuple[DeviceUnavailableError, ...]]:
+        use_drivers()
         refused: list[DeviceUnavailableError] = []
         found = [device for platform in _platforms() for device in _usable(platform, refused)]
         return tuple(sorted(found, key=_precedence)), tuple(refused)
 
     def devices(self) -> Sequence[DeviceInfo]:
         """The devices that can be used."""
+        check_drivers()
         found, refused = self._listed
         if not found:
             raise none_left(refused)

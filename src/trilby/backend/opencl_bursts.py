@@ -22,6 +22,7 @@ from trilby.backend.done import DoneEvent
 from trilby.backend.failures import reentered
 from trilby.backend.giving import GIVING
 from trilby.backend.opencl_events import OpenCLEvent, RefusedEvent, is_over
+from trilby.backend.opencl_forks import check_drivers
 from trilby.backend.opencl_kernels import OpenCLPrepared
 from trilby.backend.opencl_runs import LARGE_BURST, OpenCLRuns, Put
 from trilby.errors import DeviceError
@@ -232,6 +233,7 @@ class Burst:
             self._submit()
 
     def _submit(self) -> None:
+        check_drivers()
         with self.lock:
             if self._is_giving:  # by this thread, in which a signal handler runs now
                 raise reentered()

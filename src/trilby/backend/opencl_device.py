@@ -53,6 +53,7 @@ from trilby.backend.opencl_events import (
     drop_finished,
     wait_for,
 )
+from trilby.backend.opencl_forks import Drivers, check_drivers, use_drivers
 from trilby.backend.opencl_kernels import OpenCLKernel, OpenCLPrepared
 from trilby.backend.opencl_memory import MemoryPool, OpenCLMemory
 from trilby.backend.opencl_passes import OpenCLPasses, debugging_passes
@@ -84,6 +85,7 @@ class OpenCLBackend:
     """One device with a context and a queue of its own."""
 
     def __init__(self, cl_device: cl.Device, device: DeviceInfo) -> None:
+        use_drivers()
         self.device = device
         self.context = cl.Context([cl_device])
         self.queue = _make_queue(self.context, cl_device, _TIMED | _UNORDERED)
@@ -104,7 +106,8 @@ class OpenCLBackend:
         return Task(self.device, self.context, what, self.burst.submit, self.first_launches)
 
     def check_open(self) -> None:
-        """Raise after `close`."""
+        """Raise after `close`, and in a forked child."""
+        check_drivers()
         if not self._is_open:
             raise closed(self.device)
 
@@ -242,6 +245,8 @@ class OpenCLBackend:
         self.moment += 1
         if buffer is None:
             raise freed(self.device, memory.nbytes)
+        if Drivers.are_lost:
+            return
         try:
             self.pool.give(memory, buffer, after)
             if not self._is_open:
@@ -403,7 +408,7 @@ class OpenCLBackend:
 
     def close(self) -> None:
         """Wait for everything and give the device back; closing twice is no error."""
-        if not self._is_open:
+        if not self._is_open or Drivers.are_lost:
             return
         self.burst.submit()
         self._is_open = False

@@ -17,6 +17,7 @@ import pyopencl as cl
 from trilby.backend.base import DeviceInfo, Times
 from trilby.backend.failures import assertion_failed, failed
 from trilby.backend.opencl_builds import SLOW_SECONDS, FirstLaunches
+from trilby.backend.opencl_forks import check_drivers
 from trilby.data.segment import Live
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
@@ -219,6 +220,7 @@ def wait_for(event: cl.Event, tell_slow: Callable[[], None] = _nothing) -> None:
 
     `tell_slow` is called once if that takes long.
     """
+    check_drivers()
     if threading.current_thread() is threading.main_thread():
         _await_end(event, tell_slow)
     event.wait()
