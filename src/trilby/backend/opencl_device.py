@@ -62,7 +62,7 @@ from trilby.backend.work_memory import NO_ARRAYS, WorkMemory, checked, stack_byt
 from trilby.codegen.names import OWN
 from trilby.codegen.opencl import generate
 from trilby.data.ndrange import NDRange
-from trilby.data.segment import address_of
+from trilby.data.segment import Live, address_of
 from trilby.errors import BuildError
 from trilby.source import Location
 from trilby.stages import stage
@@ -401,7 +401,13 @@ class OpenCLBackend:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         failure = cl.Buffer(self.context, flags, hostbuf=report)
         prepared.set_report(failure)
-        ran = self._enqueue(prepared, wait_list)
+        prepared.event_of = fetched = partial(self._fetch_report, prepared, report, failure)
+        return fetched(self._enqueue(prepared, wait_list))
+
+    def _fetch_report(
+        self, prepared: OpenCLPrepared, report: Live, failure: cl.Buffer, ran: cl.Event
+    ) -> AssertingEvent:
+        """The event of a run that asserts: what failed is known when this is there."""
         copied = cl.enqueue_copy(self.queue, report, failure, is_blocking=False, wait_for=[ran])
         asserts = prepared.executable.asserts
         return AssertingEvent(ran, copied, prepared.task, self._orphans, report, asserts)

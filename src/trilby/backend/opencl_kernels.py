@@ -133,6 +133,7 @@ class OpenCLPrepared:
         self.memories: dict[int, Memory] = {}
         self.checked = -1
         self.ran: cl.Event | None = None
+        self.event_of: Callable[[cl.Event], OpenCLEvent] = partial(OpenCLEvent, task=self.task)
         self.local = group_size(size, executable.limits)
         self.whole = rounded_up(size, self.local)
         self.kernel = executable.take_object()
@@ -152,7 +153,7 @@ class OpenCLPrepared:
     @property
     def latest(self) -> Event | None:
         """The last run that the driver has."""
-        return None if self.ran is None else OpenCLEvent(self.ran, self.task)
+        return None if self.ran is None else self.event_of(self.ran)
 
     @latest.setter
     def latest(self, _: None) -> None:
