@@ -104,6 +104,7 @@ class OpenCLPrepared:
         "checked",
         "debugs",
         "enqueue",
+        "event_of",
         "executable",
         "kernel",
         "local",
