@@ -152,7 +152,11 @@ class Prepared(Protocol):
     could return it: who runs it sets this to None before.
     """
 
-    latest: Event | None
+    @property
+    def latest(self) -> Event | None: ...
+
+    @latest.setter
+    def latest(self, nothing: None) -> None: ...
 
     def replace(self, position: int, argument: "Argument") -> None:
         """Set another argument for the runs to come; those under way keep theirs."""

@@ -387,22 +387,18 @@ class OpenCLBackend:
         if prepared.executable.prints and sys.stdout is not None:
             sys.stdout.flush()
         if prepared.executable.asserts:
-            event = self._run_asserting(prepared, wait_list)
-        else:
-            event = OpenCLEvent(self._enqueue(prepared, wait_list), prepared.task)
+            self._expect_report(prepared)
+        event = prepared.event(self._enqueue(prepared, wait_list))
         self.queue.flush()
         return event
 
-    def _run_asserting(
-        self, prepared: OpenCLPrepared, wait_list: list[cl.Event] | None
-    ) -> AssertingEvent:
-        """Run a kernel that leaves what failed in four numbers, and fetch them."""
+    def _expect_report(self, prepared: OpenCLPrepared) -> None:
+        """Let the next run leave what failed in four numbers, which its event fetches."""
         report = np.zeros(4, np.int32)
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         failure = cl.Buffer(self.context, flags, hostbuf=report)
         prepared.set_report(failure)
-        prepared.event_of = fetched = partial(self._fetch_report, prepared, report, failure)
-        return fetched(self._enqueue(prepared, wait_list))
+        prepared.event_of = partial(self._fetch_report, prepared, report, failure)
 
     def _fetch_report(
         self, prepared: OpenCLPrepared, report: Live, failure: cl.Buffer, ran: cl.Event

@@ -15,7 +15,7 @@ import numpy as np
 import pyopencl as cl
 from pyopencl._cl import _Program  # pyright: ignore[reportPrivateUsage]
 
-from trilby.backend.base import Argument, Event, Memory, Scalar, StructArgument
+from trilby.backend.base import Argument, Memory, Scalar, StructArgument
 from trilby.backend.by_value import type_by_value, value_by_value
 from trilby.backend.group_size import GroupLimits, group_size, rounded_up
 from trilby.backend.opencl_events import OpenCLEvent, Task
@@ -101,6 +101,7 @@ class OpenCLPrepared:
     """
 
     __slots__ = (
+        "_last",
         "checked",
         "debugs",
         "enqueue",
@@ -135,6 +136,7 @@ class OpenCLPrepared:
         self.checked = -1
         self.ran: cl.Event | None = None
         self.event_of: Callable[[cl.Event], OpenCLEvent] = partial(OpenCLEvent, task=self.task)
+        self._last: tuple[cl.Event, OpenCLEvent] | None = None
         self.local = group_size(size, executable.limits)
         self.whole = rounded_up(size, self.local)
         self.kernel = executable.take_object()
@@ -152,13 +154,19 @@ class OpenCLPrepared:
             self.set_pass(np.int32(0))
 
     @property
-    def latest(self) -> Event | None:
+    def latest(self) -> OpenCLEvent | None:
         """The last run that the driver has."""
-        return None if self.ran is None else self.event_of(self.ran)
+        return None if self.ran is None else self.event(self.ran)
 
     @latest.setter
     def latest(self, _: None) -> None:
         self.ran = None
+
+    def event(self, ran: cl.Event) -> OpenCLEvent:
+        """The event of a run, which is the same for all who ask."""
+        if self._last is None or self._last[0] is not ran:
+            self._last = ran, self.event_of(ran)
+        return self._last[1]
 
     def run_after(self, wait_list: list[cl.Event] | None) -> cl.Event:
         """Give the driver a run. `for` keeps its event in the same step, see `opencl_bursts`."""
