@@ -15,7 +15,7 @@ from trilby.backend.base import DeviceInfo
 from trilby.backend.failures import none_left
 from trilby.backend.opencl_device import OpenCLBackend
 from trilby.errors import DeviceUnavailableError
-from trilby.options import program_path
+from trilby.options import driver_variables, pocl_cache_folder
 
 _Kind: TypeAlias = Literal["cpu", "gpu", "accelerator", "software"]
 
@@ -98,8 +98,10 @@ def _refusal(device: cl.Device) -> DeviceUnavailableError | None:
     if not device.available:
         problem = f"{device.name.strip()} is not available, says its driver"
         return DeviceUnavailableError(problem, advice=_DRIVER_ADVICE)
-    on_pocl = device.platform.name == pocl.PLATFORM and device.type & cl.device_type.CPU
-    return pocl.refusal(program_path()) if on_pocl else None
+    if device.platform.name != pocl.PLATFORM or not device.type & cl.device_type.CPU:
+        return None
+    version = device.platform.version
+    return pocl.refusal(pocl.Setting(version, driver_variables(), pocl_cache_folder()))
 
 
 def _precedence(device: cl.Device) -> tuple[int, bool, str, str]:
