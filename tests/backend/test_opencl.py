@@ -102,6 +102,10 @@ def names(infos: Sequence[DeviceInfo]) -> list[str]:
     return [f"{info.spec} {info.name} {info.kind}" for info in infos]
 
 
+def no_trial(_setting: pocl.Setting) -> None:
+    """There is nothing to try of a platform that does not exist."""
+
+
 def test_devices_have_an_order_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     platforms = [
         FakePlatform("Oclgrind", FakeDevice("simulator", CPU)),
@@ -123,7 +127,7 @@ def test_devices_have_an_order_of_their_own(monkeypatch: pytest.MonkeyPatch) -> 
         "opencl:7 llvmpipe software",
     ]
     monkeypatch.setattr(cl, "get_platforms", lambda: platforms)
-    monkeypatch.setattr(pocl, "trial_refusal", lambda _: None)  # there is nothing to try
+    monkeypatch.setattr(pocl, "trial_refusal", no_trial)
     assert names(OpenCLFamily().devices()) == expected
     platforms.reverse()
     assert names(OpenCLFamily().devices()) == expected
