@@ -4,7 +4,13 @@ import pytest
 from tests.messages import message
 
 from trilby.errors import ArgumentValueError
-from trilby.options import Options, cache_folder, program_path, thread_limit
+from trilby.options import (
+    Options,
+    cache_folder,
+    driver_variables,
+    pocl_cache_folder,
+    thread_limit,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,10 +40,25 @@ def test_a_level_that_does_not_exist() -> None:
     )
 
 
-def test_the_path_is_empty_where_it_is_not_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert program_path({"PATH": "/bin:/usr/bin"}) == "/bin:/usr/bin"
+def test_the_variables_of_drivers(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = {"PATH": "/bin:/usr/bin", "POCL_DEVICES": "basic", "LD_LIBRARY_PATH": "/lib"}
+    assert driver_variables(read | {"EDITOR": "ed"}) == read
+    assert "PATH" in driver_variables()
     monkeypatch.delenv("PATH")
-    assert program_path() == ""
+    assert "PATH" not in driver_variables()
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"HOME": "/me", "XDG_CACHE_HOME": "/c", "POCL_CACHE_DIR": "/kernels"}, "/kernels"),
+        ({"HOME": "/me", "XDG_CACHE_HOME": "/c"}, "/c/pocl/kcache"),
+        ({"HOME": "/me", "POCL_CACHE_DIR": ""}, "/me/.cache/pocl/kcache"),
+        ({}, None),
+    ],
+)
+def test_where_pocl_keeps_kernels(environment: dict[str, str], expected: str | None) -> None:
+    assert pocl_cache_folder(environment) == expected
 
 
 def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:

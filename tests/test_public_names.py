@@ -20,6 +20,24 @@ def in_a_new_process(program: str) -> str:
     ).stdout
 
 
+FREE_THREADED = "3.14.1 free-threading build (main, Dec  2 2025, 13:41:21) [GCC 14.2.0]"
+
+
+def test_a_build_of_python_without_its_lock_is_rejected() -> None:
+    program = f"""
+import sys
+sys.version = {FREE_THREADED!r}
+try:
+    import trilby
+except ImportError as error:
+    print(error)
+"""
+    assert in_a_new_process(program) == (
+        "Trilby does not support free-threaded builds of Python yet, and this is one: 3.14.1\n"
+        "  help: use the ordinary build: python3.14, without a `t`\n"
+    )
+
+
 @pytest.mark.parametrize("name", trilby.__all__)
 def test_every_name_is_there(name: str) -> None:
     assert getattr(trilby, name) is not None

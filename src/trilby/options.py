@@ -98,12 +98,22 @@ def default_options(options: Options) -> Generator[None]:
         _GIVEN.remove(options)
 
 
-def program_path(environment: Mapping[str, str] | None = None) -> str:
-    """The folders in which programs are looked for: empty where `PATH` is not set.
+def driver_variables(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What decides how a driver for the CPU compiles and links, and where it keeps the result."""
+    given = os.environ if environment is None else environment
+    names = ("PATH", "HOME", "XDG_CACHE_HOME", "TMPDIR")
+    begin = ("POCL_", "OCL_", "LD_")
+    return {name: given[name] for name in sorted(given) if name in names or name.startswith(begin)}
 
-    A driver that starts a program sees it so too; `shutil.which` would use a default.
-    """
-    return (os.environ if environment is None else environment).get("PATH", "")
+
+def pocl_cache_folder(environment: Mapping[str, str] | None = None) -> str | None:
+    """Where PoCL keeps compiled kernels; None where it has no place for them."""
+    given = os.environ if environment is None else environment
+    if given.get("POCL_CACHE_DIR"):
+        return given["POCL_CACHE_DIR"]
+    if given.get("XDG_CACHE_HOME"):
+        return os.path.join(given["XDG_CACHE_HOME"], "pocl", "kcache")
+    return os.path.join(given["HOME"], ".cache", "pocl", "kcache") if given.get("HOME") else None
 
 
 def thread_limit(environment: Mapping[str, str] | None = None) -> int | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyopencl as cl
 import pytest
 
+from trilby.backend import pocl
 from trilby.backend.base import Backend, DeviceInfo, Family
 from trilby.backend.opencl import OpenCLFamily
 from trilby.errors import DeviceUnavailableError
@@ -101,6 +102,10 @@ def names(infos: Sequence[DeviceInfo]) -> list[str]:
     return [f"{info.spec} {info.name} {info.kind}" for info in infos]
 
 
+def no_trial(_setting: pocl.Setting) -> None:
+    """There is nothing to try of a platform that does not exist."""
+
+
 def test_devices_have_an_order_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     platforms = [
         FakePlatform("Oclgrind", FakeDevice("simulator", CPU)),
@@ -122,6 +127,7 @@ def test_devices_have_an_order_of_their_own(monkeypatch: pytest.MonkeyPatch) -> 
         "opencl:7 llvmpipe software",
     ]
     monkeypatch.setattr(cl, "get_platforms", lambda: platforms)
+    monkeypatch.setattr(pocl, "trial_refusal", no_trial)
     assert names(OpenCLFamily().devices()) == expected
     platforms.reverse()
     assert names(OpenCLFamily().devices()) == expected
@@ -195,6 +201,27 @@ def test_a_driver_that_cannot_link_is_refused_and_nothing_aborts() -> None:
         "  help: install a linker with the development files of libgcc and of the C library; on "
         "Debian and Ubuntu: apt install gcc libc6-dev\n"
     )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_linker_that_fails_is_found_out_before_it_ends_the_process(tmp_path: Path) -> None:
+    linker = tmp_path / "ld"
+    linker.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    linker.chmod(0o755)
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    done = in_a_new_process(LAUNCH_IN_A_NEW_PROCESS, PATH=path, POCL_CACHE_DIR=str(tmp_path))
+    assert done.stdout == (
+        "PoCL, the OpenCL driver for the CPU, does not get a small kernel to run here: Final "
+        "linking of kernel trial failed.\n"
+        "  help: see that `ld` works, and that there is room in POCL_CACHE_DIR or ~/.cache/pocl\n"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_cache_that_takes_no_kernel_is_found_out_as_well(tmp_path: Path) -> None:
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+    done = in_a_new_process(limited + LAUNCH_IN_A_NEW_PROCESS, POCL_CACHE_DIR=str(tmp_path))
+    assert "does not get a small kernel to run here" in done.stdout
     assert (done.returncode, done.stderr) == (0, "")
 
 

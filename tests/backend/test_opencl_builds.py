@@ -20,7 +20,7 @@ from trilby.errors import DeviceError
 
 # ---------------------------------------------------------------------------------- slow builds
 
-SLOW = "the driver of a device has been compiling `k` for more than"
+SLOW = "the driver of a device has been compiling `k` for at least"
 
 
 def test_what_the_driver_says_is_raised() -> None:

@@ -16,7 +16,7 @@ from trilby.backend.opencl_device import OpenCLBackend
 from trilby.backend.opencl_forks import check_drivers, use_drivers
 from trilby.errors import DeviceUnavailableError
 from trilby.locks import computed_once
-from trilby.options import program_path
+from trilby.options import driver_variables, pocl_cache_folder
 
 _Kind: TypeAlias = Literal["cpu", "gpu", "accelerator", "software"]
 
@@ -101,8 +101,10 @@ def _refusal(device: cl.Device) -> DeviceUnavailableError | None:
     if not device.available:
         problem = f"{device.name.strip()} is not available, says its driver"
         return DeviceUnavailableError(problem, advice=_DRIVER_ADVICE)
-    on_pocl = device.platform.name == pocl.PLATFORM and device.type & cl.device_type.CPU
-    return pocl.refusal(program_path()) if on_pocl else None
+    if device.platform.name != pocl.PLATFORM or not device.type & cl.device_type.CPU:
+        return None
+    version = device.platform.version
+    return pocl.refusal(pocl.Setting(version, driver_variables(), pocl_cache_folder()))
 
 
 def _precedence(device: cl.Device) -> tuple[int, bool, str, str]:

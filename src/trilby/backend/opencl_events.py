@@ -16,7 +16,7 @@ import pyopencl as cl
 
 from trilby.backend.base import DeviceInfo, Times
 from trilby.backend.failures import assertion_failed, failed
-from trilby.backend.opencl_builds import SLOW_SECONDS, FirstLaunches
+from trilby.backend.opencl_builds import FirstLaunches, Patience
 from trilby.backend.opencl_forks import check_drivers
 from trilby.data.segment import Live
 from trilby.dataclass import dataclass
@@ -36,6 +36,7 @@ time_at = cast("Callable[[cl.Event, cl.profiling_info], int]", cl.Event.get_prof
 _RESTLESS_SECONDS = 60e-6
 _PAUSE_SHARE = 1 / 32
 _LONGEST_PAUSE = 1e-3
+_LONG_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,7 +219,7 @@ def _nothing() -> None:
 def wait_for(event: cl.Event, tell_slow: Callable[[], None] = _nothing) -> None:
     """Return when a command is over; raise the error of OpenCL if it failed.
 
-    `tell_slow` is called once if that takes long.
+    `tell_slow` is called if that takes long, now and then.
     """
     check_drivers()
     if threading.current_thread() is threading.main_thread():
@@ -228,16 +229,18 @@ def wait_for(event: cl.Event, tell_slow: Callable[[], None] = _nothing) -> None:
 
 def _await_end(event: cl.Event, tell_slow: Callable[[], None]) -> None:
     started = time.perf_counter()
-    limit = SLOW_SECONDS
+    patience: Patience | None = None
     while not is_over(event):
         waited = time.perf_counter() - started
         if waited < _RESTLESS_SECONDS:
             _give_way()
             continue
         time.sleep(min(waited * _PAUSE_SHARE, _LONGEST_PAUSE))
-        if waited > limit:
-            limit = float("inf")
-            tell_slow()
+        if waited > _LONG_SECONDS:
+            patience = patience or Patience()
+            if patience.is_over:
+                tell_slow()
+                patience = Patience()
 
 
 def _give_way() -> None:
