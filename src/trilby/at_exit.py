@@ -24,26 +24,28 @@ class ProgramEnd:
     def __init__(self) -> None:
         self.has_begun = False
         self._actions: list[tuple[Step, Callable[[], None]]] = []
-        self._process = os.getpid()
-        atexit.register(self.run)
+        self._began_in = os.getpid()
+        self._watched: int | None = None
 
     def add(self, step: Step, action: Callable[[], None]) -> None:
         """Run an action at the end."""
         self._actions.append((step, action))
 
     def watch_this_process(self) -> None:
-        """Make sure that the handler runs at the end of this process.
+        """Make sure that the handler runs at the end of this process, which may be a child.
 
-        A child that `multiprocessing` forks ends without the `atexit` handlers of its parent.
+        A child that `multiprocessing` forks ends without `atexit` handlers, or at least without
+        those of its parent.
         """
-        if self._process == os.getpid():
+        if self._watched == os.getpid():
             return
-        self._process = os.getpid()
-        atexit.unregister(self.run)
-        atexit.register(self.run)
-        children = sys.modules.get("multiprocessing.util")
-        if children is not None:
-            children.Finalize(None, self.run, exitpriority=0)
+        self._watched = os.getpid()
+        if self._watched != self._began_in:
+            atexit.unregister(self.run)
+            atexit.register(self.run)
+        processes = sys.modules.get("multiprocessing.process")
+        if processes is not None and processes.parent_process() is not None:
+            sys.modules["multiprocessing.util"].Finalize(None, self.run, exitpriority=0)
 
     def run(self) -> None:
         """Run all actions by their steps."""
@@ -67,3 +69,4 @@ def run_all(actions: Iterable[Callable[[], None]]) -> None:
 
 
 PROGRAM_END = ProgramEnd()
+atexit.register(PROGRAM_END.run)

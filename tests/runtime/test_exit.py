@@ -1,5 +1,7 @@
 """The end of a program: wrapped memory is copied back, and no driver has work left."""
 
+import multiprocessing
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,7 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         capture_output=True,
         text=True,
         timeout=110,
@@ -38,4 +41,89 @@ def test_a_mapped_file_has_the_results_however_the_program_ends(
     done = run("-m", "tests.runtime.exiting", device, way, str(numbers))
     assert done.returncode == STATUS.get(way, 0), done.stderr
     assert way == "exception" or not done.stderr
+    assert np.fromfile(numbers, np.int32).tolist() == [TIMES] * COUNT
+
+
+def test_a_handler_from_before_the_import_reads_what_was_computed() -> None:
+    """It runs after all devices are closed: everything is on the host then."""
+    done = run(
+        "-c",
+        f"""
+import atexit
+kept = []
+@atexit.register
+def read():
+    print(kept[1].tolist() == [{TIMES}] * {COUNT}, kept[2].array.tolist())
+from tests.runtime.exiting import begin, opened_as
+from tests.runtime.programs import add, dispatch
+from trilby import S32Array
+import numpy as np
+accelerator = opened_as("opencl")
+a, b = accelerator.array(np.zeros({COUNT}, np.int32)), S32Array.of([1, 2])
+kept += [accelerator, a, b]
+begin(accelerator, a)
+accelerator.compute(dispatch, 2, add, b, 1)
+""",
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True [2, 3]\n", "")
+
+
+# ----------------------------------------------------------------------- several processes
+
+CHILD = """
+import multiprocessing, os, sys
+import numpy as np
+from tests.runtime.exiting import COUNT, begin, opened_as
+
+def work(path):
+    accelerator = opened_as("native")
+    a = accelerator.array(np.memmap(path, np.int32, "r+", shape=(COUNT,)))
+    begin(accelerator, a)
+    kept.append((accelerator, a))
+
+kept = []
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_child_process_copies_back_what_it_wrapped(
+    method: str, numbers: Path, tmp_path: Path
+) -> None:
+    if method not in multiprocessing.get_all_start_methods():
+        pytest.skip(f"there is no {method} here")
+    program = tmp_path / "program.py"
+    program.write_text(
+        f"""{CHILD}
+if __name__ == "__main__":
+    context = multiprocessing.get_context({method!r})
+    child = context.Process(target=work, args=(sys.argv[1],))
+    child.start()
+    child.join()
+    sys.exit(child.exitcode)
+"""
+    )
+    done = run(str(program), str(numbers))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert np.fromfile(numbers, np.int32).tolist() == [TIMES] * COUNT
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_child_leaves_to_its_parent_what_the_parent_wrapped(numbers: Path) -> None:
+    """The memory of a mapped file is one for both: what a child writes there, the parent sees."""
+    done = run(
+        "-W",
+        "ignore::DeprecationWarning",
+        "-c",
+        f"""{CHILD}
+work(sys.argv[1])
+kept[0][0].wait()
+child = os.fork()
+if not child:
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print(np.fromfile(sys.argv[1], np.int32).max() == {TIMES})
+""",
+        str(numbers),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False\n", "")
     assert np.fromfile(numbers, np.int32).tolist() == [TIMES] * COUNT

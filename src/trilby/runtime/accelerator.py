@@ -189,7 +189,7 @@ class Accelerator:
         return run_compute(self, ready, args, kwargs, transfers)
 
     def array(self, values: object) -> NDArray[Any]:
-        """An n-d array for kernels. A NumPy array is shared, anything else is copied.
+        """An n-d array for kernels. Memory that NumPy can share is shared, lists are copied.
 
         What you lend has its content again when the result is released, or gone.
         """
@@ -341,7 +341,11 @@ class Accelerator:
         self.residency.wait()
 
     def close(self) -> None:
-        """Wait for all work, bring home what only the device has, and give the device back."""
+        """Wait for all work, bring home what only the device has, and give the device back.
+
+        An accelerator that is dropped is closed by the garbage collector; those that are still open
+        when the program ends are closed then.
+        """
         self._fallbacks.is_open = False
         close_all(self._residencies)
 

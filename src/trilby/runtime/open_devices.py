@@ -36,10 +36,9 @@ def close_all(residencies: Iterable[Residency]) -> None:
         [
             *(residency.close for residency in closing),
             *(residency.backend.close for residency in closing),
+            lambda: _OPEN.difference_update(closing),
         ]
     )
-    with LOCK:
-        _OPEN.difference_update(closing)
 
 
 def close_dropped(residencies: Iterable[Residency]) -> None:
