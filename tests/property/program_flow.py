@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from tests.property.program_accesses import ACCESSES, take_raw, use_raw
-from tests.property.program_calls import CALLS
 from tests.property.program_callbacks import hold, make_tick, stir, tick
+from tests.property.program_calls import CALLS
 from tests.property.program_expressions import condition, integer
 from tests.property.program_names import NAMINGS, some_buffer, swap, turn_list
 from tests.property.program_palette import PALETTE, SIZES, Palette

@@ -6,7 +6,7 @@ only, is needed once. A name that alternates between two buffers is known in the
 
 from dataclasses import field, replace
 
-from trilby.analysis.alias import Memory, Text
+from trilby.analysis.alias import Memory
 from trilby.analysis.plan_accesses import Accesses
 from trilby.analysis.plan_needs import Hoist, Trips, Turn, add, names_set, trips_of
 from trilby.analysis.plan_state import CURRENT, WRITTEN, State

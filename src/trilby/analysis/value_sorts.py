@@ -61,7 +61,8 @@ class Sorts:
         others |= {self.names[name] for name in _set_by_texts(ops) if name in self.names}
         rest = {var for var, _ in stored} | counts
         rest -= others
-        for sort in ("number", "list"):
+        sorts: tuple[Sort, Sort] = ("number", "list")
+        for sort in sorts:
             found = rest if sort == "number" else rest - counts
             self._settle(found, sort, stored)
             rest -= self.known.keys()
@@ -71,7 +72,8 @@ class Sorts:
         before, found = self.known, set(found)
         wrong = {*found}
         while wrong:
-            self.known = before | dict.fromkeys(found, sort)
+            trial: dict[Value, Sort] = dict.fromkeys(found, sort)
+            self.known = {**before, **trial}
             wrong = {var for var, value in stored if var in found and self.of(value) != sort}
             found -= wrong
 
@@ -99,12 +101,15 @@ class Sorts:
                 return self.known.get(value, "")
             case VarLoad(var):
                 return self.of(var)
-            case HostValue(inputs=(old, operand), code=code) if in_place_sign(code):
-                return self._same(self.of(old), self.of(operand))
-            case HostValue(inputs=inputs, code=code):
-                return self.of_tree(expression_tree(code, len(inputs)), inputs)
+            case HostValue() as text:
+                return self._of_text(text)
             case _:
                 return ""
+
+    def _of_text(self, op: HostValue) -> Sort:
+        if in_place_sign(op.code):
+            return self._same(*map(self.of, op.inputs))
+        return self.of_tree(expression_tree(op.code, len(op.inputs)), op.inputs)
 
     def of_tree(self, node: Node, inputs: tuple[Value, ...] = ()) -> Sort:
         """What an expression surely is."""
@@ -119,13 +124,17 @@ class Sorts:
                 return "list"
             case Choice(_, then, otherwise):
                 return self._same(self.of_tree(then, inputs), self.of_tree(otherwise, inputs))
-            case Operation(sign, parts) if sign:
-                are_numbers = all(self.of_tree(part, inputs) == "number" for part in parts)
-                return "number" if are_numbers else ""
-            case Call(Name(name)) if name in _COUNTING and name not in self.names:
-                return "number"
             case _:
-                return ""
+                return "number" if self._counts(node, inputs) else ""
+
+    def _counts(self, node: Node, inputs: tuple[Value, ...]) -> bool:
+        match node:
+            case Operation(sign, parts) if sign:
+                return all(self.of_tree(part, inputs) == "number" for part in parts)
+            case Call(Name(name)):
+                return name in _COUNTING and name not in self.names
+            case _:
+                return False
 
     @staticmethod
     def _same(one: Sort, other: Sort) -> Sort:

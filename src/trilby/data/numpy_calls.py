@@ -113,7 +113,7 @@ _SIGNATURES: Mapping[Function, tuple[str, ...]] = {
 """The parameters of functions of which NumPy says them only from version 2.4 on."""
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_DISPATCHED = type(np.sum)
+_DISPATCHED = cast("type[object]", type(np.sum))
 
 
 @cache
