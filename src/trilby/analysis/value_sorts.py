@@ -152,7 +152,7 @@ class Sorts:
                 return self.of_tree(test) == "number" and all(map(self.may_repeat, parts))
             case Item(owner, indices):
                 is_plain = self.of_tree(owner) in {"list", "buffer"} and self.may_repeat(owner)
-                return is_plain and all(map(self._may_be_index, indices))
+                return is_plain and all(map(self.may_be_index, indices))
             case Operation(sign, parts) if sign in _COMPARING:
                 return all(map(self.may_repeat, parts))
             case Operation():
@@ -167,8 +167,25 @@ class Sorts:
             return False
         return node.sign not in _DIVIDING or is_not_zero(node.parts[-1])
 
-    def _may_be_index(self, node: Node) -> bool:
+    def may_be_index(self, node: Node) -> bool:
+        """Whether an expression is an index that may be used once more: a number, or a slice."""
         return self.may_repeat(node) if isinstance(node, Span) else self._is_number(node)
+
+    def may_be_asked(self, node: Node) -> bool:
+        """Whether it is an index, or a variable, of which that can be asked at run time."""
+        is_variable = isinstance(node, Name) and node.name in self.names
+        return is_variable or self.may_be_index(node)
+
+    def is_index(self, value: Value) -> bool:
+        """Whether a value is an index that may be used once more, or comes from a variable."""
+        maker = self.makers.get(value)
+        if isinstance(maker, VarLoad):
+            return True
+        if isinstance(maker, HostValue):
+            tree = expression_tree(maker.code, len(maker.inputs))
+            if isinstance(tree, Span):
+                return all(self.of_tree(part, maker.inputs) == "number" for part in tree.parts)
+        return self.of(value) == "number"
 
     def _is_number(self, node: Node) -> bool:
         return self.of_tree(node) == "number" and self.may_repeat(node)
