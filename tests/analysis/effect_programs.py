@@ -48,10 +48,10 @@ def calls(cc: ComputeContext, a: S32Array, f: Callable[[object], Any], things: A
     np.apply_along_axis(f, 0, things)
     np.fromiter(things, int)
     np.add(*things)
-    np.add(things, **things)
+    np.sum(things, **things)
     np.add.at(things, 0, 1)
     things.create(length=3)
-    list(iter(f, 0))
+    list(iter(things, 0))
     max(things, **things)
     tb.Accelerator("interpreter")
     ordered = sorted(things, key=f)
@@ -63,7 +63,7 @@ def calls(cc: ComputeContext, a: S32Array, f: Callable[[object], Any], things: A
 
 
 @tb.compute
-def writes_by_functions(cc: ComputeContext, a: S32Array, things: Any) -> None:
+def writes_by_functions(cc: ComputeContext, a: Any, things: Any) -> None:
     np.copyto(things, 3)
     np.copyto(a.array, 3, "same_kind", things)
     np.add(things, 3, out=things)
@@ -72,7 +72,7 @@ def writes_by_functions(cc: ComputeContext, a: S32Array, things: Any) -> None:
     np.cumsum(things, 0, None, a.array)
     np.put_along_axis(a.array, things, 3, 0)
     np.put(ind=0, v=1, a=things)
-    np.nan_to_num(things, False)
+    np.nan_to_num(things, copy=False)
 
 
 @tb.compute

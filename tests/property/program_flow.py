@@ -62,7 +62,7 @@ def _numbers(w: Writer, kernel: Palette) -> list[str]:
     texts: dict[str, Callable[[], str]] = {
         "v": lambda: integer(w),
         "f": lambda: draft.pick(["0.5", "3.0", f"{draft.number(0, 9)} / 4"]),
-        "bool": lambda: draft.pick(["True", "False", condition(w)]),
+        "bool": lambda: draft.pick(["True", "False", f"bool({condition(w)})"]),
         "i": lambda: draft.pick([str(draft.number(0, draft.n - 1)), f"({integer(w)}) % N"]),
         "low": lambda: draft.pick([str(low), str(low), f"({integer(w)}) % N"]),
         "high": lambda: str(high),

@@ -79,7 +79,7 @@ def _names() -> dict[str, Any]:
         "np": np,
         "warnings": warnings,
         "deque": deque,
-        "namedtuple": namedtuple,
+        "namedtuple": namedtuple,  # noqa: PYI024 -- programs have no types
         "tb": SimpleNamespace(compute=_itself),
         "i32": int,
         "SimpleNamespace": SimpleNamespace,

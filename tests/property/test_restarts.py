@@ -1,4 +1,4 @@
-"""Random programs whose device fails: they start again and give what NumPy says, or they say why not.
+"""Random programs whose device fails: they start again and give what NumPy says, or say why not.
 
 A call that starts again has left no trace: nothing that the host wrote is written twice, and no
 object of the program was asked twice.
@@ -30,7 +30,7 @@ def patched() -> Iterator[pytest.MonkeyPatch]:
 
 
 def run(one: Loaded, failure: tuple[str, int], patch: pytest.MonkeyPatch) -> str:
-    """How a program ends on a device that fails: `right`, `again`, `refused`; else what is wrong."""
+    """How a program ends on a device that fails: `right`, `again`, `refused`; or what is wrong."""
     machine(patch, Simulated(GPU, *failure))
     accelerator = Accelerator("sim:0", fallback=["interpreter"], poison=True)
     try:

@@ -2,7 +2,7 @@
 
 import gc
 import weakref
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -476,3 +476,23 @@ def test_a_plan_fetches_before_anybody_asks(monkeypatch: pytest.MonkeyPatch) -> 
     assert backend.done.count("download") == 1
     assert a.array.tolist() == [-4, -4, -4, -4, 4, 5, 6, 7]
     assert backend.done.count("download") == 2
+
+
+def test_what_a_call_wrote_before_it_failed_reaches_the_device(discrete: Accelerator) -> None:
+    a = S32Array.of(range(8))
+    discrete.compute(dispatch, 8, add, a, 1)
+    a.array.tolist()  # from here on both have it
+    with pytest.raises(IndexError):
+        np.put(cast("Any", a.array), [0, 99], 70)
+    discrete.compute(dispatch, 8, add, a, 1)
+    assert a.array.tolist() == [71, 3, 4, 5, 6, 7, 8, 9]
+
+
+def test_what_a_call_did_not_write_before_it_failed_is_what_the_device_has(
+    discrete: Accelerator,
+) -> None:
+    a = S32Array.of(range(8))
+    discrete.compute(dispatch, 8, add, a, 1)
+    with pytest.raises(ValueError, match="broadcast"):
+        np.add(cast("Any", a.array), [1, 2, 3], cast("Any", a.array))
+    assert a.array.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]

@@ -159,7 +159,8 @@ class HostOps:
     def _below(self, op: Access, base: Seen) -> Seen:
         """The place that an access names."""
         part = None
-        if not base.is_part or (base.part and not base.part.is_view):
+        is_place = not base.is_part or (base.part is not None and not base.part.is_view)
+        if is_place and all(map(self.sorts.is_index, op.indices)):
             before = base.part or Part("", ())
             path = join_path(before.path, op.path)
             indices = (*before.indices, *map(self.reference, op.indices))

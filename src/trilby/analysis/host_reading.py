@@ -223,10 +223,12 @@ class Reader:
 
     def element(self, owner: Seen, node: Item) -> Seen:
         """An element or a view of a buffer."""
-        indices = tuple(map(self.text, node.indices))
+        indices = tuple(map(self.text, filter(self.sorts.may_be_asked, node.indices)))
         known = tuple(index for index in indices if index is not None)
         part = (
-            part_below(owner, (INDEX, known), self.things) if len(known) == len(indices) else None
+            part_below(owner, (INDEX, known), self.things)
+            if len(known) == len(node.indices)
+            else None
         )
         if part and any(isinstance(index, Span) for index in node.indices):
             whole = all(isinstance(i, Span) and i.whole for i in node.indices)

@@ -6,6 +6,7 @@ sees every access.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -147,7 +148,7 @@ def written_arguments(
     """
     if module in READING_MODULES:
         return frozenset()
-    found = getattr(np, function, None) if module in NUMPY else None
+    found: Any = getattr(np, function, None) if module in NUMPY else None
     if unpacked or not only_touches_arguments(found):
         return None
     names = argument_names(found, positional, keywords)

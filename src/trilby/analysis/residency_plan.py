@@ -231,9 +231,21 @@ class _Placing:
             return (whole, *(done if need.whole else ()))
         typed = self._typed(where, need)
         part = Copy(side, typed, need.part.path, need.part.indices, need.certain)
+        parts = self._if_numbers(part)
         if need.last is None:
-            return (part,)
-        return (When(self._is_last(need.last), (whole, *done), (part,)),)
+            return parts
+        return (When(self._is_last(need.last), (whole, *done), parts),)
+
+    def _if_numbers(self, part: Copy) -> tuple[Action, ...]:
+        """A copy of a part; one that asks first whether its indices are integers of Python."""
+        variables = [index.var for index in part.indices if isinstance(index, Reload)]
+        asked = [var for var in variables if self.ops.sorts.of(var) != "number"]
+        if asked and not self.ops.names.keys().isdisjoint({"type", "int"}):
+            return ()
+        actions: tuple[Action, ...] = (part,)
+        for name in dict.fromkeys(self.ops.called[var] for var in asked):
+            actions = (When(Text(f"type({name}) is int", (name,)), actions),)
+        return actions
 
     def _is_last(self, trips: Trips) -> Text:
         target = self.ops.called[trips.target]

@@ -61,7 +61,8 @@ class Sorts:
         others |= {self.names[name] for name in _set_by_texts(ops) if name in self.names}
         rest = {var for var, _ in stored} | counts
         rest -= others
-        for sort in ("number", "list"):
+        sorts: tuple[Sort, Sort] = ("number", "list")
+        for sort in sorts:
             found = rest if sort == "number" else rest - counts
             self._settle(found, sort, stored)
             rest -= self.known.keys()
@@ -71,7 +72,8 @@ class Sorts:
         before, found = self.known, set(found)
         wrong = {*found}
         while wrong:
-            self.known = before | dict.fromkeys(found, sort)
+            trial: dict[Value, Sort] = dict.fromkeys(found, sort)
+            self.known = {**before, **trial}
             wrong = {var for var, value in stored if var in found and self.of(value) != sort}
             found -= wrong
 
@@ -99,12 +101,15 @@ class Sorts:
                 return self.known.get(value, "")
             case VarLoad(var):
                 return self.of(var)
-            case HostValue(inputs=(old, operand), code=code) if in_place_sign(code):
-                return self._same(self.of(old), self.of(operand))
-            case HostValue(inputs=inputs, code=code):
-                return self.of_tree(expression_tree(code, len(inputs)), inputs)
+            case HostValue() as text:
+                return self._of_text(text)
             case _:
                 return ""
+
+    def _of_text(self, op: HostValue) -> Sort:
+        if in_place_sign(op.code):
+            return self._same(*map(self.of, op.inputs))
+        return self.of_tree(expression_tree(op.code, len(op.inputs)), op.inputs)
 
     def of_tree(self, node: Node, inputs: tuple[Value, ...] = ()) -> Sort:
         """What an expression surely is."""
@@ -119,13 +124,17 @@ class Sorts:
                 return "list"
             case Choice(_, then, otherwise):
                 return self._same(self.of_tree(then, inputs), self.of_tree(otherwise, inputs))
-            case Operation(sign, parts) if sign:
-                are_numbers = all(self.of_tree(part, inputs) == "number" for part in parts)
-                return "number" if are_numbers else ""
-            case Call(Name(name)) if name in _COUNTING and name not in self.names:
-                return "number"
             case _:
-                return ""
+                return "number" if self._counts(node, inputs) else ""
+
+    def _counts(self, node: Node, inputs: tuple[Value, ...]) -> bool:
+        match node:
+            case Operation(sign, parts) if sign:
+                return all(self.of_tree(part, inputs) == "number" for part in parts)
+            case Call(Name(name)):
+                return name in _COUNTING and name not in self.names
+            case _:
+                return False
 
     @staticmethod
     def _same(one: Sort, other: Sort) -> Sort:
@@ -143,7 +152,7 @@ class Sorts:
                 return self.of_tree(test) == "number" and all(map(self.may_repeat, parts))
             case Item(owner, indices):
                 is_plain = self.of_tree(owner) in {"list", "buffer"} and self.may_repeat(owner)
-                return is_plain and all(map(self._may_be_index, indices))
+                return is_plain and all(map(self.may_be_index, indices))
             case Operation(sign, parts) if sign in _COMPARING:
                 return all(map(self.may_repeat, parts))
             case Operation():
@@ -158,8 +167,25 @@ class Sorts:
             return False
         return node.sign not in _DIVIDING or is_not_zero(node.parts[-1])
 
-    def _may_be_index(self, node: Node) -> bool:
+    def may_be_index(self, node: Node) -> bool:
+        """Whether an expression is an index that may be used once more: a number, or a slice."""
         return self.may_repeat(node) if isinstance(node, Span) else self._is_number(node)
+
+    def may_be_asked(self, node: Node) -> bool:
+        """Whether it is an index, or a variable, of which that can be asked at run time."""
+        is_variable = isinstance(node, Name) and node.name in self.names
+        return is_variable or self.may_be_index(node)
+
+    def is_index(self, value: Value) -> bool:
+        """Whether a value is an index that may be used once more, or comes from a variable."""
+        maker = self.makers.get(value)
+        if isinstance(maker, VarLoad):
+            return True
+        if isinstance(maker, HostValue):
+            tree = expression_tree(maker.code, len(maker.inputs))
+            if isinstance(tree, Span):
+                return all(self.of_tree(part, maker.inputs) == "number" for part in tree.parts)
+        return self.of(value) == "number"
 
     def _is_number(self, node: Node) -> bool:
         return self.of_tree(node) == "number" and self.may_repeat(node)

@@ -17,6 +17,7 @@ import numpy as np
 
 from trilby.data.numpy_calls import (
     OUT,
+    are_alike,
     argument_names,
     is_single_loop,
     overwrites,
@@ -46,6 +47,7 @@ def call_ufunc(
     arguments = [read(entry) for entry in inputs]
     settings = {name: read(entry) for name, entry in options.items() if name != "out"}
     is_total = is_single_loop(ufunc) and all(map(_is_numeric, arguments))
+    is_total = is_total and (method == "__call__" or are_alike((*inputs, *outs)))
     partly = method == "at" or settings.get("where", True) is not True or not is_total
     with ExitStack() as writes:
         begin = _writing if is_live else _writing_later

@@ -5,7 +5,7 @@ code, which knows the name of a function and how its arguments are given.
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias, cast
 
@@ -113,7 +113,7 @@ _SIGNATURES: Mapping[Function, tuple[str, ...]] = {
 """The parameters of functions of which NumPy says them only from version 2.4 on."""
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_DISPATCHED = type(np.sum)
+_DISPATCHED = cast("type[object]", type(np.sum))
 
 
 @cache
@@ -156,8 +156,14 @@ def surely_written(function: Function, given: Mapping[str, Any]) -> frozenset[st
 
 def overwrites(function: Function, given: Mapping[str, Any]) -> bool:
     """Whether a call that ends well, or with a warning, has set all of what it writes."""
-    is_masked = given.get("where", True) is not True
-    return function in OVERWRITING and not is_masked
+    if function not in OVERWRITING or given.get("where", True) is not True:
+        return False
+    return function is np.copyto or are_alike(given.values())
+
+
+def are_alike(values: Iterable[Any]) -> bool:
+    """Whether all arrays are of one dtype, so that none is converted before the loop."""
+    return len({value.dtype for value in values if hasattr(value, "dtype")}) <= 1
 
 
 def only_touches_arguments(function: object) -> bool:

@@ -92,7 +92,7 @@ class Window:
         try:
             yield self.live
             self.segment.written(ranges)
-        except (FloatingPointError, Warning):
+        except (FloatingPointError, RuntimeWarning):
             self.segment.written(ranges)
             raise
         except BaseException:

@@ -17,12 +17,13 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from trilby.analysis.effect_texts import OURS
-from trilby.reflect.functions import Compute
+from trilby.data.segment import is_ndarray
+from trilby.reflect.functions import is_compute
 
 MODULES = {
     "np": "numpy",
@@ -98,8 +99,7 @@ def outer_values(function: FunctionType) -> dict[str, object]:
         seen.add(one)
         values = dict(_found_by(one))
         found |= values
-        inner = (value for value in values.values() if isinstance(value, Compute))
-        rest += [cast("Compute[..., Any]", compute).function for compute in inner]
+        rest += [value.function for value in values.values() if is_compute(value)]
     return found
 
 
@@ -136,8 +136,8 @@ def _runs_code(one: object) -> bool:
     """Whether using an object may run code of the user's, or move it on."""
     if isinstance(one, Iterator):
         return True
-    if isinstance(one, np.ndarray):
-        return cast("np.ndarray[Any, Any]", one).dtype.hasobject or _has_hooks(type(one))
+    if is_ndarray(one) and one.dtype.hasobject:
+        return True
     return _has_hooks(type(one))
 
 
@@ -169,16 +169,25 @@ def _is_ours(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == "trilby"
 
 
-def _inside(one: object) -> Collection[object]:
+def _inside(one: object) -> list[object]:
     """What is in a container, or in the attributes of a plain object."""
+    return [*_attributes(one), *_entries(one)]
+
+
+def _entries(one: object) -> Collection[object]:
     if isinstance(one, Mapping):
-        return [*one.keys(), *one.values()]
-    found: list[object] = []
-    if isinstance(one, _CONTAINERS):
-        found += cast("Collection[object]", one)
-    if isinstance(one, SimpleNamespace) or _is_users(type(one)):
-        found += getattr(one, "__dict__", {}).values()
-        slots = (vars(base).get("__slots__", ()) for base in type(one).__mro__)
-        names = (name for own in slots for name in ([own] if isinstance(own, str) else own))
-        found += [getattr(one, name, None) for name in names if not name.startswith("__")]
-    return found
+        entries = cast("Mapping[object, object]", one)
+        return [*entries.keys(), *entries.values()]
+    return cast("Collection[object]", one) if isinstance(one, _CONTAINERS) else ()
+
+
+def _attributes(one: object) -> Iterator[object]:
+    cls = type(one)
+    if cls is not SimpleNamespace and not _is_users(cls):
+        return
+    yield from getattr(one, "__dict__", {}).values()
+    for base in cls.__mro__:
+        slots: str | Iterable[str] = vars(base).get("__slots__", ())
+        for name in [slots] if isinstance(slots, str) else slots:
+            if not name.startswith("__"):
+                yield getattr(one, name, None)
