@@ -1,14 +1,17 @@
+import os
 from pathlib import Path
 
 import pytest
 from tests.messages import message
 
+from trilby import Accelerator
 from trilby.errors import ArgumentValueError
 from trilby.options import (
     Options,
     cache_folder,
     driver_variables,
     pocl_cache_folder,
+    symbols_folder,
     thread_limit,
 )
 
@@ -92,3 +95,45 @@ def test_a_folder_is_named_from_here_or_from_home(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TRILBY_CACHE", "mine")
     assert cache_folder() == str(Path.cwd() / "mine" / "trilby-kernels")
     assert cache_folder({"TRILBY_CACHE": "~/mine"}) == str(Path.home() / "mine" / "trilby-kernels")
+
+
+# ----------------------------------------------------------------------- rubbish, end to end
+
+
+RUBBISH = {
+    "a word": b"rubbish",
+    "5,000 digits": b"9" * 5000,
+    "not UTF-8": b"\xff\xfe",
+    "a line end": b"a\nb",
+    "a colour": b"\x1b[31mred",
+    "a negative number": b"-1",
+}
+
+
+@pytest.mark.parametrize("value", [b"", b"  \t "], ids=["empty", "spaces"])
+@pytest.mark.parametrize("name", ["BACKEND", "LOG", "LINT", "THREADS", "CACHE", "SYMBOLS"])
+def test_a_variable_without_a_word_counts_as_not_set(name: str, value: bytes) -> None:
+    given = {f"TRILBY_{name}": os.fsdecode(value), "HOME": "/home/me"}
+    assert Options.from_environment(given) == Options()
+    assert thread_limit(given) is None
+    assert cache_folder(given) == "/home/me/.cache/trilby"
+    assert symbols_folder(given) is None
+
+
+@pytest.mark.parametrize("value", RUBBISH)
+@pytest.mark.parametrize("name", ["BACKEND", "LOG", "LINT", "THREADS"])
+def test_rubbish_in_a_variable(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    variable = f"TRILBY_{name}"
+    monkeypatch.setenv(variable, os.fsdecode(RUBBISH[value]))
+    with pytest.raises(ArgumentValueError) as caught:
+        Accelerator(None if name == "BACKEND" else "native")
+    assert variable in f"{caught.value.problem} {caught.value.advice}"
+    assert caught.value.problem.isprintable()
+    assert len(caught.value.problem) < 200
+    assert caught.value.location is not None
+    assert caught.value.location.file == __file__
+
+
+def test_a_switch_can_be_off() -> None:
+    assert Options.from_environment({"TRILBY_LINT": "Off"}).lint is False
+    assert Options.from_environment({"TRILBY_LINT": "on"}).lint is True

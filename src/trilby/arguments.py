@@ -38,6 +38,12 @@ def brief(value: object) -> str:
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
 
 
+def in_ticks(name: str) -> str:
+    """A name in backticks as an error shows it: shortened, and its odd characters escaped."""
+    text = name if name.isprintable() else repr(name)[1:-1]
+    return f"`{text}`" if len(text) <= _LONGEST_TEXT else f"`{text[:_LONGEST_TEXT]}…`"
+
+
 def flag(name: str, value: object) -> bool:
     """True or False, for the argument of that name."""
     if isinstance(value, bool):

@@ -73,6 +73,27 @@ def test_cell_of_a_notebook() -> None:
     assert captured.location(captured.node) == Location(name, 3, 18, 3, 27)
 
 
+@pytest.mark.parametrize("mode", ["exec", "single"])
+def test_cell_whose_statements_are_compiled_one_by_one(mode: str) -> None:
+    source = (
+        "import math; f = lambda x: math.sqrt(x)\n"
+        "def g(x):\n    return math.sqrt(x) + [math.floor(v) for v in x][0]\n"
+        "class C:\n    h = (lambda x: math.sin(x), lambda x: math.cos(x))\n"
+        "from __future__ import annotations\n"
+        "x = 1\nglobal x\n"  # not allowed in one module, and fine in two statements
+    )
+    name = f"<cell to {mode}>"
+    lines: list[str] = [f"{line}\n" for line in source.splitlines()]
+    linecache.cache[name] = (len(source), None, lines, name)
+    namespace: dict[str, Any] = {}
+    for statement in ast.parse(source).body:
+        tree = ast.Module([statement], []) if mode == "exec" else ast.Interactive([statement])
+        exec(compile(tree, name, mode), namespace)  # noqa: S102 -- what is tested
+    assert text(namespace["f"]) == "lambda x: math.sqrt(x)"
+    assert text(namespace["g"]).startswith("def g(x):")
+    assert text(namespace["C"].h[1]) == "lambda x: math.cos(x)"
+
+
 def test_future_of_the_code_that_called_compile() -> None:
     source = "def f():\n    def g(x: unknown): return x\n    return g\n"
     namespace: dict[str, Any] = {}
@@ -135,6 +156,29 @@ def test_no_source_on_the_command_line() -> None:
         assert "accelerator.compute(function, args…)" in said
 
 
+def test_no_source_of_exec_on_the_command_line() -> None:
+    made = "exec('made = lambda: 5')\n" + PROGRAM.format("made")
+    assert "the lambda has no source that can be read" in program("-c", made)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="Python does not remember it")
+@pytest.mark.parametrize("flags", [["-c"], ["-X", "no_debug_ranges", "-c"]], ids=" ".join)
+def test_source_on_the_command_line(flags: list[str]) -> None:
+    source = "import ast, math\nfrom trilby.reflect.capture import capture\n"
+    shown = "print(ast.unparse(capture([lambda x: x, lambda x: math.sqrt(x)][1]).node))"
+    assert program(*flags, source + shown).strip() == "lambda x: math.sqrt(x)"
+
+
+def test_doctest_with_an_import() -> None:
+    text = ">>> import math\n>>> f = lambda x: math.sqrt(x)\n>>> ast.unparse(capture(f).node)\n"
+    names = {"capture": capture, "ast": ast}
+    test = doctest.DocTestParser().get_doctest(
+        text + "'lambda x: math.sqrt(x)'\n", names, "sample", None, 0
+    )
+    result = doctest.DocTestRunner().run(test)
+    assert (result.attempted, result.failed) == (3, 0)
+
+
 def test_source_that_only_inspect_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     source = "f, g = lambda: 1, lambda: 2\n"
     namespace: dict[str, Any] = {}
@@ -152,7 +196,7 @@ def test_no_source_of_a_function_from_exec() -> None:
     exec("def f(): return 1", namespace)  # noqa: S102 -- what is tested
     with pytest.raises(SourceError, match="`f` has no source") as caught:
         capture(namespace["f"])
-    assert "file or in a notebook" in caught.value.advice
+    assert "file, or in a notebook's cell" in caught.value.advice
 
 
 def test_no_source_where_only_bytecode_is_left(tmp_path: Path) -> None:

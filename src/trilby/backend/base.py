@@ -146,14 +146,15 @@ class Executable(Protocol):
 
 
 class Prepared(Protocol):
-    """A launch with everything decided, to be run any number of times, by one thread at a time.
-
-    `latest` is the last run that the device has, also where Ctrl-C came before `Backend.run`
-    could return it: who runs it sets this to None before.
-    """
+    """A launch with everything decided, to be run any number of times, by one thread at a time."""
 
     @property
-    def latest(self) -> Event | None: ...
+    def latest(self) -> Event | None:
+        """The last run that the device has, also if Ctrl-C came before `Backend.run` returned it.
+
+        The runtime sets it to None before each run.
+        """
+        ...
 
     @latest.setter
     def latest(self, nothing: None) -> None: ...

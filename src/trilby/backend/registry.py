@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import field
 from typing import Protocol, runtime_checkable
 
-from trilby.arguments import brief
+from trilby.arguments import brief, in_ticks
 from trilby.backend.base import Backend, DeviceInfo, Family, Kind
 from trilby.backend.preference import Preference, preferences
 from trilby.backend.vendors import has_driver_for_others
@@ -309,7 +309,8 @@ def _unknown(name: str) -> ArgumentValueError:
     close = closest(name, names)
     meant = f"did you mean `{close}`? " if close else ""
     return ArgumentValueError(
-        f"there is no backend `{name}`", advice=f"{meant}the backends are {', '.join(names)}"
+        f"there is no backend {in_ticks(name)}",
+        advice=f"{meant}the backends are {', '.join(names)}",
     )
 
 

@@ -28,6 +28,9 @@ class Missing(Enum):
     MISSING = "MISSING"
 
 
+_MANY_TEXTS: Final = frozenset({"<string>", "<stdin>"})
+"""Names that many texts share: of `python -c`, of `exec`, and of each line at a prompt."""
+
 MISSING: Final = Missing.MISSING
 """What `Captured.lookup` gives for a name that has no value."""
 
@@ -134,7 +137,8 @@ def capture(function: object) -> Captured:
         if site is not None:
             lines = tuple(text.split("\n"))
             return Captured(function, site.node, code.co_filename, site.class_name, lines)
-    raise _changed(function) if read else _no_source(function)
+    is_named = code.co_filename not in _MANY_TEXTS
+    raise _changed(function) if read and is_named else _no_source(function)
 
 
 def _has_place(node: ast.AST) -> TypeGuard[_Placed]:
@@ -184,10 +188,13 @@ def _no_source(function: FunctionType) -> SourceError:
     if function.__code__.co_name == "<lambda>":
         advice = "name the function and its arguments: `accelerator.compute(function, args…)`"
     else:
-        advice = "write the function in a file or in a notebook's cell"
+        advice = (
+            "write the function in a file, or in a notebook's cell without `%%time` and its like"
+        )
     return SourceError(
         f"{_spoken(function)} has no source that can be read: it was typed at a prompt, given "
-        "with `python -c`, made by `exec`, or only its .pyc file is there",
+        "with `python -c`, made by `exec` or by a magic such as `%time`, or only its .pyc file is "
+        "there",
         advice=advice,
         location=Location(function.__code__.co_filename, function.__code__.co_firstlineno),
     )

@@ -6,7 +6,7 @@ from trilby.arguments import choice
 from trilby.backend.base import DeviceInfo
 from trilby.backend.preference import Preference
 from trilby.backend.registry import Choice, as_preferences, open_backend, open_preferred
-from trilby.errors import ArgumentValueError, MissingFeatureError
+from trilby.errors import ArgumentValueError, MissingFeatureError, TrilbyError
 from trilby.options import MemoryKind, Options
 from trilby.runtime.callers import Caller
 
@@ -15,7 +15,7 @@ def choose(backend: str | None, prefer: object, options: Options) -> Choice:
     """Open the device that is named, or the one that is preferred, or the first that works."""
     wanted = as_preferences(prefer, "prefer")
     if not wanted:
-        return open_backend(backend if backend is not None else options.backend)
+        return _open(backend, options)
     if backend is not None:
         raise ArgumentValueError(
             f"`{backend}` is asked for by its name, and `prefer` is given beside it",
@@ -23,6 +23,17 @@ def choose(backend: str | None, prefer: object, options: Options) -> Choice:
             location=Caller.now().location,
         )
     return open_preferred(wanted)
+
+
+def _open(backend: str | None, options: Options) -> Choice:
+    """Open the device that is named by the program, or else from outside of it."""
+    if backend is not None or options.backend is None:
+        return open_backend(backend)
+    try:
+        return open_backend(options.backend)
+    except TrilbyError as error:
+        error.advice += "; `TRILBY_BACKEND`, or an option of `trilby`, asks for it"
+        raise
 
 
 def wanted_fallbacks(fallback: object) -> tuple[Preference, ...]:
