@@ -14,13 +14,13 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from tests.runtime.test_signals import PROGRAMS, once
 from tests.runtime.conftest import opened_as
+from tests.runtime.test_signals import PROGRAMS, once
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, i32
@@ -36,7 +36,7 @@ def _raise(*_: object) -> None:
 
 
 @contextmanager
-def _alarms() -> Any:
+def _alarms() -> Generator[None]:
     """An alarm is what Ctrl-C is: it comes at any time, and raises `KeyboardInterrupt`."""
     before = signal.signal(signal.SIGALRM, _raise)
     try:
@@ -59,10 +59,13 @@ def press_ctrl_c(accelerator: Accelerator, seconds: float, seed: int = 0) -> Cou
             program, slack, name = chance.choice(programs)
             before, done = _launches(a), [0, 0]
             try:
-                signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-5, LONGEST_SECONDS))
+                # Python hears of some where a finaliser runs, and ignores what is raised there.
+                delay = chance.uniform(1e-5, LONGEST_SECONDS)
+                signal.setitimer(signal.ITIMER_REAL, delay, LONGEST_SECONDS)
                 while True:
                     accelerator.compute(program, a, done)
             except KeyboardInterrupt:
+                signal.setitimer(signal.ITIMER_REAL, 0)
                 figures["interrupts"] += 1
                 figures[f"interrupts of {name}"] += 1
             launched = _launches(a) - before
