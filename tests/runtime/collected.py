@@ -7,6 +7,7 @@ import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
+from unittest.mock import patch
 
 import numpy as np
 from tests.runtime.conftest import opened_as
@@ -16,7 +17,7 @@ from tests.runtime.test_threads import in_threads
 import trilby as tb
 from trilby import Accelerator, ComputeContext, S32Array
 from trilby.backend.opencl_bursts import OpenCLRepeated
-from trilby.runtime.content import LOCK
+from trilby.runtime.residency import Work
 
 TURNS, TIMES, THREADS = 20, 40, 4
 
@@ -60,9 +61,14 @@ def meet(name: str) -> None:
         accelerator.compute(dispatch, 8, add, b, 1)
     has_lock = threading.Event()
 
+    prepare = accelerator.residency.prepare
+
+    def prepare_with_the_lock(work: Work) -> Any:
+        has_lock.set()
+        return prepare(work)
+
     def launch_another() -> None:
-        with LOCK:
-            has_lock.set()
+        with patch.object(accelerator.residency, "prepare", prepare_with_the_lock):
             accelerator.compute(dispatch, 8, add, c, 1)
 
     other = threading.Thread(target=launch_another)

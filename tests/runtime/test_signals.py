@@ -59,7 +59,7 @@ def asserting_launches(cc: ComputeContext, a: S32Array, done: list[int]) -> None
 
 @tb.compute
 def copies(cc: ComputeContext, a: S32Array, done: list[int]) -> None:
-    b = S32Array.create(length=8)
+    b = S32Array.create(length=a.length)
     cc.dispatch(a.length, add_one, a)
     done[0] += 1
     cc.dispatch(a.length, copy, a, b)

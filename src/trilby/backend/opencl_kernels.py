@@ -159,7 +159,7 @@ class OpenCLPrepared:
         return None if self.ran is None else self.event(self.ran)
 
     @latest.setter
-    def latest(self, _: None) -> None:
+    def latest(self, nothing: None) -> None:
         self.ran = None
 
     def event(self, ran: cl.Event) -> OpenCLEvent:

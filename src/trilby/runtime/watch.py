@@ -5,6 +5,7 @@ that nothing under way uses what the host writes, and that the state of the cont
 afterwards. It waits for what the access needs and for nothing else, and not under the lock.
 """
 
+import sys
 import time
 import weakref
 from collections import deque
@@ -32,7 +33,7 @@ _GIVEN_BACK = "its memory is yours, and the array on it is gone"
 class Watch:
     """The watcher of one segment, and its link to what is known of its memory."""
 
-    __slots__ = ("address", "borrowed", "content", "nbytes", "raw_views")
+    __slots__ = ("address", "borrowed", "content", "ends", "nbytes", "raw_views")
 
     def __init__(self, content: Content, segment: Segment) -> None:
         self.content = content
@@ -40,6 +41,7 @@ class Watch:
         self.nbytes = segment.nbytes
         self.borrowed = segment.borrowed
         self.raw_views = segment.raw_views
+        self.ends: tuple[object, _End] | None = None
 
     def before_read(self, ranges: Ranges) -> None:
         """Bring what the host is about to read, and wait for it."""
@@ -156,7 +158,10 @@ class Watch:
             content = self.content  # it may be another by now
             if self not in content.watches:
                 return
+            content.changed()
             content.end_raw_views()
+            if not self.raw_views and self.raw_views in content.raw_views:  # others still count
+                content.raw_views.remove(self.raw_views)
             mine = [r for r in content.replicas if r.has_place_of(self.address, self.nbytes)]
             whole = Ranges.span(self.address, self.address + self.nbytes)
             events: list[Event] = []
@@ -164,17 +169,16 @@ class Watch:
                 reason = Reason(_GIVEN_BACK, None, is_last)
                 bring_home(content, whole - content.host, reason)
                 events = content.before_host_writes(whole)
-            content.watches.remove(self)
-            if not self.raw_views:  # those that are alive still count
-                content.raw_views.remove(self.raw_views)
-            content.changed()
-            others = [w for w in content.watches if (w.address, w.nbytes) == self._place]
+            alike = [w for w in content.watches if (w.address, w.nbytes) == self._place]
+            others = len(alike) > 1
             for replica in mine if not others else ():
                 replica.owner.drop(content, replica)
             for recording in RECORDINGS if not others else ():
                 recording.ended(self)
-            if not content.watches:
+            if len(content.watches) == 1:
                 CONTENTS.forget(content)
+            content.watches.remove(self)  # last: where Ctrl-C comes before, all is done again
+            self.ends = None
         wait_for(events, _GIVEN_BACK, mine)
 
     @property
@@ -205,42 +209,70 @@ def watched(segment: Segment) -> Watch:
         content = CONTENTS.around(start, start + nbytes, _moved)
     else:
         content = Content(start, start, Ranges.EMPTY, Ranges.EMPTY)
+    fresh = content.fresh
     if not segment.borrowed:
-        content.fresh |= (Ranges.span(0, nbytes) - segment.touched).shifted(start)
+        fresh |= (Ranges.span(0, nbytes) - segment.touched).shifted(start)
     watch = Watch(content, segment)
-    content.watches.append(watch)
+    watch.ends = (weakref.ref(segment, bury_when_idle), _End(segment, _GONE.append))
+    watch.ends[1].take_leave = watch.leave
     taken = raw_views_of(Ranges.span(start, start + nbytes))
     for views in {segment.raw_views, *taken}.difference(content.raw_views):
         content.raw_views.append(views)
-    segment.watcher = watch
-    weakref.finalize(segment, is_gone, watch.leave).atexit = False
+    content.fresh, segment.watcher = fresh, watch
+    content.watches.append(watch)  # in the same step: Ctrl-C is heard after a call
     return watch
 
 
-_GONE: "deque[Callable[[], None]]" = deque()
+class _End(weakref.ref[Segment]):
+    """Is called back when a segment ends. That is done in C, where no interrupt is heard."""
+
+    __slots__ = ("take_leave",)
+    take_leave: Callable[[], None]
+
+
+class _Loss:
+    """Something else that ended."""
+
+    __slots__ = ("take_leave",)
+
+    def __init__(self, take_leave: Callable[[], None]) -> None:
+        self.take_leave = take_leave
+
+
+_take_first: "Callable[[deque[_End | _Loss]], _End | _Loss]" = deque.popleft
+
+_GONE: deque[_End | _Loss] = deque()
 """What to do about objects that were collected while their thread was in the middle of things."""
 
 
 def is_gone(take_leave: Callable[[], None]) -> None:
     """Something was collected, which can happen between any two steps of this very thread."""
-    _GONE.append(take_leave)
+    _GONE.append(_Loss(take_leave))
     bury_when_idle()
 
 
-def bury_when_idle() -> None:
+def bury_when_idle(_: object = None) -> None:
     """Take leave of what is gone, unless this thread is in the middle of things."""
-    if _GONE and not GIVING.now and not is_locked_here():
+    if _GONE and not GIVING.now and not is_locked_here() and not sys.is_finalizing():
         _bury()
 
 
 def _bury() -> None:
     """Take leave of what is gone; nothing is half done."""
     while _GONE:
+        gone: _End | _Loss | None = None
+        first = map(_take_first, (_GONE,))
         try:
-            take_leave = _GONE.popleft()
-        except IndexError:  # another thread was faster
-            return
-        take_leave()
+            for gone in first:  # noqa: B007 -- in one step: Ctrl-C is heard after calls
+                break
+            if gone is not None:
+                gone.take_leave()
+        except BaseException as error:
+            if gone is None and isinstance(error, IndexError):  # another thread was faster
+                return
+            if gone is not None and not isinstance(error, TrilbyError):
+                _GONE.appendleft(gone)
+            raise
 
 
 def _watched_elsewhere(segment: Segment) -> Watch | None:
