@@ -7,8 +7,8 @@ What a device has to know:
 
 - The entry is `void @NAME(ptr %args, ptr %launch, i64 %first, i64 %count)`. It runs the work
   groups with the linear numbers `first` to `first + count - 1`, those along x first. It gives
-  nothing back, is safe to call from many threads at once, and calls nothing but the C library's
-  math, `malloc` and `free`, and the callback of `print`.
+  nothing back, is safe to call from many threads at once, and calls nothing but functions of the
+  module, the C library's math, `malloc`, `free` and `abort`, and the callback of `print`.
 - `%args` points to slots of 8 bytes, in the order of a launch's arguments (`backend.base`). A
   buffer or an n-d array is its address; each extent of a shape is an `i32` and a number is itself,
   in the low bytes (a bool is one byte, a 16-bit float its two bytes); a struct by value is the
@@ -19,7 +19,8 @@ What a device has to know:
   much. Where a kernel has neither barriers nor local memory, a device may choose any group: long
   rows suit best.
 - The report is four `i32` that are zero: the first work item whose `assert` fails leaves there its
-  number in `LlvmModule.asserts`, from 1 on, and its ids. It may be null where there are none.
+  number in `LlvmModule.asserts`, from 1 on, and its ids. It may be null where there are none. A call
+  that finds no memory for large arrays reports so as well.
 - The callback is `void (i64 number, ptr slots)`: `number` counts in `LlvmModule.prints`, from 0 on,
   and `slots` has 8 bytes for each number to be shown, as in `%args`. Threads call it at any time.
 - Where `LlvmTarget.vector_math` is `libmvec`, the module calls functions of that library (such as
