@@ -19,8 +19,8 @@ What a device has to know:
   much. Where a kernel has neither barriers nor local memory, a device may choose any group: long
   rows suit best.
 - The report is four `i32` that are zero: the first work item whose `assert` fails leaves there its
-  number in `LlvmModule.asserts`, from 1 on, and its ids. It may be null where there are none. A call
-  that finds no memory for large arrays reports so as well.
+  number in `LlvmModule.asserts`, from 1 on, and its ids. It may be null where there are none. A
+  call that finds no memory for large arrays reports so as well.
 - The callback is `void (i64 number, ptr slots)`: `number` counts in `LlvmModule.prints`, from 0 on,
   and `slots` has 8 bytes for each number to be shown, as in `%args`. Threads call it at any time.
 - Where `LlvmTarget.vector_math` is `libmvec`, the module calls functions of that library (such as
