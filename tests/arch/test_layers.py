@@ -40,6 +40,7 @@ LATE_IMPORTS = {
     "trilby.backend.native.modules": "the generator is loaded when there is something to generate",
     "trilby.backend.native.repeated": "only a profile wants to know of runs",
     "trilby.backend.native.toolchain": "LLVM is loaded when there is something to compile",
+    "trilby.backend.work_memory": "Windows has no `resource`",
     "trilby.cli": "a command loads only what it needs",
     "trilby.codegen.llvm": "a kernel loads what its ops need",
     "trilby.model.rules": "many kernels have no math",

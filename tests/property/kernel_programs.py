@@ -13,6 +13,7 @@ from random import Random
 from hypothesis import strategies as st
 from tests.property.kernel_expressions import RULES
 from tests.property.kernel_groups import shared_phase
+from tests.property.kernel_names import renamed
 from tests.property.kernel_operands import given_to
 from tests.property.kernel_statements import block, statement
 from tests.property.kernel_types import (
@@ -155,7 +156,7 @@ def program(seed: int) -> Program:
     parts = [HEAD, _constants(), _structs(draft), WITH_CONTEXT, *bumps, *helpers]
     parts += [_kernel(params, body), _compute(params)]
     return Program(
-        text="\n".join(parts),
+        text=renamed("\n".join(parts), seed, judged=not draft.free),
         params=params,
         members=tuple(members.items()),
         size=launch.size,

@@ -16,6 +16,7 @@ from tests.property.kernel_reduction import reduced
 from tests.property.kernel_running import differences, forget, load, meaning, outcome
 
 from trilby import Accelerator, TrilbyError
+from trilby.codegen.llvm import inlining
 
 IS_SEARCH = not settings().derandomize
 PARTS = ("one half", "the other half") if IS_SEARCH else ("a few",)
@@ -120,6 +121,17 @@ def test_backends_agree(bench: Bench, part: str, program: Program) -> None:
         say(f"{part}: program({program.seed}): {told}")
         program = bench.reduced(program, kind)
     pytest.fail(f"{told}\n\n{program.text}\n\n{program}")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_functions_that_are_not_copied(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The native device copies a function to its calls; here each one stays a function."""
+    monkeypatch.setattr(inlining, "DEEPEST", 0)
+    bench = Bench("native")
+    try:
+        assert bench.problem(program(seed)) is None, program(seed).text
+    finally:
+        bench.close()
 
 
 @pytest.mark.xfail(strict=True, reason="the driver takes a branch for an item that does not")

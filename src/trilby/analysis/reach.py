@@ -10,6 +10,9 @@ from trilby.model.ops.core import Call
 from trilby.model.ops.host import Dispatch, HostCall
 from trilby.source import Location
 
+DEEPEST = 256
+"""How deep calls may lie within each other."""
+
 Resolve = Callable[[str], Func]
 """Gives the model of a symbol; whoever reflects knows how."""
 
@@ -100,6 +103,8 @@ def _callees_first(
         for callee, location in calls(function):
             if callee in active:
                 raise _recursion([*active[active.index(callee) :], callee], location)
+            if len(active) >= DEEPEST:
+                raise _too_deep(active[0], location)
             if callee not in done:
                 try:
                     yield from visit(resolve(callee))
@@ -110,6 +115,14 @@ def _callees_first(
         yield function
 
     return visit(entry)
+
+
+def _too_deep(entry: str, location: Location) -> RecursionRefusedError:
+    return RecursionRefusedError(
+        f"the calls of `{short_name(entry)}` lie more than {DEEPEST} deep",
+        advice="devices have little room for calls: write a loop",
+        location=location,
+    )
 
 
 def _recursion(cycle: list[str], location: Location) -> RecursionRefusedError:

@@ -58,7 +58,12 @@ from trilby.backend.opencl_kernels import OpenCLKernel, OpenCLPrepared
 from trilby.backend.opencl_memory import MemoryPool, OpenCLMemory
 from trilby.backend.opencl_passes import OpenCLPasses, debugging_passes
 from trilby.backend.run_again import RunAgain
-from trilby.backend.work_memory import NO_ARRAYS, WorkMemory, checked, stack_bytes
+from trilby.backend.work_memory import (
+    NO_ARRAYS,
+    WorkMemory,
+    checked_by_driver,
+    limited_by_stack,
+)
 from trilby.codegen.names import OWN
 from trilby.codegen.opencl import generate
 from trilby.data.ndrange import NDRange
@@ -113,7 +118,7 @@ class OpenCLBackend:
 
     def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> OpenCLKernel:
         """Generate OpenCL C and build it."""
-        arrays = self._checked_arrays(graph)
+        arrays = checked_by_driver(graph, self.device, self._cl_device.local_mem_size)
         with stage("generate"):
             generated = generate(graph, fuses=fast_math)
         try:
@@ -127,28 +132,6 @@ class OpenCLBackend:
                 )
         except BuildError as error:
             raise blamed(error, graph) from error.__cause__
-
-    def _checked_arrays(self, graph: KernelGraph) -> WorkMemory:
-        """What the arrays of a kernel take; raises where one work item has no room for them."""
-        arrays = checked(graph, self.device)
-        shared = int(self._cl_device.local_mem_size)
-        if arrays.local > shared:
-            needs = f"one group needs {arrays.local:,} bytes of local memory"
-            raise arrays.no_room(self.device, needs, shared)
-        if arrays.private > self._stack:
-            needs = f"one work item needs {arrays.private:,} bytes of a thread's stack"
-            raise arrays.no_room(self.device, needs, self._stack)
-        return arrays
-
-    @property
-    def _stack(self) -> int:
-        """The bytes that private arrays of a group may take.
-
-        Drivers for CPUs put them on the stack of a thread, and other things as well.
-        """
-        if not self._cl_device.type & cl.device_type.CPU:
-            return sys.maxsize
-        return stack_bytes() // 2
 
     def begin_compile(
         self, graph: KernelGraph, *, fast_math: bool = False
@@ -179,7 +162,8 @@ class OpenCLBackend:
             )
         except cl.Error as error:
             raise not_prepared(self.device, name, error) from error
-        limits = self._limits(items, arrays)
+        axes = tuple(self._cl_device.max_work_item_sizes)
+        limits = limited_by_stack(GroupLimits(items, axes), arrays, self.device)
         task = self._task(f"running `{name}`")
         return OpenCLKernel(
             program,
@@ -193,15 +177,6 @@ class OpenCLBackend:
             takes_pass=takes_pass,
             spare=[kernel],
         )
-
-    def _limits(self, items: int, arrays: WorkMemory) -> GroupLimits:
-        """The largest group: what the driver says, and what its private arrays allow."""
-        axes = tuple(self._cl_device.max_work_item_sizes)
-        fitting = self._stack // arrays.private if arrays.private else items
-        if fitting >= items:
-            return GroupLimits(items, axes)
-        because = f", each of which has {arrays.private:,} bytes of private arrays"
-        return GroupLimits(fitting, axes, because)
 
     def _program(self, text: str, name: str) -> _Program:
         program = _Program(self.context, text)

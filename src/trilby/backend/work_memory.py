@@ -7,6 +7,7 @@ import sys
 
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.backend.base import DeviceInfo
+from trilby.backend.group_size import GroupLimits
 from trilby.data.layout import size_of
 from trilby.dataclass import dataclass
 from trilby.errors import OutOfDeviceMemoryError
@@ -75,10 +76,41 @@ def checked(graph: KernelGraph, device: DeviceInfo) -> WorkMemory:
     return found
 
 
+# -- drivers ------------------------------------------------------------------------------
+
 _USUAL_STACK = 1 << 21
 
 
-def stack_bytes() -> int:
+def checked_by_driver(graph: KernelGraph, device: DeviceInfo, local_bytes: int) -> WorkMemory:
+    """The same for a device that is used through a driver, with so much local memory."""
+    found = checked(graph, device)
+    if found.local > local_bytes:
+        needs = f"one group needs {found.local:,} bytes of local memory"
+        raise found.no_room(device, needs, local_bytes)
+    if found.private > _on_stack(device):
+        needs = f"one work item needs {found.private:,} bytes of a thread's stack"
+        raise found.no_room(device, needs, _on_stack(device))
+    return found
+
+
+def limited_by_stack(limits: GroupLimits, arrays: WorkMemory, device: DeviceInfo) -> GroupLimits:
+    """The largest group: what the driver says, and what its private arrays allow."""
+    fitting = _on_stack(device) // arrays.private if arrays.private else limits.items
+    if fitting >= limits.items:
+        return limits
+    because = f", each of which has {arrays.private:,} bytes of private arrays"
+    return GroupLimits(fitting, limits.axes, because)
+
+
+def _on_stack(device: DeviceInfo) -> int:
+    """The bytes that private arrays of a group may take.
+
+    Drivers for CPUs put them on the stack of a thread, and other things as well.
+    """
+    return _stack_bytes() // 2 if device.kind == "cpu" else sys.maxsize
+
+
+def _stack_bytes() -> int:
     """The size of the stack that the threads of a driver get."""
     if sys.platform == "win32":
         return _USUAL_STACK // 2

@@ -29,7 +29,7 @@ def unused_parameter(facts: KernelFacts) -> Iterator[Finding]:
     A buffer that is passed for nothing is brought to the device for nothing.
     """
     entry = facts.graph.entry
-    used = _used(facts, entry)
+    used = _used(facts)
     for param in entry.params:
         if param not in used and param.type != KERNEL_CONTEXT and not entry.raw:
             yield Finding(
@@ -44,16 +44,19 @@ def unused_parameter(facts: KernelFacts) -> Iterator[Finding]:
             )
 
 
-def _used(facts: KernelFacts, func: Func) -> set[Value]:
+def _used(facts: KernelFacts) -> set[Value]:
     """The values that something is done with; handing one to a helper that does nothing is not."""
     found: set[Value] = set()
-    for op in walk(func.body):
-        if isinstance(op, Call):
-            callee = next(f for f in facts.graph.functions if f.name == op.callee)
-            inner = set(callee.params) if callee.raw else _used(facts, callee)
-            found.update(v for v, p in zip(op.args, callee.params, strict=True) if p in inner)
-        else:
-            found.update(operands(op))
+    params: dict[str, tuple[Value, ...]] = {}
+    for func in facts.graph.functions:  # callees come first
+        params[func.name] = func.params
+        found.update(func.params if func.raw else ())
+        for op in walk(func.body):
+            if isinstance(op, Call):
+                pairs = zip(op.args, params[op.callee], strict=True)
+                found.update(given for given, param in pairs if param in found)
+            else:
+                found.update(operands(op))
     return found
 
 

@@ -7,10 +7,10 @@ What a device has to know:
 
 - The entry is `void @NAME(ptr %args, ptr %launch, i64 %first, i64 %count)`. It runs the work
   groups with the linear numbers `first` to `first + count - 1`, those along x first. It gives
-  nothing back, is safe to call from many threads at once, and calls nothing but the C library's
-  math, `malloc` and `free`, and the function of `print`.
+  nothing back, is safe to call from many threads at once, and calls nothing but functions of the
+  module, the C library's math, `malloc`, `free` and `abort`, and the function of `print`.
 - `%args` points to slots of 8 bytes, in the order of a launch's arguments (`backend.base`). A
-  buffer or an n-d array is its address; each extent of a shape is an `i32` and a number is itself,
+  buffer or an n-d array is its address; each of its sizes and any other number is itself,
   in the low bytes (a bool is one byte, a 16-bit float its two bytes); a struct by value is the
   address of its bytes.
 - `%launch` points to twelve `i64`: the size of the range along x, y, z; the size of a group along
@@ -19,7 +19,8 @@ What a device has to know:
   what is too much. Where a kernel has neither barriers nor local memory, a device may choose any
   group: long rows suit best.
 - The report is four `i32` that are zero: the first work item whose `assert` fails leaves there its
-  number in `LlvmModule.asserts`, from 1 on, and its ids. It may be null where there are none.
+  number in `LlvmModule.asserts`, from 1 on, and its ids. It may be null where there are none. A
+  call that finds no memory for large arrays reports so as well.
 - What is printed begins with the address of a function, `void (ptr printed, i64 number, i64 count,
   ptr slots)`: `printed` is that place, `number` counts in `LlvmModule.prints`, from 0 on, and
   `slots` has 8 bytes for each of `count` numbers, as in `%args`. Threads call it at any time.

@@ -6,6 +6,7 @@ from trilby.data.dtypes import ScalarType
 from trilby.model.op import Block, Op, blocks
 from trilby.model.ops import arith
 from trilby.model.ops.control import For, While
+from trilby.model.ops.core import Call
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier
 from trilby.model.ops.memory import Atomic, CompareExchange, Load, Store
@@ -14,7 +15,7 @@ FREELY = 24
 """The steps that a block may take at the most to be run without a jump."""
 
 _NEVER = 1 << 20
-_SLOW = (arith.Pow, For, While, Assert, Print, Barrier, Atomic, CompareExchange)
+_SLOW = (arith.Pow, Call, For, While, Assert, Print, Barrier, Atomic, CompareExchange)
 
 
 def is_short(block: Block, shapes: Shapes, *, loads: bool) -> bool:

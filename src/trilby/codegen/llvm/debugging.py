@@ -18,6 +18,7 @@ def assertion(writer: KernelWriter, op: Assert) -> None:
     writer.branch(writer.any(failed), report, go_on)
     writer.label(report)
     _report(writer, number, failed)
+    writer.note_failure()
     writer.jump(go_on if writer.waits else writer.scopes[0].end)
     writer.label(go_on)
 

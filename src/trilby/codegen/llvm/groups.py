@@ -222,7 +222,7 @@ class Group:
         if value in self.plan.made and self.plan.is_repeatable(value):
             op = self.plan.made[value]
             for operand in operands(op):
-                if operand in self.plan.made:
+                if operand in self.plan.made or operand in self._kept:
                     self._fetch_value(operand, chunk)
             OP_RULES[type(op)](writer, op)
         elif value not in self._kept and self._is_shared(value):

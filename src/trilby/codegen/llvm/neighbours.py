@@ -26,7 +26,7 @@ from trilby.data.schema import (
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops import arith
-from trilby.model.ops.core import Constant
+from trilby.model.ops.core import Call, Constant
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.memory import Atomic, CompareExchange, Extent, Load, Store
@@ -37,7 +37,7 @@ Access: TypeAlias = Load | Store
 MOST_ROWS = 32
 """A kernel that has more of them is so long that compiling it would take longer than it saves."""
 
-_CHANGES = (Store, Atomic, CompareExchange, Barrier, Assert, Print)
+_CHANGES = (Call, Store, Atomic, CompareExchange, Barrier, Assert, Print)
 _PURE = (Constant, Grid, Extent, arith.Binary, arith.Unary, arith.Cast)
 
 

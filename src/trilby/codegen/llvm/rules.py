@@ -22,7 +22,7 @@ from trilby.model.ops.control import (
     Ternary,
     While,
 )
-from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore
+from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import (
@@ -71,6 +71,7 @@ OP_RULES: Rules = {
     VarLoad: control.var_load,
     VarStore: control.var_store,
     Inlined: control.inlined,
+    Call: _late("calls", "call"),
     Return: control.return_,
     Break: control.break_,
     Continue: control.continue_,

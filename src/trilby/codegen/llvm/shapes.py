@@ -29,7 +29,7 @@ from trilby.model.ops.control import (
     Ternary,
     While,
 )
-from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import (
     Atomic,
@@ -78,9 +78,17 @@ def _content(value: Value) -> Type:
     return value.type.of if isinstance(value.type, VarType) else value.type
 
 
-def shapes_of(func: Func, spans: Spans, fields: Mapping[str, Stride] = IN_ROW) -> Shapes:
-    """Analyse a kernel without calls; `fields` are the ids that differ."""
-    analysis = _Analysis(spans, fields)
+def shapes_of(
+    func: Func,
+    spans: Spans,
+    fields: Mapping[str, Stride] = IN_ROW,
+    params: Mapping[Value, Parts] | None = None,
+) -> Shapes:
+    """Analyse a function; `fields` are the ids that differ.
+
+    `params` are the steps of its parameters, which are the same for all lanes in a kernel.
+    """
+    analysis = _Analysis(spans, fields, params or {})
     while analysis.run(func):
         pass
     return analysis.found
@@ -95,10 +103,13 @@ class _Scope:
 
 
 class _Analysis:
-    def __init__(self, spans: Spans, fields: Mapping[str, Stride]) -> None:
+    def __init__(
+        self, spans: Spans, fields: Mapping[str, Stride], params: Mapping[Value, Parts]
+    ) -> None:
         self.found = Shapes()
         self._spans = spans
         self._fields = fields
+        self._params = params
         self._changed = False
         self._contexts = count()
         self._context = 0
@@ -112,7 +123,8 @@ class _Analysis:
         self._changed = False
         self._context = next(self._contexts)
         for param in func.params:
-            self.found.parts[param] = (0,) * len(part_kinds(param.type))
+            same = (0,) * len(part_kinds(param.type))
+            self.found.parts[param] = self._params.get(param, same)
         self._frames = [_Scope(None, self._context)]
         self._block(func.body)
         return self._changed
@@ -127,7 +139,7 @@ class _Analysis:
     def _join(self, value: Value, parts: Parts) -> None:
         """Take in what a value may be as well."""
         old = self.found.parts.get(value)
-        new = parts if old is None else tuple(map(_join, old, parts))
+        new = parts if old is None else joined(old, parts)
         if new != old:
             self.found.parts[value] = new
             self._changed = True
@@ -295,6 +307,8 @@ class _Analysis:
                 return (0,)
             case PrivateArray():
                 return (None,)
+            case Call():
+                return (None,) * len(part_kinds(op.value.type))
             case Extent():
                 whole = self.found.parts.get(op.base)
                 return whole and (whole[1 + op.axis],)
@@ -331,8 +345,9 @@ class _Analysis:
                 return strides.alike(found)
 
 
-def _join(left: Stride, right: Stride) -> Stride:
-    return left if left == right else None
+def joined(left: Parts, right: Parts) -> Parts:
+    """The steps of what may be either of two values."""
+    return tuple(one if one == other else None for one, other in zip(left, right, strict=True))
 
 
 def _uneven(parts: Parts) -> Parts:

@@ -22,7 +22,6 @@ from trilby.model.value import Value
 
 def write_waiting_groups(writer: KernelWriter, launch: Launch, same: Shapes) -> None:
     """Run all groups of a kernel with barriers; `same` is what is the same for a whole group."""
-    writer.waits = True
     writer.next_group = launch["local_x"]
     group = Group(writer, Plan(writer.func, lambda value: _is_same(same, value)), same)
     group.begin(launch)

@@ -55,7 +55,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Analysed:
-    """A kernel without calls, and what is known of it."""
+    """A kernel or function, and what is known of it."""
 
     func: Func
     shapes: Shapes
@@ -63,12 +63,25 @@ class Analysed:
     neighbours: Mapping[Op, tuple[Neighbour, ...]]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Callee:
+    """A function that stays one: its symbol, what is known of it, and the steps of its parameters.
+
+    `asserts` is true where an `assert` may fail in it.
+    """
+
+    symbol: str
+    analysed: Analysed
+    params: Mapping[Value, Parts]
+    asserts: bool
+
+
 Rules: TypeAlias = "Mapping[type[Op], Callable[[KernelWriter, Any], None]]"
 """How each op is written."""
 
 
 class KernelWriter(Ir):
-    """Writes the ops of one kernel, all of whose calls are inlined."""
+    """Writes the ops of one kernel or function."""
 
     def __init__(  # noqa: PLR0915 -- what is known while a kernel is written
         self, analysed: Analysed, target: LlvmTarget, lanes: int, rules: Rules
@@ -107,6 +120,21 @@ class KernelWriter(Ir):
         self.joined: dict[Op, tuple[Neighbour, ...]] = {}
         """Accesses that are written with others; those of the last one of some stores."""
         self._dummy = ""
+        self.callees: Mapping[str, Callee] = {}
+        self.failed = ""
+        """Where a function notes that an `assert` failed."""
+
+    def share_with(self, kernel: "KernelWriter") -> None:
+        """Be a function of the same module as a kernel."""
+        self.declarations, self.definitions = kernel.declarations, kernel.definitions
+        self.asserts, self.prints, self.numbers = kernel.asserts, kernel.prints, kernel.numbers
+        self.interleaved, self.waits = kernel.interleaved, kernel.waits
+        self.callees = kernel.callees
+
+    def note_failure(self) -> None:
+        """Let the caller of a function know that an `assert` failed."""
+        if self.failed:
+            self.store(BIT, "true", self.failed)
 
     # -- ops --------------------------------------------------------------------------
 

@@ -1,0 +1,179 @@
+"""Device functions that stay functions: how they are called, and how they are written.
+
+Such a function is called by a whole vector of work items. It gets the launch, the memory of the
+call (no function calls itself, so its arrays have one place), the ids of the vector, and pointers
+to the mask, to each part of each argument and to each part of the result. It gives back whether an
+`assert` failed in it.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from trilby.analysis.reach import short_name
+from trilby.analysis.spans import Spans
+from trilby.codegen.llvm.entry import AXES, read_launch
+from trilby.codegen.llvm.interleaving import can_interleave
+from trilby.codegen.llvm.lanes import BIT, Lanes, part_kinds
+from trilby.codegen.llvm.neighbours import neighbours_of
+from trilby.codegen.llvm.rules import OP_RULES
+from trilby.codegen.llvm.scratch import Scratch
+from trilby.codegen.llvm.shapes import IN_ROW, Parts, joined, shapes_of
+from trilby.codegen.llvm.writer import Analysed, Callee, KernelWriter, Scope, Slot
+from trilby.codegen.names import own_name
+from trilby.model.op import Func, walk
+from trilby.model.ops.core import Call
+from trilby.model.ops.debug import Assert
+from trilby.model.value import KERNEL_CONTEXT, Value
+
+IDS = tuple(f"{prefix}{axis}" for prefix in ("", "local_", "group_") for axis in AXES)
+"""The fields of the context that differ between the vectors of a launch."""
+
+
+def analysed_callees(functions: Sequence[Func], entry: Analysed) -> list[Callee]:
+    """What is known of some functions, callees first, and of what they are given.
+
+    A part of an argument has the same step from lane to lane in all calls, or any.
+    """
+    given: dict[str, list[Parts]] = {}
+    _note_calls(given, entry)
+    found: list[Callee] = []
+    asserting: set[str] = set()
+    for function in functions:  # callees come first
+        ops = list(walk(function.body))
+        if any(isinstance(o, Assert) or _calls_one_of(o, asserting) for o in ops):
+            asserting.add(function.name)
+    for number, function in reversed(list(enumerate(functions))):
+        params = dict(zip(function.params, given[function.name], strict=True))
+        spans = Spans(function)
+        shapes = shapes_of(function, spans, params=params)
+        analysed = Analysed(function, shapes, spans, neighbours_of(function))
+        _note_calls(given, analysed)
+        symbol = f"{own_name(short_name(function.name))}.{number}"
+        found.append(Callee(symbol, analysed, params, asserts=function.name in asserting))
+    return found[::-1]
+
+
+def _calls_one_of(op: object, names: set[str]) -> bool:
+    return isinstance(op, Call) and op.callee in names
+
+
+def _note_calls(given: dict[str, list[Parts]], caller: Analysed) -> None:
+    for op in walk(caller.func.body):
+        if isinstance(op, Call):
+            parts = [caller.shapes.of(value) for value in op.args]
+            known = given.get(op.callee)
+            given[op.callee] = parts if known is None else list(map(joined, known, parts))
+
+
+# -- calls --------------------------------------------------------------------------------
+
+
+def call(writer: KernelWriter, op: Call) -> None:
+    """Call a function with the lanes that run."""
+    callee = writer.callees[op.callee]
+    passed = ["ptr %launch", f"ptr {_scratch(writer)}"]
+    passed += [f"i32 {writer.grid[name].text}" for name in IDS]
+    passed.append(f"ptr {writer.mask_memory()}")
+    for param, argument in zip(callee.analysed.func.params, op.args, strict=True):
+        if param.type != KERNEL_CONTEXT:
+            slots = writer.slots(param.type, callee.params[param])
+            writer.fill(slots, writer.values[argument])
+            passed += [f"ptr {slot.pointer}" for slot in slots]
+    results = _result_slots(writer, op.result)
+    passed += [f"ptr {slot.pointer}" for slot in results]
+    where = writer.attached
+    if writer.source_lines is not None and not where:
+        writer.attached = writer.source_lines.somewhere()
+    failed = writer.let(f"call i1 @{callee.symbol}({', '.join(passed)})")
+    writer.attached = where
+    if callee.asserts and not writer.waits:
+        _leave_if(writer, failed)
+    writer.give(op, *writer.read(results))
+
+
+def _scratch(writer: KernelWriter) -> str:
+    return "%scratch" if writer.scratch.fixed else "null"
+
+
+def _result_slots(writer: KernelWriter, result: Value | None) -> list[Slot]:
+    if result is None:
+        return []
+    return writer.slots(result.type, (None,) * len(part_kinds(result.type)))
+
+
+def _leave_if(writer: KernelWriter, failed: str) -> None:
+    """The vector goes no further after a failed `assert`."""
+    stop, go_on = writer.fresh("failed"), writer.fresh("holds")
+    writer.branch(failed, stop, go_on)
+    writer.label(stop)
+    writer.note_failure()
+    writer.jump(writer.scopes[0].end)
+    writer.label(go_on)
+
+
+# -- functions ----------------------------------------------------------------------------
+
+
+def write_callees(kernel: KernelWriter, callees: Sequence[Callee]) -> list[str]:
+    """The text of each function that a kernel calls, itself or through others."""
+    everything = [kernel.func, *(callee.analysed.func for callee in callees)]
+    kernel.interleaved = all(map(can_interleave, everything))
+    kernel.callees = {callee.analysed.func.name: callee for callee in callees}
+    return [_function(kernel, callee) for callee in callees]
+
+
+def _function(kernel: KernelWriter, callee: Callee) -> str:
+    func = callee.analysed.func
+    writer = KernelWriter(callee.analysed, kernel.target, kernel.lanes, OP_RULES)
+    writer.share_with(kernel)
+    writer.scratch = Scratch(fixed=kernel.scratch.fixed)
+    attached = ""
+    if kernel.source_lines is not None:
+        writer.source_lines = kernel.source_lines.of_function(func)
+        attached = f" !dbg !{writer.source_lines.scope}"
+    params = ["ptr %launch", "ptr %scratch", *(f"i32 %{name}" for name in IDS), "ptr %mask"]
+    read_launch(writer)
+    for name in IDS:
+        writer.grid[name] = Lanes("i32", f"%{name}", IN_ROW.get(name, 0))
+    params += _read_arguments(writer, func.params, callee.params)
+    if callee.asserts:
+        writer.failed = writer.alloca(BIT)
+        writer.store(BIT, "false", writer.failed)
+    params += _write_body(writer, func)
+    failed = writer.load(BIT, writer.failed) if writer.failed else "false"
+    kernel.scratch.fixed = writer.scratch.fixed
+    lines = [*writer.head, *writer.scratch.lines, *writer.lines, f"  ret i1 {failed}"]
+    head = f"define internal i1 @{callee.symbol}({', '.join(params)}) #2{attached} {{"
+    return "\n".join([head, "begin:", *lines, "}"])
+
+
+def _read_arguments(
+    writer: KernelWriter, params: Sequence[Value], strides: Mapping[Value, Parts]
+) -> list[str]:
+    """Load the arguments; gives the parameters that point to them."""
+    taken: list[str] = []
+    for number, param in enumerate(params):
+        if param.type == KERNEL_CONTEXT:
+            writer.values[param] = ()
+            continue
+        kinds = zip(part_kinds(param.type), strides[param], strict=True)
+        slots = [Slot(f"%a{number}.{n}", kind, step) for n, (kind, step) in enumerate(kinds)]
+        writer.values[param] = writer.read(slots)
+        taken += [f"ptr {slot.pointer}" for slot in slots]
+    return taken
+
+
+def _write_body(writer: KernelWriter, func: Func) -> list[str]:
+    """Run the body by the lanes of the mask; gives the parameters for the parts of the result."""
+    (whole,) = func.body.ops
+    scope = Scope(writer.fresh("function_done"), "", is_loop=False)
+    results: list[Slot] = []
+    with writer.masked(writer.load(writer.vector(BIT), "%mask")):
+        writer.scopes.append(scope)
+        writer.block(func.body, scope.end)
+        writer.scopes.pop()
+        if whole.result is not None:
+            kinds = part_kinds(whole.result.type)
+            results = [Slot(f"%r{n}", kind, None) for n, kind in enumerate(kinds)]
+            writer.fill(results, writer.values[whole.result])
+    writer.label(scope.end)
+    return [f"ptr {slot.pointer}" for slot in results]
