@@ -17,11 +17,12 @@ from trilby.source import Location
 
 _STANDARD = f"{os.path.dirname(os.__file__)}{os.sep}"
 _INSTALLED = f"{_STANDARD}site-packages{os.sep}"
-_NOT_THE_USERS = (
+_PACKAGES = (
     f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}",
     f"{os.path.dirname(np.__file__)}{os.sep}",
     "<frozen ",
 )
+_NOT_THE_USERS = (*_PACKAGES, _STANDARD)
 """Where code lies that is ours, or that stands between ours and the user's.
 
 So does that of the standard library, which lies where other packages may be installed, too.
@@ -128,9 +129,9 @@ def _innermost(error: BaseException) -> Location | None:
 
 def _is_ours(code: CodeType) -> bool:
     file = code.co_filename
-    if file.startswith(_NOT_THE_USERS):
-        return True
-    return file.startswith(_STANDARD) and not file.startswith(_INSTALLED)
+    if not file.startswith(_NOT_THE_USERS):
+        return False
+    return file.startswith(_PACKAGES) or not file.startswith(_INSTALLED)
 
 
 def _characters(file: str, line: int, column: int) -> int:
