@@ -78,12 +78,11 @@ def items(cc: ComputeContext, a: Any, b: Any, source: Any, q: Any) -> Any:
 @tb.compute
 def indices(cc: ComputeContext, a: S32Array, b: S32Array, source: Any, q: Any) -> Any:
     cc.dispatch(4, increase, a)
-    first: Any = a.array[q]
-    second: Any = a.array[q + 1]
-    both: Any = [a.array[q % 3], int(a.array[q:3][0])]
+    found: list[Any] = [a.array[q], a.array[q + 1]]
+    found += [a.array[q % 3], int(a.array[q:3][0])]
     cc.dispatch(4, increase, a)
     view = a.array[1:4]
-    return first, second, both, view[q]
+    return found, view[q]
 
 
 @tb.compute

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -364,6 +364,106 @@ def test_an_iterator_cannot_be_wound_back(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(DeviceError) as caught:
         accelerator.compute(walks, iter([numbers(), numbers()]))
     assert "`walks` is given an iterator, which may have moved on" in caught.value.advice
+
+
+@tb.compute
+def walks_all(cc: ComputeContext, many: list[Iterator[S32Array]]) -> None:
+    for buffers in many:
+        for buffer in buffers:
+            cc.dispatch(buffer.length, add_one, buffer)
+
+
+@dataclass
+class World:
+    grid: S32Array
+    spare: list[S32Array]
+
+
+class Counter:
+    """An object whose operator leaves a trace."""
+
+    count = 0
+
+    def __lt__(self, other: int) -> bool:
+        self.count += 1
+        return self.count < other
+
+
+COUNTER = Counter()
+
+
+@tb.compute
+def steps(cc: ComputeContext, world: World) -> None:
+    for grid in [world.grid, *world.spare]:
+        cc.dispatch(grid.length, add_one, grid)
+
+
+@tb.compute
+def compares(cc: ComputeContext, a: S32Array, things: list[Counter]) -> None:
+    if things[0] < 3:
+        cc.dispatch(a.length, add_one, a)
+
+
+@tb.compute
+def compares_a_global(cc: ComputeContext, a: S32Array) -> None:
+    if COUNTER < 3:
+        cc.dispatch(a.length, add_one, a)
+
+
+@tb.compute
+def adds_by_position(cc: ComputeContext, a: Any) -> None:
+    np.add(a.array, 10, a.array)
+    cc.dispatch(a.length, add_one, a)
+
+
+@tb.compute
+def adds_by_a_dictionary(cc: ComputeContext, a: Any) -> None:
+    options = {"out": a.array}
+    np.add(a.array, 10, **options)
+    cc.dispatch(a.length, add_one, a)
+
+
+@tb.compute
+def puts_along_an_axis(cc: ComputeContext, a: Any) -> None:
+    np.put_along_axis(a.array, np.array([0]), a.array[0] + 10, 0)
+    cc.dispatch(a.length, add_one, a)
+
+
+def test_plain_objects_hinder_nothing(monkeypatch: pytest.MonkeyPatch, first: Any) -> None:
+    accelerator = of(monkeypatch, Simulated(first, "run", 1), Simulated(CPU))
+    world = World(numbers(), [numbers()])
+    accelerator.compute(steps, world)
+    assert [content(one) for one in (world.grid, *world.spare)] == [(START + 1).tolist()] * 2
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (walks_all, "`walks_all` is given an iterator, which may have moved on"),
+        (compares, "`compares` is given an object of the class `Counter`"),
+        (compares_a_global, "`compares_a_global` uses an object of the class `Counter`"),
+        (adds_by_position, "writes to a buffer (`np.add(a.array, 10, a.array)`)"),
+        (adds_by_a_dictionary, "calls code that is not known"),
+        (puts_along_an_axis, "writes to a buffer"),
+    ],
+)
+def test_what_cannot_be_done_twice_is_not(
+    monkeypatch: pytest.MonkeyPatch, entry: Any, reason: str
+) -> None:
+    accelerator = of(monkeypatch, Simulated(GPU, "run"), Simulated(CPU))
+    a = numbers()
+    given: dict[object, list[Any]] = {
+        walks_all: [[iter([a])]],
+        compares: [a, [Counter()]],
+        compares_a_global: [a],
+        adds_by_position: [a],
+        adds_by_a_dictionary: [a],
+        puts_along_an_axis: [a],
+    }
+    with pytest.raises(DeviceError) as caught:
+        accelerator.compute(entry, *given.get(entry, []))
+    assert reason in caught.value.advice
+    assert accelerator.fallbacks == ()
 
 
 def test_what_only_a_lost_device_had_is_not_replaced_by_anything(
