@@ -116,7 +116,7 @@ def test_a_variable_without_a_word_counts_as_not_set(name: str, value: bytes) ->
     given = {f"TRILBY_{name}": os.fsdecode(value), "HOME": "/home/me"}
     assert Options.from_environment(given) == Options()
     assert thread_limit(given) is None
-    assert cache_folder(given) == "/home/me/.cache/trilby"
+    assert cache_folder(given) == "/home/me/.cache/trilby-kernels"
     assert symbols_folder(given) is None
 
 

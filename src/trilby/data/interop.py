@@ -7,7 +7,7 @@ stored when it has ended. What comes out never shares memory with a buffer, unle
 that was given as `out`; where NumPy would give a view, the copy is read-only.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from itertools import chain, product
 from operator import index
@@ -61,7 +61,10 @@ def call_ufunc(
 
 
 def call_function(
-    function: Callable[..., Any], args: Sequence[Any], options: Mapping[str, Any]
+    function: Callable[..., Any],
+    types: Iterable[type],
+    args: Sequence[Any],
+    options: Mapping[str, Any],
 ) -> Any:
     """Run one of NumPy's functions for `__array_function__`."""
     if function is np.may_share_memory and any(map(_is_read_only, args)):
@@ -85,8 +88,10 @@ def call_function(
 
         arguments = [ready(name, entry) for name, entry in zip(names, args, strict=False)]
         settings = {name: ready(name, entry) for name, entry in options.items()}
-        # NumPy's own way to run a function without asking once more who wants to run it
-        result = _NUMPYS.__array_function__(function, (), tuple(arguments), settings)
+        if all(map(_is_ours, types)):  # NumPy's own way to run it without asking once more
+            result = _NUMPYS.__array_function__(function, (), tuple(arguments), settings)
+        else:
+            result = function(*arguments, **settings)
     if OUT in written:
         return _first(given[OUT])
     return _detached(result, _windows([*args, *options.values()]))
@@ -162,6 +167,11 @@ def _as_operand(entry: Any) -> Any:
     if type(entry) is not list or _is_plain(cast("list[Any]", entry)):
         return _as_array(entry)
     return np.asarray(cast("list[Any]", entry))
+
+
+def _is_ours(kind: type) -> bool:
+    """False for a class of another package, which may want to run NumPy's functions itself."""
+    return kind is np.ndarray or hasattr(kind, "__window__")
 
 
 def _calls_back(ufunc: np.ufunc) -> bool:

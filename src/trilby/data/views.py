@@ -251,7 +251,7 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
         args: tuple[Any, ...],
         options: Mapping[str, Any],
     ) -> Any:
-        return call_function(function, args, options)
+        return call_function(function, types, args, options)
 
     def __repr__(self) -> str:
         if self.__window__.segment.released:
