@@ -3,10 +3,8 @@
 import inspect
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
 
 import pytest
 
@@ -67,22 +65,17 @@ def test_what_stands_beside_the_package_is_not_part_of_it() -> None:
 
 
 def test_what_belongs_to_the_package_is_passed_over() -> None:
-    assert in_package("return it()")(Caller.now).location.file == __file__
-
-
-def in_package(body: str) -> Callable[[Any], Any]:
-    """A function of one parameter, `it`, whose code seems to lie in a file of the package."""
     name = str(Path(callers.__file__).with_name("anything.py"))
-    code = compile(f"def f(it):\n    {body}", name, "exec").co_consts[0]
+    code = compile("def f(now):\n    return now()", name, "exec").co_consts[0]
     assert isinstance(code, CodeType)
-    return FunctionType(code, {})
+    function = FunctionType(code, {})
+    assert function(Caller.now).location.file == __file__
 
 
 def test_an_error_without_a_place_points_to_the_dispatch() -> None:
     caller = Caller.now()
-    error = ArgumentTypeError("wrong", advice="do it right")
-    with pytest.raises(TrilbyError) as caught:
-        in_package("with it[0]: raise it[1]")((errors_at_dispatch(caller), error))
+    with pytest.raises(TrilbyError) as caught, errors_at_dispatch(caller):
+        raise ArgumentTypeError("wrong", advice="do it right")
     assert caught.value.location == caller.location
     assert str(caught.value).splitlines()[0] == f"{caller.location}: wrong"
     assert str(caught.value).splitlines()[-1] == "  help: do it right"
