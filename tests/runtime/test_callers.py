@@ -1,14 +1,21 @@
 """Errors point to the call in the user's program, to the character."""
 
 import inspect
+import random
+import statistics
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import Any, cast
 
+import numpy as np
 import pytest
+from tests.runtime.programs import dispatch, number, square_kernel
 
-from trilby.errors import ArgumentTypeError, TrilbyError
+from trilby import Accelerator, S32Array
+from trilby.errors import ArgumentTypeError, StaleReadError, TrilbyError
 from trilby.runtime import callers
 from trilby.runtime.callers import Caller, errors_at_dispatch
 from trilby.source import Location, excerpt
@@ -65,17 +72,22 @@ def test_what_stands_beside_the_package_is_not_part_of_it() -> None:
 
 
 def test_what_belongs_to_the_package_is_passed_over() -> None:
+    assert in_package("return it()")(Caller.now).location.file == __file__
+
+
+def in_package(body: str) -> Callable[[Any], Any]:
+    """A function of one parameter, `it`, whose code seems to lie in a file of the package."""
     name = str(Path(callers.__file__).with_name("anything.py"))
-    code = compile("def f(now):\n    return now()", name, "exec").co_consts[0]
+    code = compile(f"def f(it):\n    {body}", name, "exec").co_consts[0]
     assert isinstance(code, CodeType)
-    function = FunctionType(code, {})
-    assert function(Caller.now).location.file == __file__
+    return FunctionType(code, {})
 
 
 def test_an_error_without_a_place_points_to_the_dispatch() -> None:
     caller = Caller.now()
-    with pytest.raises(TrilbyError) as caught, errors_at_dispatch(caller):
-        raise ArgumentTypeError("wrong", advice="do it right")
+    error = ArgumentTypeError("wrong", advice="do it right")
+    with pytest.raises(TrilbyError) as caught:
+        in_package("with it[0]: raise it[1]")((errors_at_dispatch(caller), error))
     assert caught.value.location == caller.location
     assert str(caught.value).splitlines()[0] == f"{caller.location}: wrong"
     assert str(caught.value).splitlines()[-1] == "  help: do it right"
@@ -142,3 +154,51 @@ def test_without_columns_the_whole_line_is_shown(tmp_path: Path) -> None:
         check=True,
     ).stdout
     assert shown.splitlines()[1:3] == ["  11 | cc.dispatch(1, k, a)", "     | " + "^" * 20]
+
+
+READS: list[tuple[str, Callable[[Any], object]]] = [
+    ("a function of NumPy", lambda a: np.median(a, axis=0)),
+    ("one that asks others", lambda a: np.array_equal(a, a)),
+    ("a method", lambda a: a.mean()),
+    ("text", lambda a: np.array2string(a, precision=2)),
+    ("an assertion of NumPy's", lambda a: np.testing.assert_array_equal(a, a)),
+    ("an array of arrays", lambda a: np.atleast_1d([a, a])),
+    ("a function of the standard library", lambda a: statistics.mean(map(float, a))),
+    ("a sum of fractions", lambda a: statistics.fmean(a, weights=None)),
+]
+
+
+@pytest.mark.parametrize("read", [one[1] for one in READS], ids=[one[0] for one in READS])
+def test_the_cause_of_a_copy_is_a_line_of_the_user(read: Callable[[Any], object]) -> None:
+    """Not one of the package that he calls, which calls ours."""
+    with Accelerator("interpreter") as accelerator:
+        a = S32Array.of(range(8))
+        accelerator.compute(dispatch, 8, number, a)
+        with accelerator.record() as ledger:
+            read(a.array)
+    code = cast("FunctionType", read).__code__
+    assert {copy.location and copy.location.file for copy in ledger.copies} == {__file__}
+    assert {copy.location and copy.location.line for copy in ledger.copies} == {code.co_firstlineno}
+
+
+def test_so_is_the_place_of_an_error() -> None:
+    with Accelerator("interpreter") as accelerator:
+        a = S32Array.of(range(8))
+        accelerator.compute(dispatch, 8, number, a)
+        with accelerator.explicit(), pytest.raises(StaleReadError) as caught:
+            np.median(a.array)
+        line = here() - 1
+    assert caught.value.location is not None
+    assert (caught.value.location.file, caught.value.location.line) == (__file__, line)
+
+
+def test_so_is_who_wrote() -> None:
+    with Accelerator("interpreter") as accelerator:
+        a = S32Array.of(range(8))
+        accelerator.compute(dispatch, 8, square_kernel, a)
+        random.shuffle(cast("Any", a.array))
+        line = here() - 1
+        with accelerator.record() as ledger:
+            accelerator.compute(dispatch, 8, square_kernel, a)
+    (up,) = (copy for copy in ledger.copies if copy.direction == "up")
+    assert up.cause.endswith(f"the host wrote it at test_callers.py:{line}")
