@@ -43,6 +43,11 @@ class TrilbyError(Exception):
     def location(self, location: Location | None) -> None:
         self._location = location
 
+    @property
+    def is_placed(self) -> bool:
+        """Whether the location was given, and is not the way that the error took."""
+        return self._location is not None
+
     def _text(self) -> str:
         location = self.location
         parts = [f"{location}: {self.problem}" if location else self.problem]

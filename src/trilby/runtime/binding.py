@@ -122,16 +122,16 @@ def _is_number_for(parameter: Declared, argument: object) -> bool:
 def _not_declared(name: str, parameter: Declared, argument: object) -> ArgumentTypeError:
     match parameter.type:
         case NDArrayType():
-            advice = "share it, or copy it, with `accelerator.array(x)`"
+            advice = "make one with `accelerator.array(x)`"
         case BufferType(name=wanted):
             advice = f"make one with `{wanted}.create(…)`"
             if type(argument) in {list, tuple, range, np.ndarray}:
-                advice = f"copy it into a buffer: `{wanted}.of(x)`"
+                advice = f"copy it into a buffer: `{wanted}.of(…)`"
         case _:
             advice = "pass a number; a list of them goes into a buffer"
     return ArgumentTypeError(
-        f"`{name}` declares `{spoken(parameter.type)}` for `{parameter.name}`, and "
-        f"{brief(argument)} is {type(argument).__name__}",
+        f"`{name}` takes `{spoken(in_global(parameter.type))}` for `{parameter.name}`, and this is "
+        f"{type(argument).__name__}",
         advice=advice,
     )
 

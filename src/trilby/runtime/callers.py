@@ -75,7 +75,7 @@ def errors_at_dispatch(caller: Caller) -> Generator[None]:
 
 def point_to(error: TrilbyError, caller: Caller) -> None:
     """Let an error say which dispatch it is about."""
-    if error.location is None:
+    if not error.is_placed:
         error.location = caller.location
     else:
         error.add_note(f"dispatched at {caller.line}")

@@ -299,7 +299,7 @@ def wait_for(events: Iterable[Event], why: str = "", replicas: Sequence[Replica]
             origin = event.origin
             if isinstance(origin, tuple):
                 wait_for(cast("tuple[Event, ...]", origin), why, replicas)
-            if error.location is None and isinstance(origin, KernelWrite):
+            if not error.is_placed and isinstance(origin, KernelWrite):
                 error.location = origin.caller.location
             raise
         finally:
