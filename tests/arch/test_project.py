@@ -176,7 +176,7 @@ def test_a_python_that_is_named_has_an_environment_of_its_own(target: str) -> No
 def fake_python(file: Path, minor: int, level: str = "final", *, locked: bool = True) -> None:
     """Write a program that says it is Python 3.`minor`, and is the one that runs this test."""
     prepare = (
-        "import sys, sysconfig; "
+        "import ensurepip, sys, sysconfig, venv; "
         f"members = dict(minor={minor}, releaselevel={level!r}); "
         f"sys.version_info = type('Version', (tuple,), members)((3, {minor}, 0)); "
         f"sysconfig.get_config_var = lambda name: {int(not locked)}; exec(sys.argv[1])"

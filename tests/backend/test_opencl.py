@@ -210,11 +210,11 @@ def test_a_linker_that_fails_is_found_out_before_it_ends_the_process(tmp_path: P
     linker.chmod(0o755)
     path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
     done = in_a_new_process(LAUNCH_IN_A_NEW_PROCESS, PATH=path, POCL_CACHE_DIR=str(tmp_path))
-    assert done.stdout == (
+    assert (
         "PoCL, the OpenCL driver for the CPU, does not get a small kernel to run here: Final "
         "linking of kernel trial failed.\n"
         "  help: see that `ld` works, and that there is room in POCL_CACHE_DIR or ~/.cache/pocl\n"
-    )
+    ) in done.stdout
     assert (done.returncode, done.stderr) == (0, "")
 
 
