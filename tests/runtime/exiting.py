@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.runtime.conftest import opened_as
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, i32
@@ -35,6 +34,12 @@ def work(kc: KernelContext, a: NDArray[i32], turns: i32) -> None:
 def work_often(cc: ComputeContext, a: NDArray[i32], turns: int) -> None:
     for _ in range(TIMES):
         cc.dispatch(COUNT, work, a, turns)
+
+
+def opened_as(name: str) -> Accelerator:
+    """A device that poisons what is stale: `opencl`, or `opencl, shared`. No pytest is loaded."""
+    spec, _, kind = name.partition(", ")
+    return Accelerator(spec, memory="shared" if kind else "discrete", poison=True)
 
 
 def begin(accelerator: Accelerator, a: NDArray[i32]) -> None:

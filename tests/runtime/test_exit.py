@@ -4,13 +4,15 @@ import multiprocessing
 import os
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.runtime.exiting import COUNT, STATUS, TIMES, WAYS
 
-DEVICES = ("interpreter", "opencl", "opencl, shared", "native", "native, shared")
+DEVICES = ("opencl", "opencl, shared", "native", "native, shared")
+CASES = [*product(DEVICES, WAYS), ("interpreter", "end"), ("interpreter", "exception")]
 ROOT = Path(__file__).parents[2]
 
 
@@ -33,8 +35,7 @@ def numbers(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("device", "way"), CASES)
 def test_a_mapped_file_has_the_results_however_the_program_ends(
     device: str, way: str, numbers: Path
 ) -> None:
