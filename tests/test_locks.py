@@ -85,7 +85,7 @@ def add_often(accelerator, times):
     with accelerator.profile() as profile:
         for _ in range(times):
             accelerator.compute(dispatch, 64, add, a, 1)
-        assert profile.total.dispatches == times
+        assert profile.total.dispatches >= times  # those of other threads, too
     return a.array.tolist() == [times] * 64
 
 accelerator = opened_as({name!r})
