@@ -150,7 +150,13 @@ class Prepared(Protocol):
     could return it: who runs it sets this to None before.
     """
 
-    latest: Event | None
+    @property
+    def latest(self) -> Event | None:
+        """None before the first run."""
+        ...
+
+    @latest.setter
+    def latest(self, event: Event | None) -> None: ...
 
     def replace(self, position: int, argument: "Argument") -> None:
         """Set another argument for the runs to come; those under way keep theirs."""

@@ -359,7 +359,9 @@ class OpenCLBackend:
         ran = prepared.run_after(wait_list)
         copied = cl.enqueue_copy(self.queue, report, failure, is_blocking=False, wait_for=[ran])
         asserts = prepared.executable.asserts
-        return AssertingEvent(ran, copied, prepared.task, self._orphans, report, asserts)
+        event = AssertingEvent(ran, copied, prepared.task, self._orphans, report, asserts)
+        prepared.latest = event
+        return event
 
     def close(self) -> None:
         """Wait for everything and give the device back; closing twice is no error."""

@@ -99,6 +99,7 @@ class OpenCLPrepared:
     """
 
     __slots__ = (
+        "_latest",
         "checked",
         "debugs",
         "enqueue",
@@ -131,6 +132,7 @@ class OpenCLPrepared:
         self.memories: dict[int, Memory] = {}
         self.checked = -1
         self.ran: cl.Event | None = None
+        self._latest: Event | None = None
         self.local = group_size(size, executable.limits)
         self.whole = rounded_up(size, self.local)
         self.kernel = executable.take_object()
@@ -149,12 +151,16 @@ class OpenCLPrepared:
 
     @property
     def latest(self) -> Event | None:
-        """The last run that the driver has."""
-        return None if self.ran is None else OpenCLEvent(self.ran, self.task)
+        """The last run that the driver has; its event may not be there yet, after Ctrl-C."""
+        if self._latest is None and self.ran is not None:
+            return OpenCLEvent(self.ran, self.task)
+        return self._latest
 
     @latest.setter
-    def latest(self, _: None) -> None:
-        self.ran = None
+    def latest(self, event: Event | None) -> None:
+        self._latest = event
+        if event is None:
+            self.ran = None
 
     def run_after(self, wait_list: list[cl.Event] | None) -> cl.Event:
         """Give the driver a run. `for` keeps its event in the same step, see `opencl_bursts`."""
