@@ -49,14 +49,14 @@ def _alarms() -> Generator[None]:
 def press_ctrl_c(accelerator: Accelerator, seconds: float, seed: int = 0) -> Counter[str]:
     """Interrupt loops at random times, and see what is left each time."""
     chance, figures = random.Random(seed), Counter[str]()  # noqa: S311 -- no secrets
-    programs = [(one.values[0], one.values[1], str(one.id)) for one in PROGRAMS]
     a = S32Array.create(length=LENGTH)
-    for program, _, _ in programs:
+    for program, _ in PROGRAMS.values():
         accelerator.compute(program, a, [0, 0])
     until = time.monotonic() + seconds
     with _alarms():
         while time.monotonic() < until:
-            program, slack, name = chance.choice(programs)
+            name = chance.choice(list(PROGRAMS))
+            program, slack = PROGRAMS[name]
             before, done = _launches(a), [0, 0]
             try:
                 # Python hears of some where a finaliser runs, and ignores what is raised there.

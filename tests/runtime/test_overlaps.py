@@ -17,8 +17,8 @@ from tests.runtime.programs import (
 
 import trilby as tb
 from trilby import Accelerator, KernelContext, NDArray, S32Array, f32
+from trilby.backend.giving import GIVING
 from trilby.errors import ArgumentValueError
-from trilby.runtime.content import LOCK
 
 
 def test_one_buffer_is_one_memory_however_often_it_is_passed(
@@ -110,12 +110,15 @@ def test_what_is_written_through_a_raw_view_of_one_name_is_seen(
         assert names[0].tolist() == names[1].tolist() == expected
 
 
-def test_an_array_that_is_gone_has_no_raw_views(interpreter: Accelerator) -> None:
+def test_an_array_that_is_gone_has_no_raw_views(
+    interpreter: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     numbers = np.zeros(4, np.float32)
     a, b = interpreter.array(numbers), interpreter.array(numbers)
     interpreter.compute(dispatch, 4, plus_one, a, a)
     assert b.tolist() == [1] * 4
-    with LOCK:  # so that nobody takes leave of it yet
+    with monkeypatch.context() as giving:
+        giving.setattr(GIVING, "now", True)  # so that nobody takes leave of it yet
         del b
         gc.collect()
         interpreter.compute(dispatch, 4, plus_one, a, a)

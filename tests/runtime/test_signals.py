@@ -77,13 +77,13 @@ def once(cc: ComputeContext, a: S32Array) -> None:
     cc.dispatch(a.length, add_one, a)
 
 
-PROGRAMS = [
-    pytest.param(launches, 1, id="launches"),
-    pytest.param(reads_between_launches, 1, id="reads between launches"),
-    pytest.param(asserting_launches, 1, id="asserting launches"),
-    pytest.param(copies, 1, id="copies"),
-    pytest.param(passes, 2, id="passes"),
-]
+PROGRAMS: dict[str, tuple[Any, int]] = {
+    "launches": (launches, 1),
+    "reads between launches": (reads_between_launches, 1),
+    "asserting launches": (asserting_launches, 1),
+    "copies": (copies, 1),
+    "passes": (passes, 2),
+}
 """Compute functions, and how many launches may be under way without being counted."""
 
 
@@ -136,7 +136,7 @@ def step_of(accelerator: Accelerator) -> int:
     return 3 if is_short else 23
 
 
-@pytest.mark.parametrize(("program", "slack"), PROGRAMS)
+@pytest.mark.parametrize(("program", "slack"), PROGRAMS.values(), ids=PROGRAMS)
 def test_ctrl_c_at_any_moment(accelerator: Accelerator, program: Any, slack: int) -> None:
     trial = Trial(accelerator, program)
     for moment in range(0, 100_000, step_of(accelerator)):
@@ -147,7 +147,7 @@ def test_ctrl_c_at_any_moment(accelerator: Accelerator, program: Any, slack: int
         assert run.counted <= run.launched <= run.counted + slack, run.where
 
 
-@pytest.mark.parametrize(("program", "slack"), PROGRAMS)
+@pytest.mark.parametrize(("program", "slack"), PROGRAMS.values(), ids=PROGRAMS)
 def test_a_signal_handler_works_or_is_refused(
     accelerator: Accelerator, program: Any, slack: int
 ) -> None:

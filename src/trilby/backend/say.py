@@ -6,7 +6,7 @@ kernels. So lines wait until the launch that printed them is over and everything
 
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable  # noqa: TC003 -- as elsewhere
 
 _UNSAID: deque[str] = deque()
 
@@ -14,7 +14,13 @@ _UNSAID: deque[str] = deque()
 class Output:
     """Where lines go. The runtime says when they have to wait: at first they never do."""
 
-    must_wait: Callable[[], bool] = bool
+    __slots__ = ("must_wait",)
+
+    def __init__(self) -> None:
+        self.must_wait: Callable[[], bool] = bool
+
+
+OUTPUT = Output()
 
 
 def say(form: str, *numbers: float) -> None:
@@ -26,7 +32,7 @@ def say(form: str, *numbers: float) -> None:
 
 def say_all() -> None:
     """Write the lines that wait, unless they have to."""
-    while _UNSAID and not Output.must_wait():
+    while _UNSAID and not OUTPUT.must_wait():
         line = _UNSAID.popleft()
         if sys.stdout is not None:
             sys.stdout.write(line)

@@ -13,11 +13,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from itertools import repeat
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from trilby.backend.base import Event, Memory, Repeated, events_of
 from trilby.backend.failures import reentered
-from trilby.backend.say import Output
+from trilby.backend.say import OUTPUT
 from trilby.data.ranges import Ranges
 from trilby.data.raw_views import RawViews
 from trilby.dataclass import dataclass
@@ -32,10 +32,10 @@ LOCK = new_rlock()
 
 hold_over_forks(0, LOCK.acquire, LOCK.release, LOCK.release)
 
-is_locked_here: Callable[[], bool] = LOCK._is_owned  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] -- the only way to ask
+is_locked_here = cast("Callable[[], bool]", LOCK._is_owned)  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] -- the only way to ask
 """Whether this thread has the lock: it is in the middle of things."""
 
-Output.must_wait = staticmethod(is_locked_here)
+OUTPUT.must_wait = is_locked_here
 
 
 def check_entry() -> None:

@@ -239,7 +239,7 @@ class _Loss:
         self.take_leave = take_leave
 
 
-_take_first: "Callable[[deque[_End | _Loss]], _End | _Loss]" = deque.popleft
+_take_first = deque[_End | _Loss].popleft
 
 _GONE: deque[_End | _Loss] = deque()
 """What to do about objects that were collected while their thread was in the middle of things."""

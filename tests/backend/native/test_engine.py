@@ -5,7 +5,9 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from array import array
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.backend.native.running import (
+    GATE,
     SCALE,
     SPEND,
     Gate,
@@ -22,7 +25,7 @@ from tests.backend.native.running import (
     scaling,
     upload,
 )
-from tests.runtime.interrupting import with_ctrl_c
+from tests.runtime.interrupting import Signal, with_ctrl_c
 
 from trilby.backend.base import Scalar
 from trilby.backend.native import NativeBackend
@@ -31,7 +34,7 @@ from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.llvm import load, object_code
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.queue_code import queue_text
-from trilby.backend.native.record import COST, address_of_record, make_record
+from trilby.backend.native.record import COST, VARIES, address_of_record, make_record
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError
@@ -198,6 +201,78 @@ def test_the_queue_pauses_as_its_processor_does(triple: str) -> None:
     text = queue_text(triple)
     assert f'target triple = "{triple}"' in text
     assert words[triple.partition("-")[0]] in text
+
+
+# ------------------------------------------------------------------------------- interrupts
+
+
+class Thing:
+    """Something that a record needs."""
+
+
+def test_what_a_record_needs_lives_until_it_is_done_whatever_interrupts(
+    native: NativeBackend,
+) -> None:
+    engine = native.engine
+    for moment in range(60):
+        gate = Gate.on(native)
+        thing = Thing()
+        is_gone = weakref.ref(thing)
+        record = make_record(engine.address, engine.functions.fill, 1, (0, 0, 0, 1))
+        before = engine.state.submitted
+        sent = Signal(moment)
+        with suppress(KeyboardInterrupt), sent:
+            engine.submit(record, thing)
+        was_submitted = engine.state.submitted > before
+        del thing
+        gc.collect()
+        assert is_gone() is not None or not was_submitted, sent.where
+        gate.open()
+        gate.event.wait()
+        engine.wait(engine.submitted)
+        native.fill(native.allocate(1), 0, 1, 0).wait()
+        assert is_gone() is None, sent.where
+        if sent.where is None:
+            return
+    raise AssertionError("there are more moments")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_memory_in_use_lives_until_the_work_is_done_whatever_interrupts(
+    native: NativeBackend,
+) -> None:
+    for moment in range(200):
+        gate = Gate.on(native)
+        numbers = np.ones(1000, np.int32)
+        is_gone = weakref.ref(numbers)
+        memory = native.share(numbers.data)
+        native.fill(memory, 0, 4000, 7)
+        del numbers
+        sent = Signal(moment)
+        with suppress(KeyboardInterrupt), sent:
+            native.free(memory)
+        del memory
+        gc.collect()
+        assert is_gone() is not None, sent.where
+        gate.open()
+        gate.event.wait()
+        if sent.where is None:
+            return
+    raise AssertionError("there are more moments")
+
+
+def test_python_runs_no_record_that_may_take_longer_than_before(native: NativeBackend) -> None:
+    """A gate that was brief before, and that data keeps closed now."""
+    flag = np.ones(2, np.int32)
+    prepared = native.prepare(native.build(GATE, 1), NDRange(1), [native.share(flag.data)])
+    prepared.record[VARIES] = 1
+    native.run(prepared).wait()
+    flag[0] = 0
+    prepared.record[COST] = 1
+    event = native.run(prepared)  # it would never return
+    assert not event.done
+    flag[0] = 1
+    event.wait()
 
 
 # ------------------------------------------------------------------------------- processes
