@@ -175,7 +175,7 @@ def only_touches_arguments(function: object) -> bool:
     if not callable(function):
         return False
     known = cast("Function", function)
-    is_array_function = isinstance(known, _DISPATCHED) and known not in CALLING
+    is_array_function = type(known) is _DISPATCHED and known not in CALLING
     return known in MAKING or (is_array_function and bool(parameters(known)))
 
 
