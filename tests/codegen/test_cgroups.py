@@ -197,10 +197,11 @@ def talking(kc: KernelContext, h: f16, small: i8, wide: i64, word: u64, x: f32) 
 def test_print_is_printf() -> None:
     lines = body_of(talking)
     assert found(lines, 'printf("all') == (
-        'printf("all %g %d %ld %lu %g %d\\n", h, (int)small, wide, word, x, (int)(small > 1));'
+        'printf("all %g %d %ld %lu %g %s\\012", h, (int)small, wide, word, x, '
+        'small > 1 ? "True" : "False");'
     )
     assert found(lines, 'printf("100') == (
-        'printf("100%% \\"sure\\" \\\\ {} %d\\011tab\\n", (int)small);'
+        'printf("100%% \\042sure\\042 \\134 {} %d\\011tab\\012", (int)small);'
     )
 
 

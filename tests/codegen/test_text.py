@@ -46,7 +46,7 @@ def test_a_directive_stands_where_counting_on_would_lose_the_line() -> None:
         '#line 11 "app.py"',
         "    b;",
         "}",
-        '#line 3 "odd \\"name\\"\\\\.py"',
+        '#line 3 "odd \\042name\\042\\134.py"',
         "c;",
     ]
 
