@@ -90,7 +90,7 @@ def use(accelerator: Accelerator, a: F32Array, s: S32Array) -> None:
     Accelerator(3)  # wrong: no name
     Accelerator("opencl", posion=True)  # wrong: no such option
     Accelerator("opencl", memory="discreet")  # wrong: no such memory
-    Accelerator("opencl", transfers="auto")  # wrong: no member of Transfers
+    Accelerator("opencl", transfers="planed")  # wrong: no strategy of that name
     with accelerator.strategy(tb.Transfers.PLANED):  # wrong: no such strategy
         accelerator.compute(run, a, s)
     with accelerator.record() as ledger:
