@@ -3,12 +3,11 @@
 Drivers compile inside of a call in which Ctrl-C is not heard, and some put a part of the work off
 to the first launch.
 
-A known fault: where a CPU has AVX-512 and PoCL's LLVM does not know that, as PoCL 3.0 on a Zen 4,
-kernels and PoCL's library disagree about how a vector of 64 bytes is passed. A kernel that gives
-one to a function of the library (`vload16` of floats, `vstore8` of doubles) makes LLVM's optimiser
-go round for ever at the first launch, and its program cannot be read back from PoCL's cache: later
-processes find no kernel in it. Generated code has no vectors of more than 32 bytes; code of users
-(`@tb.raw`) may have.
+A known fault of PoCL 3.0: if it takes its library for AVX-512, and compiles kernels for a CPU that
+its LLVM believes to have none, a kernel that gives a vector of 64 bytes to one of its functions
+(`vload16` of floats) makes LLVM's optimiser go round for ever at the first launch. Its program
+cannot be read back from PoCL's cache either: later processes find no kernel in it. Generated code
+has no vectors of more than 32 bytes; code of users (`@tb.raw`) may have.
 """
 
 import ctypes
