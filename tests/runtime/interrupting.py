@@ -73,6 +73,9 @@ def interrupt(code: CodeType, moment: int) -> Generator[None]:
         sys.settrace(before)
 
 
+_HEARD_AFTER = HEARD_AFTER if sys.version_info >= (3, 12) else HEARD_AFTER - {"RESUME"}
+"""Python 3.11 loses its stack where a trace function raises at the first step of a function."""
+
 _PACKAGE = Path(trilby.__file__).parent
 _PARTS = tuple(str(_PACKAGE / part) for part in ("runtime", "backend", "data"))
 
@@ -121,7 +124,7 @@ class Signal:
                 self._returned_to = frame.f_back
             elif event == "opcode":
                 was_python = last.startswith("CALL") and self._returned_to is frame
-                is_heard = last in HEARD_AFTER and not was_python
+                is_heard = last in _HEARD_AFTER and not was_python
                 self._returned_to, last = None, names[frame.f_lasti]
                 if is_heard and self.where is None:
                     self._count(frame)

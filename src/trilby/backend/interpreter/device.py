@@ -58,6 +58,17 @@ class InterpreterPrepared:
         self.arguments[position] = argument
 
 
+def _contents(prepared: InterpreterPrepared) -> list[tuple[InterpreterMemory, bytes]]:
+    """What the memory of a launch has."""
+    memories = {a for a in prepared.arguments if isinstance(a, InterpreterMemory)}
+    return [(memory, bytes(memory.span(0, memory.nbytes))) for memory in memories]
+
+
+def _restore(contents: list[tuple[InterpreterMemory, bytes]]) -> None:
+    for memory, content in contents:
+        memory.span(0, memory.nbytes)[:] = content
+
+
 class InterpreterBackend:
     """Runs kernels work item by work item and checks every index.
 
@@ -169,14 +180,12 @@ class InterpreterBackend:
         if not isinstance(prepared, InterpreterPrepared):
             raise foreign(self.device, prepared)
         bound = bind(prepared.program.entry, [self._checked(a) for a in prepared.arguments])
-        memories = {a for a in prepared.arguments if isinstance(a, InterpreterMemory)}
-        before = [(memory, bytes(memory.span(0, memory.nbytes))) for memory in memories]
+        before = _contents(prepared)
         try:
             execute(prepared.program, prepared.size, prepared.local, bound, prepared.pass_id)
             event = prepared.latest = DoneEvent.since(started)
         except BaseException:
-            for memory, content in before:
-                memory.span(0, memory.nbytes)[:] = content
+            _restore(before)
             raise
         return event
 
@@ -190,7 +199,12 @@ class InterpreterBackend:
             raise foreign(self.device, prepared)
 
         def run(number: int, after: Sequence[Event]) -> Event:
-            return self.run(replace(prepared, pass_id=number), after)
+            before = _contents(prepared)
+            try:
+                return self.run(replace(prepared, pass_id=number), after)
+            except BaseException:
+                _restore(before)
+                raise
 
         return PassByPass(run, prepared)
 
