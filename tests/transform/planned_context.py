@@ -82,6 +82,13 @@ class Twins:
         self.on_host |= ranges
         self.on_device -= ranges
 
+    def after_failed_write(self, ranges: Ranges) -> None:
+        self.after_write(ranges & self.on_host)
+
+    @property
+    def copies_nothing(self) -> bool:
+        return False
+
     def released(self) -> None:
         pass
 
