@@ -240,13 +240,6 @@ def test_events_of_other_devices_are_waited_for_by_the_host(backend: OpenCLBacke
             ),
         ),
         (
-            NDRange(2**31),
-            (
-                "the range (2147483648,) has 2147483648 work items along one axis, and an index "
-                "counts to 2147483647"
-            ),
-        ),
-        (
             NDRange((2, 2**31 - 1), local=(1, 2)),
             (
                 "the range (2, 2147483647) has 2147483647 work items along one axis, and an index "
@@ -455,7 +448,7 @@ def test_a_model_is_compiled_and_runs(backend: OpenCLBackend) -> None:
     assert "__kernel void tb_square_kernel(" in kernel.source
     numbers = np.array([5, 0, 1, -2, 3, 46341], np.int32)  # the length, and then the array
     memory = upload(backend, numbers)
-    backend.run(backend.prepare(kernel, NDRange(5), [memory])).wait()
+    backend.run(backend.prepare(kernel, NDRange(5), [memory, Scalar(I32, 5)])).wait()
     expected = [5, 0, 1, 4, 9, 46341**2 - 2**32]
     assert list(download(backend, memory, numbers)) == expected
 
