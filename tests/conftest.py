@@ -6,13 +6,14 @@ Property tests draw the same examples in every run, so that a red run can be rep
 """
 
 import atexit
+import fcntl
 import gc
 import linecache
 import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -34,21 +35,39 @@ settings.load_profile("repeatable")
 def own_caches() -> None:
     """Give this process, and the programs it starts, compiled kernels of its own.
 
-    Workers do not wait for each other, and no run meets what another, killed, left half-written.
-    Drivers read these variables when they are loaded, and no test has been imported yet.
+    Workers do not wait for each other. The next run finds what this one compiled, unless this one
+    is killed: then it may be half-written, and is removed. Drivers read these variables when they
+    are loaded, and no test has been imported yet.
     """
-    folder = Path(tempfile.mkdtemp(prefix="trilby-tests-"))
-    owner = os.getpid()
-
-    @atexit.register
-    def remove() -> None:  # pyright: ignore[reportUnusedFunction] -- `atexit` has it
-        if os.getpid() == owner:  # and not a child that a test has forked
-            shutil.rmtree(folder, ignore_errors=True)
-
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+    folder = Path(__file__).parents[1] / ".pytest_cache" / "compiled" / worker
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:  # another run has it
+        folder = Path(tempfile.mkdtemp(prefix="trilby-tests-"))
+        atexit.register(_in_this_process(shutil.rmtree), folder, ignore_errors=True)
+    in_use = folder / "in-use"
     for variable in ("POCL_CACHE_DIR", "TRILBY_CACHE"):
         cache = folder / variable.lower()
-        cache.mkdir(mode=0o700)
+        if in_use.exists():
+            shutil.rmtree(cache, ignore_errors=True)
+        cache.mkdir(mode=0o700, exist_ok=True)
         os.environ[variable] = str(cache)
+    in_use.touch()
+    atexit.register(_in_this_process(in_use.unlink), missing_ok=True)
+
+
+def _in_this_process(act: Callable[..., object]) -> Callable[..., None]:
+    """Do something here, and not in a child that a test has forked."""
+    owner = os.getpid()
+
+    def act_here(*args: object, **options: object) -> None:
+        if os.getpid() == owner:
+            act(*args, **options)
+
+    return act_here
 
 
 own_caches()

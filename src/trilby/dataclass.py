@@ -59,7 +59,9 @@ class _Written:
 @cache
 def _compiled(text: str) -> CodeType:
     """The one function that a text defines, in which fields are called `f0`, `f1` …"""
-    return next(one for one in compile(text, __name__, "exec").co_consts if _is_code(one))
+    return next(
+        one for one in compile(text, "<trilby dataclass>", "exec").co_consts if _is_code(one)
+    )
 
 
 def _is_code(one: object) -> TypeGuard[CodeType]:

@@ -55,12 +55,16 @@ NOWHERE = Location("<unknown>", 0)
 _STANDARD = f"{os.__file__.rpartition(os.sep)[0]}{os.sep}"
 _INSTALLED = f"{_STANDARD}site-packages{os.sep}"
 _OURS = f"{__file__.rpartition(os.sep)[0]}{os.sep}"
+_MADE = ("<frozen ", "<interpreter: ", "<trilby ")
+"""How the names of files begin that are none: code that Python or we make."""
 
 
 @lru_cache(maxsize=1024)
 def _is_users_file(file: str) -> bool:
     numpy = getattr(sys.modules.get("numpy"), "__file__", None) or _OURS
-    if file.startswith((_OURS, f"{numpy.rpartition(os.sep)[0]}{os.sep}", "<frozen ")):
+    if file.startswith((_OURS, f"{numpy.rpartition(os.sep)[0]}{os.sep}", *_MADE)):
+        return False
+    if file.rpartition(os.sep)[2] == "trilby":  # the program that pip makes for our command line
         return False
     return not file.startswith(_STANDARD) or file.startswith(_INSTALLED)
 

@@ -140,9 +140,10 @@ def test_the_table_says_that_it_is_read() -> None:
 
 def test_generated_code_has_the_word_for_it() -> None:
     text = emit(filtered, "opencl", ranks=(2,), lines=False)
-    assert "__constant Filter_t *taps, __constant Filter_t *more, __global Filter_t *other" in text
+    assert "__constant Filter_t *taps, int taps_taps, int taps_rows, __constant Filter_t *" in text
+    assert "__global Filter_t *other, int other_taps, int other_rows" in " ".join(text.split())
     assert "__constant float *c, int c_shape0, int c_shape1" in text
-    assert "static inline float weighted(__constant Filter_t *taps, int number) {" in text
+    assert "static inline float tb_weighted(\n    __constant Filter_t *taps" in text
     assert "__constant Tap_t *Filter_tap_constant(__constant Filter_t *s) {" in text
     assert text.count("typedef struct Filter_s") == 1
 

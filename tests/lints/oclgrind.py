@@ -17,7 +17,7 @@ from trilby.codegen.opencl import generate
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import layout
 from trilby.data.ndrange import NDRange, as_range
-from trilby.data.schema import ArrayType, BufferType, NDArrayType
+from trilby.data.schema import ArrayType, BufferType, NDArrayType, sizes_of
 from trilby.runtime.compile import analyse_kernel
 
 PROGRAM = shutil.which("oclgrind-kernel")
@@ -80,14 +80,17 @@ def _given(case: Case, name: str, type_: Type) -> Iterator[str]:
         yield _bytes(bytes(prod(given) * type_.element.size))
         yield from (_number(n, np.dtype(np.int32)) for n in given)
     elif isinstance(type_, BufferType):
-        yield _bytes(_buffer(type_, given))
+        sizes = [len(given)] if isinstance(given, list) else given
+        counts = [sizes] if isinstance(sizes, int) else sizes
+        lengths = dict(zip(sizes_of(type_), counts, strict=True))
+        yield _bytes(_buffer(type_, given, lengths))
+        yield from (_number(lengths[name], kind.numpy) for name, kind in sizes_of(type_).items())
 
 
-def _buffer(type_: BufferType, given: int | tuple[int, ...] | list[int]) -> bytes:
+def _buffer(
+    type_: BufferType, given: int | tuple[int, ...] | list[int], lengths: dict[str, int]
+) -> bytes:
     """A buffer of zeros of that length, or with that content."""
-    names = [field.name for field in type_.fields if field.name in type_.length_names]
-    sizes = [len(given)] if isinstance(given, list) else given
-    lengths = dict(zip(names, [sizes] if isinstance(sizes, int) else sizes, strict=True))
     places = layout(type_, lengths)
     content = bytearray(places.size)
     for name, length in lengths.items():

@@ -76,7 +76,8 @@ EQUIVALENTS: dict[str, dict[str, str]] = {
         "Watch.before_write: `if self.content.is_quiet:` became nothing": (
             "where all is quiet, the rest finds nothing to wait for"
         ),
-        "bury_when_idle: `_GONE and (not GIVING.now) and (not LOCK._is_owned())` became "
-        "`not GIVING.now and (not LOCK._is_owned())`": "where none is gone, none is buried",
+        "bury_when_idle: `_GONE and (not GIVING.now) and (not is_locked_here()) and (not "
+        "sys.is_finalizing())` became `not GIVING.now and (not is_locked_here()) and (not "
+        "sys.is_finalizing())`": "where none is gone, none is buried",
     },
 }

@@ -163,7 +163,8 @@ def test_without_a_driver_package_the_next_is_taken_and_it_says_why() -> None:
         asked = run(WITHOUT + OPEN, TRILBY_BACKEND=name)
         assert asked.returncode == 1
         assert f"DeviceUnavailableError: <string>:1: {package} is not installed" in asked.stderr
-        assert asked.stderr.splitlines()[-1] == f"  help: pip install {install}"
+        advice = f"  help: pip install {install}; `TRILBY_BACKEND`, or an option of `trilby`, asks"
+        assert asked.stderr.splitlines()[-1] == f"{advice} for it"
 
 
 def test_a_driver_that_cannot_link_is_passed_over_and_it_says_why(tmp_path: Path) -> None:

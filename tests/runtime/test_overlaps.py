@@ -28,7 +28,7 @@ def test_one_buffer_is_one_memory_however_often_it_is_passed(
     accelerator = with_backend(monkeypatch, backend, poison=True)
     a = S32Array.of([1, 2, 3])
     accelerator.compute(dispatch, 3, add_to, a, a)
-    ((left, right),) = backend.launched
+    ((left, _, right, _),) = backend.launched  # each with its length
     assert left is right
     assert a.array.tolist() == [2, 4, 6]
 

@@ -154,6 +154,7 @@ def test_the_report_for_programs() -> None:
                     "compute_units": 2,
                     "max_group_items": 4096,
                     "features": ["f64", "shared_memory"],
+                    "buffer_bytes": 0,
                     "constant_bytes": 0,
                     "constant_arguments": 0,
                     "clock": "device",

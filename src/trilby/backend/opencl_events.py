@@ -124,12 +124,13 @@ class CopyEvent(OpenCLEvent):
     __slots__ = ("orphans",)
 
     def __init__(self, event: cl.Event, task: Task, orphans: deque[cl.Event]) -> None:
-        super().__init__(event, task)
         self.orphans = orphans
+        super().__init__(event, task)
 
     def __del__(self) -> None:
-        if not is_over(self.event):
-            self.orphans.append(self.event)
+        event: cl.Event | None = getattr(self, "event", None)  # none, if Ctrl-C came in `__init__`
+        if event is not None and not is_over(event):
+            self.orphans.append(event)
 
 
 class AssertingEvent(CopyEvent):

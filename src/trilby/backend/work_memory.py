@@ -64,7 +64,7 @@ def work_memory(graph: KernelGraph) -> WorkMemory:
 
 def _of_callees(function: Func, private: dict[str, int]) -> int:
     calls = (op.callee for op in walk(function.body) if isinstance(op, Call))
-    return max((private[callee] for callee in calls), default=0)
+    return max((private.get(callee, 0) for callee in calls), default=0)
 
 
 def checked(graph: KernelGraph, device: DeviceInfo) -> WorkMemory:

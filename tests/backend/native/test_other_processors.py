@@ -203,7 +203,7 @@ def test_a_package_that_is_broken(tmp_path: Path, error: str) -> None:
         )
         for name in ("'native'", "")
     ]
-    assert "DeviceUnavailableError: llvmlite cannot be loaded: " in done[0].stderr
+    assert "DeviceUnavailableError: <string>:5: llvmlite cannot be loaded: " in done[0].stderr
     assert "help: pip install --force-reinstall llvmlite" in done[0].stderr
     assert "native was passed over: llvmlite cannot be loaded: " in done[1].stderr
     assert done[1].stdout != "native:0\n"

@@ -170,7 +170,7 @@ def test_a_link_in_the_place_of_a_symbol_file_is_replaced(
     outside.write_text("as it was")
     folder.mkdir(mode=0o700)
     monkeypatch.setattr(symbol_files, "_NUMBERS", count(7000))
-    planted = [folder / f"grow-{os.getpid()}-{number}.so" for number in range(7000, 7010)]
+    planted = [folder / f"tb_grow-{os.getpid()}-{number}.so" for number in range(7000, 7010)]
     for one in planted:
         one.symlink_to(outside)
     kernel_for(folder)
@@ -185,8 +185,8 @@ def test_gdb_reads_names_with_any_letters(
     folder = tmp_path / "a 'b' \"c\" $d #e é"
     kernel_for(folder)
     (script,) = folder.glob("*.gdb")
-    told = output("gdb", "-batch", "-nx", "-x", str(script), "-ex", "info address grow")
-    assert 'Symbol "grow" is' in told
+    told = output("gdb", "-batch", "-nx", "-x", str(script), "-ex", "info address tb_grow")
+    assert 'Symbol "tb_grow" is' in told
 
 
 def test_a_folder_from_which_nothing_may_be_run(
