@@ -180,7 +180,7 @@ try:
     backend.run(backend.prepare(backend.build(text, "k"), NDRange(1), [])).wait()
     print("launched")
 except DeviceUnavailableError as error:
-    print(error)
+    print(error.problem, f"  help: {error.advice}", sep="\\n")
 """
 
 
@@ -197,8 +197,8 @@ def in_a_new_process(program: str, **environment: str) -> subprocess.CompletedPr
 def test_a_driver_that_cannot_link_is_refused_and_nothing_aborts() -> None:
     done = in_a_new_process(LAUNCH_IN_A_NEW_PROCESS, PATH="/nowhere")
     assert done.stdout == (
-        "<string>:6: PoCL, the OpenCL driver for the CPU, cannot link kernels here: there is no "
-        "`ld` on the PATH\n"
+        "PoCL, the OpenCL driver for the CPU, cannot link kernels here: there is no `ld` on the "
+        "PATH\n"
         "  help: install a linker with the development files of libgcc and of the C library; on "
         "Debian and Ubuntu: apt install gcc libc6-dev\n"
     )
@@ -234,7 +234,7 @@ def test_a_new_process_can_launch(tmp_path: Path) -> None:
 def test_without_a_driver_the_advice_says_how_to_get_one() -> None:
     done = in_a_new_process(LAUNCH_IN_A_NEW_PROCESS, OCL_ICD_VENDORS="/nowhere/none.icd")
     assert done.stdout == (
-        "<string>:6: pyopencl is installed, and no OpenCL driver is\n"
+        "pyopencl is installed, and no OpenCL driver is\n"
         '  help: pip install "trilby[opencl]" brings a driver for the CPU; a GPU has one from its '
         "maker. OCL_ICD_VENDORS, if it is set, hides all drivers but one\n"
     )
@@ -243,7 +243,7 @@ def test_without_a_driver_the_advice_says_how_to_get_one() -> None:
 def test_a_driver_without_devices_is_explained() -> None:
     done = in_a_new_process(LAUNCH_IN_A_NEW_PROCESS, POCL_DEVICES="nonsense")
     assert done.stdout == (
-        "<string>:6: the driver Portable Computing Language has no devices\n"
+        "the driver Portable Computing Language has no devices\n"
         "  help: PoCL needs a folder for its cache: set POCL_CACHE_DIR to one that can be "
         "written. POCL_DEVICES, if it is set, must name a device that exists\n"
     )
