@@ -23,7 +23,14 @@ _WANTED: list[str] = []
 def tell(level: str, message: str, *details: object) -> None:
     """Log a message: `tell("info", "using %s", device)`."""
     if is_told(level):
-        _logger().log.log(_NUMBERS[level], message, *details)
+        _logger().log.log(_NUMBERS[level], message, *map(_encodable, details))
+
+
+def _encodable(detail: object) -> object:
+    """A detail that every output takes: names of files may have bytes that are no UTF-8."""
+    if isinstance(detail, str):
+        return detail.encode("utf-8", "backslashreplace").decode("utf-8")
+    return detail
 
 
 def is_told(level: str) -> bool:
