@@ -58,6 +58,7 @@ _HARMLESS = frozenset(
         "__reduce__",
         "__reduce_ex__",
         "__getnewargs__",
+        "__replace__",
         "__setattr__",
         "__delattr__",
         "__setitem__",
