@@ -341,3 +341,12 @@ def test_a_child_finds_nothing_that_another_thread_had_begun() -> None:
     _, status = os.waitpid(child, 0)
     changing.join()
     assert os.waitstatus_to_exitcode(status) == 7
+
+
+def test_a_replica_that_was_dropped_has_nothing_that_others_lack() -> None:
+    content = on_host(8)
+    device = replica(content)
+    content.written_by_device(device, span(0, 8), "a kernel")
+    assert content.only_at(device).total == 8
+    content.replicas.remove(device)  # as where Ctrl-C comes in the middle of dropping it
+    assert content.only_at(device) == Ranges.EMPTY

@@ -336,7 +336,13 @@ class Content:
         deque(others, maxlen=0)
 
     def only_at(self, replica: Replica) -> Ranges:
-        """What a device has current and nobody else has."""
+        """What a device has current and nobody else has; nothing if the replica was dropped.
+
+        Ctrl-C may come in the middle of that: then the device still lists it, and its owner has it
+        no more.
+        """
+        if replica not in self.replicas:
+            return Ranges.EMPTY
         only = replica.valid - self.host
         for other in self.replicas:
             if other is not replica:
