@@ -22,13 +22,13 @@ def data_decides_loops(graph: KernelGraph) -> bool:
     data = {function.name: set[int]() for function in graph.functions}
     for function in reversed(graph.functions):  # callers come first
         is_called = function.raw is not None or function.name in looping
-        if is_called and _Walk(function, looping, data).finds_one():
+        if is_called and _TaintedLoops(function, looping, data).finds_one():
             return True
     return False
 
 
-class _Walk:
-    """Looks through a function for what data decides.
+class _TaintedLoops:
+    """A taint analysis of one function: which loop bounds, branches and exits depend on data.
 
     `_known` are the values that no data has any part in, `_varied` the variables that hold data,
     or are set where data says so. `_data` are the parameters of each function that may be data.

@@ -17,7 +17,7 @@ from trilby.codegen.llvm.neighbours import neighbours_of
 from trilby.codegen.llvm.rules import OP_RULES
 from trilby.codegen.llvm.scratch import Scratch
 from trilby.codegen.llvm.shapes import IN_ROW, Parts, joined, shapes_of
-from trilby.codegen.llvm.writer import Analysed, Callee, KernelWriter, Scope, Slot
+from trilby.codegen.llvm.writer import Analysed, KernelWriter, OutlinedFunction, Scope, Slot
 from trilby.codegen.names import own_name
 from trilby.model.op import Func, walk
 from trilby.model.ops.core import Call
@@ -28,14 +28,14 @@ IDS = tuple(f"{prefix}{axis}" for prefix in ("", "local_", "group_") for axis in
 """The fields of the context that differ between the vectors of a launch."""
 
 
-def analysed_callees(functions: Sequence[Func], entry: Analysed) -> list[Callee]:
+def analysed_callees(functions: Sequence[Func], entry: Analysed) -> list[OutlinedFunction]:
     """What is known of some functions, callees first, and of what they are given.
 
     A part of an argument has the same step from lane to lane in all calls, or any.
     """
     given: dict[str, list[Parts]] = {}
     _note_calls(given, entry)
-    found: list[Callee] = []
+    found: list[OutlinedFunction] = []
     asserting: set[str] = set()
     for function in functions:  # callees come first
         ops = list(walk(function.body))
@@ -48,7 +48,7 @@ def analysed_callees(functions: Sequence[Func], entry: Analysed) -> list[Callee]
         analysed = Analysed(function, shapes, spans, neighbours_of(function))
         _note_calls(given, analysed)
         symbol = f"{own_name(short_name(function.name))}.{number}"
-        found.append(Callee(symbol, analysed, params, asserts=function.name in asserting))
+        found.append(OutlinedFunction(symbol, analysed, params, asserts=function.name in asserting))
     return found[::-1]
 
 
@@ -113,7 +113,7 @@ def _leave_if(writer: KernelWriter, failed: str) -> None:
 # -- functions ----------------------------------------------------------------------------
 
 
-def write_callees(kernel: KernelWriter, callees: Sequence[Callee]) -> list[str]:
+def write_callees(kernel: KernelWriter, callees: Sequence[OutlinedFunction]) -> list[str]:
     """The text of each function that a kernel calls, itself or through others."""
     everything = [kernel.func, *(callee.analysed.func for callee in callees)]
     kernel.interleaved = all(map(can_interleave, everything))
@@ -121,7 +121,7 @@ def write_callees(kernel: KernelWriter, callees: Sequence[Callee]) -> list[str]:
     return [_function(kernel, callee) for callee in callees]
 
 
-def _function(kernel: KernelWriter, callee: Callee) -> str:
+def _function(kernel: KernelWriter, callee: OutlinedFunction) -> str:
     func = callee.analysed.func
     writer = KernelWriter(callee.analysed, kernel.target, kernel.lanes, OP_RULES)
     writer.share_with(kernel)

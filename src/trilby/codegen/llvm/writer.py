@@ -64,8 +64,8 @@ class Analysed:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Callee:
-    """A function that stays one: its symbol, what is known of it, and the steps of its parameters.
+class OutlinedFunction:
+    """A device function that is called, not inlined: symbol, analysis, and strides of parameters.
 
     `asserts` is true where an `assert` may fail in it.
     """
@@ -120,7 +120,7 @@ class KernelWriter(Ir):
         self.joined: dict[Op, tuple[Neighbour, ...]] = {}
         """Accesses that are written with others; those of the last one of some stores."""
         self._dummy = ""
-        self.callees: Mapping[str, Callee] = {}
+        self.callees: Mapping[str, OutlinedFunction] = {}
         self.failed = ""
         """Where a function notes that an `assert` failed."""
 
