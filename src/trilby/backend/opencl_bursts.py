@@ -283,8 +283,9 @@ class Burst:
                     launch.waits[:] = [one.event for one in launch.chain]  # pyright: ignore[reportOptionalIterable] -- it is `after`
                 for launch.event in launch.steps:  # noqa: B020 -- it is another loop's
                     break
-                if launch.put is not None:
-                    launch.put(launch.event)
+                if launch.put is None:
+                    continue  # said: Python 3.13 catches nothing where a loop goes on unsaid
+                launch.put(launch.event)
         except cl.Error as error:
             launch.refuse(launch.prepared.task.failed(error), was_tried=True)
             self._go_on_with(rest)
