@@ -240,7 +240,7 @@ class Burst:
             self._is_giving = GIVING.now = True
             try:
                 size = len(self.held)
-                while self.held:
+                for _ in iter(self._has_held, False):
                     self._give_all()
                 self._queue.flush()
                 self.unnoted -= size
@@ -248,6 +248,9 @@ class Burst:
                     self._note(size)
             finally:
                 self._is_giving = GIVING.now = False
+
+    def _has_held(self) -> bool:
+        return bool(self.held)
 
     def _note(self, size: int) -> None:
         """Note what is kept of a burst, and for how many runs that need not be done again."""
