@@ -240,7 +240,8 @@ class Burst:
             self._is_giving = GIVING.now = True
             try:
                 size = len(self.held)
-                for _ in iter(self._has_held, False):
+                # no `while`: where it goes on, Python 3.13.0 runs neither `except` nor `finally`
+                for _ in iter(self._count_held, 0):
                     self._give_all()
                 self._queue.flush()
                 self.unnoted -= size
@@ -249,8 +250,8 @@ class Burst:
             finally:
                 self._is_giving = GIVING.now = False
 
-    def _has_held(self) -> bool:
-        return bool(self.held)
+    def _count_held(self) -> int:
+        return len(self.held)
 
     def _note(self, size: int) -> None:
         """Note what is kept of a burst, and for how many runs that need not be done again."""
