@@ -75,10 +75,25 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a shell runs
     signal.signal(signal.SIGINT, signal.default_int_handler)  # and tests press Ctrl-C
 
 
-def pytest_collection_finish() -> None:
-    """Put the tests themselves aside: who collects garbage need not look at a million objects."""
+@pytest.fixture(scope="module", autouse=True)
+def others_are_put_aside() -> None:
+    """Who collects garbage in a test need not look at all tests, and at what others have made."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_known_of_memory_that_ended() -> Iterator[None]:
+    """Other memory may be at the same place, and its content would be lost."""
+    from trilby.runtime.contents import CONTENTS  # noqa: PLC0415 -- see `own_caches`
+    from trilby.runtime.watch import bury_when_idle  # noqa: PLC0415
+
+    yield
+    bury_when_idle()
+    for content in CONTENTS.all:
+        for watch in content.watches:
+            assert watch.ends is not None
+            assert watch.ends[0]() is not None
 
 
 @pytest.fixture(autouse=True)

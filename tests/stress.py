@@ -16,6 +16,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import partial
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -31,19 +33,52 @@ LONGEST_SECONDS = 0.02
 # ---------------------------------------------------------------------------------- Ctrl-C
 
 
-def _raise(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-@contextmanager
-def _alarms() -> Generator[None]:
+class Alarms:
     """An alarm is what Ctrl-C is: it comes at any time, and raises `KeyboardInterrupt`."""
-    before = signal.signal(signal.SIGALRM, _raise)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+
+    def __init__(self, seed: int) -> None:
+        self._chance = random.Random(seed)  # noqa: S311 -- no secrets
+        self._is_wanted = False
+        self.heard = ""
+        """Where the last one was."""
+
+    @contextmanager
+    def taken(self) -> Generator[None]:
+        """Hear of alarms here."""
+        before = signal.signal(signal.SIGALRM, self._raise)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def _raise(self, _: int, frame: FrameType | None) -> None:
+        if self._is_wanted:
+            self.heard = _place(frame)
+            raise KeyboardInterrupt
+
+    def interrupt(self, act: Callable[[], object]) -> None:
+        """Do something again and again until it is interrupted."""
+        delay = self._chance.uniform(1e-5, LONGEST_SECONDS)
+        try:
+            try:
+                self._is_wanted = True
+                # Python hears of some where a finaliser runs, and ignores what is raised there.
+                signal.setitimer(signal.ITIMER_REAL, delay, LONGEST_SECONDS)
+                while True:
+                    act()
+            finally:  # where another may be heard
+                self._is_wanted = False
+        except KeyboardInterrupt:
+            self._is_wanted = False
+
+
+def _place(frame: FrameType | None) -> str:
+    calls: list[str] = []
+    while frame is not None and len(calls) < 9:
+        calls.append(f"{frame.f_code.co_qualname}:{frame.f_lineno}")
+        frame = frame.f_back
+    return " < ".join(calls)
 
 
 def press_ctrl_c(accelerator: Accelerator, seconds: float, seed: int = 0) -> Counter[str]:
@@ -53,28 +88,23 @@ def press_ctrl_c(accelerator: Accelerator, seconds: float, seed: int = 0) -> Cou
     for program, _ in PROGRAMS.values():
         accelerator.compute(program, a, [0, 0])
     until = time.monotonic() + seconds
-    with _alarms():
+    alarms = Alarms(seed)
+    with alarms.taken():
         while time.monotonic() < until:
             name = chance.choice(list(PROGRAMS))
             program, slack = PROGRAMS[name]
             before, done = _launches(a), [0, 0]
+            alarms.interrupt(partial(accelerator.compute, program, a, done))
+            figures["interrupts"] += 1
+            figures[f"interrupts of {name}"] += 1
             try:
-                # Python hears of some where a finaliser runs, and ignores what is raised there.
-                delay = chance.uniform(1e-5, LONGEST_SECONDS)
-                signal.setitimer(signal.ITIMER_REAL, delay, LONGEST_SECONDS)
-                while True:
-                    accelerator.compute(program, a, done)
-            except KeyboardInterrupt:
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                figures["interrupts"] += 1
-                figures[f"interrupts of {name}"] += 1
-            launched = _launches(a) - before
-            if not done[0] <= launched <= done[0] + slack:
-                raise AssertionError(f"{name}: {done[0]} launches, and the data is of {launched}")
+                launched = _launches(a) - before
+                accelerator.compute(once, a)
+                assert _launches(a) == before + launched + 1, "the next launch is not one more"
+                assert done[0] <= launched <= done[0] + slack, f"{launched} launches of {done[0]}"
+            except AssertionError as error:
+                raise AssertionError(f"{name}: {error}; interrupted in {alarms.heard}") from error
             figures["launches"] += launched
-            accelerator.compute(once, a)
-            if _launches(a) != before + launched + 1:
-                raise AssertionError(f"{name}: the next launch is not one more")
             if figures["interrupts"] % 50 == 0:
                 a = S32Array.create(length=LENGTH)
                 gc.collect()

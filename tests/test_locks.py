@@ -124,10 +124,10 @@ for thread in threads:
 """
 
 
-def ended(name: str) -> list[str]:
-    """What the children of a process print in which other threads compute."""
+def printed(program: str) -> list[str]:
+    """The lines that a program prints."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKS.format(name=name)],
+        [sys.executable, "-W", "ignore", "-c", program],
         cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,
@@ -144,14 +144,47 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has 
 @needs_fork
 @pytest.mark.parametrize("name", ["interpreter", "native", "native, shared"])
 def test_children_compute_while_threads_of_the_parent_do(name: str) -> None:
-    assert ended(name) == ["ended with 0"] * 10
+    assert printed(FORKS.format(name=name)) == ["ended with 0"] * 10
 
 
 @needs_fork
 @pytest.mark.parametrize("name", ["opencl", "opencl, shared"])
 def test_children_do_not_wait_for_drivers_that_stayed_behind(name: str) -> None:
-    lines = ended(name)
+    lines = printed(FORKS.format(name=name))
     assert lines.count("ended with 2") == 10
     advice = [line for line in lines if not line.startswith("ended")]
     assert len(advice) == 10
     assert all("spawn" in line for line in advice)
+
+
+KEEPS = """
+import gc, os, sys
+from tests.runtime.conftest import opened_as
+from tests.runtime.programs import add, dispatch
+from trilby import S32Array
+
+accelerator = opened_as("opencl")
+accelerator.compute(dispatch, 64, add, S32Array.create(length=64), 1)
+backend = accelerator.residency.backend
+begun = backend.all_begun()
+if {freezes}:
+    gc.freeze()
+objects = [backend.queue, backend.context, begun.event]
+
+
+def references():
+    return [sys.getrefcount(one) for one in objects]
+
+before = references()
+child = os.fork()
+if not child:
+    os._exit(sum(now > old for now, old in zip(references(), before)))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@needs_fork
+@pytest.mark.parametrize("freezes", [False, True])
+def test_a_child_releases_nothing_of_the_drivers(freezes: bool) -> None:  # noqa: FBT001
+    """That would wait for a lock that a thread of the driver had in the parent."""
+    assert printed(KEEPS.format(freezes=freezes)) == ["3"]

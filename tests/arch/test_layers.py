@@ -15,6 +15,7 @@ FUNCTION_LINES = 60
 
 OWNERS = {
     "ast": (
+        "trilby.syntax",
         "trilby.reflect",
         "trilby.codegen.python",
         "trilby.analysis.host_code",

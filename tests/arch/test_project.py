@@ -147,7 +147,7 @@ def test_continuous_integration_runs_what_the_readme_says() -> None:
     script = ROOT / ".ci/run"
     assert os.access(script, os.X_OK)
     commands = re.findall(r"^make \w+", script.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    said = re.search(r"machines that\s+check each change run (.+?)\.", read("README.md"), re.DOTALL)
+    said = re.search(r"machines\s+that check each change run (.+?)\.", read("README.md"), re.DOTALL)
     assert said
     assert commands == re.findall(r"`(make \w+)`", said[1]) == ["make test"]
 

@@ -53,7 +53,7 @@ def test_a_program_runs_as_it_is_written(way: str, name: str, tmp_path: Path) ->
 
 
 @settings(
-    max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 @given(text=programs())
 def test_a_random_program_runs_as_it_is_written(text: str) -> None:

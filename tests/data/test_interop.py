@@ -217,13 +217,12 @@ def test_after_an_interrupt_in_the_middle_all_see_the_same(*, is_current: bool) 
     if is_current:
         numbers.array.tolist()
 
-    def write() -> None:
-        with numbers.array.__window__.writing() as live:
-            live[...] = 7
-            raise KeyboardInterrupt
+    def write(live: Any) -> None:
+        live[...] = 7
+        raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write()
+        numbers.array.__window__.write_by(write)
     expected = [7] * 8 if is_current else list(range(8))
     assert numbers.array.tolist() == expected
     assert device.truth[4:36].view(np.int32).tolist() == expected

@@ -234,3 +234,19 @@ def test_lanes_that_do_not_exist() -> None:
         _ = v.z
     with pytest.raises(FieldError, match="`f32x2` has no field `xz`"):
         v.xz = v.xy
+
+
+class Points(tb.Buffer):
+    n: i32
+    at: tb.Array[tb.f32x3] = tb.array("n")
+
+
+def test_vectors_in_arrays_are_given_as_tuples_and_dicts() -> None:
+    points: Any = Points.create(n=3)
+    points.at[:] = (1, 2, 3)
+    points.at[1] = {"x": 4, "y": 5, "z": 6}
+    assert np.asarray(points.at).tolist() == [(1, 2, 3), (4, 5, 6), (1, 2, 3)]
+    points.at[:] = [(7, 8, 9), tb.f32x3(1, 1, 1), {"x": 0, "y": 0, "z": 2}]
+    assert np.asarray(points.at).tolist() == [(7, 8, 9), (1, 1, 1), (0, 0, 2)]
+    with pytest.raises(ArgumentTypeError, match="`f32x3` lacks a value for `y`"):
+        points.at[0] = {"x": 1}

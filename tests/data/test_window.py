@@ -166,6 +166,12 @@ OVERWRITES: list[tuple[str, Act, int, int]] = [
     ("a backward slice", put_at(lambda t: t.wide, slice(4, 1, -1), 1), WIDES + 32, 36),
     ("fill", lambda t: t.wide.fill(4), WIDES, 9 * 16 + 4),
     ("a ufunc's out", lambda t: np.add(1, 2, out=cast("Any", t.wide[:2])), WIDES, 20),
+    (
+        "a ufunc's out, from a buffer",
+        lambda t: np.add(cast("Any", S32Array.of([1, 2]).array), 2, out=cast("Any", t.wide[:2])),
+        WIDES,
+        20,
+    ),
     ("copyto", lambda t: np.copyto(cast("Any", t.wide[:2]), 3), WIDES, 20),
 ]
 

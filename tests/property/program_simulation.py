@@ -139,7 +139,7 @@ class _Row:
 
 @dataclass
 class Rows:
-    """Structs, as two columns."""
+    """Structs, as two columns that lie in memory as the members of structs do."""
 
     key: Plain
     value: Plain
@@ -159,8 +159,8 @@ class Table(_Simulated):
 
     @classmethod
     def create(cls, _: object = None, *, length: int) -> Self:
-        zeros = np.zeros(length)
-        return cls(Rows(plain(zeros, np.int32), plain(zeros, np.float32)))
+        rows = np.zeros(length, [("key", np.int32), ("value", np.float32)])
+        return cls(Rows(rows["key"].view(Plain), rows["value"].view(Plain)))
 
 
 class NDArray:

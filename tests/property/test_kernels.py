@@ -20,7 +20,7 @@ from trilby.codegen.llvm import inlining
 
 IS_SEARCH = not settings().derandomize
 PARTS = ("one half", "the other half") if IS_SEARCH else ("a few",)
-PROGRAMS = settings().max_examples // len(PARTS) if IS_SEARCH else 25
+PROGRAMS = settings().max_examples // len(PARTS) if IS_SEARCH else 12
 PATIENCE = 300.0
 """For how many seconds a search makes a failing program smaller."""
 
@@ -123,7 +123,7 @@ def test_backends_agree(bench: Bench, part: str, program: Program) -> None:
     pytest.fail(f"{told}\n\n{program.text}\n\n{program}")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_functions_that_are_not_copied(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The native device copies a function to its calls; here each one stays a function."""
     monkeypatch.setattr(inlining, "DEEPEST", 0)

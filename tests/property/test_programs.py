@@ -28,7 +28,7 @@ from trilby.runtime.launches import Launches
 
 IS_SEARCH = not settings().derandomize
 PARTS = ("one half", "the other half") if IS_SEARCH else ("a", "b", "c", "d", "e", "f")
-PROGRAMS = settings().max_examples // len(PARTS) if IS_SEARCH else 6
+PROGRAMS = settings().max_examples // len(PARTS) if IS_SEARCH else 4
 """For each part; a search has as many of them as it has kernels."""
 PATIENCE = 300.0
 """For how many seconds a search makes a failing program smaller."""
@@ -104,7 +104,9 @@ def test_strategies_agree(benches: Benches, part: str) -> None:
             return
         text, (way, problem) = program.text, found
         if IS_SEARCH:
-            say(f"{part}: {way.name}: {problem.told}")
+            say(f"{part}: {program.seed}: {way.name}: {problem.told}")
+            if problem.kind == "too many":  # right, and told: a plan may lose a bet
+                return
             text = benches.reduced(text, way, problem)
         pytest.fail(f"{way.name}: {problem.told}\n\n{HEAD}{text}\n\n{program}")
 

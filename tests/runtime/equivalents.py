@@ -76,8 +76,9 @@ EQUIVALENTS: dict[str, dict[str, str]] = {
         "Watch.before_write: `if self.content.is_quiet:` became nothing": (
             "where all is quiet, the rest finds nothing to wait for"
         ),
-        "bury_when_idle: `_GONE and (not GIVING.now) and (not is_locked_here()) and (not "
-        "sys.is_finalizing())` became `not GIVING.now and (not is_locked_here()) and (not "
-        "sys.is_finalizing())`": "where none is gone, none is buried",
+        "bury_when_idle: `not (_ENDED or _LOST) or GIVING.now or is_locked_here() or "
+        "sys.is_finalizing()` became `GIVING.now or is_locked_here() or sys.is_finalizing()`": (
+            "where none is gone, none is buried"
+        ),
     },
 }

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,29 @@ def in_a_daemon_thread(accelerator: Accelerator, a: NDArray[i32]) -> None:
     time.sleep(0.2)
 
 
+def in_stubborn_threads(accelerator: Accelerator, a: NDArray[i32]) -> None:
+    """Threads go on whatever is raised: one launches, one opens devices."""
+
+    def forever(work: Callable[[], object]) -> None:
+        while True:
+            with suppress(tb.TrilbyError):
+                work()
+
+    def launch() -> None:
+        other = accelerator.array(np.zeros(COUNT, np.int32))
+        accelerator.compute(work_often, other, 1000)
+        assert other[0] > 0
+
+    def open_another() -> None:
+        with Accelerator(accelerator.device.spec) as another:
+            begin(another, another.array(np.zeros(COUNT, np.int32)))
+
+    begin(accelerator, a)
+    for work in (launch, open_another):
+        threading.Thread(target=forever, args=(work,), daemon=True).start()
+    time.sleep(0.2)
+
+
 def with_a_handler(accelerator: Accelerator, a: NDArray[i32]) -> None:
     """A handler that the program registers after the import still launches kernels."""
 
@@ -153,6 +177,7 @@ WAYS: dict[str, Callable[[Accelerator, NDArray[i32]], None]] = {
     "__del__ reads": _begin_and(lambda _accelerator, a: keep(Reads(a))),
     "__del__ launches": _begin_and(lambda accelerator, a: keep(Launches(accelerator, a))),
     "daemon thread": in_a_daemon_thread,
+    "stubborn threads": in_stubborn_threads,
     "atexit": with_a_handler,
     "two devices": with_another_device,
 }

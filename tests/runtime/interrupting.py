@@ -103,10 +103,14 @@ class Signal:
         self._left = moment
         self._handler = handler
         self._returned_to: FrameType | None = None
+        self._kept: list[object] = []
+        """What follows the frames: where it raises, Python lets go of it too early."""
 
     def __enter__(self) -> Self:
         self._before = sys.gettrace()
-        sys.settrace(self._follow)
+        follow = self._follow
+        self._kept.append(follow)
+        sys.settrace(follow)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -130,6 +134,7 @@ class Signal:
                     self._count(frame)
             return step
 
+        self._kept.append(step)
         return step
 
     def _count(self, frame: FrameType) -> None:

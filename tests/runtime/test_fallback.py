@@ -2,19 +2,38 @@
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from tests.runtime.simulated import CPU, GPU, Machine, Simulated, machine
 
 import trilby as tb
-from trilby import Accelerator, ComputeContext, F64Array, KernelContext, NDArray, S32Array, f64, i32
+from trilby import ComputeContext, F64Array, KernelContext, NDArray, S32Array, f64, i32
 from trilby.errors import BuildError, DeviceError, MissingFeatureError, OutOfDeviceMemoryError
 from trilby.options import Transfers
 
 START = np.arange(8, dtype=np.int32)
+
+
+class Accelerator(tb.Accelerator):
+    """One that ends with its test: devices that are lost say so when they are closed."""
+
+    opened: ClassVar["list[Accelerator]"] = []
+
+    def __init__(self, *args: Any, **wishes: Any) -> None:
+        super().__init__(*args, **wishes)
+        self.opened.append(self)
+
+
+@pytest.fixture(autouse=True)
+def _ends() -> Iterator[None]:
+    yield
+    while Accelerator.opened:
+        with suppress(DeviceError):
+            Accelerator.opened.pop().close()
 
 
 @tb.kernel

@@ -1,5 +1,6 @@
 """What is counted, by hand for small programs, and how it is shown."""
 
+import gc
 from typing import cast
 
 import numpy as np
@@ -319,3 +320,18 @@ def test_the_least_is_that_of_the_run_so_far() -> None:
         assert before.buffer.nbytes == EIGHT
         _ = a.array[:].sum()
         assert ledger.optimal.buffer.nbytes == 2 * EIGHT
+
+
+@pytest.mark.parametrize("is_released", [True, False])
+def test_wrapped_memory_that_gets_its_content_back_needs_it(
+    discrete: Accelerator, *, is_released: bool
+) -> None:
+    with discrete.record() as ledger:
+        a = S32Array.bind(np.array([8, *range(8)], np.int32))
+        discrete.compute(dispatch, 8, add, a, 1)
+        if is_released:
+            a.release()
+        del a
+        gc.collect()
+    assert ledger.bytes_down == EIGHT
+    assert ledger.optimal.range.bytes_down == ledger.optimal.buffer.bytes_down == EIGHT

@@ -4,8 +4,9 @@ Afterwards the buffers are as a whole number of launches leaves them, and all go
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from tests.runtime.interrupting import Signal
 
@@ -73,6 +74,21 @@ def passes(cc: ComputeContext, a: S32Array, done: list[int]) -> None:
 
 
 @tb.compute
+def writes(cc: ComputeContext, a: S32Array, done: list[int]) -> None:
+    cc.dispatch(a.length, add_one, a)
+    done[0] += 1
+    np.add(a.array, 1, out=cast("Any", a.array))
+    done[0] += 1
+    cc.dispatch(a.length, add_one, a)
+    done[0] += 1
+    np.add(a.array[:1], 0, out=cast("Any", a.array[:1]))
+    b = S32Array.create(length=a.length)
+    cc.dispatch(a.length, copy, a, b)
+    b.array[0] = -1
+    done[1] = b.array[3]
+
+
+@tb.compute
 def once(cc: ComputeContext, a: S32Array) -> None:
     cc.dispatch(a.length, add_one, a)
 
@@ -83,6 +99,7 @@ PROGRAMS: dict[str, tuple[Any, int]] = {
     "asserting launches": (asserting_launches, 1),
     "copies": (copies, 1),
     "passes": (passes, 2),
+    "host writes": (writes, 1),
 }
 """Compute functions, and how many launches may be under way without being counted."""
 
@@ -174,3 +191,20 @@ def test_a_signal_handler_works_or_is_refused(
             least = run.counted + len(worked)
             assert least <= run.launched <= least + slack, run.where
         assert len(set(other.array.tolist())) == 1
+
+
+def test_a_function_that_numpy_calls_on_errors_launches_nothing(accelerator: Accelerator) -> None:
+    a = S32Array.of([4] * LENGTH)
+    accelerator.compute(once, a)
+
+    def launch(*_: object) -> None:
+        accelerator.compute(once, a)
+
+    with (
+        np.errstate(divide="call", call=launch),
+        pytest.raises(ReentryError, match="NumPy calls on errors"),
+    ):
+        np.floor_divide(a.array, 0, out=cast("Any", a.array))
+    assert len(set(a.array.tolist())) == 1
+    accelerator.compute(once, a)
+    assert len(set(a.array.tolist())) == 1

@@ -1,6 +1,7 @@
 """What happens when the host looks at or touches what a device has."""
 
 import gc
+import threading
 import weakref
 from typing import Any, cast
 
@@ -16,12 +17,12 @@ import trilby as tb
 from trilby import Accelerator, KernelContext, Ledger, NDArray, S32Array, f64
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
-from trilby.errors import DeviceError
+from trilby.errors import DeviceError, ReentryError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK
 from trilby.runtime.contents import CONTENTS
 from trilby.runtime.origins import KernelWrite
-from trilby.runtime.watch import Watch, wait_for, watched
+from trilby.runtime.watch import Watch, bury_when_idle, wait_for, watched
 
 
 def downloads(ledger: Ledger) -> list[tuple[int, int]]:
@@ -496,3 +497,115 @@ def test_what_a_call_did_not_write_before_it_failed_is_what_the_device_has(
     with pytest.raises(ValueError, match="broadcast"):
         np.add(cast("Any", a.array), [1, 2, 3], cast("Any", a.array))
     assert a.array.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_memory_that_another_thread_takes_leave_of_is_known_no_more(
+    interpreter: Accelerator,
+) -> None:
+    """Its place may be another array's before that thread gets the lock."""
+    a = on_device(interpreter, 8)
+    with LOCK:
+        content = watched(a.segment).content
+        ended = weakref.ref(a.segment)
+        del a
+        assert ended() is None
+        other = threading.Thread(target=bury_when_idle)
+        other.start()
+        other.join(0.1)
+        assert other.is_alive()
+        assert content in CONTENTS.all
+        watched(S32Array.of([5] * 8).segment)
+        assert content not in CONTENTS.all
+    other.join()
+
+
+@pytest.mark.parametrize("error", [ReentryError("amid things", advice="wait"), KeyboardInterrupt()])
+def test_memory_that_ended_is_left_again_where_a_signal_handler_raises(
+    interpreter: Accelerator, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    memory = np.ones(8)
+    a = interpreter.array(memory)
+    interpreter.compute(dispatch, 8, double_all, a)
+    content = watched(a.segment).content
+    replicas = interpreter.residency.replicas
+
+    def interrupted(*_: object) -> None:
+        monkeypatch.undo()
+        raise error
+
+    with LOCK:
+        del a
+    monkeypatch.setattr(type(replicas), "drop", interrupted)
+    with pytest.raises(type(error)):
+        bury_when_idle()
+    assert content in CONTENTS.all
+    bury_when_idle()
+    assert content not in CONTENTS.all
+    assert memory.tolist() == [2.0] * 8
+
+
+def test_memory_that_ended_is_left_also_where_its_device_fails(
+    interpreter: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = on_device(interpreter, 8)
+    content = watched(a.segment).content
+
+    def fails(*_: object) -> None:
+        raise DeviceError("lost")
+
+    with LOCK:
+        del a
+    monkeypatch.setattr(type(interpreter.residency.replicas), "drop", fails)
+    with pytest.raises(DeviceError):
+        bury_when_idle()
+    assert content not in CONTENTS.all
+    bury_when_idle()
+
+
+def test_every_thread_waits_for_the_content_of_memory_that_is_given_back(
+    interpreter: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where another thread has taken leave of it, and waits itself."""
+    a = interpreter.array(np.ones(8))
+    interpreter.compute(dispatch, 8, double_all, a)
+    waiting, may_end = list[str](), threading.Event()
+
+    def wait(_: object, why: str, __: object) -> None:
+        waiting.append(why)
+        if len(waiting) == 1:
+            other_waits.set()
+            may_end.wait(60)
+
+    other, other_waits = threading.Thread(target=bury_when_idle), threading.Event()
+    with LOCK:
+        del a
+    monkeypatch.setattr("trilby.runtime.watch.wait_for", wait)
+    other.start()
+    assert other_waits.wait(60)
+    bury_when_idle()
+    assert waiting == ["its memory is yours, and the array on it is gone"] * 2
+    may_end.set()
+    other.join()
+    bury_when_idle()
+    assert len(waiting) == 2
+
+
+def test_a_device_that_fails_to_give_memory_back_overwrites_it_no_more(
+    interpreter: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = np.ones(8)
+    a = interpreter.array(memory)
+    interpreter.compute(dispatch, 8, double_all, a)
+    place = watched(a.segment).place
+
+    def fails(*_: object, **__: object) -> None:
+        raise DeviceError("lost")
+
+    with LOCK:
+        del a
+    with monkeypatch.context() as patch:
+        patch.setattr(type(interpreter.residency.backend), "download", fails)
+        with pytest.raises(DeviceError):
+            bury_when_idle()
+    found = [replica for _, replica in interpreter.residency.replicas.all]
+    assert not any(replica.has_place_of(*place) for replica in found)

@@ -32,6 +32,7 @@ from trilby.analysis.host_trees import (
 )
 from trilby.dataclass import dataclass
 from trilby.model.holes import marked, operand_number
+from trilby.syntax import parsed, parsed_expression
 
 
 @lru_cache(maxsize=4096)
@@ -39,9 +40,9 @@ def expression_tree(code: str, operands: int) -> Node:
     """The tree of a `host.value`."""
     text = marked(code, operands)
     try:
-        return _Trees(text, 1).node(ast.parse(f"({text}\n)", mode="eval").body)
+        return _Trees(text, 1).node(parsed_expression(f"({text}\n)"))
     except SyntaxError:  # `1:n` is Python only inside of brackets
-        found = ast.parse(f"_[{text}\n]", mode="eval").body
+        found = parsed_expression(f"_[{text}\n]")
         return _Trees(text, 2).node(found.slice) if isinstance(found, ast.Subscript) else Node()
 
 
@@ -49,13 +50,13 @@ def expression_tree(code: str, operands: int) -> Node:
 def statement_trees(code: str, operands: int) -> tuple[Statement, ...]:
     """The trees of a `host.run`."""
     text = marked(code, operands)
-    return _Trees(text, 0).statements(ast.parse(text).body)
+    return _Trees(text, 0).statements(parsed(text).body)
 
 
 @lru_cache(maxsize=4096)
 def target_tree(code: str) -> Node:
     """The tree of what a loop or a `with` binds."""
-    return _Trees(code, 1).node(ast.parse(f"({code}\n)", mode="eval").body)
+    return _Trees(code, 1).node(parsed_expression(f"({code}\n)"))
 
 
 # ------------------------------------------------------------------------- from Python trees

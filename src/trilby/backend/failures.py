@@ -12,7 +12,6 @@ from trilby.errors import (
     DeviceUnavailableError,
     KernelAssertionError,
     OutOfDeviceMemoryError,
-    ReentryError,
 )
 from trilby.source import NOWHERE, Location
 
@@ -70,16 +69,6 @@ def freed(device: DeviceInfo, nbytes: int) -> DeviceError:
     return DeviceError(
         f"{nbytes:,} bytes of {device.spec} were freed, and are used all the same",
         advice="a released buffer cannot be used again: make a new one",
-    )
-
-
-def reentered() -> ReentryError:
-    """A thread that was in the middle of a launch or a copy was interrupted to begin another."""
-    return ReentryError(
-        "this thread is in the middle of a launch or a copy, and was interrupted to begin another "
-        "one or to access a buffer",
-        advice="a signal handler may only note that the signal came (`stop = True`): launch, read "
-        "and write between two launches, where the program looks at that",
     )
 
 

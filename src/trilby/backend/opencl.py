@@ -13,7 +13,7 @@ from trilby.backend import pocl
 from trilby.backend.base import DeviceInfo
 from trilby.backend.failures import none_left
 from trilby.backend.opencl_device import OpenCLBackend
-from trilby.backend.opencl_forks import check_drivers, use_drivers
+from trilby.backend.opencl_drivers import check_drivers, use_drivers
 from trilby.errors import DeviceUnavailableError
 from trilby.locks import computed_once
 from trilby.options import driver_variables, pocl_cache_folder

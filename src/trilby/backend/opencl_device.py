@@ -45,6 +45,7 @@ from trilby.backend.failures import (
 from trilby.backend.group_size import GroupLimits
 from trilby.backend.opencl_builds import FirstLaunches, build_where_ctrl_c_is_heard, kernel_of
 from trilby.backend.opencl_bursts import Burst, OpenCLRepeated
+from trilby.backend.opencl_drivers import Drivers, check_drivers, use_drivers
 from trilby.backend.opencl_events import (
     AssertingEvent,
     CopyEvent,
@@ -53,7 +54,6 @@ from trilby.backend.opencl_events import (
     drop_finished,
     wait_for,
 )
-from trilby.backend.opencl_forks import Drivers, check_drivers, use_drivers
 from trilby.backend.opencl_kernels import OpenCLKernel, OpenCLPrepared
 from trilby.backend.opencl_memory import MemoryPool, OpenCLMemory
 from trilby.backend.opencl_passes import OpenCLPasses, debugging_passes

@@ -17,7 +17,7 @@ import pyopencl as cl
 from trilby.backend.base import DeviceInfo, Times
 from trilby.backend.failures import assertion_failed, failed
 from trilby.backend.opencl_builds import FirstLaunches, Patience
-from trilby.backend.opencl_forks import check_drivers
+from trilby.backend.opencl_drivers import Drivers, check_drivers
 from trilby.data.segment import Live
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
@@ -223,9 +223,10 @@ def wait_for(event: cl.Event, tell_slow: Callable[[], None] = _nothing) -> None:
     `tell_slow` is called if that takes long, now and then.
     """
     check_drivers()
-    if threading.current_thread() is threading.main_thread():
+    if Drivers.are_left or threading.current_thread() is threading.main_thread():
         _await_end(event, tell_slow)
-    event.wait()
+    if not Drivers.are_left or has_failed(event):  # else its device was closed, and waited for it
+        event.wait()
 
 
 def _await_end(event: cl.Event, tell_slow: Callable[[], None]) -> None:

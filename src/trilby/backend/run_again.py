@@ -38,7 +38,9 @@ class RunAgain(Repeated):
     def submit(self) -> None:
         """Run it as often as was asked for, or until a run fails: the rest is not run later."""
         try:
-            while self.held:
+            while True:
+                if not self.held:
+                    break
                 self._run_once(self.held.pop())
         finally:
             self.held.clear()

@@ -7,7 +7,6 @@ the model: its signature and defaults, its globals, the variables of functions a
 import __future__
 
 import ast
-import warnings
 from collections.abc import Iterator, Mapping
 from copy import copy
 from types import CellType, CodeType, FunctionType
@@ -19,6 +18,7 @@ from trilby.codegen.python_values import SLICE, Known
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.op import Func
+from trilby.syntax import compiled, parsed
 
 UNNAMED = "_trilby_function_"
 
@@ -49,7 +49,7 @@ def emit(func: Func, function: FunctionType | None = None) -> Emitted:
     args = _signature(function) if function else _plain_signature(known)
     name = function.__name__ if function else func.name.rpartition(".")[2]
     # parsed, because newer versions of Python have more fields in this node
-    tree = cast("ast.FunctionDef", ast.parse("def function(): pass").body[0])
+    tree = cast("ast.FunctionDef", parsed("def function(): pass").body[0])
     tree.name, tree.args = name, args
     tree.body = body or [placed(ast.Pass(), func.location)]
     ast.fix_missing_locations(placed(tree, func.location))
@@ -150,16 +150,14 @@ def _code(
 ) -> CodeType:
     """Compile a function as if it stood inside one that has the variables `outer`."""
     around = f"class {class_name}:\n " if class_name else ""
-    module = ast.parse(f"{around}def around({', '.join(outer)}):\n  pass")
+    module = parsed(f"{around}def around({', '.join(outer)}):\n  pass")
     (inside,) = (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef))
     # the function's own name would be a variable of the function around it
     inside.body = [copied := copy(tree)]
     copied.name = UNNAMED
     file = function.__code__.co_filename
     flags = function.__code__.co_flags & FUTURES
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python gave them when it compiled the user's file
-        code = cast("CodeType", compile(module, file, "exec", flags, dont_inherit=True))
+    code = compiled(module, file, flags)
     for _ in range(3 if class_name else 2):
         code = next(inner for inner in code.co_consts if isinstance(inner, CodeType))
     named = code.replace(co_name=function.__code__.co_name)

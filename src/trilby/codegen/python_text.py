@@ -5,13 +5,13 @@ the user's source. This module knows no ops.
 """
 
 import ast
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
 from trilby.errors import ModelError
 from trilby.model.holes import marked, operand_number
 from trilby.source import Location, line_text
+from trilby.syntax import parsed, parsed_expression
 
 OPERATORS: dict[str, type[ast.operator]] = {
     "+": ast.Add,
@@ -37,18 +37,17 @@ def expression(code: str, operands: Sequence[ast.expr], location: Location) -> a
     """The tree of an expression, or of a slice where it is one."""
     text = marked(code, len(operands))
     try:
-        tree = _parsed(f"({text}\n)", "eval", location)
-        found, lead = cast("ast.Expression", tree).body, 1
+        found, lead = _parsed(parsed_expression, f"({text}\n)", location), 1
     except ModelError:
         # `1:n` is Python only inside of brackets
-        tree = _parsed(f"_[{text}\n]", "eval", location)
-        found, lead = cast("ast.Subscript", cast("ast.Expression", tree).body).slice, 2
+        indexed = _parsed(parsed_expression, f"_[{text}\n]", location)
+        found, lead = cast("ast.Subscript", indexed).slice, 2
     return _filled(_moved(found, location, lead=lead), operands)
 
 
 def statements(code: str, operands: Sequence[ast.expr], location: Location) -> list[ast.stmt]:
     """The trees of statements; all their lines are indented as the first one is."""
-    tree = cast("ast.Module", _parsed(marked(code, len(operands)), "exec", location))
+    tree = _parsed(parsed, marked(code, len(operands)), location)
     for node in tree.body:
         _moved(node, location, lead=0, indented=True)
     return [_filled(node, operands) for node in tree.body]
@@ -56,7 +55,7 @@ def statements(code: str, operands: Sequence[ast.expr], location: Location) -> l
 
 def target(code: str, location: Location) -> ast.expr:
     """The tree of what a loop or a `with` binds."""
-    tree = cast("ast.Module", _parsed(f"({code}\n) = 0", "exec", location))
+    tree = _parsed(parsed, f"({code}\n) = 0", location)
     (bound,) = cast("ast.Assign", tree.body[0]).targets
     return _moved(bound, location, lead=1)
 
@@ -81,17 +80,15 @@ def _bytes(location: Location, column: int) -> int:
     return column if text.isascii() else len(text[:column].encode())
 
 
-def _parsed(text: str, mode: str, location: Location) -> ast.AST:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python gave them when it compiled the user's file
-        try:
-            return ast.parse(text, mode=mode)
-        except SyntaxError as error:
-            raise ModelError(
-                f"the text of a host op is not Python ({error.msg}): {text}",
-                advice="whatever made or rewrote this model is at fault",
-                location=location,
-            ) from error
+def _parsed(parse: Callable[[str], Node], text: str, location: Location) -> Node:
+    try:
+        return parse(text)
+    except SyntaxError as error:
+        raise ModelError(
+            f"the text of a host op is not Python ({error.msg}): {text}",
+            advice="whatever made or rewrote this model is at fault",
+            location=location,
+        ) from error
 
 
 def _moved(node: Node, location: Location, *, lead: int, indented: bool = False) -> Node:

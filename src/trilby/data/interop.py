@@ -7,11 +7,11 @@ stored when it has ended. What comes out never shares memory with a buffer, unle
 that was given as `out`; where NumPy would give a view, the copy is read-only.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from itertools import chain, product
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice, product
 from operator import index
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from trilby.data.numpy_calls import (
     overwrites,
     surely_written,
 )
-from trilby.data.segment import Live
+from trilby.data.segment import HostAccess, Live, accessing
 from trilby.data.window import Window, is_index, window_of
 
+_Call: TypeAlias = Callable[[Sequence[Any]], Any]
+"""A call of NumPy that is given what it writes to."""
 _NUMPYS = np.empty(0)
 
 PLAIN = frozenset[type](
@@ -44,20 +46,24 @@ def call_ufunc(
     targets = inputs[:1] if method == "at" else outs
     is_live = not _calls_back(ufunc) and _is_plain((*inputs, *options.values()))
     read = _live if is_live else _snapshot
-    arguments = [read(entry) for entry in inputs]
-    settings = {name: read(entry) for name, entry in options.items() if name != "out"}
-    is_total = is_single_loop(ufunc) and all(map(_is_numeric, arguments))
+
+    def ready() -> _Call:
+        arguments = [read(entry) for entry in inputs]
+        settings = {name: read(entry) for name, entry in options.items() if name != "out"}
+
+        def call(lives: Sequence[Any]) -> Any:
+            if method == "at":
+                arguments[0] = lives[0]
+            elif outs:
+                settings["out"] = tuple(lives)
+            return getattr(ufunc, method)(*arguments, **settings)
+
+        return call
+
+    is_total = is_single_loop(ufunc) and all(map(_is_numeric, inputs))
     is_total = is_total and (method == "__call__" or are_alike((*inputs, *outs)))
-    partly = method == "at" or settings.get("where", True) is not True or not is_total
-    with ExitStack() as writes:
-        begin = _writing if is_live else _writing_later
-        lives = [writes.enter_context(begin(target, partly=partly)) for target in targets]
-        if method == "at":
-            arguments[0] = lives[0]
-        elif outs:
-            settings["out"] = tuple(lives)
-        result = getattr(ufunc, method)(*arguments, **settings)
-    return _given_back(result, outs)
+    partly = method == "at" or options.get("where", True) is not True or not is_total
+    return _given_back(_called(ready, targets, is_live=is_live, partly=partly), outs)
 
 
 def call_function(
@@ -74,24 +80,37 @@ def call_function(
     names = argument_names(function, len(args), tuple(options))
     given = dict(zip(names, (*args, *options.values()), strict=True))
     written = surely_written(function, given)
-    partly = not overwrites(function, given)
     is_live = _is_plain((*args, *options.values()))
-    read, begin = (_reader, _writing) if is_live else (_snapshot, _writing_later)
-    with ExitStack() as writes:
+    read = _reader if is_live else _snapshot
+    targets = [
+        target
+        for name in names
+        if name in written
+        for target in (given[name] if isinstance(given[name], tuple) else (given[name],))
+    ]
 
-        def ready(name: str, entry: Any) -> Any:
-            if name not in written:
-                return read(entry)
-            if isinstance(entry, tuple):  # `out=(a,)`
-                return tuple(ready(name, one) for one in cast("tuple[Any, ...]", entry))
-            return writes.enter_context(begin(entry, partly=partly))
+    def ready() -> _Call:
+        entries = [
+            entry if name in written else read(entry)
+            for name, entry in zip(names, (*args, *options.values()), strict=True)
+        ]
 
-        arguments = [ready(name, entry) for name, entry in zip(names, args, strict=False)]
-        settings = {name: ready(name, entry) for name, entry in options.items()}
-        if all(map(_is_ours, types)):  # NumPy's own way to run it without asking once more
-            result = _NUMPYS.__array_function__(function, (), tuple(arguments), settings)
-        else:
-            result = function(*arguments, **settings)
+        def call(lives: Sequence[Any]) -> Any:
+            left = iter(lives)
+            filled = [
+                _filled(entry, left) if name in written else entry
+                for name, entry in zip(names, entries, strict=True)
+            ]
+            arguments = tuple(filled[: len(args)])
+            settings = dict(zip(options, filled[len(args) :], strict=True))
+            if all(map(_is_ours, types)):  # NumPy's own way to run it without asking once more
+                return _NUMPYS.__array_function__(function, (), arguments, settings)
+            return function(*arguments, **settings)
+
+        return call
+
+    partly = not overwrites(function, given)
+    result = _called(ready, targets, is_live=is_live, partly=partly)
     if OUT in written:
         return _first(given[OUT])
     return _detached(result, _windows([*args, *options.values()]))
@@ -106,15 +125,19 @@ def text_of(window: Window, writer: Callable[[Live], str]) -> str:
     if limits["formatter"] or limits.get("override_repr"):
         return writer(snapshot_of(window))
     if window.live.size <= limits["threshold"]:
-        return writer(window.read())
+        return window.read_by(writer)
     edge = limits["edgeitems"]
     ends = [
         (slice(None, edge), slice(-edge, None)) if count > 2 * edge else (slice(None),)
         for count in window.live.shape
     ]
-    for corner in product(*ends):
-        window.part(corner).read()
-    return writer(window.live)
+
+    def write() -> str:
+        for corner in product(*ends):
+            window.part(corner).read()
+        return writer(window.live)
+
+    return accessing(HostAccess.READ, write)
 
 
 def snapshot_of(window: Window) -> Live:
@@ -123,7 +146,7 @@ def snapshot_of(window: Window) -> Live:
     Where NumPy would give a view of the memory itself, writing to what is only a copy would be
     lost; so it raises.
     """
-    copy = window.read().copy()
+    copy = window.read_by(np.copy)
     copy.flags.writeable = False
     return copy
 
@@ -132,7 +155,7 @@ def as_index(entry: Any) -> Any:
     """A part of an index, converted before any memory is read: that may run code of the user."""
     window = window_of(entry)
     if window is not None:
-        return window.read()
+        return window.read_by(np.copy)
     if is_index(entry):
         return index(entry)
     if type(entry) in PLAIN or not (hasattr(entry, "__array__") or isinstance(entry, Sequence)):
@@ -213,7 +236,7 @@ def _is_numeric(entry: Any) -> bool:
     """Whether an operand holds plain numbers, so that no code of others runs for them."""
     if isinstance(entry, np.ndarray | np.generic):
         return not cast("Live", entry).dtype.hasobject
-    return type(entry) in {bool, int, float, complex}
+    return type(entry) in _NUMBERS or window_of(entry) is not None
 
 
 def _live(entry: Any) -> Any:
@@ -252,25 +275,59 @@ def _is_read_only(entry: Any) -> bool:
 # ---------------------------------------------------------------------- what is written
 
 
-def _writing(target: Any, *, partly: bool) -> "AbstractContextManager[Any]":
-    """What a call writes to, in the place of a tracked array."""
-    window = window_of(target)
-    return nullcontext(target) if window is None else window.writing(partly=partly)
+def _called(
+    ready: Callable[[], _Call], targets: Sequence[Any], *, is_live: bool, partly: bool
+) -> Any:
+    """The result of a call that is made ready, which reads, and is then given what to write to.
+
+    That is live memory in the place of tracked arrays; or copies, which are stored when the call
+    has ended, or failed.
+    """
+    if is_live:
+        kind = HostAccess.WRITE if targets else HostAccess.READ
+        return accessing(kind, lambda: _with_lives(ready(), (), targets, partly=partly))
+    call = ready()
+    windows = [window_of(target) for target in targets]
+    copies = [
+        target if window is None else window.read_by(np.copy)
+        for target, window in zip(targets, windows, strict=True)
+    ]
+    try:
+        return call(copies)
+    finally:
+        for window, copy in zip(windows, copies, strict=True):
+            if window is None:
+                continue
+            window.write_by(partial(_fill, copy))
 
 
-@contextmanager
-def _writing_later(target: Any, *, partly: bool) -> Generator[Any]:  # noqa: ARG001 -- all of it is written
-    """A copy that a call writes to, and that is stored when the call has ended, or failed."""
+def _with_lives(
+    call: _Call,
+    lives: tuple[Any, ...],
+    targets: Sequence[Any],
+    *,
+    partly: bool,
+) -> Any:
+    if len(lives) == len(targets):
+        return call(lives)
+    target = targets[len(lives)]
     window = window_of(target)
     if window is None:
-        yield target
-        return
-    copy = window.read().copy()
-    try:
-        yield copy
-    finally:
-        with window.writing() as live:
-            np.copyto(live, copy)
+        return _with_lives(call, (*lives, target), targets, partly=partly)
+    return window.written_by(
+        lambda live: _with_lives(call, (*lives, live), targets, partly=partly), partly=partly
+    )
+
+
+def _filled(entry: Any, lives: Iterator[Any]) -> Any:
+    """An argument that is written, with live memory in the place of each array."""
+    if isinstance(entry, tuple):  # `out=(a,)`
+        return tuple(islice(lives, len(cast("tuple[Any, ...]", entry))))
+    return next(lives)
+
+
+def _fill(copy: Live, live: Live) -> None:
+    np.copyto(live, copy)
 
 
 def _windows(entries: Sequence[Any]) -> list[Window]:

@@ -6,17 +6,17 @@ are current before they are read.
 """
 
 import sys
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeGuard, cast
+import threading
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
 
 from trilby.data.layout import round_up
 from trilby.data.ranges import Ranges
 from trilby.data.raw_views import RawViews
-from trilby.errors import BindingError, ReleasedError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from trilby.errors import BindingError, ReentryError, ReleasedError
 
 PAGE = 4096
 MOST_PARTS = 64
@@ -24,6 +24,53 @@ MOST_PARTS = 64
 
 Live: TypeAlias = np.ndarray[Any, Any]
 """A NumPy array over the bytes of a segment. It must not get into a user's hands."""
+
+
+T = TypeVar("T")
+
+
+class HostAccess(IntEnum):
+    """What a thread does with the live memory of buffers."""
+
+    NONE = 0
+    READ = 1
+    WRITE = 2
+
+
+class _Accesses(threading.local):
+    now = HostAccess.NONE
+
+
+ACCESSES = _Accesses()
+"""What each thread is in the middle of. Its signal handlers run there too.
+
+While it reads or writes, what it uses must stay as it was announced: a kernel that such a handler
+launches would overtake it, or be lost. While it writes, nothing may be brought to the host either.
+"""
+
+
+def accessing(kind: HostAccess, use: Callable[[], T]) -> T:
+    """Do something with live memory, in whose middle no kernel is launched."""
+    outer = ACCESSES.now
+    if outer is HostAccess.WRITE:
+        raise reentered()
+    try:
+        ACCESSES.now = kind
+        result = use()
+    finally:
+        ACCESSES.now = outer
+    return result
+
+
+def reentered() -> ReentryError:
+    """A thread was interrupted in the middle of a launch, a copy or an access, to begin another."""
+    return ReentryError(
+        "this thread is in the middle of a launch, a copy, or an access to a buffer, and was "
+        "interrupted to begin another one",
+        advice="a signal handler, or a function that NumPy calls on errors, may only note that it "
+        "was called (`stop = True`): launch, read and write between two launches, where the "
+        "program looks at that",
+    )
 
 
 class Watcher(Protocol):

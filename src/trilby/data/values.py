@@ -71,7 +71,7 @@ def record(value: object, cls: type[Record]) -> Record:
     if isinstance(value, cls):
         return value
     if isinstance(value, Mapping):
-        return cls(**cast("Mapping[str, object]", value))
+        return _of_members(cls, cast("Mapping[str, object]", value))
     entries = as_tuple(value)
     if entries is not None and not cls.__schema__.is_union:
         if len(entries) != len(cls.__elements__):
@@ -80,8 +80,14 @@ def record(value: object, cls: type[Record]) -> Record:
                 f"`{cls.__name__}`",
                 advice=f"give one value each for {', '.join(cls.__elements__)}",
             )
-        return cls(**dict(zip(cls.__elements__, entries, strict=True)))
+        return _of_members(cls, dict(zip(cls.__elements__, entries, strict=True)))
     raise _wrong_kind(_described(value), cls)
+
+
+def _of_members(cls: type[Record], members: Mapping[str, object]) -> Record:
+    made = cls.__new__(cls)
+    Record.__init__(made, **members)  # classes have others: a vector is made of numbers in order
+    return made
 
 
 def as_tuple(value: object) -> tuple[object, ...] | None:

@@ -118,7 +118,7 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
             if is_basic(key):
                 return Array(window.part(key))
             plain = _plain_key(key)  # which may run code of the user
-            return window.read()[plain]
+            return window.read_by(lambda live: live[plain])
 
         def __setitem__(self, key: object, value: object, /) -> None:
             window = self.__window__
@@ -152,7 +152,7 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
         return bool(np.any(self == value))
 
     def __bool__(self) -> bool:
-        return bool(self.__window__.read())
+        return self.__window__.read_by(bool)
 
     def fill(self, value: "T | np.number[Any] | np.bool") -> None:
         """Set every element to one value."""
@@ -179,7 +179,7 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
                 "take `raw()`"
             )
         wanted = self.dtype if dtype is None else np.dtype(dtype)
-        snapshot = self.__window__.read().astype(wanted, order="C", copy=True)
+        snapshot = self.__window__.read_by(lambda live: live.astype(wanted, order="C", copy=True))
         snapshot.flags.writeable = copy is True or wanted != self.dtype
         return snapshot
 
@@ -190,7 +190,7 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
     def astype(self, dtype: Any) -> np.ndarray[Any, Any]:
         """The elements converted to another dtype, as a plain NumPy array of your own."""
         wanted = np.dtype(dtype)
-        return self.__window__.read().astype(wanted, copy=True)
+        return self.__window__.read_by(lambda live: live.astype(wanted, copy=True))
 
     def reshape(self, *shape: Any) -> np.ndarray[Any, Any]:
         """A snapshot in another shape, which is read-only."""
@@ -198,17 +198,17 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
 
     def tolist(self) -> list[Any]:
         """The elements as nested lists of Python numbers."""
-        return self.__window__.read().tolist()
+        return self.__window__.read_by(np.ndarray.tolist)
 
     def tobytes(self) -> bytes:
         """The elements as bytes, in row-major order."""
-        return self.__window__.read().tobytes()
+        return self.__window__.read_by(np.ndarray.tobytes)
 
     def item(self, *index: int) -> Any:
         """One element as a Python number; without an index, the only one there is."""
         if index:
             return self[index]
-        return self.__window__.read().item()
+        return self.__window__.read_by(np.ndarray.item)
 
     def __reduce__(self) -> tuple[object, ...]:
         return np.array, (self.copy(),)

@@ -6,18 +6,20 @@ nothing of them and little of NumPy's protocols.
 """
 
 import math
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from typing import Any, SupportsIndex, cast
+from collections.abc import Callable, Sequence
+from typing import Any, SupportsIndex, TypeVar, cast
 
 import numpy as np
 
 from trilby.data.dtypes import Number, ScalarType
 from trilby.data.ranges import Ranges, union
 from trilby.data.record import Element, Record, unknown_field
-from trilby.data.segment import Live, Segment, address_of
+from trilby.data.segment import HostAccess, Live, Segment, accessing, address_of
 from trilby.data.values import check_shape, number, numbers, record, records
 from trilby.dataclass import dataclass
+from trilby.mending import mend
+
+T = TypeVar("T")
 
 MOST_PIECES = 4096
 """Elements that lie in more pieces than this are announced as one range around them."""
@@ -73,31 +75,39 @@ class Window:
         return self.part(key).ranges if is_basic(key) else self.ranges
 
     def read(self) -> Live:
-        """The live elements, announced as read. For use at once, not to be kept."""
+        """The live elements, announced as read. For use at once, as a part of an access."""
         self.segment.reading(self.ranges)
         return self.live
 
-    @contextmanager
-    def writing(self, *, partly: bool = False) -> Generator[Live]:
-        """The live elements, to be written in the block.
+    def read_by(self, use: Callable[[Live], T]) -> T:
+        """Use the live elements, all of which may be read."""
+        return accessing(HostAccess.READ, lambda: use(self.read()))
 
-        `partly` says that not all of them will be, also where an error ends the block. An
-        error in the numbers comes when all are written; any other leaves what the host had
-        current in an unknown state, and what it had not as it is on the device.
+    def write_by(self, use: Callable[[Live], T], *, partly: bool = False) -> T:
+        """Write to the live elements."""
+        return accessing(HostAccess.WRITE, lambda: self.written_by(use, partly=partly))
+
+    def written_by(self, use: Callable[[Live], T], *, partly: bool = False) -> T:
+        """Write to the live elements, as a part of an access.
+
+        `partly` says that not all of them will be, also where an error ends it. An error in the
+        numbers comes when all are written; any other leaves what the host had current in an
+        unknown state, and what it had not as it is on the device.
         """
         ranges, exact = self._pieces
         if partly or not exact:
             self.segment.reading(ranges)
         self.segment.writing(ranges)
         try:
-            yield self.live
+            result = use(self.live)
             self.segment.written(ranges)
         except (FloatingPointError, RuntimeWarning):
             self.segment.written(ranges)
             raise
         except BaseException:
-            self.segment.maybe_written(ranges)
+            mend(self.segment.maybe_written, ranges)
             raise
+        return result
 
     def item(self, index: tuple[int, ...]) -> object:
         """One element: a Python number, or a record object."""
@@ -152,16 +162,29 @@ class Window:
         other = window_of(value)
         if other is not None and self.is_same_as(other):
             return
-        source = converted(value, self.element)
-        check_shape(source.shape, self.live.shape)
-        with self.writing() as live:
-            np.copyto(live, source, casting="unsafe")
+
+        def store(source: Live) -> None:
+            check_shape(source.shape, self.live.shape)
+            self.written_by(lambda live: np.copyto(live, source, casting="unsafe"))
+
+        self._store(value, store)
 
     def assign_selected(self, key: Any, value: object) -> None:
         """Write the elements that a mask or a list of indices selects."""
-        source = converted(value, self.element)
-        with self.writing(partly=True) as live:
-            live[key] = source
+
+        def store(source: Live) -> None:
+            self.written_by(lambda live: live.__setitem__(key, source), partly=True)
+
+        self._store(value, store)
+
+    def _store(self, value: object, store: Callable[[Live], None]) -> None:
+        """Convert a value, which may run code of the user, and then store it."""
+        other = window_of(value)
+        if other is None:
+            source = converted(value, self.element)
+            accessing(HostAccess.WRITE, lambda: store(source))
+        else:
+            accessing(HostAccess.WRITE, lambda: store(converted(other.read(), self.element)))
 
     def is_same_as(self, other: "Window") -> bool:
         """True where both show the same elements in the same order."""
@@ -220,8 +243,12 @@ def read_element(segment: Segment, place: int, element: Element) -> "Number | Re
     if not isinstance(element, ScalarType):
         _ = segment.memory
         return element.__at__(segment, place)
-    segment.reading(Ranges(((place, place + element.size),)))
-    return np.ndarray((), element.numpy, segment.memory, place).item()
+
+    def read() -> Number:
+        segment.reading(Ranges(((place, place + element.size),)))
+        return np.ndarray((), element.numpy, segment.memory, place).item()
+
+    return accessing(HostAccess.READ, read)
 
 
 def write_element(segment: Segment, place: int, element: Element, value: object) -> None:
@@ -232,20 +259,22 @@ def write_element(segment: Segment, place: int, element: Element, value: object)
         stored = record(value, element).__array__()
     target = np.ndarray((), dtype_of(element), segment.memory, place)
     ranges = Ranges(((place, place + target.itemsize),))
-    segment.writing(ranges)
-    try:
-        target[...] = stored
-        segment.written(ranges)
-    except BaseException:
-        segment.maybe_written(ranges)
-        raise
+
+    def write() -> None:
+        segment.writing(ranges)
+        try:
+            target[...] = stored
+            segment.written(ranges)
+        except BaseException:
+            mend(segment.maybe_written, ranges)
+            raise
+
+    accessing(HostAccess.WRITE, write)
 
 
 def converted(value: object, element: Element) -> Live:
     """What a user gave, as an array of numbers or records that can be stored."""
-    other = window_of(value)
-    given = value if other is None else other.read()
-    return numbers(given, element) if isinstance(element, ScalarType) else records(given, element)
+    return numbers(value, element) if isinstance(element, ScalarType) else records(value, element)
 
 
 def window_of(value: object) -> Window | None:

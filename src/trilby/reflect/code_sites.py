@@ -10,13 +10,13 @@ import __future__
 
 import ast
 import inspect
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Final, Literal, TypeAlias, cast
 
 from trilby.dataclass import dataclass
+from trilby.syntax import compiled, parsed
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -103,17 +103,8 @@ def _candidates(source: _Source, line: int, name: str) -> tuple[_Candidate, ...]
 @lru_cache(maxsize=16)
 def _compiled(source: _Source) -> tuple[ast.Module, Mapping[tuple[int, str], CodeType]]:
     """The tree of a text, and its code by first line and name."""
-    tree = _parse(source)
+    tree = parsed(source.text, source.flags)
     return tree, _codes(tree, source)
-
-
-def _parse(source: _Source) -> ast.Module:
-    flags = source.flags | ast.PyCF_ONLY_AST
-    with warnings.catch_warnings():
-        # Python gave its warnings when it compiled the text for the user
-        warnings.simplefilter("ignore")
-        tree = compile(source.text, "<source>", "exec", flags, dont_inherit=True)
-    return cast("ast.Module", tree)
 
 
 def _codes(tree: ast.Module, source: _Source) -> dict[tuple[int, str], CodeType]:
@@ -123,12 +114,7 @@ def _codes(tree: ast.Module, source: _Source) -> dict[tuple[int, str], CodeType]
         units = [ast.Module([statement], []) for statement in tree.body]
     # notebooks allow `await` outside of functions
     flags = source.flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        level = [
-            cast("CodeType", compile(unit, "<source>", "exec", flags, dont_inherit=True))
-            for unit in units
-        ]
+    level = [compiled(unit, "<source>", flags) for unit in units]
     found: dict[tuple[int, str], CodeType] = {}
     while level:
         for code in level:
@@ -156,7 +142,7 @@ def _codes_moved(
     source: _Source, line: int, depth: int, stride: int
 ) -> dict[tuple[int, str], CodeType]:
     """The codes of a text whose lambdas of one depth, in one line, are moved apart."""
-    tree = _parse(source)
+    tree = parsed(source.text, source.flags)
     sites = list(_sites(tree, line))
     lambdas = [(site.node, site.depth) for site in sites if isinstance(site.node, ast.Lambda)]
     for number, (node, its_depth) in enumerate(lambdas, 1):

@@ -15,6 +15,7 @@ from trilby.reflect.functions import Kernel
 from trilby.reflect.host_names import parameters
 from trilby.reflect.host_text import Position, end_of, start_of
 from trilby.reflect.quote import quoted_call
+from trilby.syntax import parsed
 
 Resolve = Callable[[ast.expr], object]
 """Gives the value of a dotted name that the function does not bind itself."""
@@ -170,7 +171,7 @@ def _parsed(captured: Captured, node: ast.FunctionDef, lines: tuple[str, ...]) -
     above = ["" for _ in range(first)]
     if node.col_offset:
         above[-1] = "if True:"
-    tree = ast.parse("\n".join((*above, *lines[first:last])))
+    tree = parsed("\n".join((*above, *lines[first:last])))
     for part in ast.walk(tree):
         if isinstance(part, ast.FunctionDef) and start_of(part) == start_of(node):
             return part

@@ -14,6 +14,7 @@ from trilby.reflect.capture import MISSING, Captured
 from trilby.reflect.host_launch import AnyCompute
 from trilby.reflect.host_names import Locals, names_in, parameters
 from trilby.reflect.host_types import Typing
+from trilby.syntax import parsed_expression
 
 Binding: TypeAlias = tuple[str, ast.expr | None, ast.expr | None]
 """A name, the expression it is bound to where that is known, and its annotation."""
@@ -151,7 +152,7 @@ def _annotation_value(compute: AnyCompute, captured: Captured, node: ast.expr) -
 def _text_value(compute: AnyCompute, captured: Captured, text: str) -> object:
     """An annotation in quotes; one that is not even Python names no type."""
     try:
-        inner = ast.parse(text.strip(), mode="eval").body
+        inner = parsed_expression(text.strip())
     except SyntaxError:
         return MISSING
     return _annotation_value(compute, captured, inner)

@@ -1,7 +1,8 @@
 """Whether a file imports Trilby, by its source: nothing of it is run."""
 
 import ast
-import warnings
+
+from trilby.syntax import parsed
 
 
 def imports_trilby(source: bytes) -> bool:
@@ -12,8 +13,7 @@ def imports_trilby(source: bytes) -> bool:
     if b"trilby" not in source:
         return False
     try:
-        with warnings.catch_warnings(action="ignore"):
-            tree = ast.parse(source)
+        tree = parsed(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
     return any("trilby" in _imported_packages(node) for node in ast.walk(tree))

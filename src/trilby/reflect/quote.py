@@ -20,6 +20,7 @@ from trilby.errors import (
 )
 from trilby.reflect.capture import MISSING, Captured, capture
 from trilby.source import Location
+from trilby.syntax import compiled, parsed
 
 _COLLECT: Final = "__collect__"
 
@@ -191,12 +192,12 @@ def _arguments(captured: Captured, call: ast.Call) -> tuple[tuple[object, ...], 
 def _nested_code(captured: Captured, body: ast.expr, names: tuple[str, ...]) -> CodeType:
     """The code of `lambda: body`, in which `names` are variables of an enclosing function."""
     around = f"class {captured.class_name}: " if captured.class_name else ""
-    tree = ast.parse(f"{around}lambda {', '.join(names)}: lambda: 0")
+    tree = parsed(f"{around}lambda {', '.join(names)}: lambda: 0")
     inner = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)][-1]
     inner.body = body
     ast.copy_location(inner, body)
     flags = captured.function.__code__.co_flags & __future__.annotations.compiler_flag
-    code = cast("CodeType", compile(tree, captured.file, "exec", flags, dont_inherit=True))
+    code = compiled(tree, captured.file, flags)
     for _ in range(3 if around else 2):
         code = next(inside for inside in code.co_consts if isinstance(inside, CodeType))
     return code

@@ -16,12 +16,12 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Protocol, cast
 
 from trilby.backend.base import Event, Memory, Repeated, events_of
-from trilby.backend.failures import reentered
 from trilby.backend.say import OUTPUT
 from trilby.data.ranges import Ranges
 from trilby.data.raw_views import RawViews
+from trilby.data.segment import ACCESSES, reentered
 from trilby.dataclass import dataclass
-from trilby.errors import TrilbyError
+from trilby.errors import ReentryError, TrilbyError
 from trilby.locks import hold_over_forks, new_rlock
 
 if TYPE_CHECKING:
@@ -44,6 +44,12 @@ def check_entry() -> None:
     A signal handler runs between any two steps of the main thread.
     """
     if is_locked_here():
+        raise reentered()
+
+
+def check_launch() -> None:
+    """Raise where this thread cannot launch: it has the lock, or is amid a host access."""
+    if ACCESSES.now or is_locked_here():
         raise reentered()
 
 
@@ -252,6 +258,10 @@ class Content:
         """All bytes."""
         return Ranges.span(self.start, self.stop)
 
+    def replicas_of(self, address: int, nbytes: int) -> list[Replica]:
+        """The replicas of exactly this memory."""
+        return [replica for replica in self.replicas if replica.has_place_of(address, nbytes)]
+
     def changed(self) -> None:
         """What is known of it is about to change.
 
@@ -431,6 +441,8 @@ def has_failed(event: Event) -> bool:
         return False
     try:
         event.wait()
+    except ReentryError:  # of a signal handler
+        raise
     except TrilbyError:
         return True
     return False

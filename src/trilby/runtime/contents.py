@@ -35,6 +35,11 @@ class Contents:
             merged(old, content)
         return content
 
+    @property
+    def all(self) -> tuple[Content, ...]:
+        """All that is known."""
+        return tuple(self._all)
+
     def knows(self, start: int, stop: int) -> bool:
         """Whether there is anything known of any of these bytes."""
         place = bisect_right(self._starts, start)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from trilby.backend.base import Repeated
 from trilby.dataclass import dataclass
+from trilby.mending import mend
 from trilby.options import Transfers
 from trilby.reflect.functions import Kernel
 from trilby.reflect.kernels import Reflected
@@ -87,7 +88,7 @@ class Known:
         try:
             self.launch.submit()
         except BaseException:
-            self.order.note_interrupt()
+            mend(self.order.note_interrupt)
             raise
 
     def note_round(self) -> None:

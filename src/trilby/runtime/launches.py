@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
 from trilby.backend.failures import check_buffer
 from trilby.data.ndrange import NDRange, as_range
+from trilby.data.segment import ACCESSES
 from trilby.options import Transfers
 from trilby.reflect.functions import Kernel
 from trilby.runtime.binding import Bound, bind, ranks_of, uses
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel, ReadyKernel
 from trilby.runtime.constant_memory import check_constant_memory
-from trilby.runtime.content import CLOCK, LOCK, check_entry, is_locked_here
+from trilby.runtime.content import CLOCK, LOCK, check_launch, is_locked_here
 from trilby.runtime.explicit import block_of
 from trilby.runtime.given import Given, given_by, is_plain, numbers_key, numbers_of, replaceable
 from trilby.runtime.held import Use
@@ -69,8 +70,8 @@ class Launches:
 
         A hot loop spends its time here: every line is seen in it.
         """
-        if is_locked_here():
-            check_entry()
+        if ACCESSES.now or is_locked_here():
+            check_launch()
         with LOCK:  # an interrupt between `acquire` and `try` would leave it locked for ever
             last = self._last
             known = None if last is None else last.follower
@@ -83,9 +84,10 @@ class Launches:
                 known = self._find(size, kernel, args)
             else:
                 for position, buffer in known.buffers:
-                    if buffer() is not args[position]:
-                        known = self._find(size, kernel, args)
-                        break
+                    if buffer() is args[position]:
+                        continue
+                    known = self._find(size, kernel, args)
+                    break
             if known is None or known.transfers is not transfers:
                 return None
             current = known.moment == CLOCK.now or known.is_current()
@@ -178,16 +180,19 @@ class Launches:
     def _forget_lost(self) -> None:
         with LOCK:
             CLOCK.settle()
-            lost = [key for key, known in self._known.items() if not known.is_alive]
-            forgotten = [self._known.pop(key) for key in lost]
-            for known in (*forgotten, *self._known.values()):
-                follower = known.follower
-                if follower is not None and not (known.is_alive and follower.is_alive):
-                    known.follower = None
-            if self._last is not None and not self._last.is_alive:
-                self._last = None
+            self._drop_lost()
             if self._passes is not None:
                 self._passes.forget_lost()
+
+    def _drop_lost(self) -> None:
+        lost = [key for key, known in self._known.items() if not known.is_alive]
+        forgotten = [self._known.pop(key) for key in lost]
+        for known in (*forgotten, *self._known.values()):
+            follower = known.follower
+            if follower is not None and not (known.is_alive and follower.is_alive):
+                known.follower = None
+        if self._last is not None and not self._last.is_alive:
+            self._last = None
 
     def profile_anew(self) -> None:
         """Others profile from now on, or nobody. The lock is held, and nothing is held back.
@@ -281,7 +286,7 @@ class Launches:
         options: PassOptions,
     ) -> bool:
         """Run many passes that were run before, if nothing stands against it."""
-        check_entry()
+        check_launch()
         self._last = None
         return self.passes.again(size, kernel, args, caller, context, options)
 
@@ -295,7 +300,7 @@ class Launches:
         options: PassOptions | None = None,
     ) -> None:
         """Check a dispatch, and launch it, once or for many passes."""
-        check_entry()
+        check_launch()
         self._last = None
         accelerator = self._accelerator
         launch_range = as_range(size)
@@ -400,6 +405,7 @@ class Launches:
 def _remember_written(used: Sequence[Use], context: "ComputeContext") -> None:
     with LOCK:
         for use in used:
-            if use.footprint.writes:
-                watch = watched(use.segment)
-                context.written[id(watch)] = watch
+            if not use.footprint.writes:
+                continue
+            watch = watched(use.segment)
+            context.written[id(watch)] = watch

@@ -18,15 +18,16 @@ _OPEN: set[Residency] = set()
 
 def add_open(residency: Residency) -> None:
     """A device was opened."""
-    if PROGRAM_END.has_begun:
-        residency.backend.close()
-        raise DeviceError(
-            f"{residency.backend.device.spec} is opened while the program ends",
-            advice="end threads, and work that `atexit` handlers begin, before that",
-        )
     PROGRAM_END.watch_this_process()
     with LOCK:
-        _OPEN.add(residency)
+        if not PROGRAM_END.has_begun:
+            _OPEN.add(residency)
+            return
+    residency.backend.close()
+    raise DeviceError(
+        f"{residency.backend.device.spec} is opened while the program ends",
+        advice="end threads, and work that `atexit` handlers begin, before that",
+    )
 
 
 def close_all(residencies: Iterable[Residency]) -> None:

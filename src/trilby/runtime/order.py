@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from trilby.backend.base import Event, Repeated
 from trilby.errors import DeviceError
+from trilby.mending import mend
 from trilby.runtime.content import Replica
 
 UnderWay: TypeAlias = tuple[Event | Repeated, ...]
@@ -87,7 +88,7 @@ class Order:
         except DeviceError:
             raise
         except BaseException:
-            self.note_interrupt()
+            mend(self.note_interrupt)
             raise
 
     def note_interrupt(self) -> None:

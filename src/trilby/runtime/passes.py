@@ -19,6 +19,7 @@ from trilby.backend.say import say_all
 from trilby.backend.together import Together
 from trilby.dataclass import dataclass
 from trilby.errors import PassesCancelledError, PassesTimeoutError
+from trilby.mending import mend
 from trilby.options import Transfers
 from trilby.runtime.binding import Bound, uses
 from trilby.runtime.compile import AnalysedKernel
@@ -161,8 +162,7 @@ class PassesRun:
             self._show_in_raw_views()
             raise
         finally:
-            with LOCK:
-                self._note()
+            mend(self._note_all)
             self._known.portion = self._pace.size
             context.passes_done = self.done
             self._tell_profiles()
@@ -320,6 +320,10 @@ class PassesRun:
         self._await_all()
         self._give_back(self._work.transfers)
         tell(self.done, self._options.passes)
+
+    def _note_all(self) -> None:
+        with LOCK:
+            self._note()
 
     def _show_in_raw_views(self) -> None:
         """Passes were stopped: also raw views that are alive show what those before left."""

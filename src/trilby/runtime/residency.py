@@ -13,7 +13,8 @@ from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
-from trilby.errors import TrilbyError
+from trilby.errors import ReentryError, TrilbyError
+from trilby.mending import mend
 from trilby.options import Transfers
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK, Content, Replica, has_failed
@@ -168,16 +169,19 @@ class Residency:
             if self.backend in book.backends:
                 book.used(writer, [one.replica for one in held])
         before = launch.begun
-        try:
-            run()
+
+        def note() -> None:
             for one in written:
                 self._note_written(one, writer)
+
+        try:
+            run()
+            note()
         except BaseException:
             if launch.begun == before:
-                self._distrust(held)
+                mend(self._distrust, held)
             else:
-                for one in written:
-                    self._note_written(one, writer)
+                mend(note)
             raise
 
     def _begin_and_note(
@@ -185,16 +189,20 @@ class Residency:
     ) -> None:
         """Run the kernel and remember it, also where an interrupt falls between the two."""
         prepared.latest = None
-        try:
-            event = self._begin(prepared, held, work, writer)
-            self.note(held, work, event, writer)
-        except BaseException:  # also Ctrl-C, or whatever a signal handler raises
+
+        def note_begun() -> None:
             begun = prepared.latest
             if begun is None or has_failed(begun):
                 self._distrust(held)
             else:
                 begun.origin = writer
                 self.note(held, work, begun, writer)
+
+        try:
+            event = self._begin(prepared, held, work, writer)
+            self.note(held, work, event, writer)
+        except BaseException:  # also Ctrl-C, or whatever a signal handler raises
+            mend(note_begun)
             raise
 
     def _distrust(self, held: Sequence[Held]) -> None:
@@ -218,9 +226,7 @@ class Residency:
                 replicas = [buffer.replica for buffer in held]
                 wait_for([event], f"{work.kernel} asserts or prints", replicas)
         except BaseException:
-            failed = prepared.latest is not None and has_failed(prepared.latest)
-            for buffer, content in zip(shared, before, strict=True) if failed else ():
-                buffer.replica.restore(content)
+            mend(_restore_failed, prepared, shared, before)
             raise
         return event
 
@@ -228,6 +234,8 @@ class Residency:
         books = profiles_of(self.backend) if PROFILES else ()
         try:
             event = self.backend.run(prepared, work_before(held))
+        except ReentryError:  # of a signal handler
+            raise
         except TrilbyError:
             for book in books:
                 book.launched(writer, None)
@@ -396,6 +404,14 @@ def work_before(held: Iterable[Held]) -> list[Event]:
         elif buffer.replica.shared:
             after += buffer.content.before_host_reads(buffer.reads)
     return after
+
+
+def _restore_failed(
+    prepared: Prepared, shared: Sequence[Held], before: Sequence[list[tuple[int, bytes]]]
+) -> None:
+    failed = prepared.latest is not None and has_failed(prepared.latest)
+    for buffer, content in zip(shared, before, strict=True) if failed else ():
+        buffer.replica.restore(content)
 
 
 def _has_another_user(content: Content) -> bool:

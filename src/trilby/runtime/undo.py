@@ -15,7 +15,7 @@ from trilby.backend.base import Event
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Live, Segment
 from trilby.dataclass import dataclass
-from trilby.errors import DeviceError, TrilbyError
+from trilby.errors import DeviceError, ReentryError, TrilbyError
 from trilby.options import Transfers
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK
@@ -84,9 +84,12 @@ class Undo:
             self.lost = error
             raise
         with LOCK:
-            self._kept = [kept for kept in self._kept if kept.memory is not None]
+            self._drop_unseen()
             for watch, use in uses:
                 self._keep(watch, use, everything=work.transfers is Transfers.ALWAYS)
+
+    def _drop_unseen(self) -> None:
+        self._kept = [kept for kept in self._kept if kept.memory is not None]
 
     def _bring_home(self, watch: Watch, use: Use, caller: Caller) -> list[Event]:
         content, whole = watch.content, _whole(watch)
@@ -122,8 +125,9 @@ class Undo:
             for kept in reversed(self._kept):
                 kept.put_back(why)
             for content, replica in self.replicas.all:
-                if not content.only_at(replica):
-                    self.replicas.drop(content, replica)
+                if content.only_at(replica):
+                    continue
+                self.replicas.drop(content, replica)
 
 
 def _whole(watch: Watch) -> Ranges:
@@ -148,5 +152,7 @@ def _wait_whatever(events: Iterable[Event]) -> None:
     for event in events:
         try:
             event.wait()
+        except ReentryError:  # of a signal handler
+            raise
         except TrilbyError:  # what failed is why this is asked for, and is told
             continue

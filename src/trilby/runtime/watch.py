@@ -10,14 +10,16 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import cast
+from functools import partial
+from typing import TypeAlias, cast
 
 from trilby.backend.base import Event
 from trilby.backend.giving import GIVING
 from trilby.data.ranges import Ranges
 from trilby.data.raw_views import raw_views_of
 from trilby.data.segment import Segment
-from trilby.errors import TrilbyError
+from trilby.errors import ReentryError, TrilbyError
+from trilby.mending import is_final
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK, Content, Replica, Scan, check_entry, is_locked_here
 from trilby.runtime.contents import CONTENTS
@@ -29,11 +31,14 @@ from trilby.runtime.replicas import Reason, bring_home
 
 _GIVEN_BACK = "its memory is yours, and the array on it is gone"
 
+Coming: TypeAlias = tuple[Iterable[Event], str, Sequence[Replica]]
+"""Copies to memory that is given back, why they are made, and from where."""
+
 
 class Watch:
     """The watcher of one segment, and its link to what is known of its memory."""
 
-    __slots__ = ("address", "borrowed", "content", "ends", "nbytes", "raw_views")
+    __slots__ = ("address", "borrowed", "coming", "content", "ends", "nbytes", "raw_views")
 
     def __init__(self, content: Content, segment: Segment) -> None:
         self.content = content
@@ -41,7 +46,8 @@ class Watch:
         self.nbytes = segment.nbytes
         self.borrowed = segment.borrowed
         self.raw_views = segment.raw_views
-        self.ends: tuple[object, _End] | None = None
+        self.coming: Coming = (), "", ()
+        self.ends: tuple[weakref.ref[Segment], _End] | None = None
 
     def before_read(self, ranges: Ranges) -> None:
         """Bring what the host is about to read, and wait for it."""
@@ -123,8 +129,9 @@ class Watch:
             had = [(replica, replica.valid) for replica in content.replicas]
             content.written_by_host(wanted, HostWrite())
             for replica, valid in had:
-                if replica.valid is not valid:
-                    replica.owner.spoil_device(replica, valid - replica.valid)
+                if replica.valid is valid:
+                    continue
+                replica.owner.spoil_device(replica, valid - replica.valid)
         bury_when_idle()
 
     def after_failed_write(self, ranges: Ranges) -> None:
@@ -142,47 +149,69 @@ class Watch:
 
     def released(self) -> None:
         """The user gave the memory up: what he lent gets its content back."""
-        self._leave(is_last=False)
+        with LOCK:
+            coming = self.leave(is_last=False)
+        wait_for(*coming)
 
     def escaped(self) -> None:
         """A raw view was given out: launches that are known must look again."""
         with LOCK:
             self.content.changed()
 
-    def leave(self) -> None:
-        """The segment is gone, and with it, unless others have it too, its copies on devices."""
-        self._leave(is_last=True)
+    def leave(self, *, is_last: bool = True) -> "Coming":
+        """The segment is gone, and with it, unless others have it too, its copies on devices.
 
-    def _leave(self, *, is_last: bool) -> None:
-        with LOCK:
-            content = self.content  # it may be another by now
-            if self not in content.watches:
-                return
-            content.changed()
-            content.end_raw_views()
-            if not self.raw_views and self.raw_views in content.raw_views:  # others still count
-                content.raw_views.remove(self.raw_views)
-            mine = [r for r in content.replicas if r.has_place_of(self.address, self.nbytes)]
-            whole = Ranges.span(self.address, self.address + self.nbytes)
-            events: list[Event] = []
-            if self.borrowed:
-                reason = Reason(_GIVEN_BACK, None, is_last)
-                bring_home(content, whole - content.host, reason)
-                events = content.before_host_writes(whole)
-            alike = [w for w in content.watches if (w.address, w.nbytes) == self._place]
-            others = len(alike) > 1
-            for replica in mine if not others else ():
-                replica.owner.drop(content, replica)
-            for recording in RECORDINGS if not others else ():
-                recording.ended(self)
-            if len(content.watches) == 1:
-                CONTENTS.forget(content)
-            content.watches.remove(self)  # last: where Ctrl-C comes before, all is done again
-            self.ends = None
-        wait_for(events, _GIVEN_BACK, mine)
+        The lock is held. With `is_last` this is done also where a device fails, which is raised
+        afterwards; where a signal interrupts it, all of it is done again. Gives what to wait for,
+        each time.
+        """
+        content = self.content  # it may be another by now
+        if self not in content.watches:
+            return self.coming
+        content.changed()
+        content.end_raw_views()
+        if not self.raw_views and self.raw_views in content.raw_views:  # others still count
+            content.raw_views.remove(self.raw_views)
+        mine = content.replicas_of(self.address, self.nbytes)
+        shared = [watch.place for watch in content.watches].count(self.place) > 1
+        steps: list[Callable[[], None]] = []
+        if self.borrowed:
+            steps.append(partial(self._give_back, mine, is_last=is_last))
+        if not shared:
+            steps += [partial(replica.owner.drop, content, replica) for replica in mine]
+        failures: list[Exception] = []
+        for step in steps:
+            try:
+                step()
+            except (TrilbyError, AssertionError) as error:
+                if not is_last or not is_final(error):
+                    raise
+                failures.append(error)
+        self._end(is_shared=shared)
+        if failures:
+            raise failures[0]
+        return self.coming
+
+    def _give_back(self, mine: Sequence[Replica], *, is_last: bool) -> None:
+        content = self.content
+        whole = Ranges.span(self.address, self.address + self.nbytes)
+        for recording in RECORDINGS:
+            recording.host_reads(self, Ranges.span(0, self.nbytes))
+        bring_home(content, whole - content.host, Reason(_GIVEN_BACK, None, is_last))
+        self.coming = content.before_host_writes(whole), _GIVEN_BACK, mine
+
+    def _end(self, *, is_shared: bool) -> None:
+        for recording in RECORDINGS if not is_shared else ():
+            recording.ended(self)
+        content = self.content
+        if len(content.watches) == 1:
+            CONTENTS.forget(content)
+        content.watches.remove(self)  # last: where Ctrl-C comes before, all is done again
+        self.ends = None
 
     @property
-    def _place(self) -> tuple[int, int]:
+    def place(self) -> tuple[int, int]:
+        """Where its memory is, and how long."""
         return self.address, self.nbytes
 
 
@@ -203,7 +232,7 @@ def watched(segment: Segment) -> Watch:
     watch = segment.watcher
     if isinstance(watch, Watch):
         return watch
-    _bury()  # one of them may have been at the same place
+    _leave_ended()  # one of them may have been at the same place
     start, nbytes = segment.address, segment.nbytes
     if nbytes:
         content = CONTENTS.around(start, start + nbytes, _moved)
@@ -213,8 +242,8 @@ def watched(segment: Segment) -> Watch:
     if not segment.borrowed:
         fresh |= (Ranges.span(0, nbytes) - segment.touched).shifted(start)
     watch = Watch(content, segment)
-    watch.ends = (weakref.ref(segment, bury_when_idle), _End(segment, _GONE.append))
-    watch.ends[1].take_leave = watch.leave
+    watch.ends = (weakref.ref(segment, bury_when_idle), _End(segment, _ENDED.append))
+    watch.ends[1].leave = watch.leave
     taken = raw_views_of(Ranges.span(start, start + nbytes))
     for views in {segment.raw_views, *taken}.difference(content.raw_views):
         content.raw_views.append(views)
@@ -226,57 +255,85 @@ def watched(segment: Segment) -> Watch:
 class _End(weakref.ref[Segment]):
     """Is called back when a segment ends. That is done in C, where no interrupt is heard."""
 
-    __slots__ = ("take_leave",)
-    take_leave: Callable[[], None]
+    __slots__ = ("leave",)
+    leave: "Callable[[], Coming]"
 
 
-class _Loss:
-    """Something else that ended."""
+_take_first = deque["Callable[[], None]"].popleft
 
-    __slots__ = ("take_leave",)
+_ENDED: deque[_End] = deque()
+"""The segments that have ended and are not left yet, in whatever thread they did.
 
-    def __init__(self, take_leave: Callable[[], None]) -> None:
-        self.take_leave = take_leave
+Who has the lock may leave them: another segment may have got the memory by then, and must not be
+taken for the one that ended. They are taken out when memory that was lent has its content, for
+which every thread waits that comes by.
+"""
 
-
-_take_first = deque[_End | _Loss].popleft
-
-_GONE: deque[_End | _Loss] = deque()
-"""What to do about objects that were collected while their thread was in the middle of things."""
+_LOST: "deque[Callable[[], None]]" = deque()
+"""What to do about other objects that were collected in the middle of things."""
 
 
 def is_gone(take_leave: Callable[[], None]) -> None:
     """Something was collected, which can happen between any two steps of this very thread."""
-    _GONE.append(_Loss(take_leave))
+    _LOST.append(take_leave)
     bury_when_idle()
 
 
 def bury_when_idle(_: object = None) -> None:
     """Take leave of what is gone, unless this thread is in the middle of things."""
-    if _GONE and not GIVING.now and not is_locked_here() and not sys.is_finalizing():
-        _bury()
+    if not (_ENDED or _LOST) or GIVING.now or is_locked_here() or sys.is_finalizing():
+        return
+    while _ENDED:
+        _bury_ended()
+    while _LOST:
+        _bury_lost()
 
 
-def _bury() -> None:
-    """Take leave of what is gone; nothing is half done."""
-    while _GONE:
-        gone: _End | _Loss | None = None
-        first = map(_take_first, (_GONE,))
-        try:
-            for gone in first:  # noqa: B007 -- in one step: Ctrl-C is heard after calls
-                break
-            if gone is not None:
-                gone.take_leave()
-        except BaseException as error:
-            if gone is None and isinstance(error, IndexError):  # another thread was faster
-                return
-            if gone is not None and not isinstance(error, TrilbyError):
-                _GONE.appendleft(gone)
-            raise
+def _leave_ended() -> None:
+    """Leave all segments that have ended. The lock is held, and nothing is waited for."""
+    for end in tuple(_ENDED):
+        end.leave()
+
+
+def _bury_ended() -> None:
+    with LOCK:
+        if not _ENDED:  # another thread was faster
+            return
+        first = _ENDED[0]
+        coming = first.leave()
+    try:
+        wait_for(*coming)
+    except BaseException as error:
+        if is_final(error):
+            _take_out(first)
+        raise
+    _take_out(first)
+
+
+def _take_out(first: _End) -> None:
+    with LOCK:
+        if _ENDED and _ENDED[0] is first:  # two threads may have waited for it
+            _ENDED.popleft()
+
+
+def _bury_lost() -> None:
+    lost: Callable[[], None] | None = None
+    try:
+        for lost in map(_take_first, (_LOST,)):  # noqa: B007 -- in one step, without Ctrl-C
+            break
+        if lost is not None:
+            lost()
+    except BaseException as error:
+        if lost is None and isinstance(error, IndexError):  # another thread was faster
+            return
+        if lost is not None and not is_final(error):
+            _LOST.appendleft(lost)
+        raise
 
 
 def _watched_elsewhere(segment: Segment) -> Watch | None:
     """The watch of a segment whose memory is known under another name; None where it is not."""
+    check_entry()
     with LOCK:
         if not CONTENTS.knows(segment.address, segment.address + segment.nbytes):
             return None
@@ -295,6 +352,8 @@ def wait_for(events: Iterable[Event], why: str = "", replicas: Sequence[Replica]
         started = time.perf_counter() if PROFILES and not event.done else 0.0
         try:
             event.wait()
+        except ReentryError:  # of a signal handler
+            raise
         except TrilbyError as error:
             origin = event.origin
             if isinstance(origin, tuple):

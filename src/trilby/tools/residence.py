@@ -41,9 +41,7 @@ def residence_of(segment: Segment) -> Residence:
         return Residence(whole, whole.total, whole.total, (), is_busy=False)
     with LOCK:
         content = watch.content
-        replicas = [
-            one for one in content.replicas if one.has_place_of(segment.address, segment.nbytes)
-        ]
+        replicas = content.replicas_of(segment.address, segment.nbytes)
         data = whole.shifted(segment.address)
         host = (content.host | content.fresh) & data
         for replica in replicas:

@@ -18,6 +18,7 @@ from trilby.dataclass import dataclass
 from trilby.model.holes import in_place_sign, marked, operand_number
 from trilby.model.ops.host import HostRun, HostValue
 from trilby.model.value import RefType
+from trilby.syntax import parsed, parsed_expression
 from trilby.transform.held import NOTHING, Effects, Held, Kind, Root, element_of
 
 _IDENTITY = (ast.Is, ast.IsNot)
@@ -30,13 +31,13 @@ def tree_of(op: HostValue | HostRun) -> Tree:
     """The text of an op, with names for its operands."""
     text = marked(op.code, len(op.inputs))
     if isinstance(op, HostRun):
-        return tuple(ast.parse(text).body)
+        return tuple(parsed(text).body)
     if in_place_sign(op.code):
         return None
     try:
-        return ast.parse(f"({text}\n)", mode="eval").body
+        return parsed_expression(f"({text}\n)")
     except SyntaxError:  # `1:n` is Python only inside of brackets
-        return ast.parse(f"_[{text}\n]", mode="eval").body
+        return parsed_expression(f"_[{text}\n]")
 
 
 def text_effects(tree: Tree, known: Mapping[Root, Held]) -> Effects:

@@ -20,6 +20,7 @@ from trilby.model.ops.host import Dispatch, DispatchPasses, HostFor, HostValue
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.ops.transfer import ToDevice
 from trilby.model.value import Value
+from trilby.syntax import parsed_expression
 
 FIRST_ROUNDS = 8
 """A loop may begin otherwise: a name is set in its first turns. So many rounds are run first."""
@@ -164,6 +165,6 @@ class _Body:
 def _tree(code: str) -> ast.expr | None:
     """The text of an expression; None for a change in place or a slice."""
     try:
-        return ast.parse(code, mode="eval").body
+        return parsed_expression(code)
     except SyntaxError:
         return None

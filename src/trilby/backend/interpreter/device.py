@@ -33,6 +33,7 @@ from trilby.backend.work_memory import checked
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, DeviceUnavailableError
+from trilby.mending import mend
 from trilby.stages import stage
 
 MAX_GROUP_ITEMS = 4096
@@ -185,7 +186,7 @@ class InterpreterBackend:
             execute(prepared.program, prepared.size, prepared.local, bound, prepared.pass_id)
             event = prepared.latest = DoneEvent.since(started)
         except BaseException:
-            _restore(before)
+            mend(_restore, before)
             raise
         return event
 
@@ -203,7 +204,7 @@ class InterpreterBackend:
             try:
                 return self.run(replace(prepared, pass_id=number), after)
             except BaseException:
-                _restore(before)
+                mend(_restore, before)
                 raise
 
         return PassByPass(run, prepared)

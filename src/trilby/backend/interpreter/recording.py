@@ -102,8 +102,9 @@ def record(
                 _run_in_step(program, recording, items, arguments)
                 continue
             for item in items:
-                if ids(item) in wanted:
-                    _run_alone(program, recording, item, arguments)
+                if ids(item) not in wanted:
+                    continue
+                _run_alone(program, recording, item, arguments)
     return recording
 
 

@@ -18,12 +18,12 @@ from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trilby.at_exit import PROGRAM_END, Step
-from trilby.backend.failures import reentered
 from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.objects import Objects, objects_for
 from trilby.backend.native.queue_code import QueueFunctions, begin_functions
 from trilby.backend.native.recall import Recall
 from trilby.backend.native.record import SEQUENCE, WORD, Record, address_of_record
+from trilby.data.segment import reentered
 from trilby.errors import DeviceError
 from trilby.locks import computed_once, hold_over_forks, new_rlock
 
@@ -219,18 +219,21 @@ class Engine:
         back again: `for` submits records and keeps their number in one step.
         """
         waiting = array("Q", self.held)
+        if not waiting:
+            return
         first, count, done = address_of_record(waiting), len(waiting), 0
         try:
             del self.held[:count]  # another thread may have added some
             self._make_sure(count)
-            while done < count:
+            while True:
                 for given in map(
                     self.functions.submit_all, (first + WORD * done,), (count - done,)
                 ):
                     done += given
                     break
-                if done < count:
-                    self._make_way()
+                if done >= count:
+                    break
+                self._make_way()
         finally:
             self.held[:0] = waiting[done:]
 

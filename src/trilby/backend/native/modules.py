@@ -76,7 +76,8 @@ def generator() -> str:
 
 def _files(folder: str) -> list[str]:
     with os.scandir(folder) as entries:
-        sources = [(one.path, one.stat()) for one in entries if one.name.endswith(".py")]
+        found = list(entries)
+    sources = [(one.path, one.stat()) for one in found if one.name.endswith(".py")]
     return [f"{path} {about.st_mtime_ns} {about.st_size}" for path, about in sources]
 
 
