@@ -133,6 +133,22 @@ need_linker() {
         "going on without it. On Debian, as root: apt-get install binutils gcc libc6-dev"
 }
 
+has_driver() {
+    "$folder/bin/python" -c 'import trilby; trilby.Accelerator("opencl").close()' 2>/dev/null
+}
+
+# PoCL from PyPI does not know CPUs that are newer than its compiler; Debian's takes one like them.
+need_driver() {
+    if [ "$(uname -s)" != Linux ] || has_driver; then
+        return
+    fi
+    if can_install && apt_install pocl-opencl-icd && has_driver; then
+        return
+    fi
+    say "no OpenCL driver works here: going on without one. \`trilby devices\` says why." \
+        "On Debian, as root: apt-get install pocl-opencl-icd"
+}
+
 # Oclgrind judges the kernels of the lint tests; those tests are left out where it is missing.
 need_judge() {
     if [ "$profile" != dev ] || [ "$(uname -s)" != Linux ] || command -v oclgrind-kernel >/dev/null
@@ -203,6 +219,7 @@ install() {
         -r "requirements/$profile.txt"
     "$folder/bin/python" -m pip install -qq --disable-pip-version-check \
         --no-build-isolation --no-deps --editable .
+    need_driver
     fingerprint >"$folder/.installed-$profile"
 }
 

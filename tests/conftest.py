@@ -12,6 +12,7 @@ import linecache
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -73,6 +74,20 @@ def _in_this_process(act: Callable[..., object]) -> Callable[..., None]:
 own_caches()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a shell runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # and tests press Ctrl-C
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure() -> None:
+    """Let signals be lost where a finaliser hears of them: Python ignores what it raises."""
+    report = sys.unraisablehook  # pytest's
+
+    def report_all_but_signals(what: "sys.UnraisableHookArgs") -> None:
+        from trilby.errors import ReentryError  # noqa: PLC0415 -- see `own_caches`
+
+        if not issubclass(what.exc_type, KeyboardInterrupt | ReentryError):
+            report(what)
+
+    sys.unraisablehook = report_all_but_signals
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -4,9 +4,6 @@ import pytest
 from tests.runtime.conftest import opened_as
 from tests.stress import press_ctrl_c, soak
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-"""Python hears of some interrupts where a finaliser runs, and ignores what is raised there."""
-
 NAMES = ["interpreter", "opencl", "opencl, shared", "native", "native, shared"]
 
 

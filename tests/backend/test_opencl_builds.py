@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -163,7 +164,10 @@ def test_a_damaged_entry_of_the_drivers_cache_is_built_past(tmp_path: Path, size
         pytest.skip("this driver keeps its programs in another way")
     for program in programs:
         os.truncate(program, min(size, program.stat().st_size // 2))
-    assert launched(tmp_path) == expected
+    output, code = launched(tmp_path)
+    if code == -signal.SIGABRT and "Assertion" in output:
+        pytest.skip("this driver was built with assertions, and ends a process that finds it")
+    assert (output, code) == expected
     count = len(list(tmp_path.rglob("program.bc")))
     assert launched(tmp_path) == expected
     assert len(list(tmp_path.rglob("program.bc"))) == count  # what was built again is kept

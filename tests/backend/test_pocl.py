@@ -10,6 +10,7 @@ import pytest
 from trilby.backend import pocl
 from trilby.backend.pocl import (
     Setting,
+    cpu_refusal,
     linking_refusal,
     missing_for_linking,
     problem_of_program,
@@ -72,6 +73,23 @@ def test_the_refusal_says_what_to_install(tmp_path: Path) -> None:
     assert "apt install gcc libc6-dev" in refused.advice
     root = machine(tmp_path, *FILES.values())
     assert linking_refusal(str(root / "bin"), root) is None
+
+
+@pytest.mark.parametrize(
+    ("target", "is_known"),
+    [
+        ("pthread-x86_64-pc-linux-gnu-skylake-avx512", True),
+        ("pthread-x86_64-unknown-linux-gnu-generic", False),
+        ("pthread-aarch64-unknown-linux-gnu-generic", True),
+        ("", True),
+    ],
+)
+def test_a_cpu_that_is_newer_than_the_compiler(target: str, *, is_known: bool) -> None:
+    refused = cpu_refusal(Setting("OpenCL 3.0 PoCL 3.0-rc2  Linux, LLVM", {}, None, target))
+    assert (refused is None) == is_known
+    if refused is not None:
+        assert refused.problem.startswith("OpenCL 3.0 PoCL 3.0-rc2 does not know this CPU")
+        assert "apt install pocl-opencl-icd" in refused.advice
 
 
 # ------------------------------------------------------------------------------------------ room

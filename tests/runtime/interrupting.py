@@ -20,14 +20,29 @@ HEARD_AFTER = {"CALL", "CALL_FUNCTION_EX", "CALL_KW", "JUMP_BACKWARD", "RESUME"}
 """The instructions behind which Python looks for signals."""
 
 
-def with_ctrl_c(work: Callable[[], object]) -> None:
-    """Do some work that takes long, and have Ctrl-C pressed a moment after it began."""
-    press = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-    press.start()
+AGAIN_SECONDS = 10.0
+
+
+def with_ctrl_c(work: Callable[[], object], seconds: float = 0.1) -> None:
+    """Do some work that takes long, and have Ctrl-C pressed a moment after it began.
+
+    It is pressed again where nothing came of it: Python ignores what a finaliser raises.
+    """
+    over = threading.Event()
+
+    def press() -> None:
+        pause = seconds
+        while not over.wait(pause):
+            os.kill(os.getpid(), signal.SIGINT)
+            pause = AGAIN_SECONDS
+
+    pressing = threading.Thread(target=press)
+    pressing.start()
     try:
         work()
     finally:
-        press.join()
+        over.set()
+        pressing.join()
 
 
 def interrupt_once(

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from tests.runtime.conftest import with_backend
 from tests.runtime.devices import Deferred, Watched
+from tests.runtime.interrupting import with_ctrl_c
 from tests.runtime.pass_programs import (
     count,
     count_below,
@@ -247,22 +247,8 @@ def test_two_threads_may_run_passes_on_one_device(accelerator: Accelerator) -> N
 
 def interrupted(seconds: float, work: Callable[[], object]) -> None:
     """Do work without end, and press Ctrl-C after some time, whatever is done just then."""
-    over = threading.Event()
-
-    def press() -> None:
-        if not over.wait(seconds):
-            os.kill(os.getpid(), signal.SIGINT)
-
-    pressing = threading.Thread(target=press)
-    try:
-        pressing.start()
-        work()
-    except KeyboardInterrupt:
-        return
-    finally:
-        over.set()
-        pressing.join()
-    pytest.fail("it was not interrupted")
+    with pytest.raises(KeyboardInterrupt):
+        with_ctrl_c(work, seconds)
 
 
 has_signals = pytest.mark.skipif(os.name == "nt", reason="Ctrl-C is sent otherwise there")

@@ -16,9 +16,6 @@ from trilby.errors import ReentryError
 
 LENGTH = 8
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-"""Python hears of signals also where a finaliser runs, and ignores what is raised there."""
-
 
 @tb.kernel
 def add_one(kc: KernelContext, a: S32Array) -> None:

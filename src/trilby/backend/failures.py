@@ -99,10 +99,9 @@ def beyond(device: DeviceInfo, offset: int, nbytes: int, size: int) -> DeviceErr
 
 def none_left(refused: Sequence[DeviceUnavailableError]) -> DeviceUnavailableError:
     """Every device was refused: all the reasons in one error."""
+    problems = dict.fromkeys(refusal.problem for refusal in refused)
     advice = dict.fromkeys(refusal.advice for refusal in refused)
-    return DeviceUnavailableError(
-        "; ".join(refusal.problem for refusal in refused), advice="; ".join(advice)
-    )
+    return DeviceUnavailableError("; ".join(problems), advice="; ".join(advice))
 
 
 def refused_code(device: DeviceInfo, entry: str, text: str, log: str) -> BuildError:

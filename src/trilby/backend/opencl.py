@@ -103,8 +103,8 @@ def _refusal(device: cl.Device) -> DeviceUnavailableError | None:
         return DeviceUnavailableError(problem, advice=_DRIVER_ADVICE)
     if device.platform.name != pocl.PLATFORM or not device.type & cl.device_type.CPU:
         return None
-    version = device.platform.version
-    return pocl.refusal(pocl.Setting(version, driver_variables(), pocl_cache_folder()))
+    version, target = device.platform.version, device.version.split()[-1]
+    return pocl.refusal(pocl.Setting(version, driver_variables(), pocl_cache_folder(), target))
 
 
 def _precedence(device: cl.Device) -> tuple[int, bool, str, str]:

@@ -66,6 +66,8 @@ class Setting:
     version: str
     variables: Mapping[str, str]
     cache_folder: str | None
+    target: str = ""
+    """What it compiles for, such as `pthread-x86_64-pc-linux-gnu-skylake-avx512`."""
 
     @property
     def program_path(self) -> str:
@@ -89,8 +91,23 @@ def refusal(setting: Setting, root: Path = Path("/")) -> DeviceUnavailableError 
     """Why PoCL cannot be used here, or None where it can. `root` is the folder of all folders."""
     return (
         linking_refusal(setting.program_path, root)
+        or cpu_refusal(setting)
         or room_refusal(setting.cache_folder)
         or trial_refusal(setting)
+    )
+
+
+def cpu_refusal(setting: Setting) -> DeviceUnavailableError | None:
+    """Why nothing can be compiled for this CPU: the compiler inside PoCL may be older.
+
+    PoCL hands the name `generic` to it then, which that compiler rejects for x86.
+    """
+    if "-x86_64-" not in setting.target or not setting.target.endswith("-generic"):
+        return None
+    return DeviceUnavailableError(
+        f"{setting.version.partition('  ')[0]} does not know this CPU: its compiler is older",
+        advice="use the device `native`, or install another PoCL; on Debian and Ubuntu: "
+        "apt install pocl-opencl-icd",
     )
 
 

@@ -237,7 +237,6 @@ def test_what_a_record_needs_lives_until_it_is_done_whatever_interrupts(
     raise AssertionError("there are more moments")
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_memory_in_use_lives_until_the_work_is_done_whatever_interrupts(
     native: NativeBackend,
 ) -> None:

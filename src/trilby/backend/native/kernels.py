@@ -201,7 +201,7 @@ class NativePrepared:
             engine = self.owner.engine
             engine.flush()
             engine.keep(self.record[SEQUENCE], lasting)
-            del engine.owned[id(lasting)]
+            engine.owned.pop(id(lasting), None)  # it is not there if Ctrl-C came in `__init__`
 
 
 def _packed(scalar: Scalar) -> int:
