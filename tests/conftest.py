@@ -15,6 +15,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,19 @@ def others_are_put_aside() -> None:
     """Who collects garbage in a test need not look at all tests, and at what others have made."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def devices_of_tests_end_with_them() -> Iterator[None]:
+    """Some fail on purpose: whoever collects their accelerators later would hear of it."""
+    from trilby.errors import TrilbyError  # noqa: PLC0415 -- see `own_caches`
+    from trilby.runtime.open_devices import close_all, open_now  # noqa: PLC0415
+
+    yield
+    for residency in open_now():
+        if type(residency.backend).__module__.startswith("tests."):
+            with suppress(TrilbyError):
+                close_all([residency])
 
 
 @pytest.fixture(autouse=True)

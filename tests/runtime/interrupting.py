@@ -37,8 +37,8 @@ def with_ctrl_c(work: Callable[[], object], seconds: float = 0.1) -> None:
             pause = AGAIN_SECONDS
 
     pressing = threading.Thread(target=press)
-    pressing.start()
     try:
+        pressing.start()  # Ctrl-C may come before it returns
         work()
     finally:
         over.set()

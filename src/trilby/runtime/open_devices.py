@@ -47,10 +47,14 @@ def close_dropped(residencies: Iterable[Residency]) -> None:
     close_all(residency for residency in residencies if residency in _OPEN)
 
 
-def _close_at_exit() -> None:
+def open_now() -> tuple[Residency, ...]:
+    """The devices that are open."""
     with LOCK:
-        residencies = tuple(_OPEN)
-    close_all(residencies)
+        return tuple(_OPEN)
+
+
+def _close_at_exit() -> None:
+    close_all(open_now())
 
 
 PROGRAM_END.add(Step.CLOSE_ACCELERATORS, _close_at_exit)
