@@ -148,9 +148,19 @@ class Watch:
         return any(owner.guards or block_of(owner) for owner in owners)
 
     def released(self) -> None:
-        """The user gave the memory up: what he lent gets its content back."""
+        """The user gave the memory up: what he lent gets its content back.
+
+        That is waited for before devices let go of it: then they do so at once.
+        """
         with LOCK:
-            coming = self.leave(is_last=False)
+            if self.borrowed and self in self.content.watches:
+                mine = self.content.replicas_of(self.address, self.nbytes)
+                self._give_back(mine, is_last=False)
+        try:
+            wait_for(*self.coming)
+        finally:
+            with LOCK:
+                coming = self.leave(is_last=False)
         wait_for(*coming)
 
     def escaped(self) -> None:
