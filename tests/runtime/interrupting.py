@@ -81,7 +81,7 @@ def interrupt(code: CodeType, moment: int) -> Generator[None]:
         return trace
 
     before = sys.gettrace()
-    sys._getframe().f_trace_opcodes = True  # noqa: SLF001 -- or Python 3.12 does not see the first
+    sys._getframe().f_trace_opcodes = True  # or Python 3.12 does not see the first
     sys.settrace(trace)
     try:
         yield
@@ -126,7 +126,7 @@ class Signal:
         self._before = sys.gettrace()
         follow = self._follow
         self._kept.append(follow)
-        sys._getframe().f_trace_opcodes = True  # noqa: SLF001 -- as above
+        sys._getframe().f_trace_opcodes = True  # as above
         sys.settrace(follow)
         return self
 

@@ -236,7 +236,7 @@ def unprotected(code: CodeType) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", GIVING, ids=lambda path: path.stem)
 def test_every_end_of_a_loop_is_inside_of_the_try_around_it(path: Path) -> None:
-    """Python 3.12 and 3.13.0 hear Ctrl-C there, but forget some: those of an `if` that nothing follows.
+    """Python 3.12 and 3.13.0 hear Ctrl-C there, but forget some: an `if` that nothing follows.
 
     `continue` where it is not so helps, and so does a loop in a function of its own.
     """
