@@ -1,6 +1,7 @@
 """Interrupts at a chosen step, for tests of what they leave."""
 
 import dis
+import inspect
 import os
 import signal
 import sys
@@ -62,6 +63,13 @@ def interrupt_once(
     monkeypatch.setattr(owner, method, interrupted)
 
 
+def announce_opcodes() -> None:
+    """Say that opcodes will be traced: Python 3.12 leaves those of the first frame out else."""
+    frame = inspect.currentframe()
+    assert frame is not None
+    frame.f_trace_opcodes = True
+
+
 @contextmanager
 def interrupt(code: CodeType, moment: int) -> Generator[None]:
     """Raise where an interrupt may be heard in some code, at one of all these moments."""
@@ -81,7 +89,7 @@ def interrupt(code: CodeType, moment: int) -> Generator[None]:
         return trace
 
     before = sys.gettrace()
-    sys._getframe().f_trace_opcodes = True  # or Python 3.12 does not see the first
+    announce_opcodes()
     sys.settrace(trace)
     try:
         yield
@@ -126,7 +134,7 @@ class Signal:
         self._before = sys.gettrace()
         follow = self._follow
         self._kept.append(follow)
-        sys._getframe().f_trace_opcodes = True  # as above
+        announce_opcodes()
         sys.settrace(follow)
         return self
 
