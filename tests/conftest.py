@@ -102,7 +102,7 @@ def others_are_put_aside() -> None:
 def devices_of_tests_end_with_them() -> Iterator[None]:
     """Some fail on purpose: whoever collects their accelerators later would hear of it."""
     from trilby.errors import TrilbyError  # noqa: PLC0415 -- see `own_caches`
-    from trilby.runtime.open_devices import close_all, open_now  # noqa: PLC0415
+    from trilby.runtime.residency import close_all, open_now  # noqa: PLC0415
 
     yield
     for residency in open_now():
@@ -114,7 +114,7 @@ def devices_of_tests_end_with_them() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def nothing_is_known_of_memory_that_ended() -> Iterator[None]:
     """Other memory may be at the same place, and its content would be lost."""
-    from trilby.runtime.contents import CONTENTS  # noqa: PLC0415 -- see `own_caches`
+    from trilby.runtime.content import CONTENTS  # noqa: PLC0415 -- see `own_caches`
     from trilby.runtime.watch import bury_when_idle  # noqa: PLC0415
 
     yield

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trilby.spelling import closest
+from trilby.arguments import closest
 
 
 @pytest.mark.parametrize(

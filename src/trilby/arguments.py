@@ -5,11 +5,23 @@ of no dimension. This module knows no buffers, ranges or devices.
 """
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import SupportsIndex
 
 from trilby.errors import ArgumentTypeError, ArgumentValueError
-from trilby.spelling import closest
+
+# ----------------------------------------------------------------------------------------- spelling
+# Names that were probably meant.
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that is most like one that is not known; None where none is like it."""
+    from difflib import get_close_matches  # noqa: PLC0415 -- only mistakes need it
+
+    return next(iter(get_close_matches(name, list(known), n=1)), None)
+
+
+# ---------------------------------------------------------------------------------------- arguments
 
 _LONGEST_BITS = 256
 _LONGEST_TEXT = 80

@@ -17,9 +17,8 @@ from rich.console import Console
 from trilby.backend.registry import as_preferences
 from trilby.errors import TrilbyError
 from trilby.options import MemoryKind, Options, Transfers
-from trilby.runtime.selftest import check_device
 from trilby.tools.demos import demo_list, run_demo
-from trilby.tools.devices import as_json, devices_report, print_report
+from trilby.tools.devices import as_json, check_device, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
 from trilby.tools.lint import LintOptions, lint_paths, list_lints
 from trilby.tools.load import load_function, named_function
@@ -312,14 +311,14 @@ def _reference(_options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from trilby.tools.evaluate import run_expression  # noqa: PLC0415 -- see the docstring
-    from trilby.tools.explain import (  # noqa: PLC0415
+    from trilby.tools.explanation import (  # noqa: PLC0415
         explanation_json,
+        explanation_of,
         explanation_text,
     )
-    from trilby.tools.explanation import explanation_of  # noqa: PLC0415
     from trilby.tools.html.explain_page import save_explanation  # noqa: PLC0415
     from trilby.tools.output_files import check_outputs  # noqa: PLC0415
+    from trilby.tools.run import run_expression  # noqa: PLC0415 -- see the docstring
 
     if options.html is not None:
         check_outputs([options.html], [named_function(options.function)[0]])

@@ -3,8 +3,7 @@
 import pytest
 from tests.reflect.kernel_cases import analysed, indented, kernel
 
-from trilby.analysis.barriers import waiting_functions, works_in_groups
-from trilby.analysis.reach import KernelGraph
+from trilby.analysis.reach import KernelGraph, waiting_functions, works_in_groups
 
 HELPERS = """
 @tb.func

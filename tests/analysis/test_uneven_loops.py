@@ -3,7 +3,7 @@
 import pytest
 from tests.reflect.kernel_cases import analysed, indented, kernel
 
-from trilby.analysis.uneven_loops import uneven_loops_around_others
+from trilby.analysis.data_loops import uneven_loops_around_others
 
 HELPERS = """
 @tb.func

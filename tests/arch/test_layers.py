@@ -53,9 +53,8 @@ LATE_IMPORTS = {
     "trilby.runtime.fallback": "few programs start again on another device",
     "trilby.runtime.launches": "many passes are loaded by programs that have some",
     "trilby.data.dtypes": "only `bf16` needs ml_dtypes",
-    "trilby.spelling": "only mistakes need difflib",
-    "trilby.transform.passes": "a model that no pass changed is not verified",
-    "trilby.transform.pipelines": "a strategy loads the passes that it has",
+    "trilby.arguments": "only mistakes need difflib",
+    "trilby.transform.passes": "a strategy loads what it has; few models are verified",
 }
 """The modules that may import inside a function, and why."""
 

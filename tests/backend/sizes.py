@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from trilby.backend.base import Scalar
-from trilby.data.buffer import Buffer
+from trilby.data.buffer import Buffer, read_lengths
 from trilby.data.dtypes import Type
-from trilby.data.lengths import read_lengths
 from trilby.data.schema import BufferType, sizes_of
 
 

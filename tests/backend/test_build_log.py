@@ -2,7 +2,7 @@
 
 import pytest
 
-from trilby.backend.build_log import Complaint, first_complaint
+from trilby.backend.failures import Complaint, first_complaint
 from trilby.source import Location
 
 TEXT = """

@@ -3,8 +3,7 @@ import struct
 import numpy as np
 import pytest
 
-from trilby.backend.base import Scalar
-from trilby.backend.by_value import type_by_value, value_by_value
+from trilby.backend.base import Scalar, type_by_value, value_by_value
 from trilby.data.dtypes import BF16, BOOL, F16, F32, I64, SCALARS, U8
 
 

@@ -16,11 +16,10 @@ from trilby import (
     i32,
 )
 from trilby.backend.base import DeviceInfo
-from trilby.backend.features import check_features
 from trilby.backend.null import DEVICE, NullBackend
 from trilby.errors import DeviceError, MissingFeatureError
 from trilby.reflect.functions import Kernel
-from trilby.runtime.compile import analyse_kernel
+from trilby.runtime.compile import analyse_kernel, check_features
 
 NO_FEATURES = replace(DEVICE, name="Small GPU", features=frozenset[str]())
 

@@ -12,7 +12,7 @@ from trilby.backend.base import Event, Scalar
 from trilby.backend.null import NullPrepared
 from trilby.backend.opencl import OpenCLFamily
 from trilby.backend.opencl_device import OpenCLBackend
-from trilby.backend.opencl_passes import OpenCLPasses
+from trilby.backend.opencl_kernels import OpenCLPasses
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
 from trilby.errors import ArgumentTypeError, DeviceError, KernelAssertionError

@@ -17,12 +17,12 @@ from trilby.backend.registry import (
     PassedOver,
     any_fits,
     as_preferences,
+    has_driver_for_others,
     open_backend,
     open_family,
     open_preferred,
     survey,
 )
-from trilby.backend.vendors import has_driver_for_others
 from trilby.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
 
 HERE = "made_up_backends"

@@ -3,9 +3,7 @@
 import pytest
 
 from trilby.backend.base import Times
-from trilby.backend.done import DoneEvent
-from trilby.backend.fading import FadingEvent
-from trilby.backend.together import Together
+from trilby.backend.done import DoneEvent, FadingEvent, Together
 from trilby.errors import DeviceError
 
 

@@ -11,11 +11,9 @@ import numpy as np
 from tests.backend.sizes import sizes_given
 from tests.codegen.running import Given, Size, copy_of, graph_of, is_array
 
-from trilby.analysis.barriers import works_in_groups
-from trilby.analysis.reach import KernelGraph
-from trilby.codegen.llvm.generated import LlvmModule
+from trilby.analysis.reach import KernelGraph, works_in_groups
 from trilby.codegen.llvm.module import generate
-from trilby.codegen.llvm.target import LlvmTarget
+from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
 from trilby.data.dtypes import BF16, F16, ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.data.record import Record

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from trilby.data.class_body import ClassBody, read_body
+from trilby.data.declare import ClassBody, read_body
 from trilby.errors import SchemaError
 from trilby.source import line_text
 

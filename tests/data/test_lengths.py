@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from trilby.data.buffer import given_lengths, read_lengths, shape_lengths, write_lengths
 from trilby.data.dtypes import F32, I32, I64, U8
 from trilby.data.layout import layout
-from trilby.data.lengths import given_lengths, read_lengths, shape_lengths, write_lengths
 from trilby.data.schema import ArrayType, BufferType, Field
 from trilby.errors import BindingError
 

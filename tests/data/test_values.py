@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trilby.data.dtypes import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U64, ScalarType
-from trilby.data.values import check_shape, number, numbers
+from trilby.data.window import check_shape, number, numbers
 from trilby.errors import ArgumentTypeError, ArgumentValueError
 
 FITTING: list[tuple[Any, ScalarType, Any]] = [

@@ -31,7 +31,7 @@ from trilby.options import Transfers
 from trilby.reflect.functions import is_kernel
 from trilby.runtime.compile import analyse_kernel
 from trilby.tools.emit import emit
-from trilby.tools.explain import explain
+from trilby.tools.explanation import explain
 from trilby.tools.lint import list_lints
 from trilby.tools.load import load_function
 

@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import combinations, product
 
-from trilby.analysis.linting.witness import Example
+from trilby.analysis.linting.question import Example
 from trilby.backend.interpreter.arguments import bind
 from trilby.backend.interpreter.recording import Recorded, record
 from trilby.data.ndrange import NDRange
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import analyse_kernel
-from trilby.runtime.lint_examples import Examples
+from trilby.runtime.linting import Examples
 
 
 def meets(kernel: Kernel[...], size: int, length: int, scalars: Mapping[str, int]) -> set[str]:

@@ -16,8 +16,8 @@ from trilby.analysis.linting.plain_decider import PlainDecider
 from trilby.analysis.linting.registry import all_lints, kernel_lint
 from trilby.errors import ArgumentValueError
 from trilby.runtime import linting
-from trilby.runtime.lint_settings import LintSettings, settings_for
 from trilby.runtime.lint_warnings import LintWarning
+from trilby.runtime.linting import LintSettings, settings_for
 from trilby.tools.lint_checks import assert_clean, functions_of
 
 HERE = Path(__file__).parent

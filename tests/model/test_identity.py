@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from tests.model.samples import S32_ARRAY
 
+from trilby.backend.native.modules import identity
 from trilby.data.dtypes import F32, I32, Type
 from trilby.data.schema import BufferType
 from trilby.model.build import Builder
-from trilby.model.identity import identity
 from trilby.model.op import Func, Raw, RawBody
 from trilby.model.ops.arith import Sub
 from trilby.model.ops.core import Constant, Return
@@ -82,7 +82,9 @@ def test_texts_cannot_be_mistaken_for_what_is_around_them() -> None:
 
 
 def test_it_is_the_same_in_every_process() -> None:
-    program = "from trilby.model.identity import identity; print(identity(frozenset('abcdefgh')))"
+    program = (
+        "from trilby.backend.native.modules import identity; print(identity(frozenset('abcdefgh')))"
+    )
     told = {
         subprocess.run(
             [sys.executable, "-c", program],

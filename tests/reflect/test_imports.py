@@ -2,7 +2,7 @@
 
 import pytest
 
-from trilby.reflect.imports import imports_trilby
+from trilby.reflect.capture import imports_trilby
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import ast
 
 from tests.reflect.kernel_cases import lined
 
-from trilby.reflect.scopes import BlockPath, LocalNames, inner_path, local_names
+from trilby.reflect.lowering import BlockPath, LocalNames, inner_path, local_names
 
 
 def names(text: str) -> LocalNames:

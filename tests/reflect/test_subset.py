@@ -7,7 +7,7 @@ import pytest
 from tests.reflect.kernel_cases import error_of, indented, said
 
 from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
-from trilby.reflect import arithmetic, comparisons, expressions, statements
+from trilby.reflect import arithmetic, expressions, statements
 from trilby.reflect.subset import REFUSED, refuse
 from trilby.source import Location
 
@@ -19,7 +19,7 @@ SUPPORTED = {
     *statements.RULES,
     *expressions.RULES,
     *arithmetic.BINARY,
-    *comparisons.COMPARE,
+    *expressions.COMPARE,
     *ELSEWHERE,
 }
 

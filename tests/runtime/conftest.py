@@ -77,7 +77,7 @@ def with_backend(
         return Choice(backend)
 
     with monkeypatch.context() as patch:
-        patch.setattr("trilby.runtime.choice.open_backend", opened)
+        patch.setattr("trilby.runtime.accelerator.open_backend", opened)
         return Accelerator(
             backend.device.spec, memory=memory, memory_limit=memory_limit, poison=poison
         )

@@ -4,8 +4,7 @@ import pytest
 from tests.runtime.contents import Pending, on_host, replica, span
 
 from trilby.data.ranges import Ranges
-from trilby.runtime.content import Content
-from trilby.runtime.contents import Contents
+from trilby.runtime.content import Content, Contents
 
 
 def ignored(_old: Content, _new: Content) -> None:

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from trilby.backend.base import Times
-from trilby.runtime.figures import RunFigures, WaitFigures
+from trilby.runtime.profiled_runs import RunFigures, WaitFigures
 
 RUNS: list[Times] = [(1.0, 8.0), None, (2.0, 4.0), (4.0, 16.0)]
 

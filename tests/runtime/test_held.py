@@ -7,7 +7,7 @@ import pytest
 from tests.runtime.contents import START, Pending, on_host, replica, span
 
 from trilby.data.ranges import Ranges
-from trilby.data.raw_views import RawViews
+from trilby.data.segment import RawViews
 from trilby.runtime.content import Content, Replica
 from trilby.runtime.held import Held
 

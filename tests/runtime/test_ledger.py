@@ -26,9 +26,8 @@ from trilby.backend.done import DoneEvent
 from trilby.errors import RangeError
 from trilby.runtime.callers import Caller
 from trilby.runtime.ledger import Direction, Ledger
-from trilby.runtime.pieces import Piece
 from trilby.runtime.recording import Recording
-from trilby.runtime.replicas import Moved, Reason, Replicas
+from trilby.runtime.replicas import Moved, Piece, Reason, Replicas
 
 # The elements of an S32Array have 4 bytes each. Its length, 4 bytes before them, is no data.
 EIGHT = 8 * 4

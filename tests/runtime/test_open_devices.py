@@ -12,7 +12,7 @@ from tests.runtime.programs import add, dispatch, plus_one
 from trilby import Accelerator, S32Array
 from trilby.at_exit import PROGRAM_END
 from trilby.errors import DeviceError
-from trilby.runtime.open_devices import close_all
+from trilby.runtime.residency import close_all
 
 DEVICES = ("interpreter", "opencl", "opencl, shared", "native", "native, shared")
 

@@ -13,8 +13,7 @@ from trilby.backend.base import Argument, Event, Repeated
 from trilby.backend.kept import KeptRuns
 from trilby.errors import DeviceError
 from trilby.runtime.content import CLOCK, Replica
-from trilby.runtime.known import Known
-from trilby.runtime.order import Order
+from trilby.runtime.known import Known, Order
 
 
 class Noted(Repeated):

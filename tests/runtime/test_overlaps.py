@@ -17,8 +17,8 @@ from tests.runtime.programs import (
 
 import trilby as tb
 from trilby import Accelerator, KernelContext, NDArray, S32Array, f32
-from trilby.backend.giving import GIVING
 from trilby.errors import ArgumentValueError
+from trilby.locks import GIVING
 
 
 def test_one_buffer_is_one_memory_however_often_it_is_passed(

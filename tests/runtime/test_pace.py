@@ -3,8 +3,8 @@
 import pytest
 
 from trilby.backend.done import DoneEvent
-from trilby.runtime import pace
-from trilby.runtime.pace import MOST_AT_ONCE, MOST_UNDER_WAY, PORTION_SECONDS, Pace
+from trilby.runtime import passes
+from trilby.runtime.passes import MOST_AT_ONCE, MOST_UNDER_WAY, PORTION_SECONDS, Pace
 
 
 class Clock:
@@ -12,7 +12,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr(pace.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(passes.time, "perf_counter", lambda: self.now)
 
 
 @pytest.fixture

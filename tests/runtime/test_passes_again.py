@@ -44,7 +44,7 @@ from trilby.errors import (
     TrilbyError,
 )
 from trilby.options import Transfers
-from trilby.runtime import pace, passes
+from trilby.runtime import passes
 
 LENGTH = 8
 START = np.arange(LENGTH, dtype=np.int32)
@@ -562,7 +562,7 @@ def test_a_copy_names_the_line_that_dispatched_last(discrete: Accelerator) -> No
 def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress is told after every portion, and portions are small."""
     monkeypatch.setattr(passes, "PROGRESS_SECONDS", 0.0)
-    monkeypatch.setattr(pace, "MOST_AT_ONCE", 10)
+    monkeypatch.setattr(passes, "MOST_AT_ONCE", 10)
 
 
 @pytest.mark.usefixtures("talkative")

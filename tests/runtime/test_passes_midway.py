@@ -28,7 +28,7 @@ from tests.runtime.simulated import CPU, GPU, Simulated, machine
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, S32Array, i32
 from trilby.errors import DeviceError, PassesCancelledError
-from trilby.runtime import pace, passes
+from trilby.runtime import passes
 
 LENGTH = 8
 MANY = 10**9
@@ -39,7 +39,7 @@ START = np.arange(LENGTH, dtype=np.int32)
 def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress is told after every portion, and portions are small."""
     monkeypatch.setattr(passes, "PROGRESS_SECONDS", 0.0)
-    monkeypatch.setattr(pace, "MOST_AT_ONCE", 10)
+    monkeypatch.setattr(passes, "MOST_AT_ONCE", 10)
 
 
 def two() -> tuple[S32Array, S32Array]:
@@ -421,7 +421,7 @@ def test_passes_that_are_put_off_come_in_order(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_few_passes_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "MOST_UNDER_WAY", 99)
+    monkeypatch.setattr(passes, "MOST_UNDER_WAY", 99)
     backend = Deferred()
     accelerator = with_backend(monkeypatch, backend)
     a = S32Array.of(START)
@@ -438,7 +438,7 @@ import numpy as np
 import trilby as tb
 from tests.runtime.pass_programs import run_step, step, stepped
 from trilby import Accelerator, ComputeContext, KernelContext, S32Array, i32
-from trilby.backend.opencl_passes import OpenCLPasses
+from trilby.backend.opencl_kernels import OpenCLPasses
 from trilby.errors import DeviceError
 
 @tb.compute(explicit=True)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trilby.data.ranges import Ranges
-from trilby.runtime.pieces import MOST_COPIES, SMALL_GAP, Piece, cut
+from trilby.runtime.replicas import MOST_COPIES, SMALL_GAP, Piece, cut
 
 ALL = Ranges.span(0, 100_000)
 

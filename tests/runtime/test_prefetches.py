@@ -9,7 +9,7 @@ from tests.runtime.programs import add, dispatch
 
 import trilby as tb
 from trilby import Accelerator, KernelContext, NDArray, S32Array, i32
-from trilby.runtime import prefetches
+from trilby.runtime import put_get
 from trilby.runtime.put_get import supply
 
 
@@ -27,7 +27,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[object]:
         found.append(given[1])
         return supply(*given)  # pyright: ignore[reportArgumentType] -- as they came
 
-    monkeypatch.setattr(prefetches, "supply", look)
+    monkeypatch.setattr(put_get, "supply", look)
     return found
 
 

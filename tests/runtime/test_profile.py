@@ -20,10 +20,8 @@ from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array
 from trilby.backend import opencl_bursts
 from trilby.errors import DeviceError, KernelAssertionError
 from trilby.runtime import launches, profiling, watch
-from trilby.runtime.figures import DispatchFigures, RunFigures
-from trilby.runtime.profile import Profile, time_text
-from trilby.runtime.profile_rows import Copies
-from trilby.runtime.profiled_runs import Dispatched
+from trilby.runtime.profile import Copies, Profile, time_text
+from trilby.runtime.profiled_runs import Dispatched, DispatchFigures, RunFigures
 from trilby.runtime.profiles import PROFILES
 from trilby.runtime.tracing import TimedBook
 

@@ -5,7 +5,7 @@ from tests.messages import message
 
 from trilby.data.ndrange import NDRange
 from trilby.errors import RangeError
-from trilby.runtime.ranges import LARGEST, in_whole_groups
+from trilby.runtime.launches import LARGEST, in_whole_groups
 
 
 @pytest.mark.parametrize(

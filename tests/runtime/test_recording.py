@@ -19,9 +19,8 @@ from trilby.oracle.excess import Kind
 from trilby.oracle.trace import HOST, Touch
 from trilby.runtime.content import Content, Replica
 from trilby.runtime.held import Held
-from trilby.runtime.pieces import Piece
 from trilby.runtime.recording import Recording
-from trilby.runtime.replicas import Moved, Reason
+from trilby.runtime.replicas import Moved, Piece, Reason
 
 if TYPE_CHECKING:
     from trilby.runtime.replicas import Replicas

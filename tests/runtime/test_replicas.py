@@ -15,8 +15,7 @@ from trilby.data.segment import Segment
 from trilby.errors import DeviceError
 from trilby.runtime import replicas as module
 from trilby.runtime.content import Content, Replica
-from trilby.runtime.pieces import Piece
-from trilby.runtime.replicas import Moved, Reason, Replicas, bring_home, piece_stop
+from trilby.runtime.replicas import Moved, Piece, Reason, Replicas, bring_home, piece_stop
 
 LENGTHS = (range(4),)
 REASON = Reason("it is needed", None)

@@ -13,7 +13,7 @@ from trilby import Accelerator, KernelContext, Ledger, S32Array
 from trilby.data.ranges import Ranges
 from trilby.errors import OutOfDeviceMemoryError
 from trilby.runtime.content import Content, Replica
-from trilby.runtime.room import Room
+from trilby.runtime.replicas import Room
 
 # An S32Array of 249 elements takes 1,000 bytes on a device: a length, and 4 bytes each.
 LENGTH = 249

@@ -10,7 +10,7 @@ from trilby.backend.interpreter.device import DoneEvent, InterpreterBackend
 from trilby.backend.null import NullBackend
 from trilby.backend.registry import open_backend
 from trilby.errors import DeviceError
-from trilby.runtime.selftest import check_device
+from trilby.tools.devices import check_device
 
 
 @pytest.mark.parametrize("name", ["interpreter", "opencl", "native"])

@@ -19,9 +19,8 @@ from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.errors import DeviceError, ReentryError
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import LOCK
-from trilby.runtime.contents import CONTENTS
-from trilby.runtime.origins import KernelWrite
+from trilby.runtime.content import CONTENTS, LOCK
+from trilby.runtime.held import KernelWrite
 from trilby.runtime.watch import Watch, bury_when_idle, wait_for, watched
 
 

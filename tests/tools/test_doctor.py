@@ -11,9 +11,8 @@ from rich.console import Console
 
 from trilby.backend.registry import PassedOver
 from trilby.cli import main
-from trilby.runtime.selftest import check_device
 from trilby.tools import doctor
-from trilby.tools.devices import CheckedDevice, DevicesReport, devices_report
+from trilby.tools.devices import CheckedDevice, DevicesReport, check_device, devices_report
 from trilby.tools.doctor import Diagnosis, Package, diagnose, diagnosis_as_json, print_diagnosis
 
 

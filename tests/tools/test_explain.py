@@ -12,7 +12,7 @@ from trilby.cli import main
 from trilby.errors import ArgumentValueError
 from trilby.options import Transfers
 from trilby.runtime.compile import analyse_kernel
-from trilby.tools.explain import explain
+from trilby.tools.explanation import explain
 
 
 def test_a_compute_function_before_and_after() -> None:

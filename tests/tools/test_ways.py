@@ -2,7 +2,7 @@
 
 from trilby.oracle.excess import CopyMade
 from trilby.oracle.trace import Access, Trace
-from trilby.tools.ways import Way, ways_of
+from trilby.tools.timeline import Way, ways_of
 
 WHOLE = [(0, 8)]
 FIRST, SECOND = [(0, 4)], [(4, 8)]

@@ -21,7 +21,7 @@ import trilby as tb
 from trilby import ComputeContext, KernelContext, S32Array, S32Array2D
 from trilby.reflect.functions import Compute
 from trilby.runtime.compile import analyse_compute
-from trilby.tools.explain import compute_section
+from trilby.tools.explanation import compute_section
 from trilby.transform.passes import Pass, run_passes
 from trilby.transform.place_transfers import place_transfers
 

@@ -17,9 +17,8 @@ from trilby import ComputeContext, KernelContext, S32Array, S32Array2D, f32, i32
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute
 from trilby.runtime.compile import analyse_compute
-from trilby.tools.explain import compute_section
-from trilby.transform.passes import run_passes
-from trilby.transform.pipelines import compute_passes
+from trilby.tools.explanation import compute_section
+from trilby.transform.passes import compute_passes, run_passes
 
 FOLDER = Path(__file__).parent.parent / "golden" / "tracking"
 

@@ -15,7 +15,7 @@ from trilby.analysis.transfer_plan import (
 from trilby.model.op import Block, Func
 from trilby.model.ops.core import Return
 from trilby.model.value import NONE
-from trilby.transform.certain_copies import certain_copies
+from trilby.transform.place_transfers import certain_copies
 
 A = Text("a", ("a",))
 SURE = Copy("device", A, certain=True)

@@ -7,8 +7,7 @@ from trilby.data.library import S32Array
 from trilby.data.schema import ArrayType, BufferType, Field, NDArrayType
 from trilby.model.ops.host import HostRun, HostValue
 from trilby.model.value import OBJECT, Value
-from trilby.transform.held import Effects, Held, Kind, Root
-from trilby.transform.host_effects import text_effects, tree_of
+from trilby.transform.host_effects import Effects, Held, Kind, Root, text_effects, tree_of
 
 TABLE = BufferType(
     "Table", (Field("count", I32), Field("xs", ArrayType(F32, ("n",))), Field("n", I32))

@@ -16,9 +16,7 @@ from trilby.model.text import to_text
 from trilby.options import Transfers
 from trilby.reflect.host import reflect_compute
 from trilby.runtime.compile import analyse_compute
-from trilby.transform.listing import changed_lines, listing
-from trilby.transform.passes import Pass, run_passes
-from trilby.transform.pipelines import compute_passes
+from trilby.transform.passes import Pass, changed_lines, compute_passes, listing, run_passes
 from trilby.transform.repeat_turns import repeat_turns
 
 

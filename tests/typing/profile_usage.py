@@ -3,7 +3,7 @@
 from typing import Any, assert_type
 
 from trilby import Accelerator, Profile, S32Array
-from trilby.runtime.profile_rows import Copies
+from trilby.runtime.profile import Copies
 
 
 def profiled(accelerator: Accelerator, a: S32Array) -> Profile:

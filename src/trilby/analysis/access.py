@@ -7,20 +7,84 @@ when its buffer is created, so reading it is no access to data.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from enum import Flag
 from typing import TypeAlias
 
-from trilby.analysis.kernel_aliases import Aliases, Root, aliases_of
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.data.dtypes import Type
 from trilby.data.schema import INDEX, ArrayType, BufferType, NDArrayType, PadType, join_path
 from trilby.dataclass import dataclass
 from trilby.errors import KernelTypeError
 from trilby.model.op import Func, Op, Raw, walk
-from trilby.model.ops.core import Call
-from trilby.model.ops.memory import Atomic, CompareExchange, Load, Store
+from trilby.model.ops.control import Ternary
+from trilby.model.ops.core import Call, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.memory import Atomic, CompareExchange, Load, Place, Store
 from trilby.model.value import Value
 from trilby.source import NOWHERE
+
+# ----------------------------------------------------------------------------------- kernel aliases
+# Which places in the parameters of a function each of its values may stand for.
+#
+# Without regard to order: a variable that holds one buffer after the other counts as both.
+
+Root: TypeAlias = tuple[int, str]
+"""A parameter, by its number, and a path below it."""
+
+
+@dataclass(slots=True)
+class Aliases:
+    """The places of every value that stands for any."""
+
+    roots: dict[Value, frozenset[Root]] = field(default_factory=dict[Value, frozenset[Root]])
+
+    def of(self, value: Value) -> frozenset[Root]:
+        """All that a value may stand for; nothing for numbers and for a work item's own arrays."""
+        return self.roots.get(value, frozenset())
+
+    def add(self, value: Value, more: frozenset[Root]) -> bool:
+        """Widen what a value may stand for; true where that was news."""
+        known = self.of(value)
+        self.roots[value] = known | more
+        return not more <= known
+
+
+def aliases_of(function: Func) -> Aliases:
+    """Follow the buffers of a function through its variables, references and choices."""
+    aliases = Aliases()
+    for number, param in enumerate(function.params):
+        if isinstance(param.type, BufferType | NDArrayType):
+            aliases.add(param, frozenset({(number, "")}))
+    # A loop may carry a buffer from a later statement to an earlier one: go round until calm.
+    ops = tuple(walk(function.body))
+    while sum(_flows(aliases, op) for op in ops):
+        pass
+    return aliases
+
+
+def _flows(aliases: Aliases, op: Op) -> bool:
+    match op:
+        case Var(init=(content,)):
+            return aliases.add(op.value, aliases.of(content))
+        case VarLoad(var):
+            return aliases.add(op.value, aliases.of(var))
+        case VarStore(var, stored):
+            return aliases.add(var, aliases.of(stored))
+        case Place(base, _, path):
+            below = frozenset((n, join_path(p, path)) for n, p in aliases.of(base))
+            return aliases.add(op.value, below)
+        case Ternary(_, then, otherwise):
+            arms = [aliases.of(y) for y in (*_yields(then.ops), *_yields(otherwise.ops))]
+            return aliases.add(op.value, frozenset[Root]().union(*arms))
+        case _:
+            return False
+
+
+def _yields(ops: tuple[Op, ...]) -> Iterator[Value]:
+    return (op.yielded for op in ops if isinstance(op, Yield))
+
+
+# ------------------------------------------------------------------------------------------- access
 
 
 class Access(Flag):

@@ -15,12 +15,10 @@ from typing import TypeAlias
 from trilby.analysis.measuring.boxes import WHOLE, Box, Space
 from trilby.analysis.measuring.evaluate import Argument, Evaluation
 from trilby.analysis.measuring.pass_kinds import PassKinds, looks_at_passes, pass_kinds
-from trilby.analysis.measuring.regions import Region
-from trilby.analysis.measuring.spots import Member, Spot, content_of, members_of, spot_of
+from trilby.analysis.measuring.regions import Member, Region, Spot, content_of, members_of, spot_of
 from trilby.analysis.reach import KernelGraph
-from trilby.analysis.touching.expressions import Expr, Loop
+from trilby.analysis.touching.expressions import Does, Expr, Loop, Scope, Touch
 from trilby.analysis.touching.following import touches_of
-from trilby.analysis.touching.touches import Does, Scope, Touch
 from trilby.data.dtypes import BOOL, Type
 from trilby.data.ranges import Ranges
 from trilby.data.schema import BufferType, NDArrayType

@@ -1,13 +1,206 @@
 """Footprints in words: `reads array[x - 1 … x + 1] where x < n`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias, cast
 
-from trilby.analysis.touching.expressions import Expr
-from trilby.analysis.touching.touches import Does, Scope, Touch
-from trilby.analysis.touching.wording import Sum, Wording, text_of
-from trilby.data.dtypes import Type
+from trilby.analysis.touching.expressions import Does, Expr, Loop, Scope, Touch
+from trilby.data.dtypes import BOOL, Type
 from trilby.data.schema import INDEX, BufferType, NDArrayType, index_count, path_steps, step_into
 from trilby.model.value import Value
+
+# ------------------------------------------------------------------------------------------ wording
+# Expressions as a person would write them: sums with like terms put together.
+
+Sum: TypeAlias = dict[tuple[str, ...], int]
+"""Factors of products of names; `()` is the product of none, for the constant."""
+
+MOST_TERMS = 12
+DEEPEST_TEXT = 24
+UNKNOWN = "?"
+
+
+class Wording:
+    """Writes the expressions of one kernel, whose parameters have names."""
+
+    def __init__(self, parameters: tuple[Value, ...]) -> None:
+        self._names = [param.hint or f"p{n}" for n, param in enumerate(parameters)]
+        self._sums: dict[tuple[int, bool], Sum] = {}
+
+    def parameter(self, number: int) -> str:
+        """The name of a parameter."""
+        return self._names[number]
+
+    # -- numbers
+
+    def sum(self, expr: Expr) -> Sum:
+        """A number as a sum of products.
+
+        A remainder is a difference where that makes the sum shorter: `x // w * w + x % w` is `x`.
+        """
+        plain, split = self._sum(expr, splits=False), self._sum(expr, splits=True)
+        return split if len(split) < len(plain) else plain
+
+    def _sum(self, expr: Expr, *, splits: bool) -> Sum:
+        key = (expr.number, splits)
+        if key not in self._sums:
+            too_deep = expr.depth > DEEPEST_TEXT
+            found: Sum = {(UNKNOWN,): 1} if too_deep else self._made(expr, splits=splits)
+            self._sums[key] = found
+        return self._sums[key]
+
+    def _made(self, expr: Expr, *, splits: bool) -> Sum:
+        args = [self._sum(arg, splits=splits) for arg in expr.args if arg.type is not BOOL]
+        match expr.op:
+            case "constant":
+                return {(): cast("int", expr.what)} if expr.what else {}
+            case "cast":
+                return args[0]
+            case "add" | "sub":
+                return _added(args[0], args[1], 1 if expr.op == "add" else -1)
+            case "mul":
+                return self._product(args[0], args[1])
+            case "mod" if splits:
+                quotient: Sum = {(_quotient(*(self.number(arg) for arg in expr.args)),): 1}
+                return _added(args[0], self._product(args[1], quotient), -1)
+            case "turn":
+                return self._turn(cast("Loop", expr.what))
+            case _:
+                return {(self._atom(expr),): 1}
+
+    def _product(self, left: Sum, right: Sum) -> Sum:
+        if len(left) * len(right) > MOST_TERMS:
+            return {(f"({text_of(left)})", f"({text_of(right)})"): 1}
+        found: Sum = {}
+        for names, factor in left.items():
+            for others, times in right.items():
+                found = _added(found, {tuple(sorted((*names, *others))): factor * times}, 1)
+        return found
+
+    def _turn(self, loop: Loop) -> Sum:
+        """How many turns are behind, from the variable that counts them."""
+        if self.sum(loop.step) == {(): 1}:
+            return _added({(self.loop_name(loop),): 1}, self.sum(loop.start), -1)
+        return {(f"turn of {self.loop_name(loop)}",): 1}
+
+    def loop_name(self, loop: Loop) -> str:
+        """What a loop's variable is called."""
+        return loop.name or f"i{loop.number}"
+
+    def _atom(self, expr: Expr) -> str:
+        write = _ATOMS.get(expr.op)
+        if write is not None:
+            return write(self, expr)
+        args = [self.number(arg) for arg in expr.args]
+        match expr.op:
+            case "floordiv":
+                return _quotient(*args)
+            case "mod":
+                return f"({_grouped(args[0])} % {_grouped(args[1])})"
+            case "min" | "max" | "abs":
+                return f"{expr.op}({', '.join(args)})"
+            case _:
+                return UNKNOWN
+
+    def number(self, expr: Expr) -> str:
+        """A number."""
+        return text_of(self.sum(expr))
+
+    def choice(self, expr: Expr) -> str:
+        """`a if c else b`."""
+        condition, then, otherwise = expr.args
+        chosen = f"{self.number(then)} if {self.condition(condition)} else {self.number(otherwise)}"
+        return f"({chosen})"
+
+    def length(self, expr: Expr) -> str:
+        """`a.length` or `a.shape[0]`."""
+        number, which = cast("tuple[int, object]", expr.what)
+        name = self.parameter(number)
+        return f"{name}.shape[{which}]" if expr.op == "extent" else f"{name}.{which}"
+
+    # -- conditions
+
+    def condition(self, expr: Expr) -> str:
+        """A truth value."""
+        if expr.depth > DEEPEST_TEXT:
+            return UNKNOWN
+        if expr.op in _SIGNS:
+            return _compared(self, expr, _SIGNS[expr.op])
+        match expr.op:
+            case "not" if expr.args[0].op in _OPPOSITES:
+                return _compared(self, expr.args[0], _OPPOSITES[expr.args[0].op])
+            case "not":
+                return f"not ({self.condition(expr.args[0])})"
+            case "and":
+                return " and ".join(self.condition(arg) for arg in expr.args)
+            case "or":
+                return f"({' or '.join(self.condition(arg) for arg in expr.args)})"
+            case _:
+                return self.parameter(cast("int", expr.what)) if expr.op == "scalar" else UNKNOWN
+
+
+_SIGNS = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_OPPOSITES = {"lt": ">=", "le": ">", "eq": "!=", "ne": "=="}
+_ATOMS: Mapping[str, Callable[[Wording, Expr], str]] = {
+    "grid": lambda _, expr: cast("str", expr.what),
+    "group_start": lambda _, expr: f"group_{expr.what} * local_max_{expr.what}",
+    "scalar": lambda words, expr: words.parameter(cast("int", expr.what)),
+    "length": Wording.length,
+    "extent": Wording.length,
+    "index": lambda words, expr: words.loop_name(cast("Loop", expr.what)),
+    "turns": lambda words, expr: f"turns of {words.loop_name(cast('Loop', expr.what))}",
+    "select": Wording.choice,
+}
+
+
+def _compared(words: Wording, expr: Expr, sign: str) -> str:
+    left, right = (words.number(arg) for arg in expr.args)
+    if _varies(expr.args[1]) and not _varies(expr.args[0]):
+        left, right, sign = right, left, _MIRRORED[sign]
+    return f"{left} {sign} {right}"
+
+
+def _varies(expr: Expr) -> bool:
+    """Whether a number differs between work items or turns; what does is written first."""
+    is_id = expr.op == "grid" and "max" not in str(expr.what)
+    return is_id or isinstance(expr.what, Loop) or any(_varies(arg) for arg in expr.args)
+
+
+def _grouped(text: str) -> str:
+    is_whole = " " not in text or _without_parens(text) != text
+    return text if is_whole else f"({text})"
+
+
+def _without_parens(text: str) -> str:
+    """A text without the parentheses around all of it."""
+    inner = text[1:-1]
+    is_grouped = text.startswith("(") and text.endswith(")") and not set("()") & set(inner)
+    return inner if is_grouped else text
+
+
+def _quotient(left: str, right: str) -> str:
+    return f"({_grouped(left)} // {_grouped(right)})"
+
+
+def _added(left: Sum, right: Sum, sign: int) -> Sum:
+    found = dict(left)
+    for names, factor in right.items():
+        found[names] = found.get(names, 0) + sign * factor
+    return {names: factor for names, factor in found.items() if factor}
+
+
+def text_of(terms: Sum) -> str:
+    """`y * w + x - 1`."""
+    text = ""
+    for names, factor in sorted(terms.items(), key=lambda term: (-len(term[0]), term[0])):
+        size = abs(factor)
+        parts = [*([str(size)] if size != 1 or not names else []), *names]
+        sign = "-" if factor < 0 else "+"
+        text += f" {sign} {' * '.join(parts)}" if text else ("-" * (factor < 0)) + " * ".join(parts)
+    return _without_parens(text) if text else "0"
+
+
+# ----------------------------------------------------------------------------------- footprint text
 
 
 def footprint_text(kernel: str, parameters: tuple[Value, ...], touches: tuple[Touch, ...]) -> str:

@@ -23,18 +23,7 @@ from trilby.analysis.alias import (
     Things,
     either,
 )
-from trilby.analysis.host_touches import (
-    Touch,
-    computed,
-    forget_items,
-    is_length,
-    is_number,
-    item_at,
-    loaded,
-    part_below,
-    written_by,
-)
-from trilby.analysis.host_trees import (
+from trilby.analysis.host_code import (
     Bind,
     Call,
     Capture,
@@ -50,6 +39,17 @@ from trilby.analysis.host_trees import (
     OneOf,
     Operation,
     Span,
+)
+from trilby.analysis.host_touches import (
+    Touch,
+    computed,
+    forget_items,
+    is_length,
+    is_number,
+    item_at,
+    loaded,
+    part_below,
+    written_by,
 )
 from trilby.analysis.value_sorts import Sorts
 from trilby.data.dtypes import I64

@@ -14,7 +14,7 @@ from trilby.analysis.alias import (
     Thing,
     Things,
 )
-from trilby.analysis.host_trees import Call, OneOf
+from trilby.analysis.host_code import Call, OneOf
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import BufferType, index_count, join_path, type_at
 from trilby.dataclass import dataclass

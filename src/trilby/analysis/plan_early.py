@@ -7,13 +7,19 @@ behind code that is not known, which may change any buffer. Two parameters may b
 another one is written in between, the copy starts only if they are apart when the function runs.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from typing import cast
 
 from trilby.analysis.alias import NOTHING, Literally, Points, Reference, Reload, Text, Thing
 from trilby.analysis.host_ops import HostOps
-from trilby.analysis.plan_effects import Events
+from trilby.analysis.measuring.affine import Number, ends
+from trilby.analysis.measuring.evaluate import Evaluation
+from trilby.analysis.plan_state import Events
+from trilby.analysis.touching.expressions import Does, Expr, Loop, Scope, Touch
 from trilby.analysis.transfer_plan import Side
+from trilby.data.dtypes import BOOL, I32, Type
+from trilby.data.schema import INDEX, ArrayType, type_at
 from trilby.dataclass import dataclass
 from trilby.model.holes import identifiers
 from trilby.model.op import Block, Op, blocks, operands, walk
@@ -21,6 +27,116 @@ from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Var, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostWith
 from trilby.model.value import COMPUTE_CONTEXT, Value
+
+# --------------------------------------------------------------------------------------- sure reads
+# Which buffers a kernel reads in every launch, whatever the numbers of the launch are.
+#
+# Asked for one work item, the first, which every launch has, and for the first turns of its
+# loops. A read counts if its conditions hold there for any range, any scalar arguments and any
+# lengths. A condition on data counts as true: what it decides is known to nobody before the
+# launch, which then needs the buffer anyway.
+
+
+def sure_reads(params: Sequence[Value], touches: Iterable[Touch]) -> frozenset[int]:
+    """The numbers of the parameters that every launch reads."""
+    reads = (touch for touch in touches if Does.READS in touch.does)
+    return frozenset(t.parameter for t in reads if _is_sure(t, params[t.parameter].type))
+
+
+def _is_sure(touch: Touch, type_: Type) -> bool:
+    """Whether the first work item makes a read; of an array without elements there is none."""
+    array = type_at(type_, touch.path.partition(INDEX)[0])
+    named = array.dims if isinstance(array, ArrayType) else range(len(touch.indices))
+    first = _FirstItem(frozenset((touch.parameter, name) for name in named))
+    return all(first.reaches(scope) for scope in _scopes(touch.scope))
+
+
+def _scopes(scope: Scope | None) -> Iterator[Scope]:
+    while scope is not None:
+        yield scope
+        scope = scope.parent
+
+
+class _FirstItem:
+    """The first work item of any launch in which some lengths are not 0.
+
+    `lengths` are pairs of a parameter and the name of a length, or an axis.
+    """
+
+    def __init__(self, lengths: frozenset[tuple[int, object]]) -> None:
+        self._lengths = lengths
+        self._at = Evaluation((1, 1, 1), (1, 1, 1), (), {})
+        self._done: set[int] = set()
+
+    def reaches(self, scope: Scope) -> bool:
+        """Whether it comes to what is inside of a scope, once it is in front of it."""
+        if scope.loop:
+            return self._enters(scope.loop)
+        if scope.guard is None:
+            return True
+        self._evaluate(scope.guard)
+        found = self._at.conditions[scope.guard.number]
+        return found if isinstance(found, bool) else not _asks_numbers(scope.guard)
+
+    def _enters(self, loop: Loop) -> bool:
+        bounds = loop.start, loop.stop, loop.step
+        start, stop, step = map(self._number, bounds)
+        if isinstance(step, int) and step:
+            first, behind = (start, stop) if step > 0 else (stop, start)
+            if ends(first)[1] < ends(behind)[0]:
+                return True
+            if ends(first)[0] >= ends(behind)[1]:
+                return False
+        return not any(map(_asks_numbers, bounds))
+
+    def _number(self, expr: Expr) -> Number:
+        self._evaluate(expr)
+        return self._at.values[expr.number]
+
+    def _evaluate(self, expr: Expr) -> None:
+        if expr.number in self._done:
+            return
+        self._done.add(expr.number)
+        for arg in expr.args:
+            self._evaluate(arg)
+        if expr.op == "scalar" and expr.type is BOOL:
+            self._at.conditions[expr.number] = None
+        elif (known := self._known(expr)) is not None:
+            self._at.values[expr.number] = known
+        else:
+            self._at.run([expr])
+
+    def _known(self, expr: Expr) -> Number | None:
+        """A number that is another one here than anywhere in a launch, or None."""
+        at, highest = self._at, I32.highest
+        match expr.op:
+            case "constant" if expr.type is not BOOL:
+                return cast("int", expr.what)
+            case "scalar":
+                return at.unknown(expr.type.lowest, expr.type.highest)
+            case "length" | "extent":
+                return at.unknown(int(expr.what in self._lengths), highest)
+            case "grid" | "turns" if expr.op == "turns" or _is_size(expr):
+                return at.unknown(1, highest)
+            case "index":
+                return at.values[expr.args[0].number]
+            case "turn":
+                return 0
+            case _:
+                return None
+
+
+def _is_size(expr: Expr) -> bool:
+    return expr.op == "grid" and "max_" in str(expr.what)
+
+
+def _asks_numbers(expr: Expr) -> bool:
+    """Whether something depends on what a launch is given: its range, its arguments."""
+    is_given = expr.op in {"scalar", "length", "extent"} or expr.what == "pass_id"
+    return is_given or _is_size(expr) or any(map(_asks_numbers, expr.args))
+
+
+# --------------------------------------------------------------------------------------- plan early
 
 MOST_APART = 3
 """A copy does not start earlier if its buffer must be apart from more than these."""

@@ -10,8 +10,8 @@ from dataclasses import field, replace
 from typing import TypeAlias
 
 from trilby.analysis.alias import NOTHING, Literally, Part, Points, Reference, Reload, Text, Thing
+from trilby.analysis.host_code import Choice, Hole, Name, Node, Number, Operation
 from trilby.analysis.host_ops import HostOps
-from trilby.analysis.host_trees import Choice, Hole, Name, Node, Number, Operation
 from trilby.analysis.plan_state import Key, State, single
 from trilby.analysis.transfer_plan import Side
 from trilby.analysis.value_sorts import is_not_zero

@@ -7,7 +7,9 @@ from trilby.dataclass import dataclass
 from trilby.errors import RecursionRefusedError, TrilbyError
 from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.core import Call
+from trilby.model.ops.grid import Barrier
 from trilby.model.ops.host import Dispatch, HostCall
+from trilby.model.ops.memory import LocalArray
 from trilby.source import Location
 
 DEEPEST = 256
@@ -151,3 +153,17 @@ def _reached(entry: Func, resolve: Resolve) -> Iterator[Func]:
         yield function
 
     return visit(entry)
+
+
+# ----------------------------------------------------------------------------------------- barriers
+# Which kernels depend on whole work groups.
+
+
+def waiting_functions(graph: KernelGraph) -> frozenset[str]:
+    """The symbols of the functions that reach a barrier, themselves or through a call."""
+    return reaching(graph, Barrier)
+
+
+def works_in_groups(graph: KernelGraph) -> bool:
+    """True where the result depends on whole work groups: barriers, or local memory."""
+    return graph.entry.name in reaching(graph, Barrier, LocalArray)

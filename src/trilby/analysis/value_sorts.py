@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from trilby.analysis.host_code import expression_tree
-from trilby.analysis.host_trees import (
+from trilby.analysis.host_code import (
     Call,
     Choice,
     Display,
@@ -21,6 +20,7 @@ from trilby.analysis.host_trees import (
     Number,
     Operation,
     Span,
+    expression_tree,
 )
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import BufferType, NDArrayType

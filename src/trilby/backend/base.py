@@ -20,14 +20,17 @@ from typing import (
     runtime_checkable,
 )
 
+import numpy as np
+
 from trilby.analysis.reach import KernelGraph
-from trilby.data.dtypes import Number, ScalarType
+from trilby.data.dtypes import BF16, BOOL, F16, Number, ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import StructType
 from trilby.dataclass import dataclass
 
 if TYPE_CHECKING:
     from trilby.backend.kept import KeptRuns
+
 
 Times: TypeAlias = tuple[float, float] | None
 """For how long work was queued and for how long it ran, in seconds; None where it failed."""
@@ -426,3 +429,23 @@ class Family(Protocol):
     def open(self, index: int) -> Backend:
         """Open the device of that index, or raise `DeviceUnavailableError`."""
         ...
+
+
+# ----------------------------------------------------------------------------------------- by value
+# How numbers are passed by value to kernels in C: bools and 16-bit floats travel as bits.
+#
+# C on devices has no bool parameters, and OpenCL no half ones.
+
+
+def type_by_value(kind: ScalarType) -> np.dtype[Any]:
+    """The type of the kernel's parameter: `uchar` for a bool, `ushort` for a 16-bit float."""
+    if kind is BOOL:
+        return np.dtype(np.uint8)
+    return np.dtype(np.uint16) if kind in {F16, BF16} else kind.numpy
+
+
+def value_by_value(scalar: Scalar) -> Number:
+    """The number in that type: `value_by_value(Scalar(F16, 1.0))` is `0x3c00`."""
+    if scalar.type in {F16, BF16}:
+        return int(np.array(scalar.value, scalar.type.numpy).view(np.uint16))
+    return int(scalar.value) if scalar.type is BOOL else scalar.value

@@ -19,8 +19,7 @@ from trilby.backend.base import (
 )
 from trilby.backend.done import DoneEvent
 from trilby.backend.failures import foreign
-from trilby.backend.pass_by_pass import PassByPass
-from trilby.backend.run_again import RunAgain
+from trilby.backend.run_again import PassByPass, RunAgain
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError

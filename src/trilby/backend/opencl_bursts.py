@@ -19,14 +19,13 @@ import pyopencl as cl
 
 from trilby.backend.base import Argument, Event, Repeated
 from trilby.backend.done import DoneEvent
-from trilby.backend.giving import GIVING
 from trilby.backend.opencl_drivers import check_drivers
 from trilby.backend.opencl_events import OpenCLEvent, RefusedEvent, is_over
 from trilby.backend.opencl_kernels import OpenCLPrepared
 from trilby.backend.opencl_runs import LARGE_BURST, OpenCLRuns, Put
 from trilby.data.segment import reentered
 from trilby.errors import DeviceError
-from trilby.locks import new_rlock
+from trilby.locks import GIVING, new_rlock
 
 MOST_HELD = 64
 """The launches of a burst. From so many on, waking the device hardly counts."""

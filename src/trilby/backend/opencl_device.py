@@ -54,9 +54,13 @@ from trilby.backend.opencl_events import (
     drop_finished,
     wait_for,
 )
-from trilby.backend.opencl_kernels import OpenCLKernel, OpenCLPrepared
+from trilby.backend.opencl_kernels import (
+    OpenCLKernel,
+    OpenCLPasses,
+    OpenCLPrepared,
+    debugging_passes,
+)
 from trilby.backend.opencl_memory import MemoryPool, OpenCLMemory
-from trilby.backend.opencl_passes import OpenCLPasses, debugging_passes
 from trilby.backend.run_again import RunAgain
 from trilby.backend.work_memory import (
     NO_ARRAYS,

@@ -6,18 +6,39 @@ over is handed back with the reason.
 """
 
 import importlib
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Protocol, runtime_checkable
 
-from trilby.arguments import brief, in_ticks
+from trilby.arguments import brief, closest, in_ticks
 from trilby.backend.base import Backend, DeviceInfo, Family, Kind
 from trilby.backend.preference import Preference, preferences
-from trilby.backend.vendors import has_driver_for_others
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
 from trilby.loading import loading
-from trilby.spelling import closest
+
+# ------------------------------------------------------------------------------------------ vendors
+# Whether a maker's OpenCL driver is on this machine, without loading one.
+#
+# Loading OpenCL takes a tenth of a second, and most machines have no driver but the one for the
+# CPU that comes with pip. On Linux drivers are listed in a folder of the system. Elsewhere it is
+# not known, and a GPU has to be asked for: `prefer=["gpu", "cpu"]`.
+
+_FOR_CPUS = ("pocl", "oclgrind", "intel64")
+"""How the names of drivers begin that have no device faster than the processor."""
+
+
+def has_driver_for_others(folder: str | os.PathLike[str] = "/etc/OpenCL/vendors") -> bool:
+    """True where there is a driver for another device than the CPU."""
+    try:
+        names = os.listdir(folder)
+    except OSError:  # no such folder
+        return False
+    return any(name.endswith(".icd") and not name.lower().startswith(_FOR_CPUS) for name in names)
+
+
+# ----------------------------------------------------------------------------------------- registry
 
 
 @dataclass(frozen=True, slots=True)

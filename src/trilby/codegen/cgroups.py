@@ -1,8 +1,7 @@
 """Local and private arrays, barriers, structs as values, `assert` and `print` in C."""
 
 from trilby.codegen.cfunction import FunctionWriter
-from trilby.codegen.quoting import c_string
-from trilby.codegen.text import CHOICE, MEMORY, POSTFIX, UNARY, Text, reads_of
+from trilby.codegen.text import CHOICE, MEMORY, POSTFIX, UNARY, Text, c_string, reads_of
 from trilby.data.dtypes import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, ScalarType, Type
 from trilby.data.schema import ArrayType, StructType, leaves
 from trilby.model.ops.debug import Assert, Print, texts_of

@@ -2,11 +2,10 @@
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from trilby.codegen.python_changes import Change, change_at
-from trilby.codegen.python_places import place_tree
 from trilby.codegen.python_text import (
     OPERATORS,
     expression,
@@ -14,11 +13,20 @@ from trilby.codegen.python_text import (
     statements,
     target,
 )
-from trilby.codegen.python_transfers import transfer_statement
-from trilby.codegen.python_values import Known, Stack, is_literal, number_tree
+from trilby.codegen.python_values import Known, Stack, is_literal, number_tree, outside_brackets
+from trilby.data.dtypes import ScalarType, Type
+from trilby.data.schema import (
+    INDEX,
+    ArrayType,
+    NDArrayType,
+    index_count,
+    path_steps,
+    step_into,
+    type_at,
+)
 from trilby.dataclass import dataclass
 from trilby.model.holes import in_place_sign
-from trilby.model.op import Block, Op, operands
+from trilby.model.op import Block, Op, blocks, operands
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore
 from trilby.model.ops.host import (
@@ -35,7 +43,181 @@ from trilby.model.ops.host import (
 )
 from trilby.model.ops.memory import Extent, Load, Place, Store
 from trilby.model.ops.transfer import TRANSFER_OPS, Owed, ToDevice, ToHost, Tracking
-from trilby.model.value import Value
+from trilby.model.value import RefType, Value
+from trilby.source import Location
+
+# ----------------------------------------------------------------------------------- python changes
+# Finding the augmented assignments in a model: a load, a change of it, a store to its place.
+#
+# They are written as one statement if what is added is one expression. If ops were put in
+# between, the three are written one by one, with the same effect.
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`old` is loaded, changed by `operand` at the op number `end`, and stored by the next."""
+
+    old: VarLoad | Load | HostView
+    sign: str
+    operand: Value
+    store: Op
+    end: int
+
+
+def change_at(
+    ops: Sequence[Op], at: int, known: Known, waiting: AbstractSet[Value]
+) -> Change | None:
+    """The augmented assignment that begins with the op number `at`, if there is one.
+
+    `waiting` are values from before that were not evaluated yet.
+    """
+    old, uses = ops[at], known.uses
+    if not isinstance(old, VarLoad | Load | HostView) or uses.left[old.value] != 1:
+        return None
+    end = next((n for n in range(at + 1, len(ops)) if old.value in operands(ops[n])), len(ops))
+    if end + 1 >= len(ops):
+        return None
+    change, store = ops[end], ops[end + 1]
+    if not isinstance(change, HostValue) or not change.result or change.inputs[0] is not old.value:
+        return None
+    sign = in_place_sign(change.code)
+    if not sign or uses.left[change.result] != 1 or not _stores_back(old, change.result, store):
+        return None
+    operand = change.inputs[1]
+    is_one = _is_one_expression(ops[at + 1 : end], operand, known, waiting)
+    return Change(old, sign, operand, store, end) if is_one else None
+
+
+def _stores_back(old: VarLoad | Load | HostView, new: Value, store: Op) -> bool:
+    if isinstance(old, VarLoad):
+        return isinstance(store, VarStore) and store.var is old.var and store.stored is new
+    return (
+        isinstance(store, Store)
+        and store.stored is new
+        and (store.base, store.indices, store.path) == (old.base, old.indices, old.path)
+    )
+
+
+def _is_one_expression(
+    ops: Sequence[Op], wanted: Value, known: Known, waiting: AbstractSet[Value]
+) -> bool:
+    """Whether ops make a value that can be written where it is used, and nothing else."""
+    stack: list[Value] = []
+    for op in ops:
+        if _is_name_or_number(op, known):
+            continue
+        needed = [value for value in operands(op) if value in stack]
+        if not _is_plain(op, known) or not waiting.isdisjoint(operands(op)):
+            return False
+        if stack[len(stack) - len(needed) :] != needed:
+            return False
+        stack = [*stack[: len(stack) - len(needed)], *([op.result] if op.result else [])]
+    return stack == [value for value in [wanted] if value in stack] and wanted not in waiting
+
+
+def _is_name_or_number(op: Op, known: Known) -> bool:
+    """Whether the result of an op can be written anywhere."""
+    if isinstance(op, VarLoad):
+        is_used = known.uses.left[op.value] > 0 and op.value not in known.uses.crossing
+        return is_used and op.value in known.sure
+    return isinstance(op, Constant)
+
+
+def _is_plain(op: Op, known: Known) -> bool:
+    """Whether an op is written as an expression in the place of its only use."""
+    uses = known.uses
+    if op.result is None or uses.left[op.result] != 1 or op.result in uses.crossing:
+        return False
+    is_change = isinstance(op, HostValue) and in_place_sign(op.code)
+    return not is_change and not isinstance(op, Var) and not any(blocks(op))
+
+
+# ------------------------------------------------------------------------------------ python places
+# Places in buffers as Python expressions: `table.result[i].x` from a base, a path, indices.
+
+
+def place_tree(
+    base: Type, path: str, trees: Sequence[ast.expr], location: Location, *, stored: bool = False
+) -> ast.expr:
+    """The expression of a place; `trees` are the base, of type `base`, and the indices.
+
+    The last `[]` of a path takes all indices that are left: views may have fewer than there
+    are dimensions, or more (`None`), or none, and then the step leaves no trace.
+    """
+    tree, *rest = trees
+    here: Type | None = base.to if isinstance(base, RefType) else base
+    steps = list(path_steps(path))
+    last = max((n for n, step in enumerate(steps) if step == INDEX), default=-1)
+    for number, step in enumerate(steps):
+        if step == INDEX:
+            count = len(rest) if number == last else _rank(here)
+            tree = _subscript(tree, rest[:count], location)
+            rest = rest[count:]
+        else:
+            tree = placed(ast.Attribute(tree, step, ast.Load()), location)
+        here = step_into(here, step) if here else None
+    if stored and isinstance(tree, ast.Attribute | ast.Subscript):
+        tree.ctx = ast.Store()
+    return tree
+
+
+def _rank(array: Type | None) -> int:
+    return array.rank if isinstance(array, ArrayType | NDArrayType) else 0
+
+
+def _subscript(tree: ast.expr, indices: list[ast.expr], location: Location) -> ast.expr:
+    if not indices:
+        return tree
+    index = indices[0] if len(indices) == 1 else placed(ast.Tuple(indices, ast.Load()), location)
+    return placed(ast.Subscript(tree, index, ast.Load()), location)
+
+
+# --------------------------------------------------------------------------------- python transfers
+# Moving and tracking data, as calls of the compute context: `cc.to_host(a.array, 0)`.
+
+
+def transfer_statement(
+    op: Tracking | ToDevice | ToHost | Owed, trees: Sequence[ast.expr], known: Known
+) -> ast.stmt:
+    """The call that an op is; `trees` are the context, the buffer and the indices."""
+    context, *rest = trees
+    name = op.mnemonic.rpartition(".")[2]
+    # A method that stands on several lines, as a loop does, would be called on the last of them.
+    first_line = replace(op.location, end_line=op.location.line)
+    method = placed(ast.Attribute(context, name, ast.Load()), first_line)
+    args = _part(op, rest, known) if isinstance(op, ToHost) else rest
+    return placed(ast.Expr(placed(ast.Call(method, args, []), op.location)), op.location)
+
+
+def _part(op: ToHost, trees: Sequence[ast.expr], known: Known) -> list[ast.expr]:
+    """What `to_host` is given.
+
+    A view and the index in it: `t.result.x, i`. A view alone: `t.result.x`. A field that is a
+    number has no view, and goes by its name: `t, "count"`.
+    """
+    held = op.buffer.type.to if isinstance(op.buffer.type, RefType) else op.buffer.type
+    if INDEX not in op.path:
+        whole, _, name = op.path.rpartition(".")
+        if isinstance(type_at(held, op.path), ScalarType):
+            field = placed(ast.Constant(name), op.location)
+            return [place_tree(op.buffer.type, whole, trees, op.location), field]
+        return [place_tree(op.buffer.type, op.path, trees, op.location)]
+    before, _, behind = op.path.rpartition(INDEX)
+    buffer, *indices = trees
+    count = index_count(held, before)
+    view = place_tree(op.buffer.type, before, [buffer, *indices[:count]], op.location)
+    for step in path_steps(behind):
+        view = placed(ast.Attribute(view, step, ast.Load()), op.location)
+    return [view, *_index(op, indices[count:], known)]
+
+
+def _index(op: ToHost, indices: list[ast.expr], known: Known) -> list[ast.expr]:
+    """Several indices are one tuple, as in brackets."""
+    plain = [outside_brackets(index, known) for index in indices]
+    return [placed(ast.Tuple(plain, ast.Load()), op.location)] if len(plain) > 1 else plain
+
+
+# ------------------------------------------------------------------------------------ python blocks
 
 Emit: TypeAlias = "Callable[[Writer, Any], None]"
 

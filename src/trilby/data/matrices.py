@@ -13,10 +13,10 @@ from trilby.data.lanes import FloatVector, VectorMath, flat_numbers, lane_number
 from trilby.data.markers import array
 from trilby.data.names import f32
 from trilby.data.struct import Struct
-from trilby.data.values import number
 from trilby.data.vector_types import add_matrix
 from trilby.data.vectors import f32x2, f32x3, f32x4
 from trilby.data.views import Array
+from trilby.data.window import number
 from trilby.errors import ArgumentTypeError
 
 V = TypeVar("V", bound=FloatVector)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
+from trilby.arguments import closest
 from trilby.data.dtypes import ScalarType
 from trilby.data.layout import Layout
 from trilby.data.ranges import Ranges
 from trilby.data.schema import StructType
 from trilby.data.segment import Live, Segment
 from trilby.errors import ArgumentTypeError, FieldError
-from trilby.spelling import closest
 
 
 class Record:

@@ -14,6 +14,7 @@ from itertools import islice
 from types import UnionType
 from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin
 
+from trilby.arguments import closest
 from trilby.data.dtypes import SCALARS, ScalarType, Type
 from trilby.data.schema import ArrayType, NDArrayType, StructType, in_constant, in_global
 from trilby.errors import ModelError
@@ -32,7 +33,6 @@ from trilby.model.value import (
     VarType,
 )
 from trilby.source import NOWHERE, Location
-from trilby.spelling import closest
 
 T = TypeVar("T")
 

@@ -24,9 +24,50 @@ from trilby.model.op import Block, Func, Op, blocks, operands
 from trilby.model.ops import arith, control, core, debug, memory, structs
 from trilby.model.ops.grid import BARRIER_SCOPES, Barrier, Grid
 from trilby.model.ops.host import HOST_OPS
-from trilby.model.ops.transfer import TRANSFER_OPS
-from trilby.model.transfer_rules import TransferOp, transfer_problems
-from trilby.model.value import KERNEL_CONTEXT, NONE, OBJECT, RefType, Value, VarType, space_of
+from trilby.model.ops.transfer import TRANSFER_OPS, Owed, ToDevice, ToHost, Tracking
+from trilby.model.value import (
+    COMPUTE_CONTEXT,
+    KERNEL_CONTEXT,
+    NONE,
+    OBJECT,
+    RefType,
+    Value,
+    VarType,
+    space_of,
+)
+
+# ----------------------------------------------------------------------------------- transfer rules
+# What the ops that transforms put into compute models demand; a part of `rules`.
+
+TransferOp = Tracking | ToDevice | ToHost | Owed
+
+
+def transfer_problems(op: TransferOp, func: Func) -> Iterator[str]:
+    """How an op that moves or tracks data breaks its rules."""
+    if func.kind != "compute":
+        yield "it belongs to compute functions"
+    if op.context.type not in {COMPUTE_CONTEXT, OBJECT}:
+        yield f"`{op.context.type}` is not the compute context"
+    if not has_data(op.buffer):
+        yield f"`{op.buffer.type}` is not a buffer, nor a part of one"
+    elif isinstance(op, ToHost):
+        yield from _part(op)
+
+
+def has_data(value: Value) -> bool:
+    """Whether a value is, by its type, a buffer or a part of one, or may be."""
+    return value.type == OBJECT or isinstance(value.type, BufferType | NDArrayType | RefType)
+
+
+def _part(op: ToHost) -> Iterator[str]:
+    base = op.buffer.type.to if isinstance(op.buffer.type, RefType) else op.buffer.type
+    if op.path and (base == OBJECT or type_at(base, op.path) is None):
+        yield f'`{base}` has no place "{op.path}"'
+    if op.indices and "[]" not in op.path:
+        yield f'"{op.path}" takes no indices, and {len(op.indices)} are given'
+
+
+# -------------------------------------------------------------------------------------------- rules
 
 Problems: TypeAlias = Iterator[str]
 MemoryAccess: TypeAlias = (

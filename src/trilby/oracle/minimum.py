@@ -5,14 +5,220 @@ copied at all, at every point of the program. `tests/oracle` compares it with a 
 every schedule.
 """
 
-from typing import Literal, TypeAlias
+from collections import Counter
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trilby.dataclass import dataclass
-from trilby.oracle.cells import Cells, cells_of
-from trilby.oracle.ranged import fewest_bytes
+from trilby.oracle.cells import Cells, Step, Which, cells_of
 from trilby.oracle.trace import Trace
-from trilby.oracle.whole import fewest_copies
-from trilby.oracle.windows import fewest_points
+
+# ------------------------------------------------------------------------------------------- ranged
+# The fewest bytes where any bytes may move by themselves, as a shortest path for each cell.
+#
+# The nodes of a cell's graph are the sets of places where its content is current, the edges are
+# copies. All cells of a buffer take each step together, as arrays.
+
+CellCosts: TypeAlias = NDArray[np.int64]
+"""What it takes to reach a set of places (first index) for each cell (second index)."""
+
+UP = 1 << 32
+DOWN = UP + 1  # one copy too, and told apart in the low half
+IMPOSSIBLE = 1 << 62
+
+
+class Bytes(NamedTuple):
+    """How many bytes go each way."""
+
+    up: int
+    down: int
+
+
+def fewest_bytes(cells: Cells) -> Bytes:
+    """The fewest bytes with which every touch finds current content."""
+    if not len(cells):
+        return Bytes(0, 0)
+    costs = np.full((1 << len(cells.places), len(cells)), IMPOSSIBLE, np.int64)
+    costs[cells.at_first(), np.arange(len(cells))] = 0
+    for step in cells.changes:
+        access = cells.of(step.access)
+        if access.needed.any():
+            _need(costs, step.place, access.needed)
+        if access.writes.any():
+            _write(costs, step.place, access.writes)
+    total, down = np.divmod(costs.min(axis=0), UP)
+    return Bytes(int((total - down) @ cells.sizes), int(down @ cells.sizes))
+
+
+def _need(costs: CellCosts, place: int, needed: Which) -> None:
+    """Copy to anywhere; then what is not at the place is out."""
+    part = _selection(needed)
+    chosen = costs[:, part]
+    _copy_anywhere(chosen)
+    lacking, _ = _split(chosen, place)
+    lacking[:] = IMPOSSIBLE
+    costs[:, part] = chosen
+
+
+def _copy_anywhere(costs: CellCosts) -> None:
+    """Follow every copy: first down to the host, then up to each device."""
+    without, with_host = costs[0::2], costs[1::2]
+    np.minimum(with_host, without + DOWN, out=with_host)
+    for device in range(1, len(costs).bit_length() - 1):
+        lacking, having = _split(costs, device)
+        np.minimum(having[:, 1::2], lacking[:, 1::2] + UP, out=having[:, 1::2])
+
+
+def _write(costs: CellCosts, place: int, written: Which) -> None:
+    part = _selection(written)
+    cheapest = costs[:, part].min(axis=0)
+    costs[:, part] = IMPOSSIBLE
+    costs[1 << place, part] = cheapest
+
+
+def _split(costs: CellCosts, place: int) -> tuple[CellCosts, CellCosts]:
+    """Views of the costs of the sets without and with a place, as (rest, lower places, cell)."""
+    halves = costs.reshape(-1, 2, 1 << place, costs.shape[1])
+    return halves[:, 0], halves[:, 1]
+
+
+def _selection(which: Which) -> slice | Which:
+    """The same cells as a slice where they are neighbours, which is much faster."""
+    start, count = int(which.argmax()), int(np.count_nonzero(which))
+    return slice(start, start + count) if which[start : start + count].all() else which
+
+
+# -------------------------------------------------------------------------------------------- whole
+# The fewest copies where a copy moves a whole buffer, as a shortest path.
+#
+# A state says where the content is current; an edge is a copy. Every touch counts as one of the
+# whole buffer: whatever reads a byte, or writes without covering everything, needs all of it.
+
+State: TypeAlias = tuple[int, ...]
+"""Sets of places as bits. Content that was current at different places when recording began
+has one set for each of its parts, until one place has them all."""
+
+
+class Copies(NamedTuple):
+    """How many copies were made; compared by their number."""
+
+    total: int
+    down: int
+
+    @property
+    def up(self) -> int:
+        """Those to a device."""
+        return self.total - self.down
+
+
+StateCosts: TypeAlias = dict[State, Copies]
+
+
+def fewest_copies(cells: Cells) -> Copies:
+    """The fewest copies of a whole buffer with which every touch finds current content."""
+    start = tuple(int(part) for part in np.unique(cells.at_first()))
+    costs: StateCosts = {start: Copies(0, 0)}
+    devices = range(1, len(cells.places))
+    for step in cells.changes:
+        access = cells.of(step.access)
+        writes = bool(access.writes.any())
+        needs = bool(access.reads.any()) or (writes and not access.covers.all())
+        if needs:
+            costs = _having(_with_copies(costs, devices), 1 << step.place)
+        if writes:
+            costs = {(1 << step.place,): min(costs.values())}
+    return min(costs.values())
+
+
+def _with_copies(costs: StateCosts, devices: range) -> StateCosts:
+    """The states that any copies lead to: down from each device, then up to each."""
+    reached = dict(costs)
+    for device in devices:
+        _relax(reached, 1 << device, 1, Copies(1, 1))
+    for device in devices:
+        _relax(reached, 1, 1 << device, Copies(1, 0))
+    return reached
+
+
+def _relax(costs: StateCosts, source: int, target: int, copy: Copies) -> None:
+    for state, cost in list(costs.items()):
+        copied = tuple(part | target if part & source else part for part in state)
+        total = Copies(cost.total + copy.total, cost.down + copy.down)
+        if copied not in costs or total < costs[copied]:
+            costs[copied] = total
+
+
+def _having(costs: StateCosts, place: int) -> StateCosts:
+    return {state: cost for state, cost in costs.items() if all(part & place for part in state)}
+
+
+# ------------------------------------------------------------------------------------------ windows
+# The fewest copies that move the fewest bytes, where a copy may take any bytes of a buffer.
+#
+# Moving the fewest bytes leaves no choice of what moves, only of when. Content that a touch wrote
+# and that another place first needs at a later touch moves once, somewhere in the window between
+# the two. A copy is made at one point of the program and takes whatever parts of the buffer have
+# a window there. The fewest points that meet all windows are found as ever: go by the windows'
+# ends, and where a window has no point yet, put one at its end.
+
+
+class Count(NamedTuple):
+    """How many copies go each way."""
+
+    up: int
+    down: int
+
+
+def fewest_points(cells: Cells) -> Count:
+    """The fewest copies up, and the fewest down, among schedules that move the fewest bytes.
+
+    With one device both are reached at once; with several, each by itself.
+    """
+    points = _Points(cells)
+    for step in cells.changes:
+        points.pass_touch(step)
+    return Count(sum(points.up.values()), sum(points.down.values()))
+
+
+class _Points:
+    def __init__(self, cells: Cells) -> None:
+        self.cells = cells
+        self.current = cells.at_first()
+        self.born = np.zeros(len(cells), np.int64)
+        """The position from which the content can be copied."""
+        self.up: Counter[int] = Counter()
+        self.down: Counter[int] = Counter()
+        self._last_up: dict[int, int] = {}
+        self._last_down: dict[int, int] = {}
+
+    def pass_touch(self, step: Step) -> None:
+        """End the windows of what a touch needs, and begin those of what it writes."""
+        access = self.cells.of(step.access)
+        missing = access.needed & (self.current >> step.place & 1 == 0)
+        if missing.any():
+            self._fetch(missing, step)
+        if access.writes.any():
+            self.current[access.writes] = 1 << step.place
+            self.born[access.writes] = step.position + 1
+
+    def _fetch(self, missing: Which, step: Step) -> None:
+        at_device = missing & (self.current & 1 == 0)
+        for device in range(1, len(self.cells.places)):
+            self._end(at_device & (self.current >> device & 1 == 1), device, step, down=True)
+        if step.place:
+            self._end(missing, step.place, step, down=False)
+        self.current[missing] |= 1 | 1 << step.place
+
+    def _end(self, which: Which, device: int, step: Step, *, down: bool) -> None:
+        last, count = (self._last_down, self.down) if down else (self._last_up, self.up)
+        if which.any() and self.born[which].max() > last.get(device, -1):
+            last[device] = step.position
+            count[device] += 1
+
+
+# ------------------------------------------------------------------------------------------ minimum
 
 Granularity: TypeAlias = Literal["buffer", "range"]
 

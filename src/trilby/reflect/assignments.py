@@ -1,17 +1,34 @@
 """Assignments in kernels: names, elements, fields, and tuples of those."""
 
 import ast
+from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
 from trilby.data.annotations import type_of
 from trilby.data.dtypes import BOOL, ScalarType, Type, promote
-from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType
+from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, join_path
+from trilby.data.vector_types import LANES, matrix_of, vector_of, vector_type
 from trilby.errors import KernelTypeError
 from trilby.model.ops.core import VarStore
+from trilby.model.ops.memory import Store
 from trilby.model.value import RefType, Value
-from trilby.reflect.aggregates import assign_struct, is_value, settled, struct_of
+from trilby.reflect.aggregates import (
+    assign_element,
+    assign_local_member,
+    assign_struct,
+    cells_of,
+    distinct_lanes,
+    is_value,
+    lane_count_clash,
+    parts,
+    place_of,
+    settled,
+    store_struct,
+    struct_of,
+)
 from trilby.reflect.arithmetic import (
     binary,
     cast,
@@ -21,10 +38,18 @@ from trilby.reflect.arithmetic import (
     read,
     typed,
 )
-from trilby.reflect.inner_assignments import assign_inner, change_inner
 from trilby.reflect.lowering import Lowering, Origin, Variable
-from trilby.reflect.operands import Known, Literal, Operand, PlaceOf, Several, ShapeOf
-from trilby.reflect.places import shape_items
+from trilby.reflect.operands import (
+    HeldArray,
+    Known,
+    Literal,
+    LocalStruct,
+    Operand,
+    PlaceOf,
+    Several,
+    ShapeOf,
+)
+from trilby.reflect.places import attribute_of, shape_items, subscript_of
 from trilby.reflect.promotion import (
     integer_promotion,
     is_weak,
@@ -34,6 +59,119 @@ from trilby.reflect.promotion import (
 )
 from trilby.reflect.subset import refuse
 from trilby.reflect.vector_math import is_vector, vector_binary
+
+# -------------------------------------------------------------------------------- inner assignments
+# Assignments to what lies inside of something: fields, elements, lanes of vectors, cells.
+#
+# What stands left of the last dot or bracket is evaluated once, also in `a[f(i)].xy += v`.
+
+Inner: TypeAlias = ast.Attribute | ast.Subscript
+
+
+def assign_inner(lw: Lowering, target: Inner, value: Operand, source: ast.AST) -> None:
+    """`a.x = value`, `a[i] = value`."""
+    _assign(lw, target, lw.lower(target.value), value, source)
+
+
+def change_inner(
+    lw: Lowering, target: Inner, changed: Callable[[Operand], Operand], source: ast.AST
+) -> None:
+    """`a.x op= value`, `a[i] op= value`: all indices are computed once."""
+    owner = lw.lower(target.value)
+    inner = _inner(lw, target, owner)
+    if isinstance(inner, PlaceOf):
+        lw.check_writable(inner, target)
+        store(lw, inner, changed(settled(lw, inner, target)), target, source)
+    else:
+        _assign(lw, target, owner, changed(settled(lw, inner, target)), source)
+
+
+def _inner(lw: Lowering, target: Inner, owner: Operand) -> Operand:
+    if isinstance(target, ast.Attribute):
+        return attribute_of(lw, target, owner)
+    return subscript_of(lw, target, owner)
+
+
+def _assign(lw: Lowering, target: Inner, owner: Operand, value: Operand, source: ast.AST) -> None:
+    """Assign to a part of a struct that a local name holds, to lanes, or to a place."""
+    if isinstance(target, ast.Attribute):
+        if isinstance(owner, LocalStruct):
+            assign_local_member(lw, owner, target.attr, value, target)
+            return
+        if _is_in_memory(owner) and _is_swizzle(owner, target.attr):
+            _store_lanes(lw, target, place_of(owner), value)
+            return
+    else:
+        held = cells_of(lw, target, owner) if _is_held_matrix(owner) else owner
+        if isinstance(held, HeldArray) and isinstance(held.owner, LocalStruct):
+            assign_element(lw, held, held.owner, value, target)
+            return
+    store(lw, _place(lw, target, _inner(lw, target, owner)), value, target, source)
+
+
+def _is_in_memory(owner: Operand) -> bool:
+    is_reference = isinstance(owner, Value) and isinstance(owner.type, RefType)
+    return isinstance(owner, PlaceOf) or is_reference
+
+
+def _is_swizzle(owner: Operand, name: str) -> bool:
+    struct = struct_of(owner)
+    return struct is not None and vector_of(struct) is not None and struct.field(name) is None
+
+
+def _is_held_matrix(owner: Operand) -> bool:
+    return isinstance(owner, LocalStruct) and matrix_of(owner.struct) is not None
+
+
+def _store_lanes(lw: Lowering, target: ast.Attribute, place: PlaceOf, value: Operand) -> None:
+    """`table.color[i].xy = v`: write some lanes of a vector in memory."""
+    lw.check_writable(place, target)
+    struct = place.type
+    vector = vector_of(struct) if isinstance(struct, StructType) else None
+    if not isinstance(struct, StructType) or vector is None:
+        raise TypeError(struct)
+    lw.check_writable(place, target)
+    picked = distinct_lanes(lw, struct, target.attr, target)
+    if struct_of(value) != vector_type(vector[0], len(picked)):
+        raise lane_count_clash(lw, target, target.attr, value)
+    for lane, part in zip(picked, parts(lw, value, target), strict=True):
+        path = join_path(place.path, LANES[lane])
+        lw.run(Store, place.base, place.indices, part, path, at=target)
+
+
+def _place(lw: Lowering, target: Inner, inner: Operand) -> PlaceOf:
+    if isinstance(inner, PlaceOf):
+        return inner
+    raise lw.clash(target, f"`{ast.unparse(target)}` cannot be assigned", _advice(lw, target))
+
+
+def _advice(lw: Lowering, target: Inner) -> str:
+    root: ast.expr = target
+    while isinstance(root, ast.Attribute | ast.Subscript):
+        root = root.value
+    if isinstance(root, ast.Name) and root.id in lw.params and is_value(lw.params[root.id]):
+        return f"a parameter is a value: copy it first, `mine = {root.id}`, and change the copy"
+    return "assign to a local name, or to a field or element of a buffer"
+
+
+def store(lw: Lowering, place: PlaceOf, value: Operand, target: ast.expr, source: ast.AST) -> None:
+    """Store a number, or a whole struct, in a field or an element."""
+    lw.check_writable(place, target)
+    if isinstance(place.type, StructType):
+        store_struct(lw, place, value, source)
+        return
+    if not isinstance(place.type, ScalarType):
+        raise lw.clash(
+            target,
+            f"`{ast.unparse(target)}` is `{place.type}` and cannot be assigned as a whole",
+            "assign each of its numbers",
+        )
+    purpose = f"`{ast.unparse(target)}`"
+    converted = convert_for(lw, value, place.type, source, purpose)
+    lw.run(Store, place.base, place.indices, converted, place.path, at=target)
+
+
+# -------------------------------------------------------------------------------------- assignments
 
 
 def assign_statement(lw: Lowering, node: ast.stmt) -> None:

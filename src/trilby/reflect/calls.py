@@ -6,38 +6,233 @@ import inspect
 import math
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from trilby.data.dtypes import BOOL, I32, ScalarType, float_of
-from trilby.data.schema import NDArrayType
-from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
+from trilby.data.dtypes import BOOL, F32, I32, I64, U32, U64, ScalarType, float_of
+from trilby.data.record import Record
+from trilby.data.schema import ArrayType, Field, NDArrayType, PadType, StructType, leaves
+from trilby.data.vector_types import matrix_of, vector_of
+from trilby.errors import FieldError, KernelTypeError, TrilbyError, UnsupportedSyntaxError
 from trilby.model import lane_math, math_functions
 from trilby.model.composed import COMPOSED
 from trilby.model.intrinsics import INTRINSICS, Intrinsic
 from trilby.model.ops.arith import Cast, Math
 from trilby.model.ops.core import Call
-from trilby.model.value import NONE, Value
-from trilby.reflect.aggregates import settled, value_for
+from trilby.model.ops.memory import Atomic, CompareExchange
+from trilby.model.value import NONE, RefType, Value
+from trilby.reflect.aggregates import parts, settled, struct_of, value_for
 from trilby.reflect.arithmetic import (
     boolean,
     constant,
+    convert_for,
     describe,
     number,
     typed,
 )
-from trilby.reflect.atomic_calls import atomic
-from trilby.reflect.atomics import AtomicFunction
-from trilby.reflect.constructors import construct, is_record
+from trilby.reflect.atomics import COMPARE_EXCHANGE, AtomicFunction
 from trilby.reflect.device_arrays import local, private
 from trilby.reflect.functions import Compute, Helper, Kernel, is_helper
 from trilby.reflect.group_calls import barrier, device_array, print_call
 from trilby.reflect.lowering import Callee, Lowering
-from trilby.reflect.operands import Known, Literal, Operand
+from trilby.reflect.operands import Aggregate, Known, Literal, Operand, PlaceOf
+from trilby.reflect.places import element_of
 from trilby.reflect.promotion import common_type, float_for, keep_weak, scalar_type
 from trilby.reflect.signature import Signature, helper_signature, scalar_named
 from trilby.reflect.vector_math import COMPOSED_LOWERINGS, is_vector, vector_math
+
+# ------------------------------------------------------------------------------------- atomic calls
+# Calls of the atomic operations.
+
+INTEGERS = (I32, U32, I64, U64)
+ON_FLOATS = frozenset({"add", "exchange"})
+"""The changes that are also made on `f32`."""
+
+
+def atomic(lw: Lowering, node: ast.Call, function: AtomicFunction) -> Value:
+    """`tb.atomic_add(place, value)` and its kin."""
+    place, operands = _place_and_operands(lw, node, function)
+    _check_type(lw, node, place, function)
+    lw.check_writable(place, node.args[0])
+    values = [convert_for(lw, lw.lower(o), place.type, o, "the place") for o in operands]
+    if function.fixed is not None:
+        one = Literal(function.fixed)
+        values.append(convert_for(lw, one, place.type, node, "the place"))
+    fields = (place.base, place.indices, *values, place.path)
+    if function.change == COMPARE_EXCHANGE:
+        return lw.value(CompareExchange, *fields, type=place.type, at=node)
+    return lw.value(Atomic, *fields, function.change, type=place.type, at=node)
+
+
+def _place_and_operands(
+    lw: Lowering, node: ast.Call, function: AtomicFunction
+) -> tuple[PlaceOf, list[ast.expr]]:
+    name = f"tb.{function.__name__}"
+    numbers = ", ".join(["1", "2"][: function.operands])
+    example = f"`{name}(table.count{numbers and ', ' + numbers})`"
+    if node.keywords or not node.args:
+        raise lw.clash(node, f"`{name}` takes a place first", f"write {example}")
+    place: Operand = lw.lower(node.args[0])
+    rest = list(node.args[1:])
+    if _is_array(place) and isinstance(place, PlaceOf | Value):
+        example = f"`{name}(a.array, i{numbers and ', ' + numbers})`"
+        if not rest:
+            raise lw.clash(node, f"`{name}` on an array takes an index", f"write {example}")
+        place = element_of(lw, node, place, rest.pop(0))
+    if not isinstance(place, PlaceOf) or not isinstance(place.type, ScalarType):
+        raise lw.clash(
+            node.args[0],
+            f"{describe(place)} is not a place in a buffer",
+            f"name a field or an element: {example}",
+        )
+    if len(rest) != function.operands:
+        wanted = ["no value", "one value", "two values"][function.operands]
+        raise lw.clash(
+            node,
+            f"`{name}` takes a place and {wanted}, and here it has {len(rest)}",
+            f"write {example}",
+        )
+    return place, rest
+
+
+def _is_array(operand: Operand) -> bool:
+    match operand:
+        case PlaceOf(type=ArrayType()) | Value(type=NDArrayType()):
+            return True
+        case Value(type=RefType(to=ArrayType())):
+            return True
+        case _:
+            return False
+
+
+def _check_type(lw: Lowering, node: ast.Call, place: PlaceOf, function: AtomicFunction) -> None:
+    if isinstance(place.base.type, RefType) and place.base.type.space == "private":
+        raise lw.clash(
+            node.args[0],
+            "a private array belongs to one work item, and nobody else can change it",
+            "change it as usual: `own[i] += 1`",
+        )
+    allowed = (*INTEGERS, F32) if function.change in ON_FLOATS else INTEGERS
+    if place.type not in allowed:
+        listed = ", ".join(f"`{t}`" for t in allowed)
+        raise lw.clash(
+            node.args[0],
+            f"`{place.type}` cannot be changed by `{function.__name__}`",
+            f"it works on {listed}",
+        )
+
+
+# ------------------------------------------------------------------------------------- constructors
+# Making structs, vectors and matrices in kernels by calling their classes.
+
+
+def is_record(thing: object) -> TypeGuard[type[Record]]:
+    """True for a struct, union, vector or matrix class."""
+    return isinstance(thing, type) and issubclass(thing, Record) and hasattr(thing, "__schema__")
+
+
+def construct(lw: Lowering, node: ast.Call, cls: type[Record]) -> Operand:
+    """`f32x2(1, 2)`, `Particle(x=1.0, y=2.0)`."""
+    struct = cls.__schema__
+    if struct.is_union:
+        raise lw.clash(
+            node,
+            f"`{struct}` is a union, which has no value of its own",
+            "write one of its members in a buffer",
+        )
+    if vector_of(struct) is not None or matrix_of(struct) is not None:
+        return _from_numbers(lw, node, struct)
+    return _from_fields(lw, node, struct)
+
+
+def _from_numbers(lw: Lowering, node: ast.Call, struct: StructType) -> Aggregate:
+    """Numbers lane by lane; a vector among them gives all its lanes."""
+    if node.keywords:
+        raise lw.clash(node, f"`{struct}` takes its numbers in order", "leave out the names")
+    values: list[Value] = []
+    element = leaves(struct)[0].type
+    for argument in node.args:
+        operand = lw.lower(argument)
+        given = struct_of(operand)
+        if given is not None and vector_of(given) is not None and leaves(given)[0].type is element:
+            values.extend(parts(lw, operand, argument))
+        else:
+            values.append(convert_for(lw, operand, element, argument, f"a lane of `{struct}`"))
+    wanted = len(leaves(struct))
+    if len(values) != wanted:
+        given = "1 is given" if len(values) == 1 else f"{len(values)} are given"
+        raise lw.clash(node, f"`{struct}` has {wanted} numbers, and {given}")
+    return Aggregate(struct, tuple(values))
+
+
+def _from_fields(lw: Lowering, node: ast.Call, struct: StructType) -> Aggregate:
+    """Every member by its name; arrays may be left out and are zeros."""
+    if node.args:
+        raise lw.clash(
+            node,
+            f"`{struct}` takes its members by name",
+            f"write `{struct.name}({struct.fields[0].name}=…)`",
+        )
+    given = {_name(lw, keyword, struct): keyword.value for keyword in node.keywords}
+    lowered = {name: settled(lw, lw.lower(value), value) for name, value in given.items()}
+    values: list[Value] = []
+    for field in struct.fields:
+        if not isinstance(field.type, PadType):
+            values.extend(_member(lw, node, struct, field, lowered.get(field.name), given))
+    return Aggregate(struct, tuple(values))
+
+
+def _name(lw: Lowering, keyword: ast.keyword, struct: StructType) -> str:
+    """The member that an argument names."""
+    if keyword.arg is None:
+        raise lw.error(
+            UnsupportedSyntaxError,
+            keyword,
+            "`**` in a call has no meaning in a kernel",
+            "name each member",
+        )
+    field = struct.field(keyword.arg)
+    if field is not None and not isinstance(field.type, PadType):
+        return keyword.arg
+    names = ", ".join(f"`{f.name}`" for f in struct.fields if not isinstance(f.type, PadType))
+    raise lw.error(
+        FieldError, keyword, f"`{struct}` has no field `{keyword.arg}`", f"it has {names}"
+    )
+
+
+def _member(
+    lw: Lowering,
+    node: ast.Call,
+    struct: StructType,
+    field: Field,
+    operand: Operand | None,
+    given: dict[str, ast.expr],
+) -> tuple[Value, ...]:
+    if isinstance(field.type, ArrayType) and operand is None:
+        inner = StructType("", (field,))
+        return tuple(constant(lw, 0, leaf.type, node) for leaf in leaves(inner))
+    if operand is None:
+        raise lw.clash(
+            node, f"`{struct}` lacks a value for `{field.name}`", f"write `{field.name}=…`"
+        )
+    where = given[field.name]
+    if isinstance(field.type, StructType):
+        if struct_of(operand) != field.type:
+            raise lw.clash(
+                where, f"`{field.name}` is `{field.type}`, and this is {describe(operand)}"
+            )
+        return parts(lw, operand, where)
+    if isinstance(field.type, ArrayType):
+        raise lw.clash(
+            where,
+            f"the array `{field.name}` cannot be given here",
+            "leave it out: it begins with zeros",
+        )
+    return (convert_for(lw, operand, field.type, where, f"`{field.name}`"),)
+
+
+# -------------------------------------------------------------------------------------------- calls
 
 
 def _math_functions() -> dict[object, Intrinsic]:

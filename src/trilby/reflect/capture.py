@@ -5,19 +5,304 @@
 what a kernel is, nor which Python a kernel may use.
 """
 
+import __future__
+
 import ast
 import inspect
 import linecache
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
-from functools import partial
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType
-from typing import Final, TypeAlias, TypeGuard
+from functools import lru_cache, partial
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
+from typing import Final, Literal, TypeAlias, TypeGuard, cast
 
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, SourceError
-from trilby.reflect.code_sites import FunctionNode, find_site
 from trilby.source import Location
+from trilby.syntax import compiled, parsed
+
+# --------------------------------------------------------------------------------------- code sites
+# Which function in a text a code object was compiled from.
+#
+# The text is parsed and compiled once more; the function whose code equals the given one is the
+# answer. Bytecode, constants, names and argument counts are compared, not positions: those are
+# absent under `-X no_debug_ranges` and for some lambdas. This module knows texts, trees and code
+# objects; it reads no files and raises no errors of its own.
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+# Only the features that change what a text compiles to: the others are long part of Python.
+_FUTURES: Final = __future__.annotations.compiler_flag | __future__.barry_as_FLUFL.compiler_flag
+
+
+Unit: TypeAlias = Literal["module", "statement"]
+"""How much is compiled at once: a module as a whole, a notebook's cell by statements.
+
+The byte code of a function depends on it: `math.sqrt(x)` is an attribute of a module where
+`import math` is compiled together with it, and a call of a method otherwise.
+"""
+
+_UNITS: Final[tuple[Unit, ...]] = ("module", "statement")
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A text, the features of `__future__` that it was compiled with, and how."""
+
+    text: str
+    flags: int
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A function in a tree, the innermost class around it, and how many lambdas are."""
+
+    node: FunctionNode
+    class_name: str
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A function in a tree and the code that it compiles to."""
+
+    site: Site
+    code: CodeType
+
+
+def find_site(text: str, code: CodeType, *, asserts_rewritten: bool = False) -> Site | None:
+    """The function in a text that compiles to `code` and starts in the same line, if any.
+
+    `asserts_rewritten` says that `code` went through pytest, which makes `assert` statements
+    longer: a function that holds some is then found by its line, its name and its names.
+    """
+    wanted = _fingerprint(code)
+    for unit in _UNITS:
+        candidates = _functions_like(code, text, unit)
+        equal = [one for one in candidates if _fingerprint(one.code) == wanted]
+        if not equal and asserts_rewritten:
+            equal = [one for one in candidates if _equal_but_for_asserts(code, one)]
+        if equal:
+            return max(equal, key=lambda one: _likeness(code, one.code)).site
+    return None
+
+
+def _functions_like(code: CodeType, text: str, unit: Unit) -> tuple[_Candidate, ...]:
+    """The functions with the name and the first line of a code object."""
+    source = _Source(text, code.co_flags & _FUTURES, unit)
+    try:
+        return _candidates(source, code.co_firstlineno, code.co_name)
+    except (SyntaxError, ValueError):  # a text that Python refuses is not what was compiled
+        return ()
+
+
+@lru_cache(maxsize=256)
+def _candidates(source: _Source, line: int, name: str) -> tuple[_Candidate, ...]:
+    """The functions of that name which start in that line.
+
+    There is at most one `def`. Of several lambdas each is compiled apart from the others.
+    """
+    tree, codes = _compiled(source)
+    sites = [site for site in _sites(tree, line) if _name(site.node) == name]
+    found = [codes.get((line, name))]
+    if len(sites) > 1:
+        found = _codes_apart(source, line, [site.depth for site in sites])
+    return tuple(_Candidate(site, code) for site, code in zip(sites, found, strict=False) if code)
+
+
+@lru_cache(maxsize=16)
+def _compiled(source: _Source) -> tuple[ast.Module, Mapping[tuple[int, str], CodeType]]:
+    """The tree of a text, and its code by first line and name."""
+    tree = parsed(source.text, source.flags)
+    return tree, _codes(tree, source)
+
+
+def _codes(tree: ast.Module, source: _Source) -> dict[tuple[int, str], CodeType]:
+    """Every code object by first line and name; the outer one where both are equal."""
+    units = [tree]
+    if source.unit == "statement":
+        units = [ast.Module([statement], []) for statement in tree.body]
+    # notebooks allow `await` outside of functions
+    flags = source.flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    level = [compiled(unit, "<source>", flags) for unit in units]
+    found: dict[tuple[int, str], CodeType] = {}
+    while level:
+        for code in level:
+            found.setdefault((code.co_firstlineno, code.co_name), code)
+        level = [inner for code in level for inner in code.co_consts if isinstance(inner, CodeType)]
+    return found
+
+
+def _codes_apart(source: _Source, line: int, depths: Sequence[int]) -> list[CodeType | None]:
+    """The code of each lambda that starts in `line`; none for one that is never reached.
+
+    Each lambda is moved to a line of its own, so that the first line of a code object names
+    its lambda. What is inside moves along, since bytecode depends on how lines lie to each
+    other; therefore a lambda within a lambda has its turn in a compilation of its own.
+    """
+    stride = source.text.count("\n") + 2
+    codes = {depth: _codes_moved(source, line, depth, stride) for depth in set(depths)}
+    return [
+        codes[depth].get((line + number * stride, "<lambda>"))
+        for number, depth in enumerate(depths, 1)
+    ]
+
+
+def _codes_moved(
+    source: _Source, line: int, depth: int, stride: int
+) -> dict[tuple[int, str], CodeType]:
+    """The codes of a text whose lambdas of one depth, in one line, are moved apart."""
+    tree = parsed(source.text, source.flags)
+    sites = list(_sites(tree, line))
+    lambdas = [(site.node, site.depth) for site in sites if isinstance(site.node, ast.Lambda)]
+    for number, (node, its_depth) in enumerate(lambdas, 1):
+        if its_depth == depth:
+            _move_down(node, number * stride)
+    return _codes(tree, source)
+
+
+def _move_down(node: ast.Lambda, lines: int) -> None:
+    """Move a lambda without its defaults: those belong to the code around it."""
+    ast.increment_lineno(node.body, lines)
+    node.lineno += lines
+    node.end_lineno = (node.end_lineno or 0) + lines
+
+
+def _sites(tree: ast.Module, line: int) -> Iterator[Site]:
+    """The functions that start in `line`, in the order in which they are written."""
+    pending: list[tuple[ast.AST, str, int]] = [(tree, "", 0)]
+    while pending:
+        node, class_name, depth = pending.pop()
+        if isinstance(node, ast.stmt) and not _spans(node, line):
+            continue
+        if isinstance(node, FunctionNode) and _first_line(node) == line:
+            yield Site(node, class_name, depth)
+        children: list[tuple[ast.AST, str, int]] = []
+        for part, child in _children(node):
+            inside = part == "body"
+            owner = node.name if inside and isinstance(node, ast.ClassDef) else class_name
+            deeper = int(inside and isinstance(node, ast.Lambda))
+            children.append((child, owner, depth + deeper))
+        pending += reversed(children)
+
+
+def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    for part in node._fields:
+        value = cast("object", getattr(node, part, None))
+        for child in cast("list[object]", value) if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                yield part, child
+
+
+def _spans(statement: ast.stmt, line: int) -> bool:
+    return _first_line(statement) <= line <= (statement.end_lineno or statement.lineno)
+
+
+def _first_line(node: ast.stmt | ast.Lambda) -> int:
+    """The line that Python counts as the first: a decorator's, if there is one."""
+    decorated = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    decorators = node.decorator_list if decorated else ()
+    return decorators[0].lineno if decorators else node.lineno
+
+
+def _name(node: FunctionNode) -> str:
+    return "<lambda>" if isinstance(node, ast.Lambda) else node.name
+
+
+# -------------------------------------------------------------------------------- comparing
+
+
+def _likeness(left: CodeType, right: CodeType) -> tuple[bool, bool]:
+    """What tells apart lambdas that mean the same: the function around them, the columns."""
+    return left.co_qualname == right.co_qualname, _columns(left) == _columns(right)
+
+
+def _columns(code: CodeType) -> list[tuple[int | None, int | None]]:
+    return [place[2:] for place in code.co_positions()]
+
+
+def _fingerprint(code: CodeType) -> tuple[object, ...]:
+    """All that decides what a code object does, and nothing of where it stands."""
+    return (
+        _signature(code),
+        code.co_code,
+        code.co_exceptiontable,
+        code.co_names,
+        code.co_varnames,
+        code.co_cellvars,
+        tuple(_constant(value) for value in code.co_consts),
+    )
+
+
+def _signature(code: CodeType) -> tuple[object, ...]:
+    stars = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    count = code.co_argcount + code.co_kwonlyargcount + stars.bit_count()
+    return (
+        code.co_name,
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        stars,
+        code.co_varnames[:count],
+        code.co_freevars,
+    )
+
+
+def _constant(value: object) -> object:
+    """A stand-in that is equal only for the same constant: 1, 1.0 and True differ."""
+    if isinstance(value, CodeType):
+        return _fingerprint(value)
+    if isinstance(value, tuple):
+        return tuple(_constant(item) for item in cast("tuple[object, ...]", value))
+    if isinstance(value, frozenset):
+        return frozenset(_constant(item) for item in cast("frozenset[object]", value))
+    # the text of a number keeps -0.0 apart from 0.0, and makes nan equal to itself
+    return type(value), repr(value)
+
+
+def _equal_but_for_asserts(code: CodeType, candidate: _Candidate) -> bool:
+    """Whether the code can be the candidate's with its `assert` statements made longer.
+
+    pytest adds names and takes none away.
+    """
+    has_assert = any(isinstance(part, ast.Assert) for part in ast.walk(candidate.site.node))
+    known = {*code.co_names, *code.co_varnames, *code.co_cellvars}
+    plain = candidate.code
+    return (
+        has_assert
+        and _signature(code) == _signature(plain)
+        and known.issuperset((*plain.co_names, *plain.co_varnames, *plain.co_cellvars))
+    )
+
+
+# ------------------------------------------------------------------------- files that import Trilby
+# Whether a file imports Trilby, by its source: nothing of it is run.
+
+
+def imports_trilby(source: bytes) -> bool:
+    """Whether there is an import of Trilby, wherever it stands.
+
+    What is not Python counts if it speaks of Trilby: importing it says what is wrong.
+    """
+    if b"trilby" not in source:
+        return False
+    try:
+        tree = parsed(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True
+    return any("trilby" in _imported_packages(node) for node in ast.walk(tree))
+
+
+def _imported_packages(node: ast.AST) -> set[str]:
+    if isinstance(node, ast.Import):
+        return {one.name.partition(".")[0] for one in node.names}
+    if isinstance(node, ast.ImportFrom) and not node.level:
+        return {(node.module or "").partition(".")[0]}
+    return set()
+
+
+# ------------------------------------------------------------------------------------------ capture
 
 _Placed: TypeAlias = ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias | ast.excepthandler
 

@@ -5,7 +5,7 @@ Only `@tb.func` can be called as plain Python.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial, update_wrapper
 from types import FunctionType
 from typing import (
@@ -216,3 +216,28 @@ def _line_of_caller() -> Location:
     """The line that calls what calls this."""
     frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- the cheap way to look at the stack
     return Location(frame.f_code.co_filename, frame.f_lineno, 0, frame.f_lineno, sys.maxsize)
+
+
+# --------------------------------------------------------------------------------- dispatch options
+# The options of a dispatch beside the arguments of its kernel, and how the two are told apart.
+
+DISPATCH_OPTIONS = ("passes", "until", "check_every", "progress", "cancel", "timeout")
+"""What `cc.dispatch` takes by name. Kernels may have such parameters, and get them by position."""
+
+
+def check_options(
+    kernel: Kernel[...], given: int, names: Collection[str], location: Location | None = None
+) -> None:
+    """Refuse a name that could be an option as well as a parameter that has no value yet.
+
+    `given` is how many arguments of the kernel are given by position.
+    """
+    code = kernel.function.__code__
+    parameters = code.co_varnames[1 : code.co_argcount]
+    for name in names:
+        if name in DISPATCH_OPTIONS and name in parameters[given:]:
+            raise ArgumentTypeError(
+                f"`{name}` is an option of every dispatch, and a parameter of `{kernel.name}` too",
+                advice=f"give the kernel's own `{name}` by its position, without a name",
+                location=location,
+            )

@@ -22,9 +22,9 @@ from trilby.reflect.host_launch import (
     AnyKernel,
     Symbols,
     check_dispatches,
+    says_what_moves,
     targets,
 )
-from trilby.reflect.host_moves import says_what_moves
 from trilby.reflect.host_names import locals_of, reads_its_frame
 from trilby.reflect.host_statements import Statements
 from trilby.reflect.host_text import Pages

@@ -15,9 +15,8 @@ from trilby.reflect.aggregates import assign_struct, is_struct
 from trilby.reflect.capture import MISSING, Captured, capture
 from trilby.reflect.expressions import expression
 from trilby.reflect.functions import Helper, Kernel
-from trilby.reflect.lowering import Callee, Guess, Level, Lowering, Origin
+from trilby.reflect.lowering import Callee, Guess, Level, LocalNames, Lowering, Origin, local_names
 from trilby.reflect.raw import RawHelper
-from trilby.reflect.scopes import LocalNames, local_names
 from trilby.reflect.signature import Signature, helper_signature, kernel_signature
 from trilby.reflect.statements import block
 

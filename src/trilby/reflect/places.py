@@ -2,6 +2,7 @@
 
 import ast
 
+from trilby.arguments import closest
 from trilby.data.dtypes import I32, ScalarType
 from trilby.data.kernel_context import GRID_FIELDS
 from trilby.data.schema import (
@@ -38,7 +39,6 @@ from trilby.reflect.operands import (
     ShapeOf,
 )
 from trilby.reflect.subset import refuse
-from trilby.spelling import closest
 
 
 def attribute(lw: Lowering, node: ast.Attribute) -> Operand:

@@ -2,6 +2,7 @@
 
 import ast
 
+from trilby.arguments import closest
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.errors import KernelTypeError
 from trilby.model.op import Raw, RawBody
@@ -10,7 +11,6 @@ from trilby.reflect.capture import Captured
 from trilby.reflect.raw import RawHelper
 from trilby.reflect.signature import Signature
 from trilby.source import Location
-from trilby.spelling import closest
 
 
 def raw_code(helper: RawHelper[..., object], signature: Signature, captured: Captured) -> Raw:

@@ -21,10 +21,9 @@ from trilby.reflect.assignments import (
     augmented_assignment,
 )
 from trilby.reflect.expressions import condition
-from trilby.reflect.lowering import Level, Loop, Lowering
+from trilby.reflect.lowering import Level, Loop, Lowering, inner_path
 from trilby.reflect.operands import Known, Literal, Operand
 from trilby.reflect.promotion import literal_type, scalar_type
-from trilby.reflect.scopes import inner_path
 from trilby.reflect.subset import refuse
 
 

@@ -7,33 +7,35 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from types import FunctionType, TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, get_args, overload
 
-from trilby.arguments import brief, flag, whole_number
+from trilby.arguments import brief, choice, flag, whole_number
 from trilby.backend.base import Backend, DeviceInfo
-from trilby.backend.registry import PassedOver
+from trilby.backend.preference import Preference
+from trilby.backend.registry import Choice, PassedOver, as_preferences, open_backend, open_preferred
 from trilby.data.ndarray import NDArray
-from trilby.errors import ArgumentTypeError, ArgumentValueError
+from trilby.errors import ArgumentTypeError, ArgumentValueError, MissingFeatureError, TrilbyError
 from trilby.options import MemoryKind, Options, Transfers, TransfersName, as_bytes, as_transfers
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.reflect.signature import ranks_from_use
 from trilby.runtime.callers import Caller
-from trilby.runtime.choice import choose, memory_kind, shares_memory, wanted_fallbacks
 from trilby.runtime.compile import Compiler, ContextOf, analyse_compute
 from trilby.runtime.content import LOCK
 from trilby.runtime.context import ComputeContext, run_compute
 from trilby.runtime.explicit import Stale, explicit_block
 from trilby.runtime.fallback import Fallback, Fallbacks
 from trilby.runtime.launches import Launches
-from trilby.runtime.open_devices import add_open, close_all, close_dropped
-from trilby.runtime.openings import tell_of_opening
 from trilby.runtime.parts import Place
-from trilby.runtime.prefetches import Prefetches
-from trilby.runtime.profiles import PROFILES, hearers_of_calls, profiles_of
-from trilby.runtime.put_get import Redundant, get, put
-from trilby.runtime.recordings import RECORDINGS
+from trilby.runtime.profiles import (
+    PROFILES,
+    RECORDINGS,
+    hearers_of_calls,
+    profiles_of,
+    tell_of_opening,
+)
+from trilby.runtime.put_get import Prefetches, Redundant, get, put
 from trilby.runtime.replicas import Moved
-from trilby.runtime.residency import Residency
+from trilby.runtime.residency import Residency, add_open, close_all, close_dropped
 from trilby.runtime.watch import is_gone
 from trilby.source import Location
 from trilby.trace import is_told, set_up, tell
@@ -44,6 +46,60 @@ if TYPE_CHECKING:
     from trilby.runtime.profiling import Book
     from trilby.runtime.recording import Recording
     from trilby.runtime.tracing import TracedRun
+
+
+# ------------------------------------------------------------------------------------------- choice
+# Which device an accelerator begins with, from what its constructor was given.
+
+
+def choose(backend: str | None, prefer: object, options: Options) -> Choice:
+    """Open the device that is named, or the one that is preferred, or the first that works."""
+    wanted = as_preferences(prefer, "prefer")
+    if not wanted:
+        return _open(backend, options)
+    if backend is not None:
+        raise ArgumentValueError(
+            f"`{backend}` is asked for by its name, and `prefer` is given beside it",
+            advice=f'leave one of them out, or write `prefer=["{backend}", …]`',
+            location=Caller.now().location,
+        )
+    return open_preferred(wanted)
+
+
+def _open(backend: str | None, options: Options) -> Choice:
+    """Open the device that is named by the program, or else from outside of it."""
+    if backend is not None or options.backend is None:
+        return open_backend(backend)
+    try:
+        return open_backend(options.backend)
+    except TrilbyError as error:
+        error.advice += "; `TRILBY_BACKEND`, or an option of `trilby`, asks for it"
+        raise
+
+
+def wanted_fallbacks(fallback: object) -> tuple[Preference, ...]:
+    """The devices that may take over."""
+    return as_preferences(fallback, "fallback")
+
+
+def memory_kind(memory: object) -> MemoryKind:
+    """Whose memory kernels work on, by its name."""
+    return cast("MemoryKind", choice("memory", memory, get_args(MemoryKind)))
+
+
+def shares_memory(memory: MemoryKind | None, device: DeviceInfo) -> bool:
+    """Whether kernels work on the host's own memory, from what `memory` asks for."""
+    can = "shared_memory" in device.features
+    if memory == "shared" and not can:
+        raise MissingFeatureError(
+            f"{device.name} cannot work on the host's memory",
+            advice='leave `memory` out, or write `memory="discrete"`',
+            location=Caller.now().location,
+        )
+    return can and memory != "discrete"
+
+
+# -------------------------------------------------------------------------------------- accelerator
 
 P = ParamSpec("P")
 R = TypeVar("R")

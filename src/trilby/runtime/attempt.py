@@ -1,21 +1,364 @@
 """A run of a compute function that can start again elsewhere, and what hinders it from that."""
 
-from collections.abc import Iterator, Sequence
-from types import CodeType
-from typing import TYPE_CHECKING, Any, Self
+import builtins
+import sys
+import weakref
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+    SimpleNamespace,
+)
+from typing import TYPE_CHECKING, Any, Self, cast
 
-from trilby.analysis.visible_effects import VisibleEffect, visible_effects
+import numpy as np
+
+from trilby.analysis.visible_effects import OURS, VisibleEffect, visible_effects
+from trilby.backend.base import Event
+from trilby.data.ranges import Ranges
+from trilby.data.segment import Live, Segment, is_ndarray
 from trilby.dataclass import dataclass
-from trilby.errors import DeviceError
-from trilby.reflect.functions import Compute
+from trilby.errors import DeviceError, ReentryError, TrilbyError
+from trilby.options import Transfers
+from trilby.reflect.functions import Compute, is_compute
+from trilby.runtime.callers import Caller
 from trilby.runtime.compile import ReadyCompute
+from trilby.runtime.content import LOCK
 from trilby.runtime.context import run_compute
-from trilby.runtime.inert import active_object, has_usual_meaning, outer_values
-from trilby.runtime.undo import Undo
+from trilby.runtime.held import Use
+from trilby.runtime.replicas import Reason, Replicas, bring_home
+from trilby.runtime.residency import Work
+from trilby.runtime.watch import Watch, wait_for, watched
 from trilby.source import line_text
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
+
+
+# --------------------------------------------------------------------------------------------- undo
+# What it takes to undo the kernels of a compute call, so that it can start again elsewhere.
+#
+# Before a kernel first uses a buffer, what only its device has comes home, since the device may
+# be lost; before it writes, the bytes that it may write are kept. This costs copies: it is done
+# only where there is another device to start again on.
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Bytes of a buffer as they were; `fresh` are zeros that nobody had written.
+
+    Memory that somebody lent is kept alive, since he sees it. That of a buffer that is gone is
+    nobody's.
+    """
+
+    watch: Watch
+    segment: "weakref.ref[Segment]"
+    lent: Live | None
+    pieces: tuple[tuple[int, bytes], ...]
+    fresh: Ranges
+
+    @property
+    def memory(self) -> Live | None:
+        """The host's memory, as long as anybody can see it."""
+        segment = self.segment()
+        return self.lent if segment is None or segment.released else segment.memory
+
+    def put_back(self, why: str) -> None:
+        """Let the host have the bytes again, and nobody else."""
+        memory, first = self.memory, self.watch.address
+        if memory is None:
+            return
+        for start, old in self.pieces:
+            memory[start - first : start - first + len(old)] = np.frombuffer(old, np.uint8)
+        for start, stop in self.fresh:
+            memory[start - first : stop - first] = 0
+        kept = Ranges.of(*((start, start + len(old)) for start, old in self.pieces))
+        content = self.watch.content
+        content.written_by_host(kept | self.fresh, why)
+        content.fresh |= self.fresh
+
+
+@dataclass(slots=True, eq=False)
+class Undo:
+    """How everything was before a compute call, as far as its kernels changed it.
+
+    `lost` is what failed where something that only the device had was to be brought home.
+    """
+
+    replicas: Replicas
+    lost: DeviceError | None = None
+    _kept: list[Kept] = field(default_factory=list[Kept])
+    _written: Ranges = Ranges.EMPTY
+
+    def before(self, work: Work) -> None:
+        """Keep what a launch will change, and bring home what it could take away."""
+        try:
+            with LOCK:
+                uses = [(watched(use.segment), use) for use in work.uses]
+                events = [e for one in uses for e in self._bring_home(*one, work.caller)]
+            replicas = [one for watch, _ in uses for one in watch.content.replicas]
+            wait_for(events, "the run may have to start again on another device", replicas)
+        except DeviceError as error:
+            self.lost = error
+            raise
+        with LOCK:
+            self._drop_unseen()
+            for watch, use in uses:
+                self._keep(watch, use, everything=work.transfers is Transfers.ALWAYS)
+
+    def _drop_unseen(self) -> None:
+        self._kept = [kept for kept in self._kept if kept.memory is not None]
+
+    def _bring_home(self, watch: Watch, use: Use, caller: Caller) -> list[Event]:
+        content, whole = watch.content, _whole(watch)
+        missing = whole - content.host - self._written
+        if missing:
+            reason = Reason("the run may have to start again on another device", caller)
+            bring_home(content, missing, reason)
+        elif self._written.covers(use.footprint.writes.shifted(watch.address)):
+            return []  # nothing is copied
+        return content.before_host_reads(whole)
+
+    def _keep(self, watch: Watch, use: Use, *, everything: bool) -> None:
+        data = Ranges.of(*((start, stop) for _, start, stop in use.fields))
+        changing = data if everything else use.footprint.writes
+        changed = changing.shifted(watch.address) - self._written
+        if not changed:
+            return
+        fresh = changed & watch.content.fresh
+        segment, first = use.segment, watch.address
+        memory = segment.memory
+        pieces = tuple(
+            (start, memory[start - first : stop - first].tobytes())
+            for start, stop in changed - fresh
+        )
+        lent = memory if segment.borrowed else None
+        self._kept.append(Kept(watch, weakref.ref(segment), lent, pieces, fresh))
+        self._written |= changed
+
+    def restore(self, why: str) -> None:
+        """Make everything as it was, on the host, and take the device's copies away."""
+        settle(self.replicas)
+        with LOCK:
+            for kept in reversed(self._kept):
+                kept.put_back(why)
+            for content, replica in self.replicas.all:
+                if content.only_at(replica):
+                    continue
+                self.replicas.drop(content, replica)
+
+
+def _whole(watch: Watch) -> Ranges:
+    return Ranges.span(watch.address, watch.address + watch.nbytes)
+
+
+def settle(replicas: Replicas) -> None:
+    """Wait until no work of a device uses the host's memory, however it ends."""
+    with LOCK:
+        pairs = replicas.all
+        events: list[Event] = []
+        for content, replica in pairs:
+            events += [*replica.writers, *replica.readers]
+            events += content.before_host_writes(replica.whole)
+    _wait_whatever(events)
+    with LOCK:
+        for content, _ in pairs:
+            content.overcome()
+
+
+def _wait_whatever(events: Iterable[Event]) -> None:
+    for event in events:
+        try:
+            event.wait()
+        except ReentryError:  # of a signal handler
+            raise
+        except TrilbyError:  # what failed is why this is asked for, and is told
+            continue
+
+
+# -------------------------------------------------------------------------------------------- inert
+# Objects that run no code of the user's when a program computes with them, or asks for a part.
+#
+# A compute function may run twice only if its operators, loops and attributes leave no trace.
+# What they do hangs on the objects: numbers, buffers, lists and plain records of these do nothing
+# else; an iterator moves on, and an object with operators or properties of its own may do
+# anything.
+
+MODULES = {
+    "np": "numpy",
+    "numpy": "numpy",
+    "math": "math",
+    "statistics": "statistics",
+    "tb": "trilby",
+    "trilby": "trilby",
+}
+"""What is taken for a module by its name."""
+
+MOST_OBJECTS = 100_000
+"""So many are looked at; what has more inside may have anything."""
+
+_IMMUTABLE = (int, float, complex, str, bytes, type(None), range, slice, np.generic, np.dtype)
+_CALLED_ONLY = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
+"""What does something only if it is called: a call is known, or it is not."""
+_CONTAINERS = (list, tuple, set, frozenset, deque)
+
+_HARMLESS = frozenset(
+    {
+        "__init__",
+        "__new__",
+        "__post_init__",
+        "__repr__",
+        "__str__",
+        "__del__",
+        "__init_subclass__",
+        "__class_getitem__",
+        "__getstate__",
+        "__setstate__",
+        "__reduce__",
+        "__reduce_ex__",
+        "__getnewargs__",
+        "__replace__",
+        "__setattr__",
+        "__delattr__",
+        "__setitem__",
+        "__delitem__",
+        "__call__",
+        "__enter__",
+        "__exit__",
+    }
+)
+"""Special methods that nobody runs by an operator, or whose use counts as a change or a call."""
+
+
+def active_object(roots: Iterable[object]) -> object | None:
+    """The first object in reach of some whose use may run code, or None; itself where too many."""
+    rest = list(roots)
+    seen: dict[int, object] = {}
+    while rest:
+        one = rest.pop()
+        if isinstance(one, (*_IMMUTABLE, *_CALLED_ONLY)) or id(one) in seen:
+            continue
+        seen[id(one)] = one  # kept, so that no other gets its identity
+        if len(seen) > MOST_OBJECTS or _runs_code(one):
+            return one
+        rest += _inside(one)
+    return None
+
+
+def outer_values(function: FunctionType) -> dict[str, object]:
+    """What a function finds by names that are not its own, and the compute functions that it calls.
+
+    Names of attributes count as well, since byte code does not tell them apart.
+    """
+    found: dict[str, object] = {}
+    rest, seen = [function], set[FunctionType]()
+    while rest:
+        one = rest.pop()
+        if one in seen:
+            continue
+        seen.add(one)
+        values = dict(_found_by(one))
+        found |= values
+        rest += [value.function for value in values.values() if is_compute(value)]
+    return found
+
+
+def has_usual_meaning(name: str, value: object) -> bool:
+    """Whether a name from outside stands for what it is taken for, if it is a well-known one."""
+    if name in MODULES:
+        return isinstance(value, ModuleType) and value.__name__ == MODULES[name]
+    if hasattr(builtins, name):
+        return value is getattr(builtins, name)
+    return name not in OURS or getattr(value, "__module__", "").startswith("trilby.")
+
+
+def _found_by(function: FunctionType) -> Iterator[tuple[str, object]]:
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    for name, cell in cells:
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # it has no value yet
+            continue
+    scope = function.__globals__
+    for name in _names(function.__code__):
+        if name in scope:
+            yield name, scope[name]
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _names(inner)
+
+
+def _runs_code(one: object) -> bool:
+    """Whether using an object may run code of the user's, or move it on."""
+    if isinstance(one, Iterator):
+        return True
+    if is_ndarray(one) and one.dtype.hasobject:
+        return True
+    return _has_hooks(type(one))
+
+
+def _has_hooks(cls: type) -> bool:
+    return any(_is_users(base) and _defines_hooks(base) for base in cls.__mro__)
+
+
+def _is_users(cls: type) -> bool:
+    package = cls.__module__.partition(".")[0]
+    return package not in sys.stdlib_module_names and package not in {"numpy", "trilby"}
+
+
+def _defines_hooks(cls: type) -> bool:
+    """Whether a class has operators, or attributes that are computed."""
+    return any(_is_hook(name, member) for name, member in vars(cls).items())
+
+
+def _is_hook(name: str, member: object) -> bool:
+    if isinstance(member, FunctionType):
+        is_special = name.startswith("__") and name.endswith("__") and name not in _HARMLESS
+        return is_special and member.__code__.co_filename != "<string>"  # that of a dataclass
+    if _is_ours(type(member)):
+        return False
+    is_computed = hasattr(type(member), "__get__") and type(member).__module__ != "builtins"
+    return is_computed or isinstance(member, property)
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == "trilby"
+
+
+def _inside(one: object) -> list[object]:
+    """What is in a container, or in the attributes of a plain object."""
+    return [*_attributes(one), *_entries(one)]
+
+
+def _entries(one: object) -> Collection[object]:
+    if isinstance(one, Mapping):
+        entries = cast("Mapping[object, object]", one)
+        return [*entries.keys(), *entries.values()]
+    return cast("Collection[object]", one) if isinstance(one, _CONTAINERS) else ()
+
+
+def _attributes(one: object) -> Iterator[object]:
+    cls = type(one)
+    if cls is not SimpleNamespace and not _is_users(cls):
+        return
+    yield from getattr(one, "__dict__", {}).values()
+    for base in cls.__mro__:
+        slots: str | Iterable[str] = vars(base).get("__slots__", ())
+        for name in [slots] if isinstance(slots, str) else slots:
+            if not name.startswith("__"):
+                yield getattr(one, name, None)
+
+
+# ------------------------------------------------------------------------------------------ attempt
 
 _UNCHANGING = (int, float, complex, str, bytes, type(None))
 

@@ -13,18 +13,25 @@ from types import FunctionType
 from typing import Any, Generic, TypeVar
 
 from trilby.analysis.access import AccessTable, access_table
-from trilby.analysis.barriers import works_in_groups
 from trilby.analysis.footprint import KernelFootprint, footprints
-from trilby.analysis.reach import ComputeGraph, KernelGraph, compute_graph, kernel_graph
+from trilby.analysis.needs import FEATURES, Need, needs
+from trilby.analysis.reach import (
+    ComputeGraph,
+    KernelGraph,
+    compute_graph,
+    kernel_graph,
+    short_name,
+    works_in_groups,
+)
 from trilby.analysis.varying import varying_dispatches
-from trilby.backend.base import Backend, Executable
-from trilby.backend.features import check_features
+from trilby.backend.base import Backend, DeviceInfo, Executable
 from trilby.codegen.python import compile_compute
 from trilby.data.schema import NDArrayType
 from trilby.dataclass import dataclass
-from trilby.errors import KernelTypeError
+from trilby.errors import KernelTypeError, MissingFeatureError
 from trilby.locks import new_rlock
 from trilby.model.op import Func
+from trilby.model.value import space_of
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
 from trilby.reflect.host import ReflectedCompute, reflect_compute
@@ -34,9 +41,50 @@ from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
 from trilby.runtime.binding import Declared, declared_among
 from trilby.runtime.profiles import compiling
 from trilby.shown import Shown
+from trilby.source import NOWHERE
 from trilby.stages import stage
-from trilby.transform.passes import Pass, Passed, run_passes
-from trilby.transform.pipelines import compute_passes
+from trilby.transform.passes import Pass, Passed, compute_passes, run_passes
+
+# ----------------------------------------------------------------------------------------- features
+# Whether a device has what a kernel needs: the one check, for all backends, before building.
+#
+# How large a buffer in constant memory may be is checked at launch, when its size is known.
+
+_SPOKEN = {"f64": "no `f64`", "i64_atomics": "no atomics on 64 bits"}
+
+
+def check_features(graph: KernelGraph, device: DeviceInfo) -> None:
+    """Refuse a kernel that needs more than a device has, at the first line that does."""
+    _check_constant_arguments(graph.entry, device)
+    if device.features >= FEATURES:
+        return
+    for need in needs(graph):
+        if need.feature not in device.features:
+            raise _lacks(device, need)
+
+
+def _check_constant_arguments(kernel: Func, device: DeviceInfo) -> None:
+    constant = [param.hint for param in kernel.params if space_of(param.type) == "constant"]
+    if not device.constant_arguments or len(constant) <= device.constant_arguments:
+        return
+    raise MissingFeatureError(
+        f"`{short_name(kernel.name)}` has {len(constant)} buffers in constant memory "
+        f"({', '.join(constant)}), and {device.name} takes {device.constant_arguments}",
+        advice="take `tb.Constant` off the largest: they then lie in global memory",
+        location=None if kernel.location == NOWHERE else kernel.location,
+    )
+
+
+def _lacks(device: DeviceInfo, need: Need) -> MissingFeatureError:
+    return MissingFeatureError(
+        f"{device.name} has {_SPOKEN[need.feature]}, and {need.why}",
+        advice=f"{need.advice}; or use a device that has it: `trilby devices` lists them",
+        location=None if need.location == NOWHERE else need.location,
+        calls=need.calls,
+    )
+
+
+# ------------------------------------------------------------------------------------------ compile
 
 T = TypeVar("T")
 

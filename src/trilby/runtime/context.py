@@ -17,10 +17,9 @@ from trilby.runtime.callers import Caller, errors_at_dispatch, point_to
 from trilby.runtime.compile import ReadyCompute
 from trilby.runtime.content import CLOCK
 from trilby.runtime.explicit import Stale, block_of, explicit_block
-from trilby.runtime.flags import FlagPlace
-from trilby.runtime.given import is_plain
+from trilby.runtime.known import is_plain
 from trilby.runtime.parts import Place, are_apart, field_of, part_of
-from trilby.runtime.pass_options import CanBeSet, Progress, options_among
+from trilby.runtime.pass_options import CanBeSet, FlagPlace, Progress, options_among
 from trilby.runtime.watch import Watch, bury_when_idle
 from trilby.transform.steady_loops import FIRST_ROUNDS
 

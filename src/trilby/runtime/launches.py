@@ -6,33 +6,42 @@ to the device: as long as its buffers, its range and its constants are the same 
 nothing that would make data move has happened.
 """
 
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from trilby.analysis.access import Access, AccessTable, ParameterAccess
 from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
+from trilby.backend.base import DeviceInfo
 from trilby.backend.failures import check_buffer
-from trilby.data.ndrange import NDRange, as_range
-from trilby.data.segment import ACCESSES
+from trilby.data.ndrange import NDRange, as_range, dividing, spelled
+from trilby.data.schema import in_global, spoken
+from trilby.data.segment import ACCESSES, Segment
+from trilby.errors import ArgumentValueError, RangeError
+from trilby.model.value import space_of
 from trilby.options import Transfers
 from trilby.reflect.functions import Kernel
 from trilby.runtime.binding import Bound, bind, ranks_of, uses
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel, ReadyKernel
-from trilby.runtime.constant_memory import check_constant_memory
 from trilby.runtime.content import CLOCK, LOCK, check_launch, is_locked_here
 from trilby.runtime.explicit import block_of
-from trilby.runtime.given import Given, given_by, is_plain, numbers_key, numbers_of, replaceable
-from trilby.runtime.held import Use
-from trilby.runtime.known import Known
-from trilby.runtime.order import Order
-from trilby.runtime.origins import KernelWrite
+from trilby.runtime.held import KernelWrite, Use
+from trilby.runtime.known import (
+    Given,
+    Known,
+    Order,
+    given_by,
+    is_plain,
+    numbers_key,
+    numbers_of,
+    replaceable,
+)
 from trilby.runtime.pass_options import PassOptions
-from trilby.runtime.profiles import PROFILES, keep_runs
-from trilby.runtime.ranges import in_whole_groups
-from trilby.runtime.recordings import RECORDINGS
+from trilby.runtime.profiles import PROFILES, RECORDINGS, keep_runs
 from trilby.runtime.residency import Standing, Work
 from trilby.runtime.watch import is_gone, watched
 from trilby.trace import is_told
@@ -41,6 +50,77 @@ if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
     from trilby.runtime.context import ComputeContext
     from trilby.runtime.pass_launches import PassLaunches
+
+
+# ---------------------------------------------------------------------------------- constant memory
+# What a launch must keep to where buffers lie in constant memory: their size, and who writes.
+
+
+def check_constant_memory(
+    buffers: Iterable[Segment], table: AccessTable, device: DeviceInfo
+) -> None:
+    """Refuse a buffer that is too large for constant memory, or written by the same launch."""
+    launched = list(zip(buffers, table.parameters, strict=True))
+    for segment, parameter in launched:
+        if space_of(parameter.type) == "constant":
+            _check_size(segment, parameter, device)
+            writers = (p for other, p in launched if other is segment and Access.WRITES in p.whole)
+            for writer in writers:
+                raise _written(parameter, writer)
+
+
+def _check_size(segment: Segment, parameter: ParameterAccess, device: DeviceInfo) -> None:
+    if not device.constant_bytes or segment.nbytes <= device.constant_bytes:
+        return
+    plain = spoken(in_global(parameter.type))
+    raise ArgumentValueError(
+        f"`{parameter.name}` has {segment.nbytes:,} bytes, and a buffer in the constant memory of "
+        f"{device.name} has at most {device.constant_bytes:,}",
+        advice=f"declare it `{parameter.name}: {plain}`: it then lies in global memory",
+    )
+
+
+def _written(constant: ParameterAccess, writer: ParameterAccess) -> ArgumentValueError:
+    return ArgumentValueError(
+        f"`{constant.name}` and `{writer.name}` are one buffer, and the kernel writes to it while "
+        "it lies in constant memory",
+        advice=f"pass a copy for `{constant.name}`, or declare it without `tb.Constant`",
+    )
+
+
+# ------------------------------------------------------------------------------------------- ranges
+# The range of a launch, for kernels whose work items wait for each other.
+
+LARGEST = ((256,), (16, 16), (16, 4, 4))
+"""The largest group that is chosen for such a kernel, by the number of dimensions."""
+
+
+def in_whole_groups(size: NDRange, items: int) -> NDRange:
+    """A range that groups fill exactly: barriers need all items of a group.
+
+    A local size that was asked for must divide the range. Where none was, the largest that
+    divides it is taken, up to a usual size, and up to the `items` that the device takes.
+    """
+    if size.local is None:
+        return NDRange(size.size, dividing(size.size, LARGEST[len(size.size) - 1], items))
+    if any(n % local for n, local in zip(size.size, size.local, strict=True)):
+        raise _not_whole(size.size, size.local, items)
+    return size
+
+
+def _not_whole(size: tuple[int, ...], local: tuple[int, ...], items: int) -> RangeError:
+    whole = tuple(math.ceil(n / group) * group for n, group in zip(size, local, strict=True))
+    fitting = dividing(size, local, items)
+    return RangeError(
+        f"the range {size} is not a multiple of the local size {local}, and the "
+        "kernel has barriers or local memory, which need whole groups",
+        advice=f"the next smaller size that fits is `{spelled(fitting)}`. Or launch {whole} work "
+        "items and leave out the surplus in the kernel: pass the true size and test "
+        "`if kc.x < n` around reads and writes, not around barriers",
+    )
+
+
+# ----------------------------------------------------------------------------------------- launches
 
 _MOST_KEPT = 256
 

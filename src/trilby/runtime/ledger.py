@@ -15,8 +15,7 @@ from trilby.oracle.minimum import Minimum, minimum
 from trilby.runtime.put_get import Redundant
 from trilby.runtime.recording import Recording
 from trilby.runtime.replicas import Moved
-from trilby.runtime.tables import aligned
-from trilby.shown import Shown
+from trilby.shown import Shown, aligned
 from trilby.source import Location
 
 Direction: TypeAlias = Literal["up", "down"]

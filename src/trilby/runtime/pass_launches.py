@@ -17,10 +17,10 @@ from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.content import LOCK
 from trilby.runtime.explicit import block_of
-from trilby.runtime.given import Given, given_by, is_plain, numbers_key, replaceable
+from trilby.runtime.known import Given, given_by, is_plain, numbers_key, replaceable
 from trilby.runtime.pass_options import PassOptions
 from trilby.runtime.passes import KnownPasses, PassesRun, PassWork, PreparedPasses
-from trilby.runtime.recordings import RECORDINGS
+from trilby.runtime.profiles import RECORDINGS
 from trilby.runtime.residency import Work
 from trilby.trace import is_told
 

@@ -5,18 +5,20 @@ threads may look at the buffers, and it is seen whether the run is to end. Whate
 Ctrl-C: what is known of the buffers is how they are after the last pass that was begun.
 """
 
+import importlib
 import os
 import time
+from collections import deque
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, cast
 
 from trilby.analysis.footprint import ParameterFootprint
 from trilby.analysis.pass_footprints import Footprints, PassFootprints
 from trilby.backend.base import Event, Passes
+from trilby.backend.done import Together
 from trilby.backend.say import say_all
-from trilby.backend.together import Together
 from trilby.dataclass import dataclass
 from trilby.errors import PassesCancelledError, PassesTimeoutError
 from trilby.mending import mend
@@ -24,14 +26,81 @@ from trilby.options import Transfers
 from trilby.runtime.binding import Bound, uses
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.content import LOCK, Content, Replica
-from trilby.runtime.held import Held, Use, held_with
-from trilby.runtime.origins import KernelWrite
-from trilby.runtime.pace import Pace
+from trilby.runtime.held import Held, KernelWrite, Use, held_with
 from trilby.runtime.pass_options import PassOptions, Progress
 from trilby.runtime.profiles import PROFILES, note_wait, profiles_of
-from trilby.runtime.progress import progress_bar
 from trilby.runtime.residency import Residency, Work, work_before
 from trilby.runtime.watch import wait_for
+
+# --------------------------------------------------------------------------------------------- pace
+# How many passes are given to a device at once.
+#
+# Enough that it never runs dry, and few enough that a run that is to stop does so in a moment.
+
+MOST_AT_ONCE = 1024
+"""The most passes of one portion."""
+
+PORTION_SECONDS = 0.01
+"""What a portion is to take."""
+
+MOST_UNDER_WAY = 2
+"""The portions that the device may have: one that runs, and one that comes next."""
+
+_GROWTH = 4
+
+
+class Pace:
+    """The portions under way, and the size of the next one; `size` is that of the first."""
+
+    def __init__(self, size: int = 1) -> None:
+        self.size = size
+        self._under_way: deque[tuple[Event, int, float]] = deque()
+        self._last_end = 0.0
+
+    def next_size(self, most: int) -> int:
+        """How many passes to begin now."""
+        return min(self.size, most, MOST_AT_ONCE)
+
+    def begun(self, event: Event, passes: int, started: float) -> None:
+        """Passes were begun, since some moment."""
+        self._under_way.append((event, passes, started))
+
+    @property
+    def too_many(self) -> bool:
+        """Whether the device has all it needs."""
+        return len(self._under_way) >= MOST_UNDER_WAY
+
+    @property
+    def oldest(self) -> Event | None:
+        """The portion that ends first."""
+        return self._under_way[0][0] if self._under_way else None
+
+    def ended(self) -> None:
+        """The oldest portion is done: from the time it took follows the size of the next."""
+        _, passes, started = self._under_way.popleft()
+        now = time.perf_counter()
+        took = max(now - max(started, self._last_end), 1e-9)
+        self._last_end = now
+        wanted = int(PORTION_SECONDS * passes / took)
+        self.size = max(1, min(wanted, _GROWTH * max(passes, self.size), MOST_AT_ONCE))
+
+
+# ----------------------------------------------------------------------------------------- progress
+# The bar that `progress=True` asks for.
+#
+# What draws on a terminal stands above this layer, and is loaded by its name when it is asked
+# for.
+
+_BAR = "trilby.tools.progress"
+
+
+def progress_bar(title: str) -> AbstractContextManager[Progress]:
+    """A bar for the passes of a kernel, as long as the block goes on."""
+    module = importlib.import_module(_BAR)
+    return cast("AbstractContextManager[Progress]", module.progress_bar(title))
+
+
+# ------------------------------------------------------------------------------------------- passes
 
 PROGRESS_SECONDS = 0.1
 """How often progress is told."""

@@ -3,20 +3,57 @@
 What is taken down for them, and how, is loaded with the first one.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from trilby.backend.base import Backend, Event, Repeated
 from trilby.runtime.callers import line_now
-from trilby.runtime.origins import KernelWrite
+from trilby.runtime.held import KernelWrite
 from trilby.source import Location
 from trilby.stages import measured_stages
 
 if TYPE_CHECKING:
+    from trilby.runtime.accelerator import Accelerator
     from trilby.runtime.content import Replica
     from trilby.runtime.profiled_runs import ProfiledRuns
     from trilby.runtime.profiling import Book
+    from trilby.runtime.recording import Recording
+
+
+# --------------------------------------------------------------------------------------- recordings
+# Who writes down what happens. What they do it with is loaded when somebody asks for it.
+
+RECORDINGS: "list[Recording]" = []
+"""All that record now, of any accelerator. Empty nearly always, and then nothing is done."""
+
+
+# ----------------------------------------------------------------------------------------- openings
+# Lets others hear of every accelerator that a program opens: `trilby run` watches them all.
+
+Hear: TypeAlias = "Callable[[Accelerator], None]"
+
+_HEARING: "list[Hear]" = []
+"""Those who want to know; nearly always nobody."""
+
+
+@contextmanager
+def hearing_of_openings(hear: Hear) -> Generator[None]:
+    """Call `hear` with each accelerator that is opened in a `with` block, by any thread."""
+    _HEARING.append(hear)
+    try:
+        yield
+    finally:
+        _HEARING.remove(hear)
+
+
+def tell_of_opening(accelerator: "Accelerator") -> None:
+    """An accelerator is ready."""
+    for hear in tuple(_HEARING):
+        hear(accelerator)
+
+
+# ----------------------------------------------------------------------------------------- profiles
 
 PROFILES: "list[Book]" = []
 """All that profile now, of any accelerator. Empty nearly always, and then nothing is done."""

@@ -12,13 +12,18 @@ from threading import Lock, RLock
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from trilby.backend.base import Backend, Event, Repeated
-from trilby.backend.fading import FadingEvent
+from trilby.backend.done import FadingEvent
 from trilby.backend.kept import wait_whatever
 from trilby.dataclass import dataclass
 from trilby.locks import if_free, new_lock, new_rlock
-from trilby.runtime.figures import BothWays, DispatchFigures, WaitFigures
-from trilby.runtime.origins import KernelWrite, launch_of
-from trilby.runtime.profiled_runs import Dispatched, ProfiledRuns
+from trilby.runtime.held import KernelWrite, launch_of
+from trilby.runtime.profiled_runs import (
+    BothWays,
+    Dispatched,
+    DispatchFigures,
+    ProfiledRuns,
+    WaitFigures,
+)
 from trilby.runtime.profiles import WaitedAt
 from trilby.stages import Spent
 

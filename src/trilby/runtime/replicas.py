@@ -12,21 +12,180 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trilby.backend.base import Backend, Event, Rows
+from trilby.backend.base import Backend, Event, Memory, Rows
 from trilby.backend.failures import check_buffer, closed
-from trilby.data.ranges import Ranges
+from trilby.data.ranges import Range, Ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
-from trilby.errors import DeviceError, GuardError
+from trilby.errors import DeviceError, GuardError, OutOfDeviceMemoryError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import Content, Replica
 from trilby.runtime.explicit import check_eviction
-from trilby.runtime.pieces import Piece, cut
-from trilby.runtime.recordings import RECORDINGS
-from trilby.runtime.room import Room
+from trilby.runtime.profiles import RECORDINGS
 
 if TYPE_CHECKING:
     from trilby.runtime.ledger import Direction
+
+
+# ------------------------------------------------------------------------------------------- pieces
+# How a set of bytes is cut into copies: as few as possible without moving what must not.
+
+SMALL_GAP = 8
+"""So many bytes between two ranges are sooner moved than left out: lengths, padding."""
+MOST_COPIES = 16
+"""More pieces than this become fewer by moving what lies between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of bytes at equal distances; one row is one range."""
+
+    start: int
+    size: int
+    rows: int = 1
+    pitch: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes are moved."""
+        return self.size * self.rows
+
+
+def cut(wanted: Ranges, movable: Ranges) -> list[Piece]:
+    """The copies for the bytes that are wanted; others that are `movable` may go along."""
+    regular = _rows(wanted.parts) if len(wanted) > 1 else None
+    if regular is not None:
+        return [regular]
+    parts = _joined(wanted.parts, movable, SMALL_GAP)
+    if len(parts) > MOST_COPIES:
+        parts = _joined(parts, movable, None)
+    return [Piece(start, stop - start) for start, stop in parts]
+
+
+def _joined(parts: tuple[Range, ...], movable: Ranges, gap: int | None) -> tuple[Range, ...]:
+    """The ranges, with gaps closed that are small enough and may be moved."""
+    joined: list[Range] = []
+    for start, stop in parts:
+        if joined and (gap is None or start - joined[-1][1] <= gap):
+            between = Ranges.span(joined[-1][1], start)
+            if movable.covers(between):
+                joined[-1] = (joined[-1][0], stop)
+                continue
+        joined.append((start, stop))
+    return tuple(joined)
+
+
+def _rows(parts: tuple[Range, ...]) -> Piece | None:
+    """The one piece that the ranges are, if they are equal and at equal distances."""
+    start, stop = parts[0]
+    size, pitch = stop - start, parts[1][0] - start
+    regular = all(
+        part == (start + row * pitch, stop + row * pitch) for row, part in enumerate(parts)
+    )
+    return Piece(start, size, len(parts), pitch) if regular else None
+
+
+# --------------------------------------------------------------------------------------------- room
+# Room on a device, which is finite: who has to go when a buffer needs memory.
+#
+# Copies whose content is also elsewhere go first, since they cost nothing; then those that will
+# be needed last. When a buffer is needed next is guessed from when it was used before: one that
+# is used again and again comes back after the same number of launches.
+
+Evict = Callable[[Content, Replica], None]
+
+
+class Room:
+    """The replicas of one device, and how much memory they may take."""
+
+    def __init__(self, backend: Backend, limit: int | None) -> None:
+        self._backend = backend
+        self.limit = limit
+        self.is_tight = limit is not None
+        """Whether it matters who was used when."""
+        self.clock = 0
+        self._replicas: dict[int, tuple[Content, Replica]] = {}
+
+    @property
+    def used(self) -> int:
+        """The bytes of the device that replicas take."""
+        return sum(replica.nbytes for _, replica in self.replicas if not replica.shared)
+
+    @property
+    def replicas(self) -> list[tuple[Content, Replica]]:
+        """Everything that is on the device."""
+        return list(self._replicas.values())
+
+    def add(self, content: Content, replica: Replica) -> None:
+        """Count a replica."""
+        self._replicas[id(replica)] = content, replica
+
+    def remove(self, replica: Replica) -> None:
+        """Count a replica no more."""
+        self._replicas.pop(id(replica), None)
+
+    def moved_to(self, content: Content) -> None:
+        """The replicas of a content that was joined with others belong to the new one."""
+        for replica in content.replicas:
+            if id(replica) in self._replicas:
+                self._replicas[id(replica)] = content, replica
+
+    def used_by_launch(self, replicas: Iterable[Replica]) -> None:
+        """A launch uses these, each named once."""
+        self.clock += 1
+        for replica in replicas:
+            replica.use_before, replica.last_use = replica.last_use, self.clock
+
+    def allocate(self, nbytes: int, pinned: set[int], evict: Evict) -> Memory:
+        """Memory on the device, after others have made room for it.
+
+        `pinned` are the identities of replicas that must stay.
+        """
+        if self.limit is not None:
+            while self.used + nbytes > self.limit:
+                self._evict_one(nbytes, pinned, evict, None)
+        while True:
+            try:
+                return self._backend.allocate(nbytes)
+            except OutOfDeviceMemoryError as error:
+                self.is_tight = True
+                self._evict_one(nbytes, pinned, evict, error)
+                self._backend.trim()
+
+    def _evict_one(
+        self, nbytes: int, pinned: set[int], evict: Evict, cause: DeviceError | None
+    ) -> None:
+        # A list of all first: buffers end at any moment, also while this looks through them.
+        free = [pair for pair in self.replicas if id(pair[1]) not in pinned and not pair[1].shared]
+        if not free:
+            raise self._full(nbytes, pinned, cause) from cause
+        evict(*max(free, key=self._next_use))
+
+    def _next_use(self, pair: tuple[Content, Replica]) -> tuple[bool, float]:
+        content, replica = pair
+        clean = not content.only_at(replica)
+        if not replica.use_before:
+            return clean, float("inf") if clean else self.clock - replica.last_use
+        period = replica.last_use - replica.use_before
+        return clean, replica.last_use + period - self.clock
+
+    def _full(
+        self, nbytes: int, pinned: set[int], cause: DeviceError | None
+    ) -> OutOfDeviceMemoryError:
+        if cause is not None and not self._replicas:
+            raise cause
+        has = sum(self._replicas[key][1].nbytes for key in pinned)
+        limit = self.limit if self.limit is not None else self._backend.device.memory_bytes
+        what = "the memory limit" if self.limit is not None else self._backend.device.name
+        return OutOfDeviceMemoryError(
+            f"one launch needs {has + nbytes:,} bytes on the device at the same time, and "
+            f"{what} has {limit:,}",
+            advice="launch over smaller buffers, one part after the other"
+            + (", or raise `memory_limit`" if self.limit is not None else ""),
+        )
+
+
+# ----------------------------------------------------------------------------------------- replicas
 
 POISON = 0xA5
 """The byte that fills copies whose content is stale, when poisoning is on."""

@@ -5,24 +5,24 @@ are made that are not needed yet: `ALWAYS` and `BY_ACCESS` copy around every lau
 `TRACKED` knows whole buffers only, `PLANNED` and `AUTO` leave the rest to what is needed.
 """
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 
+from trilby.at_exit import PROGRAM_END, Step, run_all
 from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Prepared, Repeated
 from trilby.backend.say import say_all
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
-from trilby.errors import ReentryError, TrilbyError
+from trilby.errors import DeviceError, ReentryError, TrilbyError
 from trilby.mending import mend
 from trilby.options import Transfers
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK, Content, Replica, has_failed
 from trilby.runtime.explicit import check_launch
-from trilby.runtime.held import Held, Use, held_by, merged, versions_of
-from trilby.runtime.origins import KernelWrite
-from trilby.runtime.profiles import PROFILES, profiles_of
-from trilby.runtime.recordings import RECORDINGS
+from trilby.runtime.held import Held, KernelWrite, Use, held_by, merged, versions_of
+from trilby.runtime.profiles import PROFILES, RECORDINGS, profiles_of
 from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
 from trilby.runtime.watch import wait_for, watched
 from trilby.trace import is_told, tell
@@ -427,3 +427,62 @@ def _verb(held: Held) -> str:
     if not held.writes:
         return "reads it"
     return "reads and writes it" if held.reads else "may write a part of it"
+
+
+# ------------------------------------------------------------------------------------- open devices
+# The devices that accelerators have open, and how they are closed: by `close`, or at last at
+# exit.
+#
+# Closing a device waits for its work and copies back what only it has. An accelerator that is
+# dropped closes its devices too, and so does the end of the program, with all devices at once:
+# wrapped memory has its content first, then the queues are finished, and then no driver has any
+# work left.
+
+_OPEN: set[Residency] = set()
+
+
+def add_open(residency: Residency) -> None:
+    """A device was opened."""
+    PROGRAM_END.watch_this_process()
+    with LOCK:
+        if not PROGRAM_END.has_begun:
+            _OPEN.add(residency)
+            return
+    residency.backend.close()
+    raise DeviceError(
+        f"{residency.backend.device.spec} is opened while the program ends",
+        advice="end threads, and work that `atexit` handlers begin, before that",
+    )
+
+
+def close_all(residencies: Iterable[Residency]) -> None:
+    """Copy everything back from some devices, then finish their queues and close them."""
+    closing = tuple(residencies)
+    run_all(
+        [
+            *(residency.close for residency in closing),
+            *(residency.backend.close for residency in closing),
+            lambda: _OPEN.difference_update(closing),
+        ]
+    )
+
+
+def close_dropped(residencies: Iterable[Residency]) -> None:
+    """Close the devices of an accelerator that nobody has any more, as far as they are open."""
+    close_all(residency for residency in residencies if residency in _OPEN)
+
+
+def open_now() -> tuple[Residency, ...]:
+    """The devices that are open."""
+    with LOCK:
+        return tuple(_OPEN)
+
+
+def _close_at_exit() -> None:
+    close_all(open_now())
+
+
+PROGRAM_END.add(Step.CLOSE_ACCELERATORS, _close_at_exit)
+
+if hasattr(os, "register_at_fork"):  # what the parent opened is the parent's to close
+    os.register_at_fork(after_in_child=_OPEN.clear)

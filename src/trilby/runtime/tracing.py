@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 from trilby.backend.base import DeviceInfo, Event
 from trilby.dataclass import dataclass
 from trilby.oracle.trace import Access, Trace
+from trilby.runtime.held import KernelWrite
 from trilby.runtime.ledger import Ledger
-from trilby.runtime.origins import KernelWrite
 from trilby.runtime.profile import Profile
 from trilby.runtime.profiles import WaitedAt
 from trilby.runtime.profiling import Book

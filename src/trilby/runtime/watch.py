@@ -14,19 +14,24 @@ from functools import partial
 from typing import TypeAlias, cast
 
 from trilby.backend.base import Event
-from trilby.backend.giving import GIVING
 from trilby.data.ranges import Ranges
-from trilby.data.raw_views import raw_views_of
-from trilby.data.segment import Segment
+from trilby.data.segment import Segment, raw_views_of
 from trilby.errors import ReentryError, TrilbyError
+from trilby.locks import GIVING
 from trilby.mending import is_final
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import LOCK, Content, Replica, Scan, check_entry, is_locked_here
-from trilby.runtime.contents import CONTENTS
+from trilby.runtime.content import (
+    CONTENTS,
+    LOCK,
+    Content,
+    Replica,
+    Scan,
+    check_entry,
+    is_locked_here,
+)
 from trilby.runtime.explicit import block_of, check_host_read
-from trilby.runtime.origins import KernelWrite
-from trilby.runtime.profiles import PROFILES, note_wait
-from trilby.runtime.recordings import RECORDINGS
+from trilby.runtime.held import KernelWrite
+from trilby.runtime.profiles import PROFILES, RECORDINGS, note_wait
 from trilby.runtime.replicas import Reason, bring_home
 
 _GIVEN_BACK = "its memory is yours, and the array on it is gone"

@@ -9,8 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
 
+from trilby.arguments import closest
 from trilby.errors import ArgumentValueError, SourceError
-from trilby.spelling import closest
 from trilby.tools.programs import run_file
 
 NEEDS = MappingProxyType({"PIL": "pillow", "cv2": "opencv-python-headless<5"})

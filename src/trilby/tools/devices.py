@@ -9,15 +9,58 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Literal, TypeAlias
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from trilby.backend.base import Backend, DeviceInfo
+from trilby.backend.base import Backend, DeviceInfo, Scalar
 from trilby.backend.preference import Preference
 from trilby.backend.registry import FASTER, PassedOver, Survey, fitting, open_backend, survey
+from trilby.data.dtypes import I32
+from trilby.data.kernel_context import KernelContext
+from trilby.data.names import i32
+from trilby.data.ndarray import NDArray
+from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
+from trilby.reflect.functions import func, kernel
+from trilby.runtime.compile import analyse_kernel
+
+# ----------------------------------------------------------------------------------------- selftest
+# A kernel with a known result, to see whether a device works.
+
+ITEMS = 100
+
+
+@func
+def _cube(v: i32) -> i32:
+    return v * v * v
+
+
+@kernel
+def _cubes(kc: KernelContext, a: NDArray[i32]) -> None:
+    a[kc.x] = _cube(a[kc.x]) // 7 - 3
+
+
+def check_device(backend: Backend) -> str | None:
+    """Run the kernel: None if the result is right, or what is wrong with it."""
+    numbers = np.arange(-50, ITEMS - 50, dtype=np.int32)
+    expected = numbers**3 // 7 - 3
+    executable = backend.compile(analyse_kernel(_cubes, (1,)).graph)
+    memory = backend.allocate(numbers.nbytes)
+    try:
+        backend.upload(memory, 0, numbers.data.cast("B")).wait()
+        arguments = [memory, Scalar(I32, ITEMS)]
+        backend.run(backend.prepare(executable, NDRange(ITEMS), arguments)).wait()
+        backend.download(memory, 0, numbers.data.cast("B")).wait()
+    finally:
+        backend.free(memory)
+    wrong = int((numbers != expected).sum())
+    return f"{wrong} of {ITEMS} numbers are wrong" if wrong else None
+
+
+# ------------------------------------------------------------------------------------------ devices
 
 Check: TypeAlias = Callable[[Backend], str | None]
 """Runs a kernel whose result is known: None if it is right, or what is wrong."""

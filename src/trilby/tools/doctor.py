@@ -22,7 +22,7 @@ from trilby.backend.registry import ENTRIES, PassedOver
 from trilby.dataclass import dataclass
 from trilby.options import cache_folder
 from trilby.tools.devices import CheckedDevice, DevicesReport
-from trilby.tools.html.numbers import counted
+from trilby.tools.html.elements import counted
 from trilby.version import VERSION
 
 State: TypeAlias = Literal["ok", "missing", "broken"]

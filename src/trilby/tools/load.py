@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+from trilby.arguments import closest
 from trilby.errors import ArgumentValueError, SourceError, TrilbyError
 from trilby.reflect.functions import Reflectable
 from trilby.source import Location
-from trilby.spelling import closest
 
 
 def load_function(spec: str) -> Reflectable:

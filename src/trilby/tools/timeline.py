@@ -3,11 +3,16 @@
 The trace and the report draw the same timeline. It knows nothing of files.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
+from trilby.backend.base import Dated, Event
+from trilby.data.ranges import Ranges, union
 from trilby.dataclass import dataclass
+from trilby.oracle.excess import CopyMade
+from trilby.oracle.trace import Access, Trace
 from trilby.runtime.ledger import Copy, copy_of
 from trilby.runtime.tracing import (
     Moment,
@@ -19,8 +24,118 @@ from trilby.runtime.tracing import (
     TracedRun,
 )
 from trilby.source import Location
-from trilby.tools.clocks import DeviceClock
-from trilby.tools.ways import Way, ways_of
+
+# ------------------------------------------------------------------------------------------- clocks
+# When the work of a device was, by the clock of the host.
+
+
+class DeviceClock:
+    """How far the clock of a device is behind the host's, and what follows for its work.
+
+    Work is queued before the host comes to note it. So the smallest difference between the two
+    that was ever seen is the nearest to the truth.
+    """
+
+    def __init__(self, run: TracedRun) -> None:
+        self._began = run.began
+        behind: list[float] = []
+        for seen in run.book.seen:
+            if isinstance(seen, SeenLaunch | SeenCopy):
+                event = seen.event if isinstance(seen, SeenLaunch) else seen.moved.event
+                queued = _queued(event) if event is not None else None
+                if queued is not None:
+                    behind.append(seen.moment.at - queued)
+        self._behind = min(behind, default=0.0)
+
+    def span(self, event: Event, noted: float) -> tuple[float, float]:
+        """Begin and end of some work, in seconds since the run began.
+
+        What nobody dated began when it was noted, after its time in the queue.
+        """
+        delay, seconds = event.times or (0.0, 0.0)
+        began = event.began if isinstance(event, Dated) else None
+        if began is None:
+            began = noted + delay
+        elif isinstance(event, Dated) and not event.by_host_clock:
+            began += self._behind
+        return began - self._began, began - self._began + seconds
+
+
+def _queued(event: Event) -> float | None:
+    """When work was queued by the clock of its device, if it has one of its own."""
+    if not isinstance(event, Dated) or event.by_host_clock or event.began is None:
+        return None
+    delay, _ = event.times or (0.0, 0.0)
+    return event.began - delay
+
+
+# --------------------------------------------------------------------------------------------- ways
+# Which write a copy carries, and which access needed it: from a recorded trace.
+
+
+class Way(NamedTuple):
+    """The touch whose data a copy has, and the first that needed it there; None for none."""
+
+    write: int | None
+    read: int | None
+
+
+def ways_of(trace: Trace, made: Sequence[CopyMade], copies: Sequence[range]) -> list[Way]:
+    """The way of each copy; `copies` has, for each, its parts among those that were made."""
+    touches = _Touches(trace)
+    return [touches.way([made[part] for part in parts]) for parts in copies]
+
+
+class _Touches:
+    """The touches of a trace by buffer, and what they write and need: worked out once."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._numbers: list[list[int]] = [[] for _ in trace.buffers]
+        for number, touch in enumerate(trace.touches):
+            for buffer in touch.accesses:
+                self._numbers[buffer].append(number)
+        self._known: dict[int, tuple[Ranges, Ranges]] = {}
+
+    def way(self, parts: Sequence[CopyMade]) -> Way:
+        """Where the parts of one copy come from, and where they go."""
+        if not parts:
+            return Way(None, None)
+        first = parts[0]
+        moved = union((part.start, part.start + part.nbytes) for part in parts)
+        here = self._numbers[first.buffer]
+        split = bisect_left(here, first.position)
+        written = (n for n in reversed(here[:split]) if self._at(n, first.buffer)[0].meets(moved))
+        needed = (
+            n
+            for n in self._later(here, split, first.target)
+            if self._at(n, first.buffer)[1].meets(moved)
+        )
+        return Way(next(written, None), next(needed, None))
+
+    def _later(self, here: Sequence[int], split: int, place: str) -> Iterator[int]:
+        """The touches at a place from one on."""
+        for index in range(split, len(here)):
+            if self._trace.touches[here[index]].place == place:
+                yield here[index]
+
+    def _at(self, touch: int, buffer: int) -> tuple[Ranges, Ranges]:
+        """What a touch writes of a buffer, and what has to be there for it."""
+        access = self._trace.touches[touch].accesses[buffer]
+        found = self._known.get(id(access))  # the trace holds the access, so the id stays
+        if found is None:
+            found = self._known[id(access)] = _written_and_needed(access)
+        return found
+
+
+def _written_and_needed(access: Access) -> tuple[Ranges, Ranges]:
+    """What may be left as it is has to be there as well."""
+    covers = union(access.covers)
+    writes = union(access.writes) | covers
+    return writes, union(access.reads) | (writes - covers)
+
+
+# ----------------------------------------------------------------------------------------- timeline
 
 Track: TypeAlias = Literal["host", "up", "down", "kernel"]
 Kind: TypeAlias = Literal[

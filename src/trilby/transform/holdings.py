@@ -15,8 +15,17 @@ from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Var, VarLoad, VarStore
 from trilby.model.ops.host import Dispatch, HostFor, HostRun, HostValue, HostView, HostWith
 from trilby.model.value import OBJECT, RefType, Value, VarType
-from trilby.transform.held import NOTHING, Effects, Held, Kind, Root, element_of
-from trilby.transform.host_effects import Tree, text_effects, tree_of
+from trilby.transform.host_effects import (
+    NOTHING,
+    Effects,
+    Held,
+    Kind,
+    Root,
+    Tree,
+    element_of,
+    text_effects,
+    tree_of,
+)
 
 Kernels = Mapping[str, Func]
 """The models of kernels by their symbols."""

@@ -21,8 +21,8 @@ from trilby.model.ops.host import HostFor, HostIf, HostRun, HostValue, HostView
 from trilby.model.ops.memory import Extent, Load, Place, Store
 from trilby.model.ops.transfer import PostAccess, PostMutate, PreAccess, PreMutate
 from trilby.model.value import COMPUTE_CONTEXT, OBJECT, Value, VarType
-from trilby.transform.held import Kind, Root
 from trilby.transform.holdings import Holdings, Kernels, holdings_of
+from trilby.transform.host_effects import Kind, Root
 
 
 def inject_tracking(func: Func, kernels: Kernels | None = None) -> Func:

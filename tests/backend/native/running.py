@@ -12,7 +12,7 @@ from trilby.backend.native import NativeBackend
 from trilby.backend.native.events import NativeEvent
 from trilby.backend.native.kernels import NativeKernel, NativePrepared
 from trilby.backend.native.memory import NativeMemory
-from trilby.codegen.llvm.generated import LlvmModule
+from trilby.codegen.llvm.target import LlvmModule
 from trilby.data.dtypes import I32, ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.source import Location

@@ -453,7 +453,7 @@ NOT_NEEDED = {
     "trilby.model.verify",
     "trilby.runtime.ledger",
     "trilby.runtime.profile",
-    "trilby.runtime.undo",
+    "trilby.runtime.attempt",
     "trilby.transform.place_transfers",
 }
 """What takes a while to load, and a kernel that is kept can do without."""

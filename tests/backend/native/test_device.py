@@ -26,9 +26,9 @@ from trilby.backend.native import NativeBackend, NativeFamily, objects
 from trilby.backend.native.modules import Modules
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.processor import Processor
-from trilby.backend.native.record import COST
+from trilby.backend.native.queue_code import COST
 from trilby.backend.null import NullExecutable, NullFamily, NullMemory
-from trilby.codegen.llvm.generated import LlvmModule
+from trilby.codegen.llvm.target import LlvmModule
 from trilby.data.dtypes import (
     BF16,
     BOOL,

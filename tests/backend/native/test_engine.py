@@ -33,8 +33,13 @@ from trilby.backend.native.engine import Engine
 from trilby.backend.native.host import Host, this_host
 from trilby.backend.native.llvm import load, object_code
 from trilby.backend.native.objects import Objects
-from trilby.backend.native.queue_code import queue_text
-from trilby.backend.native.record import COST, VARIES, address_of_record, make_record
+from trilby.backend.native.queue_code import (
+    COST,
+    VARIES,
+    address_of_record,
+    make_record,
+    queue_text,
+)
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError

@@ -13,9 +13,8 @@ from struct import pack_into, unpack_from
 import pytest
 
 from trilby.backend.native import linking
-from trilby.backend.native.elf import sections_of, symbols_of
 from trilby.backend.native.host import this_host
-from trilby.backend.native.linking import linked
+from trilby.backend.native.linking import linked, sections_of, symbols_of
 from trilby.backend.native.llvm import object_code
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="it is for x86-64")
@@ -255,7 +254,7 @@ from struct import unpack_from
 from tests.backend.native.test_linking import made
 from tests.backend.native.test_symbol_files import grow
 from trilby.backend.native import NativeFamily
-from trilby.backend.native.elf import sections_of
+from trilby.backend.native.linking import sections_of
 from trilby.backend.native.linking import linked
 from trilby.codegen.llvm.module import generate
 from trilby.runtime.compile import analyse_kernel

@@ -12,7 +12,7 @@ import trilby as tb
 from trilby import KernelContext, S32Array
 from trilby.backend.native import NativeBackend
 from trilby.backend.native.cache import Cache
-from trilby.backend.native.listing import legible
+from trilby.backend.native.device import legible
 from trilby.backend.native.llvm import object_code
 from trilby.runtime.compile import analyse_kernel
 

@@ -14,7 +14,7 @@ from trilby.backend.base import Scalar
 from trilby.backend.kept import KeptRuns, Sum
 from trilby.backend.native import NativeBackend
 from trilby.backend.native.engine import RING
-from trilby.backend.native.record import TALLY
+from trilby.backend.native.queue_code import TALLY
 from trilby.backend.native.repeated import NativeRepeated
 from trilby.data.dtypes import I32
 

@@ -1,17 +1,277 @@
 """What is known of the launches that a compute function makes, for linting their kernels."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
+from itertools import combinations
+from typing import TypeAlias
 
-from trilby.analysis.linting.host_buffers import HostBuffers
-from trilby.analysis.linting.host_numbers import HostNumber, HostNumbers
+from trilby.analysis import host_code
+from trilby.analysis.host_code import expression_tree
+from trilby.analysis.linting.evaluate import folded
 from trilby.analysis.linting.launch import AXES, Launch, Relation
+from trilby.analysis.linting.terms import Terms
 from trilby.analysis.reach import ComputeGraph
-from trilby.data.dtypes import ScalarType
+from trilby.analysis.touching.expressions import Expr
+from trilby.data.dtypes import I32, ScalarType
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.dataclass import dataclass
-from trilby.model.op import Func, walk
-from trilby.model.ops.host import Dispatch, HostCall
+from trilby.model.op import Func, Op, walk
+from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
+from trilby.model.ops.host import Dispatch, HostCall, HostFor, HostRun, HostValue, HostWith
+from trilby.model.ops.memory import Extent, Load
+from trilby.model.value import Value
+
+# ------------------------------------------------------------------------------------- host buffers
+# Which arguments of a dispatch are one buffer, or may be: names, and expressions of names.
+#
+# Two names are taken for two buffers. `b = a`, the same expression twice, and a helper that is
+# called with one buffer twice make one of them; `b = a if flag else c` may.
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of two buffers, by a test."""
+
+    test: str
+    arms: tuple[object, object]
+
+    def may_be(self, other: "Choice | object") -> bool:
+        """Whether both can be one buffer at the same time."""
+        if not isinstance(other, Choice):
+            return other in self.arms
+        if self.test == other.test:
+            return any(a == b for a, b in zip(self.arms, other.arms, strict=True))
+        return bool(set(self.arms) & set(other.arms))
+
+
+@dataclass
+class HostBuffers:
+    """Names the buffers of one compute function; `same` are parameters that are another one."""
+
+    func: Func
+    same: Mapping[str, str] = field(default_factory=dict[str, str])
+    made: dict[Value, Op] = field(default_factory=dict[Value, Op])
+    names: dict[Value, str] = field(default_factory=dict[Value, str])
+    inits: dict[str, Value] = field(default_factory=dict[str, Value])
+    """What the names are that are set once."""
+    changed: set[str] = field(default_factory=set[str])
+    """The names that are set again."""
+
+    def __post_init__(self) -> None:
+        ops = list(walk(self.func.body))
+        self.made = {op.result: op for op in ops if op.result is not None}
+        self.names = {op.value: op.name for op in ops if isinstance(op, Var)}
+        for op in ops:
+            if isinstance(op, VarStore):
+                self.changed.add(self.names.get(op.var, ""))
+            elif isinstance(op, HostFor | HostRun | HostWith):
+                self.changed.update(op.sets)
+        for op in ops:
+            if isinstance(op, Var) and op.init and op.name not in self.changed:
+                self.inits[op.name] = op.init[0]
+
+    def key(self, value: Value) -> object:
+        """What names the buffer of a value; equal keys at one dispatch are one buffer."""
+        op = self.made.get(value)
+        if isinstance(op, VarLoad):
+            return self._named(self.names.get(op.var, ""))
+        node = self._tree(op)
+        if isinstance(node, host_code.Name):
+            return self._named(node.name)
+        return ("text", node.code) if node is not None and node.names is not None else value
+
+    def _named(self, name: str) -> object:
+        """What a name is another name for; itself otherwise."""
+        op = self.made.get(self.inits[name]) if name in self.inits else None
+        node = self._tree(op)
+        if isinstance(op, VarLoad):
+            other = self.names.get(op.var, "")
+        else:
+            other = node.name if isinstance(node, host_code.Name) else ""
+        if other and other not in self.changed and other in self.names.values():
+            return self._named(other)
+        return self.same.get(name, name)
+
+    def _tree(self, op: Op | None) -> host_code.Node | None:
+        return expression_tree(op.code, len(op.inputs)) if isinstance(op, HostValue) else None
+
+    def choice(self, value: Value) -> Choice | object:
+        """A choice of two buffers, or the key of the only one."""
+        op = self.made.get(value)
+        if isinstance(op, VarLoad) and self.names.get(op.var) in self.inits:
+            op = self.made.get(self.inits[self.names[op.var]])
+        node = self._tree(op)
+        if not isinstance(node, host_code.Choice) or not isinstance(op, HostValue):
+            return self.key(value)
+        return Choice(node.test.code, (self._arm(node.then, op), self._arm(node.otherwise, op)))
+
+    def _arm(self, node: host_code.Node, op: HostValue) -> object:
+        if isinstance(node, host_code.Hole):
+            return self.key(op.inputs[node.number])
+        return self._named(node.name) if isinstance(node, host_code.Name) else ("text", node.code)
+
+    def may_be_one(self, values: Mapping[int, Value]) -> Iterator[tuple[int, int]]:
+        """The numbers of arguments that are one buffer if a test goes that way."""
+        for (first, one), (second, other) in combinations(values.items(), 2):
+            chosen, against = self.choice(one), self.choice(other)
+            if self.key(one) == self.key(other) or _kind(one) != _kind(other):
+                continue
+            if isinstance(chosen, Choice):
+                if chosen.may_be(against):
+                    yield first, second
+            elif isinstance(against, Choice) and against.may_be(chosen):
+                yield first, second
+
+
+def _kind(value: Value) -> str:
+    type_ = value.type
+    if isinstance(type_, BufferType):
+        return type_.qualname
+    return "n-d array" if isinstance(type_, NDArrayType) else ""
+
+
+# ------------------------------------------------------------------------------------- host numbers
+# Numbers that host code computes for a launch: ranges, group sizes and arguments, as far as read.
+#
+# A number is a tree of constants, lengths of the buffers that are dispatched, and names.
+
+_SIGNS = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "mod"}
+
+
+@dataclass(frozen=True, slots=True)
+class HostNumber:
+    """`op` with its operands, or a leaf: `constant`, `name`, or the `length` of a `buffer`."""
+
+    op: str
+    args: "tuple[HostNumber, ...]" = ()
+    what: object = None
+    buffer: object = None
+
+    def leaves(self) -> "Iterator[HostNumber]":
+        """The leaves."""
+        if not self.args:
+            yield self
+        for arg in self.args:
+            yield from arg.leaves()
+
+    def term(self, terms: Terms, parameters: Mapping[object, int]) -> Expr:
+        """The term of the number, where buffers are parameters of a kernel."""
+        if self.args:
+            args = tuple(arg.term(terms, parameters) for arg in self.args)
+            return terms.make(self.op, args, None, I32)
+        if isinstance(self.what, int) and self.op == "constant":
+            return terms.constant(self.what, I32)
+        key = self.key(parameters)
+        if key is None:
+            return terms.make("scalar", (), ("host", str(self.what)), I32)
+        return terms.make("length" if isinstance(key[1], str) else "extent", (), key, I32)
+
+    def key(self, parameters: Mapping[object, int]) -> tuple[int, object] | None:
+        """Which length of which parameter a leaf is."""
+        number = parameters.get(self.buffer) if self.op == "length" else None
+        return None if number is None else (number, self.what)
+
+    def keys(self, parameters: Mapping[object, int]) -> set[tuple[int, object]]:
+        """The lengths of parameters that it is made of."""
+        found = (leaf.key(parameters) for leaf in self.leaves())
+        return {key for key in found if key is not None}
+
+
+def _computed(op: str, left: HostNumber, right: HostNumber) -> HostNumber:
+    """An operation; numbers are computed at once."""
+    numbers = [one.what for one in (left, right) if isinstance(one.what, int)]
+    if left.op == right.op == "constant" and len(numbers) == 2:
+        found = folded(op, numbers, I32)
+        if found is not None:
+            return HostNumber("constant", what=found)
+    return HostNumber(op, (left, right))
+
+
+Sizes: TypeAlias = tuple[HostNumber, ...]
+
+
+@dataclass
+class HostNumbers:
+    """Reads the numbers of one compute function. Variables that are set twice are not followed."""
+
+    buffers: HostBuffers
+    constants: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The integers of the module, by name."""
+
+    def number(self, value: Value) -> HostNumber:
+        """The number that a value is."""
+        op = self.buffers.made.get(value)
+        match op:
+            case Constant() if isinstance(op.literal, int):
+                return HostNumber("constant", what=int(op.literal))
+            case Load() if not op.indices:
+                return HostNumber("length", what=op.path, buffer=self.buffers.key(op.base))
+            case Extent():
+                return HostNumber("length", what=op.axis, buffer=self.buffers.key(op.base))
+            case VarLoad():
+                return self.named(self.buffers.names.get(op.var, "?"))
+            case HostValue():
+                return self._read(expression_tree(op.code, len(op.inputs)), op)
+            case _:
+                return HostNumber("name", what=id(value))
+
+    def named(self, name: str) -> HostNumber:
+        """The number that a local name is."""
+        init = self.buffers.inits.get(name)
+        if init is None and name in self.constants and name not in self.buffers.names.values():
+            return HostNumber("constant", what=self.constants[name])
+        found = HostNumber("name", what=name) if init is None else self.number(init)
+        if any(leaf.buffer in self.buffers.changed for leaf in found.leaves()):
+            return HostNumber("name", what=name)  # the name was another buffer's then
+        return found
+
+    def _read(self, node: host_code.Node | None, op: HostValue) -> HostNumber:
+        match node:
+            case host_code.Number():
+                return HostNumber("constant", what=node.number)
+            case host_code.Hole():
+                return self.number(op.inputs[node.number])
+            case host_code.Name():
+                return self.named(node.name)
+            case host_code.Operation(sign, (left, right)) if sign in _SIGNS:
+                return _computed(_SIGNS[sign], self._read(left, op), self._read(right, op))
+            case host_code.Operation("-", (inner,)):
+                return _computed("sub", HostNumber("constant", what=0), self._read(inner, op))
+            case _:
+                return HostNumber("name", what=node.code if node is not None else id(op))
+
+    # -- ranges
+
+    def sizes(self, value: Value) -> tuple[Sizes, Sizes]:
+        """The range of a dispatch, axis by axis, and its groups, where they are asked for."""
+        op = self.buffers.made.get(value)
+        if isinstance(op, VarLoad):
+            init = self.buffers.inits.get(self.buffers.names.get(op.var, "?"))
+            return self.sizes(init) if init is not None else ((self.number(value),), ())
+        if not isinstance(op, HostValue):
+            return (self.number(value),), ()
+        node = expression_tree(op.code, len(op.inputs))
+        if isinstance(node, host_code.Call):
+            return self._ndrange(node, op)
+        return self._axes(node, op), ()
+
+    def _ndrange(self, call: host_code.Call, op: HostValue) -> tuple[Sizes, Sizes]:
+        name = call.function
+        called = name.name if isinstance(name, host_code.Name | host_code.Member) else ""
+        if called != "NDRange" or not call.args:
+            return (self._read(call, op),), ()
+        places = len(call.args) - len(call.keywords)
+        given = dict(zip(call.keywords, call.args[places:], strict=True))
+        local = call.args[1] if places > 1 else given.get("local")
+        return self._axes(call.args[0], op), self._axes(local, op) if local is not None else ()
+
+    def _axes(self, node: host_code.Node | None, op: HostValue) -> Sizes:
+        if isinstance(node, host_code.Display):
+            return tuple(self._read(item, op) for item in node.items)
+        return (self._read(node, op),)
+
+
+# --------------------------------------------------------------------------------------- dispatches
 
 
 @dataclass(frozen=True, slots=True)

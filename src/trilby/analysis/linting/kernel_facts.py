@@ -7,10 +7,8 @@ from typing import TypeAlias
 from trilby.analysis.linting.accesses import Access, Walked
 from trilby.analysis.linting.contract import Contract
 from trilby.analysis.linting.launch import Launch, inside_of
-from trilby.analysis.linting.missing import unknown_leaves
-from trilby.analysis.linting.question import Decider
+from trilby.analysis.linting.question import Decider, Example, Witness, unknown_leaves
 from trilby.analysis.linting.races import Collision, collisions
-from trilby.analysis.linting.witness import Example, Witness
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.expressions import Expr
 from trilby.dataclass import dataclass

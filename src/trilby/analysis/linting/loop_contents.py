@@ -5,25 +5,252 @@ amount, one whose numbers can be counted out beforehand, one that only shrinks. 
 unknown, and the same for all work items of a group where everything that they are made of is.
 """
 
+from collections.abc import Mapping
 from dataclasses import field
 
+from trilby.analysis.linting.accesses import AROUND, Phase, Phases
 from trilby.analysis.linting.evaluate import evaluated
-from trilby.analysis.linting.frame import Known
-from trilby.analysis.linting.growth import (
-    amount_of_growth,
-    below,
-    bounds_of_growth,
-    depends_on,
-    multiplies,
-    picked_leaves,
-    shrinks,
-)
-from trilby.analysis.linting.loop_turn import FollowedLoop, TriedTurn, scalar_of
-from trilby.analysis.linting.terms import Level, Terms, Unknown, level_of
+from trilby.analysis.linting.frame import ORDERED, Frame, Known, LoopExits, phases_of_ways
+from trilby.analysis.linting.terms import Level, LoopMark, Terms, Unknown, leaves_of, level_of
 from trilby.analysis.touching.expressions import Expr
-from trilby.data.dtypes import I64
+from trilby.data.dtypes import I64, ScalarType
 from trilby.dataclass import dataclass
-from trilby.model.value import Value
+from trilby.model.op import blocks, walk
+from trilby.model.ops.control import For, While
+from trilby.model.ops.core import VarStore, Yield
+from trilby.model.value import Value, VarType
+
+# ---------------------------------------------------------------------------------------- loop turn
+# One turn of a loop that is tried, to see how its variables change.
+
+
+@dataclass(slots=True)
+class TriedTurn:
+    """One turn that was tried: the variables before and after, and what ends the turn."""
+
+    since: int
+    before: dict[Value, Expr]
+    after: dict[Value, Known]
+    goes_on: Expr
+    exits: LoopExits
+    phases: Mapping[str, Phases]
+
+
+@dataclass(slots=True)
+class FollowedLoop:
+    """A loop while it is followed: its mark, its variable and what is known of its turns."""
+
+    frame: Frame
+    op: For | While
+    mark: LoopMark
+    stored: tuple[Value, ...]
+    start: dict[Value, Known] = field(default_factory=dict[Value, Known])
+    bounds: tuple[Expr, Expr, Expr] | None = None
+
+    @property
+    def terms(self) -> Terms:
+        """Makes terms."""
+        return self.frame.terms
+
+    @property
+    def turn(self) -> Expr:
+        """How many turns are behind."""
+        return self.terms.turn(self.mark)
+
+    def begin_turn(self) -> Expr:
+        """Set the variable that counts, run the test; gives when the body runs."""
+        if isinstance(self.op, While):
+            self.frame.block(self.op.test)
+            last = self.op.test.ops[-1]
+            return (
+                self.frame.condition(last.yielded) if isinstance(last, Yield) else self.terms.true
+            )
+        if self.bounds is None:
+            return self.terms.true
+        start, stop, step = self.bounds
+        index = self.terms.plus(start, self.terms.times(self.turn, step))
+        self.frame.values[self.op.body.params[0]] = index
+        return _in_range(self.terms, index, stop, step)
+
+
+def _in_range(terms: Terms, index: Expr, stop: Expr, step: Expr) -> Expr:
+    rises, falls = terms.compare("lt", index, stop), terms.compare("lt", stop, index)
+    zero = terms.number(0)
+    return terms.either(
+        terms.both(terms.compare("lt", zero, step), rises),
+        terms.both(terms.compare("lt", step, zero), falls),
+    )
+
+
+def stored_variables(frame: Frame, op: For | While) -> tuple[Value, ...]:
+    """The variables from outside that the loop sets."""
+    found = (
+        inner.var for block in blocks(op) for inner in walk(block) if isinstance(inner, VarStore)
+    )
+    return tuple(dict.fromkeys(var for var in found if var in frame.variables))
+
+
+def scalar_of(var: Value) -> ScalarType | None:
+    """The type of a variable that holds a number."""
+    of = var.type.of if isinstance(var.type, VarType) else var.type
+    return of if isinstance(of, ScalarType) else None
+
+
+def tried_turn(loop: FollowedLoop) -> TriedTurn:
+    """Follow one turn with variables of which nothing is known, and forget what it touched."""
+    frame, terms = loop.frame, loop.terms
+    walk_ = frame.walk
+    marks = len(walk_.accesses), len(walk_.stops)
+    phases, loops, since = dict(frame.phases), frame.loops, terms.count
+    why = Unknown("loop", "a variable of a loop", "launch", loop.mark.all)
+    before: dict[Value, Expr] = {}
+    frame.loops = loop.mark.all
+    frame.phases = {scope: (Phase(terms.true, AROUND),) for scope in ORDERED}
+    exits = LoopExits(len(frame.here))
+    frame.exits.append(exits)
+    walk_.trying += 1
+    with frame.changes():
+        for var in loop.stored:
+            type_ = scalar_of(var)
+            if type_:
+                before[var] = terms.unknown(type_, why)
+            frame.set(var, before.get(var, loop.start[var]))
+        goes_on = loop.begin_turn()
+        exits.depth = len(frame.here)
+        falls = frame.block(loop.op.body)
+        after = {var: frame.variables.get(var) for var in loop.stored}
+        for condition, variables in exits.continues:
+            after = {
+                var: _either(terms, condition, variables.get(var), after[var]) for var in after
+            }
+        if falls is terms.false and not exits.continues:
+            after = dict.fromkeys(after)
+    out = _phases_at_the_end(frame, exits, falls)
+    walk_.trying -= 1
+    frame.exits.pop()
+    frame.phases, frame.loops = phases, loops
+    del walk_.accesses[marks[0] :]
+    del walk_.stops[marks[1] :]
+    return TriedTurn(since, before, after, goes_on, exits, out)
+
+
+def _phases_at_the_end(frame: Frame, exits: LoopExits, falls: Expr) -> dict[str, Phases]:
+    """The barriers that may have been passed last when a turn ends, also by `continue`."""
+    if not exits.continued:
+        return frame.phases
+    ways = [*exits.continued, *([(falls, frame.phases)] if falls is not frame.terms.false else [])]
+    return {
+        scope: phases_of_ways(frame.terms, [(when, phases[scope]) for when, phases in ways])
+        for scope in ORDERED
+    }
+
+
+def _either(terms: Terms, condition: Expr, then: Known, otherwise: Known) -> Known:
+    if isinstance(then, Expr) and isinstance(otherwise, Expr):
+        return terms.select(condition, then, otherwise)
+    return then if then is otherwise else None
+
+
+# ------------------------------------------------------------------------------------------- growth
+# How a variable changes from turn to turn of a loop, read off one turn that was tried.
+#
+# `before` is the variable at the beginning of a turn, `after` the term that the turn leaves.
+
+MOST_PICKED = 4
+
+
+def amount_of_growth(terms: Terms, before: Expr, after: Expr) -> Expr | None:
+    """`d` where a turn adds `d` to the variable, and `d` does not depend on it."""
+    match after.op, after.args:
+        case "add", (left, right) if left is before:
+            found = right
+        case "add", (left, right) if right is before:
+            found = left
+        case "sub", (left, right) if left is before:
+            found = terms.make("sub", (terms.constant(0, right.type), right), None, right.type)
+            if right.op == "constant" and isinstance(right.what, int):
+                found = terms.constant(-right.what, right.type)
+        case "add", (left, right):
+            inner = amount_of_growth(terms, before, left)
+            found = terms.plus(inner, right) if inner is not None else None
+        case _:
+            return None
+    return found
+
+
+def bounds_of_growth(before: Expr, after: Expr) -> tuple[int, int] | None:
+    """The least and the most that a turn adds; None where that is not known."""
+    if after is before:
+        return 0, 0
+    match after.op, after.args:
+        case "select", (_, then, otherwise):
+            arms = bounds_of_growth(before, then), bounds_of_growth(before, otherwise)
+            if arms[0] is None or arms[1] is None:
+                return None
+            return min(arms[0][0], arms[1][0]), max(arms[0][1], arms[1][1])
+        case (("add" | "sub"), (left, right)) if right.op == "constant":
+            inner = bounds_of_growth(before, left)
+            number = right.what if isinstance(right.what, int) else 0
+            by = number if after.op == "add" else -number
+            return None if inner is None else (inner[0] + by, inner[1] + by)
+        case "add", (left, right) if left.op == "constant":
+            inner = bounds_of_growth(before, right)
+            by = left.what if isinstance(left.what, int) else 0
+            return None if inner is None else (inner[0] + by, inner[1] + by)
+        case _:
+            return None
+
+
+def picked_leaves(before: Expr, after: Expr) -> list[Expr] | None:
+    """What a turn may set the variable to, where it keeps it otherwise: `if …: best = k`."""
+    if after is before:
+        return []
+    if after.op != "select":
+        return [after]
+    found: list[Expr] = []
+    for arm in after.args[1:]:
+        inner = picked_leaves(before, arm)
+        if inner is None:
+            return None
+        found += inner
+    return found if len(found) <= MOST_PICKED else None
+
+
+def shrinks(before: Expr, after: Expr) -> bool:
+    """True for `v // c` with a number c of 1 or more: between 0 and what it was."""
+    match after.op, after.args:
+        case "floordiv", (left, right) if left is before and right.op == "constant":
+            return isinstance(right.what, int) and right.what >= 1
+        case _:
+            return False
+
+
+def below(after: Expr) -> int | None:
+    """`c` for `… % c`: a turn leaves a number from 0 to below it."""
+    match after.op, after.args:
+        case "mod", (_, right) if right.op == "constant" and isinstance(right.what, int):
+            return right.what if right.what > 0 else None
+        case _:
+            return None
+
+
+def multiplies(before: Expr, after: Expr) -> bool:
+    """True for `v * c` with a number c of 1 or more: never less than it was, if positive."""
+    match after.op, after.args:
+        case "mul", (left, right):
+            other = right if left is before else left if right is before else None
+            what = other.what if other is not None and other.op == "constant" else None
+            return isinstance(what, int) and what >= 1
+        case _:
+            return False
+
+
+def depends_on(term: Expr, leaves: frozenset[int]) -> bool:
+    """Whether a term is made of one of some leaves."""
+    return any(leaf.number in leaves for leaf in leaves_of((term,)))
+
+
+# ------------------------------------------------------------------------------------ loop contents
 
 MOST_COUNTED = 256
 """Loops of more turns than this are not counted out."""

@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from trilby.analysis.linting.accesses import Access
 from trilby.analysis.linting.launch import common_indices, inside_of
-from trilby.analysis.linting.missing import missing_data, missing_rest
-from trilby.analysis.linting.question import ItemPart, Question
+from trilby.analysis.linting.question import (
+    Example,
+    ItemPart,
+    Proved,
+    Question,
+    Undecided,
+    missing_data,
+    missing_rest,
+)
 from trilby.analysis.linting.terms import Terms, Ticket, level_of
-from trilby.analysis.linting.witness import Example, Proved, Undecided
 from trilby.dataclass import dataclass
 
 if TYPE_CHECKING:

@@ -1,12 +1,16 @@
 """What a lint finds, and the report of all of them."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from trilby.analysis.linting.witness import Witness
+from trilby.analysis.linting.accesses import Access
+from trilby.analysis.linting.question import Witness, range_text
+from trilby.data.schema import ArrayType, NDArrayType, path_steps, step_into
 from trilby.dataclass import dataclass
-from trilby.source import Location
+from trilby.model.op import Func
+from trilby.source import Location, line_text
 
 Severity: TypeAlias = Literal["error", "warning", "hint"]
 Verdict: TypeAlias = Literal["bug", "clean", "unknown"]
@@ -80,3 +84,67 @@ class Report:
                 yield f"    help: {finding.advice}"
         for assumption in self.assumptions:
             yield f"  assuming that {assumption}"
+
+
+# ------------------------------------------------------------------------------------------ wording
+# How findings speak of elements, work items and launches.
+
+
+def element_text(access: Access, indices: Sequence[int]) -> str:
+    """`grid.array[1, 2]`, `table.result[3].x`."""
+    text = access.memory.name
+    left = list(indices)
+    here = access.memory.type
+    for step in path_steps(access.path):
+        if step == "[]":
+            rank = here.rank if isinstance(here, ArrayType | NDArrayType) else 1
+            text += f"[{', '.join(map(str, left[:rank]))}]"
+            left = left[rank:]
+        else:
+            text += f".{step}"
+        here = step_into(here, step) or here
+    return text
+
+
+def launch_text(witness: Witness) -> str:
+    """The launch in which something happens: `range=2 with n=1`."""
+    numbers = ", ".join(f"{name}={number}" for name, number in witness.arguments.items())
+    return range_text(witness.range) + (f" with {numbers}" if numbers else "")
+
+
+# ------------------------------------------------------------------------------------------ silence
+# Comments that silence lints: `# trilby: ignore[race-write-write]`.
+#
+# On a line it silences what is found there, on the line of a `def` or of a decorator above it
+# what is found in that function. Several ids are separated by commas.
+
+_COMMENT = re.compile(r"#\s*trilby:\s*ignore\[([\w\s,-]+)\]")
+
+
+def is_silenced(finding: Finding, functions: Iterable[Func]) -> bool:
+    """Whether a comment on its line, or on its function, names the lint."""
+    where = finding.location
+    if finding.lint in _ids(where.file, where.line):
+        return True
+    return any(finding.lint in _heading_ids(f) for f in functions if _holds(f, where))
+
+
+def _holds(function: Func, where: Location) -> bool:
+    at = function.location
+    return at.file == where.file and at.line <= where.line <= max(at.end_line, at.line)
+
+
+def _heading_ids(function: Func) -> set[str]:
+    """The ids on the line of a function, and on the decorators above."""
+    at = function.location
+    found = _ids(at.file, at.line)
+    line = at.line - 1
+    while line > 0 and line_text(Location(at.file, line)).lstrip().startswith("@"):
+        found |= _ids(at.file, line)
+        line -= 1
+    return found
+
+
+def _ids(file: str, line: int) -> set[str]:
+    match = _COMMENT.search(line_text(Location(file, line)))
+    return {name.strip() for name in match[1].split(",")} if match else set()

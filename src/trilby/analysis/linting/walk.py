@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from trilby.analysis.access import Access as Does
 from trilby.analysis.access import access_table
 from trilby.analysis.linting.accesses import Memory, Place, Walked
-from trilby.analysis.linting.frame import Frame, Known, Walk, beginning
-from trilby.analysis.linting.walk_branches import BRANCH_RULES
+from trilby.analysis.linting.frame import BRANCH_RULES, Frame, Known, Walk, beginning
 from trilby.analysis.linting.walk_loops import LOOP_RULES
 from trilby.analysis.linting.walk_memory import MEMORY_RULES
 from trilby.analysis.reach import KernelGraph

@@ -1,16 +1,16 @@
 """How loops are followed for lints: one turn is tried first, then the body is for any turn."""
 
 from trilby.analysis.linting.accesses import ANYWHERE, AROUND, Phase, Phases
-from trilby.analysis.linting.frame import ORDERED, Frame, Known, LoopExits, Rule
-from trilby.analysis.linting.loop_contents import LoopContents, lowest_level
-from trilby.analysis.linting.loop_turn import (
+from trilby.analysis.linting.frame import ORDERED, Frame, Known, LoopExits, Rule, joined_phases
+from trilby.analysis.linting.loop_contents import (
     FollowedLoop,
+    LoopContents,
     TriedTurn,
+    lowest_level,
     stored_variables,
     tried_turn,
 )
 from trilby.analysis.linting.terms import LoopMark, Unknown
-from trilby.analysis.linting.walk_branches import joined_phases
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import BOOL
 from trilby.model.op import Op

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trilby.analysis.linting.ledger_facts import LedgerFacts
+from trilby.analysis.linting.compute_facts import LedgerFacts
 from trilby.analysis.linting.registry import ledger_lint
 from trilby.analysis.linting.report import Finding
 from trilby.oracle.excess import Excess, Kind

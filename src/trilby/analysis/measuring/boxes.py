@@ -8,13 +8,14 @@ depends on both, the box is cut into whole rows and what is left before and afte
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from trilby.analysis.measuring.affine import Form, Variables
-from trilby.analysis.measuring.conditions import (
+from trilby.analysis.measuring.affine import (
     AtMostZero,
     Both,
     Condition,
     Either,
+    Form,
     NotZero,
+    Variables,
     Zero,
 )
 

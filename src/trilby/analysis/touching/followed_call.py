@@ -8,12 +8,19 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import Any, TypeAlias
 
-from trilby.analysis.access import Summary, summaries_of
-from trilby.analysis.kernel_aliases import Aliases, aliases_of
+from trilby.analysis.access import Aliases, Summary, aliases_of, summaries_of
 from trilby.analysis.reach import KernelGraph, reaching
-from trilby.analysis.touching.expressions import Expr, Expressions, Loop
+from trilby.analysis.touching.expressions import (
+    Does,
+    Expr,
+    Expressions,
+    Known,
+    Loop,
+    Scope,
+    Target,
+    Touch,
+)
 from trilby.analysis.touching.integers import counted_type
-from trilby.analysis.touching.touches import Does, Known, Scope, Target, Touch
 from trilby.data.dtypes import BOOL, I64
 from trilby.data.schema import index_count, join_path
 from trilby.dataclass import dataclass

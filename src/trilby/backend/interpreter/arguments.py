@@ -17,7 +17,6 @@ from types import SimpleNamespace
 from typing import TypeAlias
 
 from trilby.backend.base import Scalar, StructArgument
-from trilby.backend.interpreter.memory import InterpreterMemory
 from trilby.backend.interpreter.numbers import loader
 from trilby.data.dtypes import I32, Number, ScalarType, convert
 from trilby.data.layout import layout, leaf_offset
@@ -29,9 +28,48 @@ from trilby.data.schema import (
     leaves,
     sizes_of,
 )
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
 from trilby.model.op import Func
 from trilby.model.value import Value
+
+# ------------------------------------------------------------------------------------------- memory
+# The interpreter's device memory: bytes of its own, apart from the host's buffers.
+
+POISON = 0xCD
+"""What memory holds before anything is written: "undefined" should not look like zero."""
+
+
+@dataclass(slots=True, eq=False)
+class InterpreterMemory:
+    """Bytes that kernels read and write; none once they are freed.
+
+    `owner` is the backend that made them.
+    """
+
+    nbytes: int
+    owner: object
+    content: bytearray | None
+
+    @property
+    def bytes(self) -> bytearray:
+        """The content, of memory that is known not to be freed."""
+        if self.content is None:
+            message = "freed memory has no bytes"
+            raise ValueError(message)
+        return self.content
+
+    def span(self, offset: int, nbytes: int) -> memoryview:
+        """A writable view of some bytes; raises where they are not all there."""
+        if offset < 0 or nbytes < 0 or offset + nbytes > self.nbytes:
+            raise DeviceError(
+                f"bytes {offset} to {offset + nbytes} are not within the {self.nbytes} bytes "
+                "of this device memory"
+            )
+        return memoryview(self.bytes)[offset : offset + nbytes]
+
+
+# ---------------------------------------------------------------------------------------- arguments
 
 Given: TypeAlias = InterpreterMemory | Scalar | StructArgument
 

@@ -23,12 +23,10 @@ from trilby.backend.base import (
 from trilby.backend.done import DoneEvent
 from trilby.backend.failures import closed, foreign, freed, no_room, not_shared
 from trilby.backend.group_size import GroupLimits, group_size
-from trilby.backend.interpreter.arguments import bind
+from trilby.backend.interpreter.arguments import POISON, InterpreterMemory, bind
 from trilby.backend.interpreter.execute import execute
-from trilby.backend.interpreter.memory import POISON, InterpreterMemory
 from trilby.backend.interpreter.translate import Program, translate
-from trilby.backend.pass_by_pass import PassByPass
-from trilby.backend.run_again import RunAgain
+from trilby.backend.run_again import PassByPass, RunAgain
 from trilby.backend.work_memory import checked
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
 from trilby.dataclass import dataclass

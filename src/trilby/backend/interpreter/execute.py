@@ -11,7 +11,7 @@ from itertools import product
 from typing import TypeAlias
 
 from trilby.backend.group_size import rounded_up
-from trilby.backend.interpreter.memory import POISON
+from trilby.backend.interpreter.arguments import POISON
 from trilby.backend.interpreter.numbers import (
     TRAPS,
     AssertionFailedError,

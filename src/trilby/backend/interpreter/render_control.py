@@ -1,8 +1,10 @@
 """What variables, calls, control flow and the kernel context mean, as Python statements."""
 
 from trilby.backend.interpreter.render_arith import literal_text
-from trilby.backend.interpreter.writer import FunctionWriter, Renderer, known, scalar
+from trilby.backend.interpreter.writer import FunctionWriter, Renderer, known, no_meaning, scalar
+from trilby.data.dtypes import BOOL
 from trilby.data.kernel_context import GRID_FIELDS
+from trilby.data.schema import StructType, leaves
 from trilby.errors import BuildError
 from trilby.model.op import Op
 from trilby.model.ops.control import (
@@ -16,7 +18,59 @@ from trilby.model.ops.control import (
     While,
 )
 from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
-from trilby.model.ops.grid import Grid
+from trilby.model.ops.debug import Assert, Print
+from trilby.model.ops.grid import Barrier, Grid
+from trilby.model.ops.structs import Pack, Unpack
+
+# ------------------------------------------------------------------------------------- render group
+# What structs as values, barriers, `assert` and `print` mean, as Python statements.
+#
+# A struct value is the tuple of its leaves. A function that waits at a barrier is a generator: it
+# yields the number of the barrier, and goes on when all work items of its group are there.
+
+
+def _pack(writer: FunctionWriter, op: Pack) -> None:
+    parts = "".join(f"{writer.name(part)}, " for part in op.parts)
+    writer.assign(op, f"({parts})")
+
+
+def _unpack(writer: FunctionWriter, op: Unpack) -> None:
+    whole = op.whole.type
+    if not isinstance(whole, StructType):
+        raise no_meaning(op, whole)
+    number = [leaf.name for leaf in leaves(whole)].index(op.leaf)
+    writer.assign(op, f"{writer.name(op.whole)}[{number}]")
+
+
+def _barrier(writer: FunctionWriter, op: Barrier) -> None:
+    """What is yielded tells the barriers of a kernel apart."""
+    writer.line(f"yield {(writer.function.name, len(writer.lines))!r}", op)
+
+
+def _assert(writer: FunctionWriter, op: Assert) -> None:
+    condition = writer.name(op.condition)
+    writer.line(f"if not {condition}: raise AssertionFailedError({op.message!r})", op)
+
+
+def _print(writer: FunctionWriter, op: Print) -> None:
+    args = "".join(
+        f", bool({name})" if arg.type is BOOL else f", {name}"
+        for arg, name in zip(op.args, map(writer.name, op.args), strict=True)
+    )
+    writer.line(f"say({op.form!r}{args})", op)
+
+
+GROUP_RENDERERS: dict[type[Op], Renderer] = {
+    Pack: _pack,
+    Unpack: _unpack,
+    Barrier: _barrier,
+    Assert: _assert,
+    Print: _print,
+}
+"""How each op of the struct and debug families, and `barrier`, is written."""
+
+
+# ----------------------------------------------------------------------------------- render control
 
 ITEM_FIELDS = ("x", "y", "z", "local_x", "local_y", "local_z")
 """What differs within a group; all other fields of the context belong to the group."""

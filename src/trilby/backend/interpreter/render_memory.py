@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
-from trilby.backend.interpreter.arguments import fixed_offsets
-from trilby.backend.interpreter.memory import POISON
+from trilby.backend.interpreter.arguments import POISON, fixed_offsets
 from trilby.backend.interpreter.render_arith import difference_text, sum_text
 from trilby.backend.interpreter.writer import (
     FunctionWriter,

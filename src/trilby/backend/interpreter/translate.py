@@ -11,12 +11,10 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Any
 
-from trilby.analysis.barriers import waiting_functions
-from trilby.analysis.reach import KernelGraph, reaching
+from trilby.analysis.reach import KernelGraph, reaching, waiting_functions
 from trilby.backend.interpreter.numbers import vocabulary
 from trilby.backend.interpreter.render_arith import ARITH_RENDERERS
-from trilby.backend.interpreter.render_control import CONTROL_RENDERERS
-from trilby.backend.interpreter.render_group import GROUP_RENDERERS
+from trilby.backend.interpreter.render_control import CONTROL_RENDERERS, GROUP_RENDERERS
 from trilby.backend.interpreter.render_memory import MEMORY_RENDERERS
 from trilby.backend.interpreter.writer import FunctionWriter, Line, Names, Renderer, known
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory

@@ -1,5 +1,6 @@
 """The processor as a device: kernels through LLVM, copies by its threads, the host's memory."""
 
+import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,20 +25,17 @@ from trilby.backend.done import DoneEvent
 from trilby.backend.failures import beyond, closed, foreign, freed, not_shared, refused_code
 from trilby.backend.native.engine import Engine
 from trilby.backend.native.events import DebuggingEvent, NativeEvent
-from trilby.backend.native.groups import native_group
 from trilby.backend.native.kernels import NativeKernel, NativePrepared, ThreadMemory
-from trilby.backend.native.listing import legible
 from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of, is_free
 from trilby.backend.native.modules import Modules, generated
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.printing import Printed
-from trilby.backend.native.processor import Code, RefusedTextError
-from trilby.backend.native.record import REPORT, SEQUENCE, copied, make_record
+from trilby.backend.native.processor import Code, RefusedTextError, native_group
+from trilby.backend.native.queue_code import REPORT, SEQUENCE, copied, make_record
 from trilby.backend.native.repeated import NativeRepeated, Unchecked
 from trilby.backend.native.toolchain import assembly
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory, checked
-from trilby.codegen.llvm.generated import LlvmModule
-from trilby.codegen.llvm.target import LlvmTarget
+from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
 from trilby.codegen.names import OWN
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import (
@@ -46,6 +44,38 @@ from trilby.data.schema import (
 from trilby.data.segment import address_of
 from trilby.model.op import Func
 from trilby.stages import stage
+
+# ------------------------------------------------------------------------------------------ listing
+# Assembly that people can read: without debug information, but with the lines that it tells.
+
+# Patterns are compiled when somebody looks at code, and not when this is imported.
+_STRING = r'"(?:[^"\\]|\\.)*"'
+_FILE = rf'\s*\.file\s+(\d+)\s+(?:{_STRING}\s+)?"((?:[^"\\]|\\.)*)"'
+_LINE = r"\s*\.loc\s+(\d+)\s+(\d+)"
+_LABEL = r"\.L(tmp|func_begin)\d+:"
+
+
+def legible(text: str) -> str:
+    """The instructions and constants, and before each part `# app.py:12` where that is known."""
+    files: dict[str, str] = {}
+    found: list[str] = []
+    shown, is_debug = "", False
+    for line in text.splitlines():
+        if line.lstrip().startswith((".section", ".text")):
+            is_debug = ".debug_" in line
+        if file := re.match(_FILE, line):
+            files[file[1]] = file[2].rpartition("/")[2]
+        elif place := re.match(_LINE, line):
+            where = f"\t# {files.get(place[1], '?')}:{place[2]}"
+            if where != shown and place[2] != "0":
+                shown = where
+                found.append(where)
+        elif not is_debug and not re.match(_LABEL, line):
+            found.append(line)
+    return "\n".join(found) + "\n"
+
+
+# ------------------------------------------------------------------------------------------- device
 
 _WIDEST_NUMBER = 8
 """Memory of the host begins where any number may; wider things see to their own places."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from trilby.backend.base import Times
-from trilby.backend.fading import FadingEvent
+from trilby.backend.done import FadingEvent
 from trilby.backend.failures import assertion_failed
 from trilby.backend.native.engine import Engine
 from trilby.backend.native.printing import Printed

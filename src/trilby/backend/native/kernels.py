@@ -6,14 +6,20 @@ from functools import cache
 from struct import Struct
 from typing import Protocol
 
-from trilby.backend.base import Argument, Event, Memory, Scalar, StructArgument
-from trilby.backend.by_value import type_by_value, value_by_value
+from trilby.backend.base import (
+    Argument,
+    Event,
+    Memory,
+    Scalar,
+    StructArgument,
+    type_by_value,
+    value_by_value,
+)
 from trilby.backend.group_size import rounded_up
 from trilby.backend.native.engine import Engine
-from trilby.backend.native.groups import native_group
 from trilby.backend.native.printing import Printed
-from trilby.backend.native.processor import Code
-from trilby.backend.native.record import (
+from trilby.backend.native.processor import Code, native_group
+from trilby.backend.native.queue_code import (
     ARGUMENTS,
     COST,
     SEQUENCE,

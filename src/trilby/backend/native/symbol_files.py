@@ -14,7 +14,7 @@ from itertools import count
 from struct import Struct, pack_into, unpack_from
 
 from trilby.backend import private_folder
-from trilby.backend.native.elf import (
+from trilby.backend.native.linking import (
     ALLOCATED,
     HEADER,
     RELOCATIONS,

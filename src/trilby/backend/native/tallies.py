@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from trilby.backend.kept import KeptRuns, Sum, Taken
-from trilby.backend.native.record import SEQUENCE, TALLY, Record, address_of_record
+from trilby.backend.native.queue_code import SEQUENCE, TALLY, Record, address_of_record
 
 if TYPE_CHECKING:
     from trilby.backend.native.engine import Engine

@@ -5,7 +5,6 @@ not all lanes run.
 """
 
 from trilby.codegen.llvm.conversions import from_storage, scalar, to_storage
-from trilby.codegen.llvm.fetching import fetch_ahead
 from trilby.codegen.llvm.lanes import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
 from trilby.codegen.llvm.places import (
     gathered,
@@ -14,7 +13,6 @@ from trilby.codegen.llvm.places import (
     safe_places,
     size,
 )
-from trilby.codegen.llvm.strided import is_by_step, strided_load, strided_store
 from trilby.codegen.llvm.transposed import finish_stores, join_loads, join_stores
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.layout import size_of
@@ -26,6 +24,108 @@ from trilby.data.schema import (
 from trilby.model.ops.memory import Extent, Load, LocalArray, Place, PrivateArray, Store
 from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import RefType, space_of
+
+# ----------------------------------------------------------------------------------------- fetching
+# Memory that the next group will need, asked for while this one computes.
+#
+# Processors see for themselves what a loop reads next, up to the end of a page. A group that
+# waits at barriers reads little, computes, and leaves memory idle meanwhile: so what it reads or
+# writes once, in order, is asked for on behalf of the group behind it. Asking for what is not
+# there does no harm.
+
+LINE = 64
+"""The bytes of a line of the cache, on most processors."""
+
+MOST_LINES = 8
+"""The lines that the lanes of one access may lie in."""
+
+
+def fetch_ahead(writer: KernelWriter, op: Load | Store, pointer: Lanes) -> None:
+    """Ask for the place of an access in the next group, if this one comes by here once."""
+    lines = (pointer.stride or 0) * writer.lanes // LINE
+    if not writer.next_group or not 0 < lines <= MOST_LINES or writer.mask is not None:
+        return
+    if space_of(op.base.type) != "global" or any(scope.is_loop for scope in writer.scopes):
+        return
+    writer.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+    distance = writer.let(f"mul i64 {writer.next_group}, {pointer.stride}")
+    there = writer.let(f"getelementptr i8, ptr {pointer.text}, i64 {distance}", "p")
+    kind = 1 if isinstance(op, Store) else 0
+    for line in range(lines):
+        place = writer.moved(there, line * LINE)
+        writer.line(f"call void @llvm.prefetch.p0(ptr {place}, i32 {kind}, i32 3, i32 1)")
+
+
+# ------------------------------------------------------------------------------------------ strided
+# Numbers that lie evenly spaced but not side by side, as members of structs do.
+#
+# Where all lanes run, a few whole vectors hold them all if they are near: the numbers are picked
+# out of those. Elsewhere each one is loaded by itself, at a known distance from the first, which
+# is cheaper than a vector of addresses. Nothing is read before the first number or behind the
+# last one.
+
+NEAREST, FARTHEST = 2, 4
+"""How many numbers apart lanes may be to be picked out of whole vectors."""
+
+
+def is_by_step(writer: KernelWriter, pointer: Lanes) -> bool:
+    """Whether places are a known distance apart, and all lanes use theirs.
+
+    Wide vectors have too many lanes, and processors that have them find places fast.
+    """
+    return pointer.stride is not None and writer.mask is None and writer.target.width_bits < 512
+
+
+def strided_load(writer: KernelWriter, pointer: Lanes, kind: str) -> Lanes:
+    """Evenly spaced numbers, in all lanes."""
+    size, stride = size_of_kind(kind), pointer.stride or 0
+    if stride == -size:
+        first = writer.moved(pointer.text, stride * (writer.lanes - 1))
+        return Lanes(kind, _reversed(writer, kind, _vector(writer, first, kind)), None)
+    if stride % size == 0 and NEAREST <= stride // size <= FARTHEST:
+        return Lanes(kind, _picked(writer, pointer, kind, stride // size), None)
+    found, vector = "poison", writer.vector(kind)
+    for lane in range(writer.lanes):
+        place = writer.moved(pointer.text, stride * lane)
+        number = writer.let(f"load {kind}, ptr {place}, align {size}")
+        found = writer.let(f"insertelement {vector} {found}, {kind} {number}, i64 {lane}")
+    return Lanes(kind, found, None)
+
+
+def strided_store(writer: KernelWriter, pointer: Lanes, number: Lanes) -> None:
+    """Put numbers at evenly spaced places, in all lanes, from the first to the last."""
+    size, stride = size_of_kind(number.kind), pointer.stride or 0
+    vector = writer.spread(number)
+    for lane in range(writer.lanes):
+        place = writer.moved(pointer.text, stride * lane)
+        one = f"extractelement {writer.vector(number.kind)} {vector}, i64 {lane}"
+        writer.line(f"store {number.kind} {writer.let(one)}, ptr {place}, align {size}")
+
+
+def _vector(writer: KernelWriter, place: str, kind: str) -> str:
+    return writer.let(f"load {writer.vector(kind)}, ptr {place}, align {size_of_kind(kind)}")
+
+
+def _reversed(writer: KernelWriter, kind: str, text: str) -> str:
+    return writer.shuffled(kind, text, "poison", [*range(writer.lanes)][::-1])
+
+
+def _picked(writer: KernelWriter, pointer: Lanes, kind: str, step: int) -> str:
+    """Every `step`-th number of `step` vectors, of which the last ends with the last number."""
+    lanes, size = writer.lanes, size_of_kind(kind)
+    starts = [lanes * n for n in range(step - 1)] + [step * (lanes - 1) + 1 - lanes]
+    found = "poison"
+    for number, start in enumerate(starts):
+        vector = _vector(writer, writer.moved(pointer.text, start * size), kind)
+        wanted = range(lanes * number, max(lanes * (number + 1), start + lanes))
+        indices = [
+            lanes + step * lane - start if step * lane in wanted else lane for lane in range(lanes)
+        ]
+        found = writer.shuffled(kind, found, vector, indices)
+    return found
+
+
+# ------------------------------------------------------------------------------------------- access
 
 INVARIANT = ", !invariant.load !0"
 

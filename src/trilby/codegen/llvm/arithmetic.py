@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from trilby.codegen.llvm import lanes, strides
+from trilby.codegen.llvm import ir, lanes
 from trilby.codegen.llvm.conversions import rounded, scalar
 from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter
@@ -52,7 +52,7 @@ def binary(writer: KernelWriter, op: Binary) -> None:
     """Two operands of one type."""
     left, right = writer.take(op.left), writer.take(op.right)
     type_ = scalar(op.value.type)
-    stride = strides.binary(op, type_, [left.stride, right.stride], [left.literal, right.literal])
+    stride = ir.binary(op, type_, [left.stride, right.stride], [left.literal, right.literal])
     if stride is not None:
         base = _computed(writer, op, type_, _base(left), _base(right))
         writer.give(op, Lanes(base.kind, base.text, stride))
@@ -139,7 +139,7 @@ def unary(writer: KernelWriter, op: Unary) -> None:
         made = writer.apply("xor {t} {0}, {1}", [number, of_kind(-1, number.kind)])
     elif type_.is_float:
         made = writer.apply(f"fneg {writer.flags}{{t}} {{0}}", [number])
-    elif number.stride and strides.has_steps(type_):
+    elif number.stride and ir.has_steps(type_):
         base = writer.apply("sub {t} 0, {0}", [_base(number)])
         made = Lanes(base.kind, base.text, -number.stride)
     else:

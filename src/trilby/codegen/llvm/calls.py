@@ -11,13 +11,18 @@ from collections.abc import Mapping, Sequence
 from trilby.analysis.reach import short_name
 from trilby.analysis.spans import Spans
 from trilby.codegen.llvm.entry import AXES, read_launch
-from trilby.codegen.llvm.interleaving import can_interleave
-from trilby.codegen.llvm.lanes import BIT, Lanes, part_kinds
+from trilby.codegen.llvm.lanes import BIT, Lanes, can_interleave, part_kinds
 from trilby.codegen.llvm.neighbours import neighbours_of
 from trilby.codegen.llvm.rules import OP_RULES
-from trilby.codegen.llvm.scratch import Scratch
 from trilby.codegen.llvm.shapes import IN_ROW, Parts, joined, shapes_of
-from trilby.codegen.llvm.writer import Analysed, KernelWriter, OutlinedFunction, Scope, Slot
+from trilby.codegen.llvm.writer import (
+    Analysed,
+    KernelWriter,
+    OutlinedFunction,
+    Scope,
+    Scratch,
+    Slot,
+)
 from trilby.codegen.names import own_name
 from trilby.model.op import Func, walk
 from trilby.model.ops.core import Call

@@ -1,6 +1,6 @@
 """Conversions between types of numbers, as `dtypes.convert` defines them, and 16-bit floats."""
 
-from trilby.codegen.llvm import strides
+from trilby.codegen.llvm import ir
 from trilby.codegen.llvm.ir import Ir
 from trilby.codegen.llvm.lanes import BIT, Lanes, kind_of, of_kind, stored_kind
 from trilby.codegen.llvm.writer import KernelWriter
@@ -19,7 +19,7 @@ def cast(writer: KernelWriter, op: Cast) -> None:
     """The operand as another type."""
     number = writer.take(op.operand)
     source, target = scalar(op.operand.type), scalar(op.value.type)
-    stride = strides.cast(op.operand, target, number.stride, writer.spans)
+    stride = ir.cast(op.operand, target, number.stride, writer.spans)
     if stride is not None and stride != 0:
         base = converted(writer, Lanes(number.kind, number.text), source, target)
         writer.give(op, Lanes(base.kind, base.text, stride))

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from trilby.data.dtypes import BF16, BOOL, F16, F32, Number, ScalarType, Type, round_to
 from trilby.data.schema import (
+    ArrayType,
     BufferType,
     NDArrayType,
     StructType,
@@ -16,6 +17,8 @@ from trilby.data.schema import (
     sizes_of,
 )
 from trilby.dataclass import dataclass
+from trilby.model.op import Func, walk
+from trilby.model.ops.memory import PrivateArray
 from trilby.model.value import KERNEL_CONTEXT, NONE, RefType
 
 Stride: TypeAlias = int | None
@@ -116,3 +119,32 @@ def size_of_kind(kind: str) -> int:
     """The bytes of a number in memory."""
     sizes = {"half": 2, "float": 4, "double": 8, POINTER: 8}
     return sizes[kind] if kind in sizes else bits_of(kind) // 8
+
+
+# ------------------------------------------------------------------------------------- interleaving
+# Whether the private arrays of all lanes can lie interleaved, number by number.
+#
+# Interleaved, the same number of neighbouring lanes is one vector. Where the members of a union
+# have numbers of unequal sizes, the bytes of a number would be elsewhere than those of the
+# numbers that share them; such arrays lie one behind the other.
+
+
+def can_interleave(func: Func) -> bool:
+    """Whether no private array of a kernel has a number that shares bytes with one of another size.
+
+    References to all private arrays are alike, so one such array decides for all.
+    """
+    made = [op.value.type for op in walk(func.body) if isinstance(op, PrivateArray)]
+    return not any(isinstance(type_, RefType) and _overlaps(type_.to) for type_ in made)
+
+
+def _overlaps(type_: Type) -> bool:
+    match type_:
+        case ArrayType():
+            return _overlaps(type_.element)
+        case StructType(is_union=True):
+            return len({leaf.type.size for leaf in leaves(type_)}) > 1
+        case StructType():
+            return any(_overlaps(field.type) for field in type_.fields)
+        case _:
+            return False

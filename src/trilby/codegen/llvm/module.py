@@ -1,23 +1,284 @@
 """A kernel graph as one module of LLVM IR."""
 
+from dataclasses import replace
+
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.analysis.spans import Spans
-from trilby.codegen.llvm import tallies
-from trilby.codegen.llvm.entry import read_arguments, read_launch, write_groups, write_rows
-from trilby.codegen.llvm.forwarding import forward
-from trilby.codegen.llvm.generated import LlvmModule
+from trilby.codegen.llvm.entry import (
+    Launch,
+    begin_count,
+    end_count,
+    read_arguments,
+    read_launch,
+    write_groups,
+    write_rows,
+)
 from trilby.codegen.llvm.inlining import inline
+from trilby.codegen.llvm.lanes import POINTER, Lanes
 from trilby.codegen.llvm.neighbours import neighbours_of
 from trilby.codegen.llvm.rules import OP_RULES
 from trilby.codegen.llvm.shapes import IN_GROUP, shapes_of
-from trilby.codegen.llvm.source_lines import SourceLines
-from trilby.codegen.llvm.target import LlvmTarget
-from trilby.codegen.llvm.widths import lanes_for
-from trilby.codegen.llvm.writer import Analysed, KernelWriter
+from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
+from trilby.codegen.llvm.writer import Analysed, KernelWriter, SourceLines
 from trilby.codegen.names import own_name
-from trilby.model.op import Func, Op, walk
+from trilby.data.dtypes import ScalarType
+from trilby.data.schema import NDArrayType
+from trilby.dataclass import dataclass
+from trilby.model.op import Block, Func, Op, block_fields, operands, walk
+from trilby.model.ops.control import For, While
+from trilby.model.ops.core import Var, VarLoad, VarStore
 from trilby.model.ops.grid import Barrier, Grid
-from trilby.model.ops.memory import LocalArray
+from trilby.model.ops.memory import Atomic, Extent, LocalArray
+from trilby.model.rewrite import mapped
+from trilby.model.value import KERNEL_CONTEXT, Value
+
+# ------------------------------------------------------------------------------------------- widths
+# How many work items run at once.
+#
+# A step of arithmetic takes several cycles, and the next one of a sum waits for it: what is
+# computed for several vectors of work items in turn fills that time, as long as registers last.
+
+LONG_KERNEL = 250
+"""How many values a kernel may compute to be run in two vectors at once."""
+
+LIGHT_LOOP = 2
+"""How many vectors a loop may keep in registers to be run for four vectors of work items."""
+
+
+def lanes_for(analysed: Analysed, target: LlvmTarget) -> int:
+    """How many work items run at once: two vectors of 32 bits, or four for sums in light loops.
+
+    One vector is enough where it is a wide one, where numbers have 64 bits and fill two, and where
+    a kernel is so long that compiling it takes longer than it saves.
+    """
+    lanes = target.width_bits // 32
+    ops = list(walk(analysed.func.body))
+    kinds = [op.result.type for op in ops if op.result is not None]
+    wide = sum(isinstance(kind, ScalarType) and kind.bits == 64 for kind in kinds)
+    if target.width_bits >= 512 or wide * 3 > len(kinds) or len(kinds) > LONG_KERNEL:
+        return lanes
+    return lanes * 4 if _only_sums(analysed, ops) else lanes * 2
+
+
+def _only_sums(analysed: Analysed, ops: list[Op]) -> bool:
+    """Whether all loops are run by all lanes, and keep few numbers that differ between them.
+
+    Groups of kernels with barriers often have short rows, which would fill no such vectors.
+    """
+    loops = [op for op in ops if isinstance(op, For | While)]
+    if not loops or any(isinstance(op, Barrier) for op in ops):
+        return False
+    if any(loop in analysed.shapes.divergent for loop in loops):
+        return False
+    return all(_kept(analysed, loop.body) <= LIGHT_LOOP for loop in loops)
+
+
+def _kept(analysed: Analysed, body: Block) -> int:
+    """How many numbers of a loop differ between lanes and are kept from turn to turn."""
+    inside = list(walk(body))
+    made = {op.result for op in inside if op.result is not None}
+    used = {value for op in inside for value in operands(op) if value not in made}
+    used |= {op.var for op in inside if isinstance(op, VarLoad | VarStore)}
+    return sum(None in analysed.shapes.of(value) for value in used)
+
+
+# ------------------------------------------------------------------------------------------ tallies
+# Small arrays that a kernel only adds to: each call adds to a copy, which is added at its end.
+#
+# Additions of integers give the same in any order, and nobody looks at an array while a kernel
+# runs that does nothing but add to it. So threads need not fight for its places, as in a
+# histogram. Whether it is worth it, and whether no other argument overlaps the array, is decided
+# by each call.
+
+MOST_BYTES = 1 << 14
+"""The largest array that is copied: it lies on the stack."""
+
+ITEMS_PER_ELEMENT = 4
+"""How many work items a call has at the least for each element, to be worth a copy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """An array, the copy of a call, how many elements they have, and whether the copy is used."""
+
+    shared: str
+    own: str
+    count: str
+    is_own: str
+    kind: str
+
+
+def begin_tallies(writer: KernelWriter, launch: Launch) -> list[Tally]:
+    """Clear the copies; from now on, the arrays are the copies where these are used."""
+    return [_begin(writer, launch, param) for param in _candidates(writer.func)]
+
+
+def end_tallies(writer: KernelWriter, tallies: list[Tally]) -> None:
+    """Add the copies to the arrays."""
+    for tally in tallies:
+        add, done = writer.fresh("add_copy"), writer.fresh("copy_done")
+        writer.branch(tally.is_own, add, done)
+        writer.label(add)
+        places = begin_count(writer, tally.count)
+        element = f"getelementptr {tally.kind}, ptr {{}}, i64 {places.now}"
+        number = writer.load(tally.kind, writer.let(element.format(tally.own)))
+        some, none = writer.fresh("some"), writer.fresh("none")
+        writer.branch(writer.let(f"icmp ne {tally.kind} {number}, 0"), some, none)
+        writer.label(some)
+        place = writer.let(element.format(tally.shared))
+        writer.line(f"atomicrmw add ptr {place}, {tally.kind} {number} monotonic")
+        writer.label(none)
+        end_count(writer, places)
+        writer.label(done)
+
+
+def _candidates(func: Func) -> list[Value]:
+    """The n-d arrays of integers that are only added to, if nothing else is in the way."""
+    ops = list(walk(func.body))
+    given = [param for param in func.params if param.type != KERNEL_CONTEXT]
+    if any(isinstance(op, Barrier) for op in ops):
+        return []
+    if not all(isinstance(param.type, NDArrayType | ScalarType) for param in given):
+        return []
+    used = {value for op in ops for value in operands(op)}
+    added = {op.base for op in ops if isinstance(op, Atomic) and _only_adds(op, used)}
+    other = {
+        v
+        for op in ops
+        if not (isinstance(op, Atomic) and _only_adds(op, used))
+        for v in operands(op)
+        if not isinstance(op, Extent)
+    }
+    return [param for param in given if param in added and param not in other]
+
+
+def _only_adds(op: Atomic, used: set[Value]) -> bool:
+    type_ = op.operand.type
+    is_whole = isinstance(type_, ScalarType) and type_.is_integer and type_.bits >= 32
+    return is_whole and op.change in {"add", "sub"} and op.result not in used
+
+
+def _begin(writer: KernelWriter, launch: Launch, param: Value) -> Tally:
+    if not isinstance(param.type, NDArrayType):
+        raise TypeError(param.type)
+    size = param.type.element.size
+    kind = f"i{8 * size}"
+    pointer = writer.values[param][0].text
+    count = _elements(writer, param)
+    nbytes = writer.let(f"mul i64 {count}, {size}")
+    is_own = writer.let(f"icmp ule i64 {nbytes}, {MOST_BYTES}")
+    items = "%count"
+    for axis in "xyz":
+        items = writer.let(f"mul i64 {items}, {launch[f'local_{axis}']}")
+    enough = writer.let(f"mul i64 {count}, {ITEMS_PER_ELEMENT}")
+    is_own = _also(writer, is_own, f"icmp uge i64 {items}, {enough}")
+    for other in writer.func.params:
+        if other is not param and isinstance(other.type, NDArrayType):
+            is_own = _apart(writer, is_own, (pointer, nbytes), other)
+    own = writer.alloca(f"[{MOST_BYTES} x i8]", 64)
+    clear, done = writer.fresh("clear_copy"), writer.fresh("copy_clear")
+    writer.branch(is_own, clear, done)
+    writer.label(clear)
+    writer.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    writer.line(f"call void @llvm.memset.p0.i64(ptr {own}, i8 0, i64 {nbytes}, i1 false)")
+    writer.label(done)
+    base = writer.let(f"select i1 {is_own}, ptr {own}, ptr {pointer}")
+    writer.values[param] = (Lanes(POINTER, base), *writer.values[param][1:])
+    writer.tallies[param] = is_own
+    return Tally(pointer, own, count, is_own, kind)
+
+
+def _elements(writer: KernelWriter, param: Value) -> str:
+    """How many elements an n-d array has."""
+    total = "1"
+    for extent in writer.values[param][1:]:
+        wide = writer.let(f"zext i32 {extent.text} to i64")
+        total = writer.let(f"mul i64 {total}, {wide}")
+    return total
+
+
+def _also(writer: KernelWriter, condition: str, test: str) -> str:
+    return writer.let(f"and i1 {condition}, {writer.let(test)}")
+
+
+def _apart(writer: KernelWriter, is_own: str, span: tuple[str, str], other: Value) -> str:
+    """Whether an array shares no byte with another one either."""
+    if not isinstance(other.type, NDArrayType):
+        raise TypeError(other.type)
+    size = other.type.element.size
+    nbytes = writer.let(f"mul i64 {_elements(writer, other)}, {size}")
+    first = writer.let(f"ptrtoint ptr {span[0]} to i64")
+    second = writer.let(f"ptrtoint ptr {writer.values[other][0].text} to i64")
+    is_before = writer.let(f"icmp ule i64 {writer.let(f'add i64 {first}, {span[1]}')}, {second}")
+    is_behind = writer.let(f"icmp ule i64 {writer.let(f'add i64 {second}, {nbytes}')}, {first}")
+    return _also(writer, is_own, f"or i1 {is_before}, {is_behind}")
+
+
+# --------------------------------------------------------------------------------------- forwarding
+# Variables whose content is known where they are read: the read becomes that value.
+#
+# A variable hides what is known of its content (that it is the same for all lanes, or evenly
+# spaced), so the fewer reads there are, the better.
+
+
+def forward(func: Func) -> Func:
+    """The function with fewer reads of variables, and without variables that nobody reads."""
+    body = _Forwarding().block(func.body, {})
+    read = {op.var for op in walk(body) if isinstance(op, VarLoad)}
+    return replace(func, body=_without_unread(body, read))
+
+
+class _Forwarding:
+    def __init__(self) -> None:
+        self._same: dict[Value, Value] = {}
+
+    def block(self, block: Block, content: dict[Value, Value]) -> Block:
+        """A block; `content` is what variables hold, and is kept up to date."""
+        ops = [made for op in block.ops if (made := self._op(op, content)) is not None]
+        return Block(tuple(ops), block.params)
+
+    def _op(self, op: Op, content: dict[Value, Value]) -> Op | None:
+        if isinstance(op, VarLoad) and op.var in content:
+            self._same[op.value] = content[op.var]
+            return None
+        changed = _stored(op)
+        inside = {k: v for k, v in content.items() if k not in changed or not _repeats(op)}
+        made = mapped(op, self._current, lambda inner: self.block(inner, dict(inside)))
+        for var in changed:
+            content.pop(var, None)
+        if isinstance(made, VarStore):
+            content[made.var] = made.stored
+        elif isinstance(made, Var) and made.init:
+            content[made.value] = made.init[0]
+        return made
+
+    def _current(self, value: Value) -> Value:
+        return self._same.get(value, value)
+
+
+def _stored(op: Op) -> set[Value]:
+    """The variables that are set within an op."""
+    blocks: list[Block] = [getattr(op, name) for name in block_fields(type(op))]
+    return {inner.var for b in blocks for inner in walk(b) if isinstance(inner, VarStore)}
+
+
+def _repeats(op: Op) -> bool:
+    return isinstance(op, For | While)
+
+
+def _without_unread(block: Block, read: set[Value]) -> Block:
+    ops: list[Op] = []
+    for op in block.ops:
+        if isinstance(op, Var) and op.value not in read:
+            continue
+        if isinstance(op, VarStore) and op.var not in read:
+            continue
+        inner = {name: _without_unread(getattr(op, name), read) for name in block_fields(type(op))}
+        ops.append(replace(op, **inner) if inner else op)
+    return Block(tuple(ops), block.params)
+
+
+# ------------------------------------------------------------------------------------------- module
 
 
 def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> LlvmModule:
@@ -39,9 +300,9 @@ def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> 
 
         write_waiting_groups(writer, launch, shapes_of(func, spans, IN_GROUP))
     else:
-        copies = tallies.begin(writer, launch)
+        copies = begin_tallies(writer, launch)
         write_groups(writer, launch, lambda starts, ends: write_rows(writer, starts, ends))
-        tallies.end(writer, copies)
+        end_tallies(writer, copies)
     writer.finish()
     entry = own_name(short_name(graph.entry.name))
     return LlvmModule(

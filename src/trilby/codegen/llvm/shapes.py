@@ -11,7 +11,7 @@ from itertools import count
 from typing import TypeAlias
 
 from trilby.analysis.spans import Spans
-from trilby.codegen.llvm import strides
+from trilby.codegen.llvm import ir
 from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.lanes import Stride, part_kinds
 from trilby.data.dtypes import Type
@@ -239,7 +239,7 @@ class _Analysis:
         start, stop, step = found
         if (start, stop, step) != (0, 0, 0):
             self._note(self.found.divergent, op)
-        even = step == 0 and (start == 0 or strides.has_steps(counter.type))
+        even = step == 0 and (start == 0 or ir.has_steps(counter.type))
         self._join(counter, (start if even else None,))
 
     def _exit(self, op: Op, scope: _Scope, how: str) -> set[Target]:
@@ -332,17 +332,17 @@ class _Analysis:
         match op:
             case Binary():
                 known = [self._literals.get(v) for v in (op.left, op.right)]
-                return strides.binary(op, op.value.type, found, known)
-            case Neg() if found[0] is not None and strides.has_steps(op.value.type):
+                return ir.binary(op, op.value.type, found, known)
+            case Neg() if found[0] is not None and ir.has_steps(op.value.type):
                 return -found[0]
             case Cast():
-                return strides.cast(op.operand, op.value.type, found[0], self._spans)
+                return ir.cast(op.operand, op.value.type, found[0], self._spans)
             case Atomic() | CompareExchange():
                 return None
             case Load() | Place() if space_of(op.base.type) == "private":
                 return None
             case _:
-                return strides.alike(found)
+                return ir.alike(found)
 
 
 def joined(left: Parts, right: Parts) -> Parts:

@@ -1,19 +1,21 @@
 """A kernel while it is written: what its values are, and which lanes run."""
 
+import posixpath
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from trilby.analysis.reach import short_name
 from trilby.analysis.spans import Spans
-from trilby.codegen.llvm.interleaving import can_interleave
 from trilby.codegen.llvm.ir import ALL, Ir
-from trilby.codegen.llvm.lanes import BIT, Lanes, Stride, part_kinds
+from trilby.codegen.llvm.lanes import BIT, Lanes, Stride, can_interleave, part_kinds
 from trilby.codegen.llvm.neighbours import Neighbour
-from trilby.codegen.llvm.scratch import NO_MEMORY, Scratch
 from trilby.codegen.llvm.shapes import Parts, Shapes
 from trilby.codegen.llvm.target import LlvmTarget
+from trilby.codegen.text import llvm_string
 from trilby.data.dtypes import ScalarType, Type
+from trilby.data.layout import round_up
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, operands, walk
 from trilby.model.ops.control import Break, Continue
@@ -21,8 +23,179 @@ from trilby.model.ops.core import Return, Yield
 from trilby.model.value import Value
 from trilby.source import Location
 
-if TYPE_CHECKING:
-    from trilby.codegen.llvm.source_lines import SourceLines
+# ------------------------------------------------------------------------------------------ scratch
+# Memory of a call: local and private arrays, and what work items keep across a barrier.
+#
+# It is found in one piece where the entry begins. What each vector of a group has for itself lies
+# in an array with one element for each of them. Little memory is taken from the stack. Where a
+# call needs much that is not there, it reports so and does nothing; a program that has not even a
+# little memory left ends.
+
+ALIGN = 64
+ON_STACK = 1 << 15
+"""The most bytes that are taken from the stack."""
+MUCH = 1 << 20
+"""From so many bytes on, memory that is not there is reported."""
+NO_MEMORY = "there is no memory left for the local and private arrays of this kernel"
+
+
+@dataclass(slots=True)
+class Scratch:
+    """What was asked for so far; `chunks` is how many vectors the group has, as a text."""
+
+    chunks: str = "1"
+    fixed: int = 0
+    in_chunks: int = 0
+    lines: list[str] = field(default_factory=list[str])
+
+    def shared(self, ir: Ir, nbytes: int) -> str:
+        """A pointer to bytes that all vectors of a group share."""
+        name = f"%{ir.fresh('s')}"
+        self.lines.append(f"  {name} = getelementptr i8, ptr %scratch, i64 {self.fixed}")
+        self.fixed += round_up(nbytes, ALIGN)
+        return name
+
+    def each(self, ir: Ir, nbytes: int) -> tuple[str, int]:
+        """A pointer to the bytes of the first vector, and how far apart those of others are."""
+        name, size = f"%{ir.fresh('c')}", round_up(nbytes, ALIGN)
+        if self.chunks == "1":
+            return self.shared(ir, nbytes), size
+        self.lines.append(f"  {name}.n = mul i64 {self.chunks}, {self.in_chunks}")
+        self.lines.append(f"  {name} = getelementptr i8, ptr %scratch.chunks, i64 {name}.n")
+        self.in_chunks += size
+        return name, size
+
+    @property
+    def is_much(self) -> bool:
+        """Whether a launch has to report that there is no such memory."""
+        return self.fixed + self.in_chunks >= MUCH
+
+    def begin(self, ir: Ir, refuse: list[str]) -> list[str]:
+        """The lines that find the memory, to stand where sizes are known.
+
+        `refuse` are those that report that there is none, and end the call.
+        """
+        if not self.fixed and not self.in_chunks:
+            return []
+        if not self.in_chunks and self.fixed <= ON_STACK:
+            return [f"  %scratch = alloca [{self.fixed} x i8], align {ALIGN}", *self.lines]
+        ir.declare("declare noalias ptr @malloc(i64)")
+        ir.declare("declare void @free(ptr)")
+        return [
+            f"  %scratch.each = mul i64 {self.chunks}, {self.in_chunks}",
+            f"  %scratch.size = add i64 %scratch.each, {self.fixed + ALIGN}",
+            "  %scratch.found = call ptr @malloc(i64 %scratch.size)",
+            "  %scratch.none = icmp eq ptr %scratch.found, null",
+            "  br i1 %scratch.none, label %scratch.refused, label %scratch.taken",
+            "scratch.refused:",
+            *refuse,
+            "scratch.taken:",
+            "  %scratch.address = ptrtoint ptr %scratch.found to i64",
+            "  %scratch.past = sub i64 0, %scratch.address",
+            f"  %scratch.gap = and i64 %scratch.past, {ALIGN - 1}",
+            "  %scratch = getelementptr i8, ptr %scratch.found, i64 %scratch.gap",
+            f"  %scratch.chunks = getelementptr i8, ptr %scratch, i64 {self.fixed}",
+            *self.lines,
+        ]
+
+    def end(self) -> list[str]:
+        """The lines that give it back."""
+        if self.in_chunks or self.fixed > ON_STACK:
+            return ["  call void @free(ptr %scratch.found)"]
+        return []
+
+
+# ------------------------------------------------------------------------------------- source lines
+# The lines of Python that instructions come from, in the words of LLVM's debug information.
+#
+# Profilers and debuggers read them from the object code: they then show the kernel as it was
+# written. Only lines are told, no variables, so that no optimisation has to keep anything for
+# them.
+
+_FIRST = 10
+"""Metadata with lower numbers belongs to the module."""
+
+_HEAD = """\
+!llvm.dbg.cu = !{{!10}}
+!llvm.module.flags = !{{!11, !12}}
+!10 = distinct !DICompileUnit(language: DW_LANG_Python, file: !{file}, producer: "trilby", \
+isOptimized: true, runtimeVersion: 0, emissionKind: LineTablesOnly)
+!11 = !{{i32 2, !"Debug Info Version", i32 3}}
+!12 = !{{i32 7, !"Dwarf Version", i32 4}}
+!13 = !DISubroutineType(types: !0)
+!14 = distinct {function}"""
+
+_FUNCTION = """\
+!DISubprogram(name: {name}, scope: !{file}, file: !{file}, line: {line}, type: !13, unit: !10, \
+spFlags: DISPFlagDefinition | DISPFlagOptimized)"""
+
+_OWN = 5
+"""How many of them the head has."""
+
+_KERNEL = 14
+
+
+Key: TypeAlias = tuple[str | int, ...]
+
+
+class SourceLines:
+    """Gives each place in the source a number, and says at the end what the numbers mean.
+
+    `scope` is the number of the function that the places are in; `numbers` are the definitions.
+    """
+
+    def __init__(self, func: Func, numbers: "dict[Key, tuple[int, str]] | None" = None) -> None:
+        self._func = func
+        self._numbers = {} if numbers is None else numbers
+        self._file = self._file_number(func.location.file)
+        self.scope = _KERNEL
+        if numbers is not None:
+            name = short_name(func.name)
+            self.scope = self._number(("function", func.name), f"distinct {self._function(name)}")
+
+    def of_function(self, func: Func) -> "SourceLines":
+        """The same numbers for a function that the kernel calls."""
+        return SourceLines(func, self._numbers)
+
+    def _function(self, name: str) -> str:
+        line = max(self._func.location.line, 0)
+        return _FUNCTION.format(file=self._file, name=llvm_string(name), line=line)
+
+    def somewhere(self) -> str:
+        """What an instruction has at its end whose place is unknown, and which needs one."""
+        text = f"!DILocation(line: 0, column: 0, scope: !{self.scope})"
+        return f", !dbg !{self._number((0, 0, self.scope), text)}"
+
+    def attached(self, location: Location) -> str:
+        """What an instruction of that place has at its end; nothing where the place is unknown."""
+        if not location.line:
+            return ""
+        scope = self.scope
+        if location.file != self._func.location.file:  # a helper function of another module
+            file = self._file_number(location.file)
+            text = f"!DILexicalBlockFile(scope: !{scope}, file: !{file}, discriminator: 0)"
+            scope = self._number(("scope", location.file, scope), text)
+        key = (location.line, location.column, scope)
+        text = f"!DILocation(line: {key[0]}, column: {key[1] + 1}, scope: !{scope})"
+        return f", !dbg !{self._number(key, text)}"
+
+    def metadata(self, name: str) -> str:
+        """The end of the module, in which the function has that name."""
+        head = _HEAD.format(file=self._file, function=self._function(name))
+        return "\n".join((head, *(f"!{n} = {text}" for n, text in self._numbers.values())))
+
+    def _file_number(self, file: str) -> int:
+        folder, name = posixpath.split(file.replace("\\", "/"))
+        text = f"!DIFile(filename: {llvm_string(name)}, directory: {llvm_string(folder or '.')})"
+        return self._number(("file", file), text)
+
+    def _number(self, key: Key, text: str) -> int:
+        if key not in self._numbers:
+            self._numbers[key] = _FIRST + _OWN + len(self._numbers), text
+        return self._numbers[key][0]
+
+
+# ------------------------------------------------------------------------------------------- writer
 
 
 @dataclass(frozen=True, slots=True)

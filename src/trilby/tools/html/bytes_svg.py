@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from trilby.tools.html.elements import Html, tag
-from trilby.tools.html.numbers import bytes_text, ratio_text
+from trilby.tools.html.elements import Html, bytes_text, ratio_text, tag
 from trilby.tools.movements import Movement
 
 WIDTH, LEFT, RIGHT = 1110, 150, 210

@@ -1,7 +1,12 @@
 """HTML from Python: everything is escaped that is not HTML already."""
 
 from collections.abc import Iterable
+from functools import cache
 from html import escape
+from pathlib import Path
+
+from trilby.runtime.profile import time_text
+from trilby.version import VERSION
 
 _EMPTY = {"br", "circle", "col", "line", "meta", "path", "rect"}
 """Elements that have no content."""
@@ -84,3 +89,60 @@ def figures(pairs: Iterable[tuple[str, str, str]]) -> Html:
         for name, number, remark in pairs
     )
     return tag("div", *cards, class_="figures")
+
+
+# --------------------------------------------------------------------------------------------- page
+# A whole page, with its stylesheet inside of it.
+
+
+def page(title: str, subtitle: str, body: Iterable[object]) -> str:
+    """The text of a file that a browser shows, light or dark, without asking for anything."""
+    head = joined(
+        [
+            tag("meta", charset="utf-8"),
+            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            tag("meta", name="color-scheme", content="light dark"),
+            tag("title", f"{title} · Trilby"),
+            tag("style", stylesheet()),
+        ]
+    )
+    header = tag("header", tag("h1", title), tag("p", subtitle, class_="subtitle"))
+    footer = tag("footer", f"Trilby {VERSION}")
+    inner = tag("main", header, *body, footer)
+    html = tag("html", tag("head", head), tag("body", inner, class_="trilby"), lang="en")
+    return f"<!doctype html>\n{html}\n"
+
+
+@cache
+def stylesheet() -> Html:
+    """The one stylesheet of all pages and of notebooks."""
+    return Html(Path(__file__).with_name("style.css").read_text("utf-8"))
+
+
+# ------------------------------------------------------------------------------------------ numbers
+# Numbers for people.
+
+
+def bytes_text(nbytes: int) -> str:
+    """`1.5 MB`; what is small is written out."""
+    if nbytes < 10_000:
+        return f"{nbytes:,} B"
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if nbytes >= 0.9995 * size:
+            number = nbytes / size
+            decimals = 2 if number < 9.995 else 1 if number < 99.95 else 0
+            return f"{number:,.{decimals}f} {unit}"
+    return f"{nbytes:,} B"
+
+
+def ratio_text(ratio: float) -> str:
+    """`1.00×`; what had not to move at all has no ratio."""
+    return "∞" if ratio == float("inf") else f"{ratio:.2f}×"
+
+
+def counted(count: int, what: str, several: str = "") -> str:
+    """`1 copy`, `2 copies`."""
+    return f"{count:,} {what if count == 1 else several or what + 's'}"
+
+
+__all__ = ["bytes_text", "counted", "ratio_text", "time_text"]

@@ -15,13 +15,12 @@ from trilby.tools.explanation import (
 )
 from trilby.tools.html.bytes_svg import bytes_svg
 from trilby.tools.html.code import Language, block, changes, coloured
-from trilby.tools.html.elements import Html, joined, section, table, tag
-from trilby.tools.html.page import page
+from trilby.tools.html.elements import Html, joined, page, section, table, tag
 from trilby.tools.html.report import ledger_section, run_figures
 from trilby.tools.margin import SIGNS, Note
 from trilby.tools.movements import movements
 from trilby.tools.output_files import write_output
-from trilby.transform.listing import changed_lines
+from trilby.transform.passes import changed_lines
 
 _COLOURS = {"up": "up", "ran-up": "up", "down": "down", "ran-down": "down", "launch": "launch"}
 

@@ -13,22 +13,28 @@ from trilby.model.op import Func
 from trilby.model.text import to_text
 from trilby.runtime.compile import ContextOf
 from trilby.runtime.ledger import Ledger
-from trilby.runtime.profile import Profile, estimate_note
-from trilby.runtime.profile_rows import Copies
+from trilby.runtime.profile import Copies, Profile, estimate_note
 from trilby.runtime.tracing import TracedRun
 from trilby.tools.dataflow import dataflow_of, dataflow_of_context
 from trilby.tools.html.buffer_parts import array_rows, buffer_rows, residence_line
 from trilby.tools.html.bytes_svg import bytes_svg
 from trilby.tools.html.code import changes
-from trilby.tools.html.elements import Html, joined, table, tag
+from trilby.tools.html.elements import (
+    Html,
+    bytes_text,
+    counted,
+    joined,
+    ratio_text,
+    stylesheet,
+    table,
+    tag,
+    time_text,
+)
 from trilby.tools.html.graph_svg import graph_svg
-from trilby.tools.html.numbers import bytes_text, counted, ratio_text, time_text
-from trilby.tools.html.page import stylesheet
 from trilby.tools.html.timeline_svg import legend, timeline_svgs
 from trilby.tools.movements import movements
 from trilby.tools.timeline import timeline_of
-from trilby.transform.listing import listing
-from trilby.transform.passes import Passed
+from trilby.transform.passes import Passed, listing
 
 MOST_ROWS = 20
 MOST_LINES = 300

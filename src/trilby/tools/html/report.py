@@ -3,21 +3,87 @@
 from collections.abc import Iterator, Sequence
 from os import PathLike
 
+from trilby.dataclass import dataclass
 from trilby.oracle.excess import Kind
 from trilby.runtime.ledger import Copy
 from trilby.runtime.tracing import TracedRun
+from trilby.source import Location, line_text
 from trilby.tools.dataflow import Dataflow, dataflow_of
-from trilby.tools.hot_lines import HotLine, hot_lines
 from trilby.tools.html.bytes_svg import MOST_BUFFERS, bytes_svg
 from trilby.tools.html.code import coloured
-from trilby.tools.html.elements import Html, figures, section, table, tag
+from trilby.tools.html.elements import (
+    Html,
+    bytes_text,
+    counted,
+    figures,
+    page,
+    ratio_text,
+    section,
+    table,
+    tag,
+    time_text,
+)
 from trilby.tools.html.graph_svg import graph_svg
-from trilby.tools.html.numbers import bytes_text, counted, ratio_text, time_text
-from trilby.tools.html.page import page
 from trilby.tools.html.timeline_svg import legend, timeline_svgs
 from trilby.tools.movements import Movement, movements
 from trilby.tools.output_files import write_output
 from trilby.tools.timeline import Timeline, timeline_of
+
+# ---------------------------------------------------------------------------------------- hot lines
+# Which lines of a program cost most: kernels that they dispatch, waits, and copies.
+
+
+@dataclass(slots=True)
+class HotLine:
+    """A line: what the device took for its dispatches, how long it waited, what moved for it."""
+
+    location: Location
+    kernels: dict[str, None]
+    dispatches: int = 0
+    execute_seconds: float = 0.0
+    wait_seconds: float = 0.0
+    copies: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """What the device or the host spent because of it."""
+        return self.execute_seconds + self.wait_seconds
+
+    @property
+    def text(self) -> str:
+        """The line itself."""
+        return line_text(self.location).strip()
+
+
+def hot_lines(run: TracedRun) -> list[HotLine]:
+    """All lines with some cost, the hottest first."""
+    found: dict[tuple[str, int], HotLine] = {}
+
+    def at(location: Location) -> HotLine:
+        key = location.file, location.line
+        return found.setdefault(key, HotLine(location, {}))
+
+    for row in run.profile.dispatches:
+        line = at(row.location)
+        line.kernels[row.kernel] = None
+        line.dispatches += row.count
+        line.execute_seconds += row.execute_seconds
+    for wait in run.profile.waits:
+        at(wait.location).wait_seconds += wait.seconds
+    for copy in run.ledger.copies:
+        if copy.location is not None:
+            line = at(copy.location)
+            line.copies += 1
+            line.bytes_up += copy.nbytes if copy.direction == "up" else 0
+            line.bytes_down += copy.nbytes if copy.direction == "down" else 0
+    return sorted(
+        found.values(), key=lambda line: (-line.seconds, -line.bytes_up - line.bytes_down)
+    )
+
+
+# ------------------------------------------------------------------------------------------- report
 
 MOST_ROWS = 60
 """So many rows of a table are shown; what follows is counted."""

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from trilby.runtime.profile import time_text
-from trilby.tools.html.elements import Html, joined, tag
-from trilby.tools.html.numbers import bytes_text
+from trilby.tools.html.elements import Html, bytes_text, joined, tag
 from trilby.tools.timeline import Flow, Slice, Timeline
 
 WIDTH, LEFT, RIGHT = 1110, 128, 14

@@ -4,25 +4,195 @@ Numbers are integers without bounds: that the index arithmetic of a kernel does 
 at 32 bits is assumed of signed ones; subtractions of unsigned ones and narrow types do wrap.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 from trilby.analysis.linting.accesses import ANYWHERE
-from trilby.analysis.linting.covers import CountedCovers
-from trilby.analysis.linting.encoding.fitting import Fitting
 from trilby.analysis.linting.encoding.session import Session
 from trilby.analysis.linting.encoding.terms import Encoding, ItemTerms
 from trilby.analysis.linting.evaluate import evaluated
 from trilby.analysis.linting.launch import Launch
 from trilby.analysis.linting.plain_decider import is_plain
-from trilby.analysis.linting.question import Cover, Question
-from trilby.analysis.linting.terms import LoopMark, Terms, leaves_of
-from trilby.analysis.linting.witness import Example, Outcome, Proved, Undecided
+from trilby.analysis.linting.question import Cover, Example, Outcome, Proved, Question, Undecided
+from trilby.analysis.linting.terms import LoopMark, Terms, leaves_of, level_of
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.ndrange import NDRange
+
+# ------------------------------------------------------------------------------------------ fitting
+# What z3 is asked about launches that a kernel fits: all of their work items are well.
+
+MOST_LISTED = 64
+"""Launches of more items than this are not looked at item by item."""
+
+
+class Fitting:
+    """A launch in which every work item is well: all of a small one, or any of a large one."""
+
+    def __init__(self, z3: Session, question: Question, *, positive: bool) -> None:
+        self.z3 = z3
+        self.question = question
+        self.encoding = Encoding(z3, question.terms, question.launch, abstract=False)
+        self.positive = positive
+        self.part = question.items[0]
+
+    def conditions(self) -> list[Any]:
+        """Everything that has to hold of the launch."""
+        found = [self._is_well(number, place) for number, place in enumerate(self._places())]
+        return [*found, *self.exercised(), *self.assumed(), *self.someone()]
+
+    def exercised(self) -> list[Any]:
+        """Some item does not meet the guards that compare its id."""
+        asked = self.question.exercised
+        return [self._someone(1001, asked, fail=True)] if asked else []
+
+    def assumed(self) -> list[Any]:
+        """What is taken for granted of launches."""
+        item = ItemTerms(self.encoding, 1002)
+        found = [item.truth(condition) for condition in self.question.assumed]
+        return [*found, *item.facts()]
+
+    def violation(self) -> list[Any]:
+        """Some item does what is asked."""
+        item = ItemTerms(self.encoding, 1003)
+        found = [item.truth(condition) for condition in self.part.conditions]
+        if self.part.fails is not None:
+            found.append(self.z3.Not(item.truth(self.part.fails)))
+        return [*found, *item.facts(), *self.assumed(), *self.encoding.facts]
+
+    def fixed(self, length: int, scalar: int) -> list[Any]:
+        """All lengths and arguments are these numbers, where they are not given."""
+        lengths = [one for one in self.encoding.lengths.values() if not isinstance(one, int)]
+        scalars = self.encoding.integer_scalars()
+        return [*(one == length for one in lengths), *(one == scalar for one in scalars)]
+
+    def someone(self) -> list[Any]:
+        """Some item comes to where it could happen, with arguments that are usual."""
+        found = [self._someone(1000, self.part.conditions, fail=False)]
+        if self.positive:
+            found += [scalar >= 1 for scalar in self.encoding.integer_scalars()]
+        return [*found, *self.encoding.facts]
+
+    def _places(self) -> list[dict[str, int]]:
+        """The ids of every item, where there are few; one that is left open otherwise."""
+        launch = self.question.launch
+        sizes = launch.size
+        if len(sizes) < len(launch.axes) or prod(sizes.values()) > MOST_LISTED:
+            return [{}]
+        local = {axis: launch.local.get(axis) for axis in launch.axes}
+        if launch.has_groups and None in local.values():
+            return [{}]
+        places: list[dict[str, int]] = []
+        for ids in product(*(range(sizes[axis]) for axis in launch.axes)):
+            place = dict(zip(launch.axes, ids, strict=True))
+            for axis, at in list(place.items()):
+                step = local[axis]
+                if step is not None:
+                    place |= {f"group_{axis}": at // step, f"local_{axis}": at % step}
+            places.append(place)
+        return places
+
+    def _is_well(self, number: int, place: dict[str, int]) -> Any:
+        z3, item = self.z3, ItemTerms(self.encoding, number, place)
+        conditions = [item.truth(condition) for condition in self.part.conditions]
+        well = (
+            item.truth(self.part.fails) if self.part.fails is not None else z3.BoolVal(value=False)
+        )
+        holds = z3.Implies(z3.And(*conditions, *item.facts()), well)
+        return z3.ForAll(item.variables, holds) if item.variables else holds
+
+    def _someone(self, number: int, conditions: tuple[Expr, ...], *, fail: bool) -> Any:
+        item = ItemTerms(self.encoding, number)
+        met = self.z3.And(*[item.truth(condition) for condition in conditions])
+        return self.z3.And(self.z3.Not(met) if fail else met, *item.facts())
+
+
+# ------------------------------------------------------------------------------------------- covers
+# Elements that a group surely fills, counted out: what spares a solver much work.
+
+Box: TypeAlias = tuple[tuple[int, int], ...]
+"""The first and the last index along each axis."""
+
+
+def boxes_of(places: Sequence[tuple[int, ...]]) -> list[Box]:
+    """Places, sorted, as boxes: runs along the last axis, and runs of equal ones before it."""
+    if not places or not places[0]:
+        return [()] if places else []
+    rows: dict[int, list[tuple[int, ...]]] = {}
+    for first, *rest in places:
+        rows.setdefault(first, []).append(tuple(rest))
+    found: list[Box] = []
+    open_: dict[Box, int] = {}
+    last = None
+    for first, row in rows.items():
+        inner = set(boxes_of(row))
+        started = open_ if last is not None and first == last + 1 else {}
+        found += [
+            ((open_[box], last), *box)
+            for box in open_
+            if last is not None and not (box in inner and started)
+        ]
+        open_ = {box: started.get(box, first) for box in inner}
+        last = first
+    return found + [((start, last), *box) for box, start in open_.items() if last is not None]
+
+
+class CountedCovers:
+    """The elements that covers fill, where ids and turns are numbers.
+
+    What the only item of the question is subject to as well, in the same turns, need not be
+    looked at: it holds.
+    """
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._held = {condition.number for condition in question.items[0].conditions}
+        self._leaves: dict[Cover, list[Expr]] = {}
+        self._left: dict[Cover, tuple[Expr, ...]] = {}
+        self.filled: dict[tuple[int, ...], None] = {}
+
+    def add(self, cover: Cover, place: Mapping[str, int], turns: Mapping[int, int]) -> bool:
+        """Count an item in a turn; false where that takes a solver."""
+        numbers = dict(turns)
+        for leaf in self._all_leaves(cover):
+            if leaf.op == "grid" and leaf.what in place:
+                numbers[leaf.number] = place[str(leaf.what)]
+        holds = [evaluated(condition, numbers) for condition in self._conditions(cover)]
+        if 0 in holds:
+            return True
+        at = [evaluated(index, numbers) for index in cover.indices]
+        known = tuple(index for index in at if index is not None)
+        if None in holds or len(known) < len(at):
+            return False
+        self.filled[known] = None
+        return True
+
+    def boxes(self) -> list[Box]:
+        """The elements that are filled, as few boxes of neighbours."""
+        return boxes_of(sorted(self.filled))
+
+    def _all_leaves(self, cover: Cover) -> list[Expr]:
+        if cover not in self._leaves:
+            self._leaves[cover] = list(leaves_of((*cover.conditions, *cover.indices)))
+        return self._leaves[cover]
+
+    def _conditions(self, cover: Cover) -> tuple[Expr, ...]:
+        """The conditions that do not hold for the reader already."""
+        if cover not in self._left:
+            self._left[cover] = tuple(c for c in cover.conditions if not self._is_shared(cover, c))
+        return self._left[cover]
+
+    def _is_shared(self, cover: Cover, condition: Expr) -> bool:
+        if condition.number not in self._held:
+            return False
+        turns = (leaf.what for leaf in leaves_of((condition,)) if leaf.op == "turn")
+        in_same = all(turn in cover.same_turns for turn in turns)
+        return in_same and level_of(self._question.terms, condition) != "item"
+
+
+# ------------------------------------------------------------------------------------------- solver
 
 EFFORT = 2_000_000
 SECONDS = 20.0
