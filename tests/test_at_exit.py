@@ -2,7 +2,7 @@
 
 import pytest
 
-from trilby.at_exit import ProgramEnd, Step, run_all
+from trilby.at_exit import EndStep, ProgramEnd, run_all
 
 
 def fail(text: str) -> None:
@@ -12,8 +12,8 @@ def fail(text: str) -> None:
 def test_actions_are_run_by_their_steps() -> None:
     end = ProgramEnd()
     done: list[str] = []
-    end.add(Step.STOP_THREADS, lambda: done.append("stopped"))
-    end.add(Step.CLOSE_ACCELERATORS, lambda: done.append("closed"))
+    end.add(EndStep.STOP_THREADS, lambda: done.append("stopped"))
+    end.add(EndStep.CLOSE_ACCELERATORS, lambda: done.append("closed"))
     assert not end.has_begun
     end.run()
     assert (done, end.has_begun) == (["closed", "stopped"], True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from enum import IntEnum
 
 
-class Step(IntEnum):
+class EndStep(IntEnum):
     """The steps of the end, in their order."""
 
     CLOSE_ACCELERATORS = 1
@@ -23,11 +23,11 @@ class ProgramEnd:
 
     def __init__(self) -> None:
         self.has_begun = False
-        self._actions: list[tuple[Step, Callable[[], None]]] = []
+        self._actions: list[tuple[EndStep, Callable[[], None]]] = []
         self._began_in = os.getpid()
         self._watched: int | None = None
 
-    def add(self, step: Step, action: Callable[[], None]) -> None:
+    def add(self, step: EndStep, action: Callable[[], None]) -> None:
         """Run an action at the end."""
         self._actions.append((step, action))
 

@@ -21,7 +21,7 @@ Spent: TypeAlias = dict[tuple[str, Stage], float]
 
 
 @dataclass(slots=True)
-class _Clock:
+class _StageClock:
     spent: Spent = field(default_factory=lambda: defaultdict[tuple[str, Stage], float](float))
     running: list[tuple[str, Stage]] = field(default_factory=list[tuple[str, Stage]])
     since: float = 0.0
@@ -34,7 +34,7 @@ class _Clock:
         self.since = now
 
 
-_CLOCK: ContextVar[_Clock | None] = ContextVar("clock", default=None)
+_CLOCK: ContextVar[_StageClock | None] = ContextVar("clock", default=None)
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def stage(name: Stage, function: str = "") -> Generator[None]:
 @contextmanager
 def measured_stages() -> Generator[Spent]:
     """Measure all stages inside a `with` block, in this thread."""
-    clock = _Clock()
+    clock = _StageClock()
     before = _CLOCK.set(clock)
     try:
         yield clock.spent

@@ -28,7 +28,7 @@ from trilby.backend.base import Scalar
 from trilby.backend.interpreter import device as interpreter
 from trilby.backend.interpreter.arguments import Given, InterpreterMemory, bind
 from trilby.backend.interpreter.execute import execute
-from trilby.backend.interpreter.translate import Program, translate
+from trilby.backend.interpreter.translate import KernelProgram, translate
 from trilby.data.buffer import Buffer
 from trilby.data.dtypes import SCALARS, ScalarType, Type
 from trilby.data.layout import layout, numpy_dtype
@@ -67,7 +67,7 @@ class Running:
     memories: Mapping[int, Recorded]
     item: object = None
 
-    def run(self, program: Program) -> Program:
+    def run(self, program: KernelProgram) -> KernelProgram:
         """The same program, which says here whose turn it is."""
 
         def at_once(item: object, *arguments: object) -> None:
@@ -178,7 +178,11 @@ def _named(dtype: np.dtype[Any]) -> Bytes:
 
 
 def recorded(
-    graph: KernelGraph, program: Program, size: NDRange, given: Sequence[Given], pass_id: int = 0
+    graph: KernelGraph,
+    program: KernelProgram,
+    size: NDRange,
+    given: Sequence[Given],
+    pass_id: int = 0,
 ) -> Launched:
     """Run a program of the interpreter, and take down what it does."""
     memories = {id(one.bytes): Recorded() for one in given if isinstance(one, InterpreterMemory)}
@@ -297,7 +301,7 @@ def _unbound(_kernel: object, given: Sequence[Given]) -> Sequence[Given]:
 
 
 @contextmanager
-def watching(known: dict[int, tuple[Program, KernelGraph]]) -> Generator[list[Launched]]:
+def watching(known: dict[int, tuple[KernelProgram, KernelGraph]]) -> Generator[list[Launched]]:
     """Record every launch on the interpreter, whoever makes it.
 
     `known` keeps the programs that are compiled meanwhile, for those who launch them later.
@@ -311,7 +315,7 @@ def watching(known: dict[int, tuple[Program, KernelGraph]]) -> Generator[list[La
         return program
 
     def execute_(
-        program: Program,
+        program: KernelProgram,
         size: NDRange,
         _local: tuple[int, ...],
         arguments: Sequence[Given],

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.reflect.kernel_cases import analysed, indented, kernel, lined
 
-from trilby.analysis.access import Access, access_table
+from trilby.analysis.access import AccessMode, access_table
 from trilby.analysis.reach import KernelGraph
 from trilby.data.dtypes import I32
 from trilby.data.schema import NDArrayType
@@ -239,14 +239,14 @@ def test_whole_is_the_sum_of_all_fields() -> None:
     made = analysed(kernel(source + "    t.total = 1\n    x = t.cell[0].x\n    y = a.array[0]\n"))
     wholes = {parameter.name: parameter.whole for parameter in made.access.parameters}
     assert wholes == {
-        "a": Access.READS,
-        "b": Access.UNTOUCHED,
-        "t": Access.BOTH,
-        "m": Access.UNTOUCHED,
+        "a": AccessMode.READS,
+        "b": AccessMode.UNTOUCHED,
+        "t": AccessMode.BOTH,
+        "m": AccessMode.UNTOUCHED,
     }
-    assert [str(access) for access in Access] == ["reads", "writes"]
-    assert str(Access.UNTOUCHED) == "untouched"
-    assert str(Access.READS | Access.WRITES) == "both"
+    assert [str(access) for access in AccessMode] == ["reads", "writes"]
+    assert str(AccessMode.UNTOUCHED) == "untouched"
+    assert str(AccessMode.READS | AccessMode.WRITES) == "both"
 
 
 def test_numbers_have_no_row() -> None:
@@ -280,8 +280,8 @@ def test_every_op_on_a_place_is_seen(kind: type[Op]) -> None:
     b.emit(made_of(kind, array))
     entry = Func("k", (Value(KERNEL_CONTEXT), array), NONE, b.block(), "kernel")
     (found,) = access_table(KernelGraph((entry,))).parameters
-    known: dict[type[Op], Access] = {Load: Access.READS, Store: Access.WRITES}
-    wanted = known.get(kind, Access.BOTH)
+    known: dict[type[Op], AccessMode] = {Load: AccessMode.READS, Store: AccessMode.WRITES}
+    wanted = known.get(kind, AccessMode.BOTH)
     assert found.fields == {"[]": wanted}
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from tests.analysis import alias_programs as programs
 
-from trilby.analysis.alias import Memory, Seen, Thing, Things
+from trilby.analysis.alias import HostHeap, Seen, Thing, Things
 from trilby.analysis.host_ops import HostOps
 from trilby.analysis.plan_accesses import Surroundings
-from trilby.analysis.plan_walk import Walk
+from trilby.analysis.plan_walk import PlanWalk
 from trilby.analysis.residency_plan import kernel_parameters
 from trilby.data.library import F32Array, S32Array
 from trilby.data.schema import BufferType
@@ -28,7 +28,7 @@ def arguments(function: Compute[..., Any]) -> list[set[str]]:
     kernels = {symbol: kernel_parameters(kernel) for symbol, kernel in graph.kernels.items()}
     around = Surroundings(kernels, {}, lambda _op, _thing: False)
     for _ in range(2):  # what functions made on the spot see may be set later
-        Walk(ops, around).function()
+        PlanWalk(ops, around).function()
     *_, launch = (op for op in walk(graph.entry.body) if isinstance(op, Dispatch))
     return [set(map(str, ops.seen(argument).things)) for argument in launch.args]
 
@@ -117,7 +117,7 @@ def test_a_new_buffer_is_no_parameter_but_may_have_been_found() -> None:
 def test_two_ways_join_to_what_holds_on_either() -> None:
     _, made = some_things()
     var, half = Value(VarType(OBJECT), "x"), Value(VarType(OBJECT), "y")
-    one, other = Memory(), Memory()
+    one, other = HostHeap(), HostHeap()
     one.store(var, Seen(frozenset({made["a"]})))
     one.store(half, Seen(frozenset({made["a"]})))
     other.store(var, Seen(frozenset({made["b"]})))
@@ -129,7 +129,7 @@ def test_two_ways_join_to_what_holds_on_either() -> None:
 
 def test_what_is_inside_of_something_inside_is_reached() -> None:
     _, made = some_things()
-    memory = Memory()
+    memory = HostHeap()
     memory.put(frozenset({made["found"]}), frozenset({made["new"]}))
     memory.put(frozenset({made["new"]}), frozenset({made["a"], made["found"]}))
     assert memory.reach(frozenset({made["found"]})) == {made["found"], made["new"], made["a"]}

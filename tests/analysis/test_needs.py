@@ -7,16 +7,16 @@ from tests.reflect.kernel_cases import kernel
 
 import trilby as tb
 from trilby import F32Array, F64Array, KernelContext, NDArray, S64Array, f32, f64, i32, u64
-from trilby.analysis.needs import Need, needs
+from trilby.analysis.needs import FeatureNeed, needs
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import analyse_kernel
 
 
-def needed(function: Kernel[...]) -> list[Need]:
+def needed(function: Kernel[...]) -> list[FeatureNeed]:
     return needs(analyse_kernel(function).graph)
 
 
-def first(body: str) -> Need:
+def first(body: str) -> FeatureNeed:
     """The first need of a kernel with an array `a`, an integer `n` and a float `x`."""
     head = "def k(kc: KernelContext, a: F32Array, n: i32, x: f32) -> None:"
     return needed(kernel(f"@tb.kernel\n{head}\n    {body}"))[0]

@@ -9,9 +9,9 @@ from tests.transform.planned_programs import double, fill, half, step
 
 import trilby as tb
 from trilby import ComputeContext, KernelContext, S32Array
-from trilby.analysis.alias import Literally, Reload, Text
+from trilby.analysis.alias import Literally, PlainExpression, Reload
 from trilby.analysis.residency_plan import plan_transfers
-from trilby.analysis.transfer_plan import Action, Copy, Flag, TransferPlan, When
+from trilby.analysis.transfer_plan import Action, NewerFlag, PlannedCopy, TransferPlan, When
 from trilby.codegen.python import to_python
 from trilby.reflect.functions import Compute
 from trilby.runtime.compile import analyse_compute
@@ -27,19 +27,19 @@ def text_of(function: Compute[..., Any]) -> str:
     return to_python(carry_out(plan_of(function)))
 
 
-def copies(plan: TransferPlan) -> list[Copy]:
+def copies(plan: TransferPlan) -> list[PlannedCopy]:
     return [copy for actions in plan.before.values() for copy in _copies(actions)]
 
 
-def _copies(actions: Iterable[Action]) -> Iterator[Copy]:
+def _copies(actions: Iterable[Action]) -> Iterator[PlannedCopy]:
     for action in actions:
-        if isinstance(action, Copy):
+        if isinstance(action, PlannedCopy):
             yield action
         elif isinstance(action, When):
             yield from _copies((*action.then, *action.otherwise))
 
 
-def guards(plan: TransferPlan) -> list[Flag | Text]:
+def guards(plan: TransferPlan) -> list[NewerFlag | PlainExpression]:
     actions = [action for some in plan.before.values() for action in some]
     return [action.condition for action in actions if isinstance(action, When)]
 
@@ -75,7 +75,7 @@ def in_some_turns(cc: ComputeContext, a: S32Array, n: int) -> None:
 
 def test_a_copy_leaves_a_loop_and_is_guarded_by_its_turns() -> None:
     plan = plan_of(in_a_loop)
-    assert guards(plan) == [Text("type(n) is int and n > 0", ("n",))]
+    assert guards(plan) == [PlainExpression("type(n) is int and n > 0", ("n",))]
     assert [copy.certain for copy in copies(plan)] == [True]
 
 
@@ -88,16 +88,16 @@ def test_a_copy_leaves_several_loops_with_all_their_guards() -> None:
     (outer,) = plan_of(in_loops).before.values()
     (when,) = outer
     assert isinstance(when, When)
-    assert when.condition == Text("type(n) is int and n > 0", ("n",))
+    assert when.condition == PlainExpression("type(n) is int and n > 0", ("n",))
     (inner,) = when.then
     assert isinstance(inner, When)
-    assert inner.condition == Text("a.length > 1", ("a",))
+    assert inner.condition == PlainExpression("a.length > 1", ("a",))
 
 
 def test_a_copy_that_may_be_in_vain_stays_in_the_loop_behind_a_flag() -> None:
     plan = plan_of(in_some_turns)
     (flag,) = plan.flags
-    assert flag == Flag("a_is_newer_on_host", at_first=True)
+    assert flag == NewerFlag("a_is_newer_on_host", at_first=True)
     assert guards(plan) == [flag]
 
 
@@ -181,7 +181,7 @@ def shown_and_read(cc: ComputeContext, a: S32Array, n: int) -> list[int]:
 
 def test_a_walk_over_an_array_fetches_what_it_walks_over_once() -> None:
     (copy,) = [copy for copy in copies(plan_of(element_by_element)) if copy.to == "host"]
-    assert (copy.path, copy.indices) == ("array[]", (Text("0:n", ("n",)),))
+    assert (copy.path, copy.indices) == ("array[]", (PlainExpression("0:n", ("n",)),))
 
 
 def test_an_element_that_is_there_is_not_fetched_again() -> None:

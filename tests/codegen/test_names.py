@@ -11,7 +11,7 @@ from tests.codegen.running import build_log, run_both, text_of
 
 import trilby as tb
 from trilby import KernelContext, NDArray, S32Array, f32, i32
-from trilby.codegen.names import Names, own_name
+from trilby.codegen.names import Identifiers, own_name
 from trilby.codegen.opencl import is_keyword, is_reserved, is_used
 from trilby.reflect.functions import Kernel
 
@@ -21,12 +21,12 @@ def nothing(_: str) -> bool:
 
 
 def test_a_taken_name_gets_a_number() -> None:
-    names = Names(nothing)
+    names = Identifiers(nothing)
     assert [names.fresh("x") for _ in range(3)] == ["x", "x_2", "x_3"]
 
 
 def test_names_are_made_fit_for_c() -> None:
-    names = Names(nothing)
+    names = Identifiers(nothing)
     wanted = ["größe", "π", "_x", "__y__", "2d", "<lambda>", "a__b"]
     assert [names.fresh(name) for name in wanted] == [
         "gr__e", "value", "x", "y", "v2d", "lambda", "a__b",
@@ -34,25 +34,25 @@ def test_names_are_made_fit_for_c() -> None:
 
 
 def test_reserved_words_get_a_number_too() -> None:
-    names = Names(is_used)
+    names = Identifiers(is_used)
     assert names.fresh("int") == "int_2"
     assert names.fresh("sqrt") == "sqrt_2"
     assert names.fresh("length") == "length"
 
 
 def test_a_family_of_words_that_has_every_ending_gets_another_beginning() -> None:
-    assert Names(is_used).fresh("get_global_id") == "v_get_global_id"
+    assert Identifiers(is_used).fresh("get_global_id") == "v_get_global_id"
 
 
 def test_a_stem_is_free_with_all_of_its_endings() -> None:
-    names = Names(nothing, frozenset({"Result_t"}))
+    names = Identifiers(nothing, frozenset({"Result_t"}))
     assert names.stem("Result", ("_s", "_t")) == "Result_2"
     assert names.fresh("Result_2_s") == "Result_2_s_2"
     assert names.fresh("Result") == "Result"
 
 
 def test_an_inner_scope_does_not_hide_names_of_the_outer_one() -> None:
-    outer = Names(nothing)
+    outer = Identifiers(nothing)
     outer.fresh("square")
     inner = outer.within(is_used)
     assert inner.fresh("square") == "square_2"

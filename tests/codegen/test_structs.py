@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.codegen.running import build_log, run_text
 
-from trilby.codegen.names import Names
+from trilby.codegen.names import Identifiers
 from trilby.codegen.opencl import OPENCL as DIALECT
 from trilby.codegen.structs import Structs, first_bound
 from trilby.data.dtypes import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U64, Type
@@ -20,7 +20,7 @@ SIZES = "int max_x, int max_y, int max_z"
 
 
 def structs_of(*schemas: StructType) -> Structs:
-    structs = Structs(DIALECT, Names(DIALECT.is_used))
+    structs = Structs(DIALECT, Identifiers(DIALECT.is_used))
     for schema in schemas:
         structs.add(schema)
     return structs

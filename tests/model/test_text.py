@@ -14,7 +14,7 @@ from trilby.model.ops.control import AndThen, Break, Continue, For, If, Ternary,
 from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.host import HostFor, HostRun
-from trilby.model.ops.memory import Atomic, Extent, Load, Place, Store
+from trilby.model.ops.memory import AtomicUpdate, Extent, Load, Place, Store
 from trilby.model.text import is_buffer_access, op_text, to_text
 from trilby.model.value import KERNEL_CONTEXT, NONE, OBJECT, RefType, Value, VarType
 from trilby.source import Location
@@ -151,7 +151,7 @@ def test_only_accesses_to_buffers_are_marked() -> None:
     tile, table = Value(ArrayType(I32, (16,))), Value(RESULT_TABLE)
     assert is_buffer_access(Load(nd, (index,), "[]", result=Value(I32)))
     assert is_buffer_access(Store(ref, (), index, "x"))
-    assert is_buffer_access(Atomic(table, (), index, "count", "add", result=Value(I32)))
+    assert is_buffer_access(AtomicUpdate(table, (), index, "count", "add", result=Value(I32)))
     assert not is_buffer_access(Load(tile, (index,), "[]", result=Value(I32)))
     assert not is_buffer_access(Place(table, (index,), "result[]", result=Value(ref.type)))
     assert not is_buffer_access(Extent(nd, 0, result=Value(I32)))

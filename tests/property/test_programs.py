@@ -23,7 +23,7 @@ from tests.property.program_running import (
 from tests.property.program_texts import HEAD, Program, program, programs
 
 from trilby import Transfers
-from trilby.runtime.known import Known
+from trilby.runtime.known import CachedLaunch
 from trilby.runtime.launches import Launches
 
 IS_SEARCH = not settings().derandomize
@@ -118,7 +118,7 @@ def test_many_launches_take_the_short_way(monkeypatch: pytest.MonkeyPatch) -> No
     taken: list[bool] = []
     again = Launches.again
 
-    def counted(launches: Launches, *given: Any) -> Known | None:
+    def counted(launches: Launches, *given: Any) -> CachedLaunch | None:
         known = again(launches, *given)
         taken.append(known is not None)
         return known

@@ -11,7 +11,7 @@ from trilby.backend.done import DoneEvent
 from trilby.backend.interpreter import InterpreterFamily
 from trilby.backend.interpreter.arguments import InterpreterMemory
 from trilby.backend.interpreter.device import InterpreterBackend, InterpreterPrepared
-from trilby.backend.interpreter.translate import Program
+from trilby.backend.interpreter.translate import KernelProgram
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError, OutOfDeviceMemoryError, TrilbyError
 
@@ -217,7 +217,7 @@ class Deferred(InterpreterBackend):
         self.events: list[Later] = []
         self._leaving: list[tuple[Memory, tuple[Event, ...]]] = []
 
-    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Program:
+    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> KernelProgram:
         program = super().compile(graph, fast_math=fast_math)
         return replace(program, debugs="AssertionFailedError" in program.source)
 

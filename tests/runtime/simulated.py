@@ -14,7 +14,7 @@ from trilby.backend.base import Backend, DeviceInfo, Event, Memory, Prepared, Ro
 from trilby.backend.done import DoneEvent
 from trilby.backend.interpreter.arguments import InterpreterMemory
 from trilby.backend.interpreter.device import InterpreterBackend
-from trilby.backend.interpreter.translate import Program
+from trilby.backend.interpreter.translate import KernelProgram
 from trilby.backend.registry import Entry
 from trilby.errors import BuildError, DeviceError, DeviceUnavailableError, OutOfDeviceMemoryError
 
@@ -72,7 +72,7 @@ class Simulated(InterpreterBackend):
         self.is_lost = False
         self.is_closed = False
 
-    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Program:
+    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> KernelProgram:
         if self.fails == "compile":
             raise BuildError("the compiler crashed")
         return super().compile(graph, fast_math=fast_math)

@@ -17,7 +17,7 @@ from tests.runtime.programs import add, add_to_all, dispatch, plus_one, square_a
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, f32, i32
-from trilby.analysis.access import Access
+from trilby.analysis.access import AccessMode
 from trilby.backend.null import NullBackend
 from trilby.errors import KernelTypeError, SourceError
 from trilby.runtime import compile as compiling
@@ -259,7 +259,7 @@ def test_the_context_of_an_entry_point() -> None:
     assert names == ["negate_all", "use_names"]
     kernels = [kernel.kernel.name for kernel in context.kernels]
     assert sorted(kernels) == ["go_on", "negate"]
-    assert {table.parameters[0].whole for table in context.access} == {Access.BOTH}
+    assert {table.parameters[0].whole for table in context.access} == {AccessMode.BOTH}
     module = "tests.runtime.other_kernels"
     assert set(context.models) == {
         "tests.runtime.test_compile.use_names",

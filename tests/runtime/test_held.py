@@ -9,19 +9,21 @@ from tests.runtime.contents import START, Pending, on_host, replica, span
 from trilby.data.ranges import Ranges
 from trilby.data.segment import RawViews
 from trilby.runtime.content import Content, Replica
-from trilby.runtime.held import Held
+from trilby.runtime.held import HeldBuffer
 
 NOTHING = Ranges.EMPTY
 
 
-def reading(content: Content, replica: Replica) -> Held:
+def reading(content: Content, replica: Replica) -> HeldBuffer:
     """A launch that needs the first half of a buffer."""
-    return Held(content, replica, span(0, 8), NOTHING, NOTHING, NOTHING, NOTHING)
+    return HeldBuffer(content, replica, span(0, 8), NOTHING, NOTHING, NOTHING, NOTHING)
 
 
 def test_what_is_needed_is_what_is_read_and_what_is_written_in_part() -> None:
     content = on_host()
-    held = Held(content, replica(content), span(0, 2), span(4, 12), span(4, 8), NOTHING, NOTHING)
+    held = HeldBuffer(
+        content, replica(content), span(0, 2), span(4, 12), span(4, 8), NOTHING, NOTHING
+    )
     assert held.needs == span(0, 2) | span(8, 12)
 
 

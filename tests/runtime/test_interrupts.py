@@ -23,7 +23,7 @@ from trilby.backend.native.repeated import NativeRepeated
 from trilby.backend.native.tallies import NativeRuns
 from trilby.backend.opencl_bursts import OpenCLRepeated
 from trilby.runtime.content import LOCK
-from trilby.runtime.known import Known
+from trilby.runtime.known import CachedLaunch
 from trilby.runtime.launches import Launches
 from trilby.runtime.profile import Profile
 from trilby.runtime.profiled_runs import ProfiledRuns
@@ -125,7 +125,7 @@ def from_two_lines(cc: ComputeContext, a: S32Array, given: list[int]) -> None:
 
 
 IN_A_PROFILE = (
-    Known.come_from,
+    CachedLaunch.come_from,
     Launches._profile,  # pyright: ignore[reportPrivateUsage] -- every step of it
     Launches._replaced,  # pyright: ignore[reportPrivateUsage] -- the same
     ProfiledRuns.__init__,

@@ -10,17 +10,17 @@ from tests.runtime.test_steady import add as add_in_loop
 
 from trilby import S32Array
 from trilby.runtime.content import CLOCK
-from trilby.runtime.known import Known
+from trilby.runtime.known import CachedLaunch
 from trilby.runtime.launches import Launches
 
 
-def kept(launches: Launches) -> list[Known]:
+def kept(launches: Launches) -> list[CachedLaunch]:
     """The launches that are known."""
-    found: dict[object, Known] = vars(launches)["_known"]
+    found: dict[object, CachedLaunch] = vars(launches)["_known"]
     return [*found.values()]
 
 
-def ring_of_three(null: Nulls) -> tuple[list[S32Array], list[Known]]:
+def ring_of_three(null: Nulls) -> tuple[list[S32Array], list[CachedLaunch]]:
     """Three launches that have come round, each on a buffer of its own."""
     buffers = [S32Array.create(length=4) for _ in range(3)]
     for _ in range(4):

@@ -13,7 +13,7 @@ from trilby.backend.base import Argument, Event, Repeated
 from trilby.backend.kept import KeptRuns
 from trilby.errors import DeviceError
 from trilby.runtime.content import CLOCK, Replica
-from trilby.runtime.known import Known, Order
+from trilby.runtime.known import CachedLaunch, LaunchOrder
 
 
 class Noted(Repeated):
@@ -49,9 +49,11 @@ def place() -> Replica:
     return replica(on_host())
 
 
-def order(read: Sequence[Replica] = (), written: Sequence[Replica] = ()) -> tuple[Order, Noted]:
+def order(
+    read: Sequence[Replica] = (), written: Sequence[Replica] = ()
+) -> tuple[LaunchOrder, Noted]:
     launch = Noted()
-    return Order(launch, read, written), launch
+    return LaunchOrder(launch, read, written), launch
 
 
 def test_it_waits_for_writers_of_what_it_reads_and_for_all_users_of_what_it_writes() -> None:
@@ -100,7 +102,7 @@ def test_a_launch_that_need_not_be_waited_for_is_not() -> None:
     assert [tuple(run) for run in b.runs] == [(old,)]
 
 
-def settled_pair() -> tuple[Replica, Replica, Order, Noted, Order, Noted]:
+def settled_pair() -> tuple[Replica, Replica, LaunchOrder, Noted, LaunchOrder, Noted]:
     """Two launches that change one thing each, and have taken turns until that is known."""
     x, y = place(), place()
     first, a = order([x], [y])
@@ -216,12 +218,14 @@ def one_from_the_other(cc: ComputeContext, a: S32Array, b: S32Array, times: int)
         cc.dispatch(b.length, add_to, b, a)
 
 
-def steady_launch(accelerator: Accelerator, *buffers: S32Array, loop: Any = one_by_one) -> Known:
+def steady_launch(
+    accelerator: Accelerator, *buffers: S32Array, loop: Any = one_by_one
+) -> CachedLaunch:
     """The last launch of a loop of two that has become steady."""
     a, b = buffers
     accelerator.compute(loop, a, b, 20)
     known = vars(accelerator.launches)["_last"]
-    assert isinstance(known, Known)
+    assert isinstance(known, CachedLaunch)
     assert known.is_steady()
     return known
 

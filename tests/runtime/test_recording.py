@@ -18,7 +18,7 @@ from trilby.data.ranges import Ranges
 from trilby.oracle.excess import Kind
 from trilby.oracle.trace import HOST, Touch
 from trilby.runtime.content import Content, Replica
-from trilby.runtime.held import Held
+from trilby.runtime.held import HeldBuffer
 from trilby.runtime.recording import Recording
 from trilby.runtime.replicas import Moved, Piece, Reason
 
@@ -337,8 +337,10 @@ def test_a_raw_view_may_read_what_the_kernel_wrote_of_it(recording: Recording) -
     assert summary(touch) == (True, "raw view", [(((4, 8),), (), ())])
 
 
-def held(content: Content, mine: Replica, seen: Ranges = WHOLE, writes: Ranges = WHOLE) -> Held:
-    return Held(content, mine, Ranges.EMPTY, writes, Ranges.EMPTY, seen, seen)
+def held(
+    content: Content, mine: Replica, seen: Ranges = WHOLE, writes: Ranges = WHOLE
+) -> HeldBuffer:
+    return HeldBuffer(content, mine, Ranges.EMPTY, writes, Ranges.EMPTY, seen, seen)
 
 
 @tb.kernel

@@ -10,7 +10,7 @@ from tests.transform.loops import LOOPS, same, swapped
 import trilby as tb
 from trilby import Accelerator, ComputeContext, NDArray, S32Array
 from trilby.errors import KernelIndexError
-from trilby.runtime.known import Known
+from trilby.runtime.known import CachedLaunch
 from trilby.runtime.launches import Launches
 
 LENGTH = 4
@@ -55,7 +55,9 @@ def replayed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     replay = Launches.replay
 
-    def counted(self: Launches, last: Known, dispatches: int, launches: int, rounds: int) -> int:
+    def counted(
+        self: Launches, last: CachedLaunch, dispatches: int, launches: int, rounds: int
+    ) -> int:
         counts.append(replay(self, last, dispatches, launches, rounds))
         return counts[-1]
 
@@ -142,11 +144,11 @@ def test_a_loop_that_swaps_a_buffer_with_itself_is_repeated(replayed: list[int])
     assert a.array.tolist() == [i + 1_001 for i in range(LENGTH)]
 
 
-def steady_launch(accelerator: Accelerator, a: S32Array) -> Known:
+def steady_launch(accelerator: Accelerator, a: S32Array) -> CachedLaunch:
     """The launch of a loop that has become steady."""
     accelerator.compute(same, a, 100)
     known = vars(accelerator.launches)["_last"]
-    assert isinstance(known, Known)
+    assert isinstance(known, CachedLaunch)
     assert known.is_steady()
     return known
 
@@ -257,7 +259,7 @@ def test_launches_of_another_thread_are_no_part_of_a_turn(monkeypatch: pytest.Mo
     again = Launches.again
     may_go = {name: threading.Semaphore(name == "one") for name in ("one", "two")}
 
-    def one_by_one(self: Launches, *args: Any) -> Known | None:
+    def one_by_one(self: Launches, *args: Any) -> CachedLaunch | None:
         name = threading.current_thread().name
         may_go[name].acquire(timeout=0.2)  # the other thread may be at its end
         try:

@@ -2,12 +2,12 @@
 
 import pytest
 
-from trilby.analysis.alias import Text
+from trilby.analysis.alias import PlainExpression
 from trilby.analysis.transfer_plan import (
     Action,
-    Copy,
-    Flag,
+    NewerFlag,
     Owe,
+    PlannedCopy,
     SetFlag,
     TransferPlan,
     When,
@@ -17,14 +17,14 @@ from trilby.model.ops.core import Return
 from trilby.model.value import NONE
 from trilby.transform.place_transfers import certain_copies
 
-A = Text("a", ("a",))
-SURE = Copy("device", A, certain=True)
-PERHAPS = Copy("host", A)
-ELEMENT = Copy("host", A, "array[]", (A,), certain=True)
-WHOLE = Copy("host", A, certain=True)
-FLAG = Flag("a_is_newer_on_host", at_first=True)
-TEST = Text("n > 0", ("n",))
-LAST = Text("i + 1 == n", ("i", "n"))
+A = PlainExpression("a", ("a",))
+SURE = PlannedCopy("device", A, certain=True)
+PERHAPS = PlannedCopy("host", A)
+ELEMENT = PlannedCopy("host", A, "array[]", (A,), certain=True)
+WHOLE = PlannedCopy("host", A, certain=True)
+FLAG = NewerFlag("a_is_newer_on_host", at_first=True)
+TEST = PlainExpression("n > 0", ("n",))
+LAST = PlainExpression("i + 1 == n", ("i", "n"))
 
 CASES: dict[str, tuple[Action, tuple[Action, ...]]] = {
     "a certain copy": (SURE, (SURE,)),

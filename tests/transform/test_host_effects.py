@@ -7,25 +7,32 @@ from trilby.data.library import S32Array
 from trilby.data.schema import ArrayType, BufferType, Field, NDArrayType
 from trilby.model.ops.host import HostRun, HostValue
 from trilby.model.value import OBJECT, Value
-from trilby.transform.host_effects import Effects, Held, Kind, Root, text_effects, tree_of
+from trilby.transform.host_effects import (
+    HeldObject,
+    ObjectKind,
+    Root,
+    TextEffects,
+    text_effects,
+    tree_of,
+)
 
 TABLE = BufferType(
     "Table", (Field("count", I32), Field("xs", ArrayType(F32, ("n",))), Field("n", I32))
 )
 
-KNOWN: dict[Root, Held] = {
-    "a": Held(Kind.DATA, S32Array.__schema__),
-    "b": Held(Kind.DATA, S32Array.__schema__),
-    "t": Held(Kind.DATA, TABLE),
-    "x": Held(Kind.DATA, NDArrayType(F32, 2)),
-    "v": Held(Kind.VIEW),
-    "o": Held(Kind.OBJECT),
-    "bufs": Held(Kind.CONTAINER),
-    0: Held(Kind.VIEW),
+KNOWN: dict[Root, HeldObject] = {
+    "a": HeldObject(ObjectKind.DATA, S32Array.__schema__),
+    "b": HeldObject(ObjectKind.DATA, S32Array.__schema__),
+    "t": HeldObject(ObjectKind.DATA, TABLE),
+    "x": HeldObject(ObjectKind.DATA, NDArrayType(F32, 2)),
+    "v": HeldObject(ObjectKind.VIEW),
+    "o": HeldObject(ObjectKind.OBJECT),
+    "bufs": HeldObject(ObjectKind.CONTAINER),
+    0: HeldObject(ObjectKind.VIEW),
 }
 
 
-def effects_of(code: str) -> Effects:
+def effects_of(code: str) -> TextEffects:
     return text_effects(tree_of(HostValue((Value(OBJECT),), code, ())), KNOWN)
 
 
@@ -151,8 +158,10 @@ def test_statements(code: str, reads: str, writes: str, sets: str) -> None:
 
 
 def test_a_list_is_known_to_be_none_of_the_buffers_it_holds() -> None:
-    assert effects_of("[a, b]").gives.kind is Kind.CONTAINER
-    assert effects_of("[a, b][0]").gives.kind is Kind.OBJECT
-    assert effects_of("a if n else b").gives == Held(Kind.DATA, S32Array.__schema__, ("a", "b"))
-    assert effects_of("a if n else t").gives == Held(Kind.DATA, None, ("a", "t"))
-    assert effects_of("a if n else o").gives.kind is Kind.OBJECT
+    assert effects_of("[a, b]").gives.kind is ObjectKind.CONTAINER
+    assert effects_of("[a, b][0]").gives.kind is ObjectKind.OBJECT
+    assert effects_of("a if n else b").gives == HeldObject(
+        ObjectKind.DATA, S32Array.__schema__, ("a", "b")
+    )
+    assert effects_of("a if n else t").gives == HeldObject(ObjectKind.DATA, None, ("a", "t"))
+    assert effects_of("a if n else o").gives.kind is ObjectKind.OBJECT

@@ -19,7 +19,7 @@ from trilby.errors import KernelTypeError
 from trilby.model.op import Func, Op, Raw, walk
 from trilby.model.ops.control import Ternary
 from trilby.model.ops.core import Call, Var, VarLoad, VarStore, Yield
-from trilby.model.ops.memory import Atomic, CompareExchange, Load, Place, Store
+from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Load, Place, Store
 from trilby.model.value import Value
 from trilby.source import NOWHERE
 
@@ -87,7 +87,7 @@ def _yields(ops: tuple[Op, ...]) -> Iterator[Value]:
 # ------------------------------------------------------------------------------------------- access
 
 
-class Access(Flag):
+class AccessMode(Flag):
     """What is done with some data; atomics do both."""
 
     UNTOUCHED = 0
@@ -105,12 +105,12 @@ class ParameterAccess:
 
     name: str
     type: Type
-    fields: Mapping[str, Access]
+    fields: Mapping[str, AccessMode]
 
     @property
-    def whole(self) -> Access:
+    def whole(self) -> AccessMode:
         """The access to the buffer as one piece."""
-        total = Access.UNTOUCHED
+        total = AccessMode.UNTOUCHED
         for access in self.fields.values():
             total |= access
         return total
@@ -131,7 +131,7 @@ class AccessTable:
         return "\n".join(lines)
 
 
-Summary: TypeAlias = Mapping[Root, Access]
+Summary: TypeAlias = Mapping[Root, AccessMode]
 """What is done with each place below a parameter."""
 
 
@@ -162,10 +162,10 @@ def summaries_of(graph: KernelGraph) -> dict[str, Summary]:
 
 def _declared(function: Func, raw: Raw, found: Summary) -> Summary:
     """What a raw function says that it does; its Python body may do no more than that."""
-    declared: dict[Root, Access] = {}
+    declared: dict[Root, AccessMode] = {}
     for number, (name, param) in enumerate(zip(raw.names, function.params, strict=True)):
-        reads = Access.READS if name in raw.reads else Access.UNTOUCHED
-        access = reads | (Access.WRITES if name in raw.writes else Access.UNTOUCHED)
+        reads = AccessMode.READS if name in raw.reads else AccessMode.UNTOUCHED
+        access = reads | (AccessMode.WRITES if name in raw.writes else AccessMode.UNTOUCHED)
         for (_, path), done in ((root, a) for root, a in found.items() if root[0] == number):
             if done not in access:
                 raise _undeclared(function, join_path(name, path), name, done & ~access)
@@ -173,8 +173,8 @@ def _declared(function: Func, raw: Raw, found: Summary) -> Summary:
     return declared
 
 
-def _undeclared(function: Func, place: str, name: str, access: Access) -> KernelTypeError:
-    word = "writes" if Access.WRITES in access else "reads"
+def _undeclared(function: Func, place: str, name: str, access: AccessMode) -> KernelTypeError:
+    word = "writes" if AccessMode.WRITES in access else "reads"
     return KernelTypeError(
         f"the Python body of `{short_name(function.name)}` {word} `{place}`, and its @tb.raw does "
         "not say so",
@@ -194,30 +194,30 @@ def _data_paths(type_: Type) -> Iterator[str]:
                 yield f"{field_.name}{INDEX}" if is_array else field_.name
 
 
-def _fields(summary: Summary, number: int) -> dict[str, Access]:
+def _fields(summary: Summary, number: int) -> dict[str, AccessMode]:
     return {path: access for (param, path), access in summary.items() if param == number}
 
 
 def _summary(function: Func, callees: Mapping[str, Summary]) -> Summary:
     aliases = aliases_of(function)
-    found: dict[Root, Access] = {}
+    found: dict[Root, AccessMode] = {}
     for op in walk(function.body):
         for root, access in _accesses(op, aliases, callees):
             if not is_length(function.params[root[0]].type, root[1]):
-                found[root] = found.get(root, Access.UNTOUCHED) | access
+                found[root] = found.get(root, AccessMode.UNTOUCHED) | access
     return found
 
 
 def _accesses(
     op: Op, aliases: Aliases, callees: Mapping[str, Summary]
-) -> Iterator[tuple[Root, Access]]:
+) -> Iterator[tuple[Root, AccessMode]]:
     match op:
         case Load(base, _, path):
-            yield from _at(aliases, base, path, Access.READS)
+            yield from _at(aliases, base, path, AccessMode.READS)
         case Store(base, _, _, path):
-            yield from _at(aliases, base, path, Access.WRITES)
-        case Atomic(base, path=path) | CompareExchange(base, path=path):
-            yield from _at(aliases, base, path, Access.BOTH)
+            yield from _at(aliases, base, path, AccessMode.WRITES)
+        case AtomicUpdate(base, path=path) | CompareExchange(base, path=path):
+            yield from _at(aliases, base, path, AccessMode.BOTH)
         case Call(args, callee):
             for (number, path), access in callees[callee].items():
                 yield from _at(aliases, args[number], path, access)
@@ -225,7 +225,9 @@ def _accesses(
             pass
 
 
-def _at(aliases: Aliases, base: Value, path: str, access: Access) -> Iterator[tuple[Root, Access]]:
+def _at(
+    aliases: Aliases, base: Value, path: str, access: AccessMode
+) -> Iterator[tuple[Root, AccessMode]]:
     for number, prefix in sorted(aliases.of(base)):
         yield (number, join_path(prefix, path)), access
 

@@ -108,7 +108,7 @@ class Reload:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class PlainExpression:
     """A plain expression, evaluated where it is wanted; `type` if that matters."""
 
     code: str
@@ -124,12 +124,12 @@ class Literally:
     type: Type
 
 
-Reference: TypeAlias = Value | Reload | Text | Literally
+Reference: TypeAlias = Value | Reload | PlainExpression | Literally
 """How an op that is put into a model can name something: a value that is there, or these."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BufferPart:
     """A place below a buffer, as in `load`.
 
     A view leaves indices out or slices them; a `whole` one leaves out nothing of its array.
@@ -151,7 +151,7 @@ class Seen:
 
     things: Points = NOTHING
     is_part: bool = False
-    part: Part | None = None
+    part: BufferPart | None = None
     where: Reference | None = None
     number: int | None = None
 
@@ -161,7 +161,7 @@ NUMBER = Seen()
 
 
 @dataclass(slots=True)
-class Memory:
+class HostHeap:
     """What variables hold and containers have inside, at one point of a function."""
 
     held: dict[Value, Seen] = field(default_factory=dict[Value, Seen])
@@ -171,11 +171,11 @@ class Memory:
     unsure: set[Value] = field(default_factory=set[Value])
     """The variables that may have no value."""
 
-    def copy(self) -> "Memory":
+    def copy(self) -> "HostHeap":
         """The same, to be changed apart."""
-        return Memory(dict(self.held), dict(self.inside), dict(self.met), set(self.unsure))
+        return HostHeap(dict(self.held), dict(self.inside), dict(self.met), set(self.unsure))
 
-    def join(self, other: "Memory") -> bool:
+    def join(self, other: "HostHeap") -> bool:
         """Widen to what holds on either of two ways; true where that was news."""
         unsure = self.unsure | other.unsure | (self.held.keys() ^ other.held.keys())
         news = unsure != self.unsure

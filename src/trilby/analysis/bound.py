@@ -27,14 +27,14 @@ def bound_before(func: Func) -> Mapping[Op, frozenset[str]]:
     return _found(func).before
 
 
-def _found(func: Func) -> "_Finder":
-    finder = _Finder({op.value: op.name for op in walk(func.body) if isinstance(op, Var)})
+def _found(func: Func) -> "_BoundNames":
+    finder = _BoundNames({op.value: op.name for op in walk(func.body) if isinstance(op, Var)})
     finder.block(func.body, frozenset())
     return finder
 
 
 @dataclass(frozen=True, slots=True)
-class _Finder:
+class _BoundNames:
     names: dict[Value, str]
     sure: set[Value] = field(default_factory=set[Value])
     before: dict[Op, frozenset[str]] = field(default_factory=dict[Op, frozenset[str]])

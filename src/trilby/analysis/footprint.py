@@ -15,9 +15,16 @@ from typing import TypeAlias
 from trilby.analysis.measuring.boxes import WHOLE, Box, Space
 from trilby.analysis.measuring.evaluate import Argument, Evaluation
 from trilby.analysis.measuring.pass_kinds import PassKinds, looks_at_passes, pass_kinds
-from trilby.analysis.measuring.regions import Member, Region, Spot, content_of, members_of, spot_of
+from trilby.analysis.measuring.regions import (
+    MemberBytes,
+    Spot,
+    TouchedRegion,
+    content_of,
+    members_of,
+    spot_of,
+)
 from trilby.analysis.reach import KernelGraph
-from trilby.analysis.touching.expressions import Does, Expr, Loop, Scope, Touch
+from trilby.analysis.touching.expressions import ConditionScope, Does, Expr, KernelTouch, RangeLoop
 from trilby.analysis.touching.following import touches_of
 from trilby.data.dtypes import BOOL, Type
 from trilby.data.ranges import Ranges
@@ -77,11 +84,13 @@ class KernelFootprint:
 
     kernel: str
     parameters: tuple[Value, ...]
-    touches: tuple[Touch, ...]
+    touches: tuple[KernelTouch, ...]
     buffers: tuple[int, ...]
     relevant: frozenset[int]
-    _plan: "_Plan" = field(repr=False)
-    _known: dict[object, "_Bytes"] = field(default_factory=dict[object, "_Bytes"], repr=False)
+    _plan: "_EvaluationPlan" = field(repr=False)
+    _known: dict[object, "_BufferBytes"] = field(
+        default_factory=dict[object, "_BufferBytes"], repr=False
+    )
 
     def at(self, launch: LaunchNumbers) -> tuple[ParameterFootprint, ...]:
         """The bytes that a launch touches: an entry for each buffer parameter, in order."""
@@ -110,7 +119,7 @@ class KernelFootprint:
             used += [scope.loop.start, scope.loop.stop, scope.loop.step] if scope.loop else []
         return pass_kinds(plan.expressions, used, _Evaluated(plan, launch).numbers, last)
 
-    def _bytes(self, number: int, launch: LaunchNumbers) -> "_Bytes":
+    def _bytes(self, number: int, launch: LaunchNumbers) -> "_BufferBytes":
         """Where the members of a buffer lie; kept for the next launch."""
         given = launch.arguments[number - 1]
         key = (number, tuple(given.items()) if isinstance(given, Mapping) else given)
@@ -120,7 +129,7 @@ class KernelFootprint:
                 self._known.clear()
             type_ = self.parameters[number].type
             members = members_of(type_, given)
-            self._known[key] = found = _Bytes(members, content_of(type_, members))
+            self._known[key] = found = _BufferBytes(members, content_of(type_, members))
         return found
 
     def __str__(self) -> str:
@@ -130,15 +139,15 @@ class KernelFootprint:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Bytes:
+class _BufferBytes:
     """The members of a buffer of known lengths, and all bytes that are data."""
 
-    members: Mapping[str, Member]
+    members: Mapping[str, MemberBytes]
     content: Ranges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Plan:
+class _EvaluationPlan:
     """What is evaluated for a launch, in order: expressions, scopes, and touches by parameter.
 
     `constants` are the numbers that are the same in every launch, by their expression.
@@ -146,15 +155,15 @@ class _Plan:
 
     expressions: tuple[Expr, ...]
     constants: Mapping[int, int]
-    scopes: tuple[Scope, ...]
-    touches: Mapping[int, "_Touches"]
+    scopes: tuple[ConditionScope, ...]
+    touches: Mapping[int, "_ParameterTouches"]
     looks_at_passes: bool
 
 
 class _Evaluated:
     """A plan with the numbers of a launch put in."""
 
-    def __init__(self, plan: _Plan, launch: LaunchNumbers) -> None:
+    def __init__(self, plan: _EvaluationPlan, launch: LaunchNumbers) -> None:
         self.numbers = Evaluation(
             launch.size, launch.local, launch.arguments, plan.constants, launch.pass_id
         )
@@ -165,7 +174,7 @@ class _Evaluated:
         for scope in plan.scopes:
             self._enter(scope)
 
-    def _enter(self, scope: Scope) -> None:
+    def _enter(self, scope: ConditionScope) -> None:
         """Find the work items and turns for which a scope runs: at most, and surely."""
         parent = scope.parent
         may = self._may[parent.number] if parent else [WHOLE]
@@ -180,7 +189,9 @@ class _Evaluated:
             must = may if is_same else self._space.where(condition, must, surely=True)
         self._may[scope.number], self._must[scope.number] = may, must
 
-    def _turns(self, loop: Loop, may: list[Box], must: list[Box]) -> tuple[list[Box], list[Box]]:
+    def _turns(
+        self, loop: RangeLoop, may: list[Box], must: list[Box]
+    ) -> tuple[list[Box], list[Box]]:
         numbers = self.numbers.turns(loop)
         if not numbers.most:
             return [], []
@@ -194,7 +205,7 @@ class _Evaluated:
         last = numbers.first + numbers.fewest - 1
         return may, [box.having(numbers.variable, numbers.first, last) for box in must]
 
-    def footprint(self, touches: "_Touches", known: _Bytes) -> ParameterFootprint:
+    def footprint(self, touches: "_ParameterTouches", known: _BufferBytes) -> ParameterFootprint:
         """What the touches of one buffer come to."""
         reads, _ = self._ranges(touches.reads, known, self._may)
         covers, is_exact = self._ranges(touches.covers, known, self._must, surely=True)
@@ -211,7 +222,7 @@ class _Evaluated:
     def _ranges(
         self,
         touches: "Touched",
-        known: _Bytes,
+        known: _BufferBytes,
         domains: Mapping[int, list[Box]],
         *,
         surely: bool = False,
@@ -220,7 +231,7 @@ class _Evaluated:
         if not touches:
             return Ranges.EMPTY, True
         values = self.numbers.values
-        region = Region(self._space, known.members, surely=surely)
+        region = TouchedRegion(self._space, known.members, surely=surely)
         for touch, spot in touches:
             boxes = domains[touch.scope.number]
             if boxes:
@@ -228,11 +239,11 @@ class _Evaluated:
         return region.ranges(), region.is_exact
 
 
-Touched: TypeAlias = tuple[tuple[Touch, Spot], ...]
+Touched: TypeAlias = tuple[tuple[KernelTouch, Spot], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Touches:
+class _ParameterTouches:
     """The touches of one buffer by what they do. Where `is_sure`, no others write."""
 
     reads: Touched
@@ -241,9 +252,9 @@ class _Touches:
     is_sure: bool
 
 
-def _touches(type_: Type, touches: Iterable[Touch]) -> _Touches:
+def _touches(type_: Type, touches: Iterable[KernelTouch]) -> _ParameterTouches:
     spots: dict[str, Spot] = {}
-    placed: list[tuple[Touch, Spot]] = []
+    placed: list[tuple[KernelTouch, Spot]] = []
     for touch in touches:
         if touch.path not in spots:
             spots[touch.path] = spot_of(type_, touch.path)
@@ -252,7 +263,7 @@ def _touches(type_: Type, touches: Iterable[Touch]) -> _Touches:
         tuple(pair for pair in placed if does in pair[0].does)
         for does in (Does.READS, Does.WRITES, Does.COVERS)
     )
-    return _Touches(reads, writes, covers, writes == covers)
+    return _ParameterTouches(reads, writes, covers, writes == covers)
 
 
 def footprints(graph: KernelGraph) -> KernelFootprint:
@@ -264,7 +275,7 @@ def footprints(graph: KernelGraph) -> KernelFootprint:
     )
     scopes = _scopes(touches)
     expressions = _expressions(touches, scopes)
-    by_parameter: dict[int, list[Touch]] = {number: [] for number in buffers}
+    by_parameter: dict[int, list[KernelTouch]] = {number: [] for number in buffers}
     for touch in touches:
         by_parameter[touch.parameter].append(touch)
     constants = {
@@ -279,7 +290,7 @@ def footprints(graph: KernelGraph) -> KernelFootprint:
         touches,
         buffers,
         frozenset(number - 1 for number in relevant if isinstance(number, int)),
-        _Plan(
+        _EvaluationPlan(
             tuple(e for e in expressions if e.number not in constants),
             constants,
             scopes,
@@ -292,18 +303,20 @@ def footprints(graph: KernelGraph) -> KernelFootprint:
     )
 
 
-def _scopes(touches: Iterable[Touch]) -> tuple[Scope, ...]:
+def _scopes(touches: Iterable[KernelTouch]) -> tuple[ConditionScope, ...]:
     """The scopes of some touches and those around them, outer before inner."""
-    found: dict[int, Scope] = {}
+    found: dict[int, ConditionScope] = {}
     for touch in touches:
-        scope: Scope | None = touch.scope
+        scope: ConditionScope | None = touch.scope
         while scope is not None and scope.number not in found:
             found[scope.number] = scope
             scope = scope.parent
     return tuple(found[number] for number in sorted(found))
 
 
-def _expressions(touches: Iterable[Touch], scopes: Iterable[Scope]) -> tuple[Expr, ...]:
+def _expressions(
+    touches: Iterable[KernelTouch], scopes: Iterable[ConditionScope]
+) -> tuple[Expr, ...]:
     """All that indices, guards and loops are made of, in the order in which it was made."""
     waiting = [index for touch in touches for index in touch.indices]
     for scope in scopes:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias, cast
 
-from trilby.analysis.touching.expressions import Does, Expr, Loop, Scope, Touch
+from trilby.analysis.touching.expressions import ConditionScope, Does, Expr, KernelTouch, RangeLoop
 from trilby.data.dtypes import BOOL, Type
 from trilby.data.schema import INDEX, BufferType, NDArrayType, index_count, path_steps, step_into
 from trilby.model.value import Value
@@ -63,7 +63,7 @@ class Wording:
                 quotient: Sum = {(_quotient(*(self.number(arg) for arg in expr.args)),): 1}
                 return _added(args[0], self._product(args[1], quotient), -1)
             case "turn":
-                return self._turn(cast("Loop", expr.what))
+                return self._turn(cast("RangeLoop", expr.what))
             case _:
                 return {(self._atom(expr),): 1}
 
@@ -76,13 +76,13 @@ class Wording:
                 found = _added(found, {tuple(sorted((*names, *others))): factor * times}, 1)
         return found
 
-    def _turn(self, loop: Loop) -> Sum:
+    def _turn(self, loop: RangeLoop) -> Sum:
         """How many turns are behind, from the variable that counts them."""
         if self.sum(loop.step) == {(): 1}:
             return _added({(self.loop_name(loop),): 1}, self.sum(loop.start), -1)
         return {(f"turn of {self.loop_name(loop)}",): 1}
 
-    def loop_name(self, loop: Loop) -> str:
+    def loop_name(self, loop: RangeLoop) -> str:
         """What a loop's variable is called."""
         return loop.name or f"i{loop.number}"
 
@@ -147,8 +147,8 @@ _ATOMS: Mapping[str, Callable[[Wording, Expr], str]] = {
     "scalar": lambda words, expr: words.parameter(cast("int", expr.what)),
     "length": Wording.length,
     "extent": Wording.length,
-    "index": lambda words, expr: words.loop_name(cast("Loop", expr.what)),
-    "turns": lambda words, expr: f"turns of {words.loop_name(cast('Loop', expr.what))}",
+    "index": lambda words, expr: words.loop_name(cast("RangeLoop", expr.what)),
+    "turns": lambda words, expr: f"turns of {words.loop_name(cast('RangeLoop', expr.what))}",
     "select": Wording.choice,
 }
 
@@ -163,7 +163,7 @@ def _compared(words: Wording, expr: Expr, sign: str) -> str:
 def _varies(expr: Expr) -> bool:
     """Whether a number differs between work items or turns; what does is written first."""
     is_id = expr.op == "grid" and "max" not in str(expr.what)
-    return is_id or isinstance(expr.what, Loop) or any(_varies(arg) for arg in expr.args)
+    return is_id or isinstance(expr.what, RangeLoop) or any(_varies(arg) for arg in expr.args)
 
 
 def _grouped(text: str) -> str:
@@ -203,7 +203,9 @@ def text_of(terms: Sum) -> str:
 # ----------------------------------------------------------------------------------- footprint text
 
 
-def footprint_text(kernel: str, parameters: tuple[Value, ...], touches: tuple[Touch, ...]) -> str:
+def footprint_text(
+    kernel: str, parameters: tuple[Value, ...], touches: tuple[KernelTouch, ...]
+) -> str:
     """A table: what is read, may be written and is surely written, for each buffer and field.
 
     What is known of no index is written `?`. Conditions that depend on data are left out:
@@ -219,7 +221,7 @@ def footprint_text(kernel: str, parameters: tuple[Value, ...], touches: tuple[To
     return "\n".join(lines)
 
 
-def _lines(words: Wording, type_: Type, touches: list[Touch]) -> Iterator[str]:
+def _lines(words: Wording, type_: Type, touches: list[KernelTouch]) -> Iterator[str]:
     """Touches that differ only by constants share a line."""
     found: dict[tuple[object, ...], list[list[int]]] = {}
     heads: dict[tuple[object, ...], tuple[str, str, list[Sum], str]] = {}
@@ -239,7 +241,7 @@ def _lines(words: Wording, type_: Type, touches: list[Touch]) -> Iterator[str]:
         yield f"{verb} {_place(type_, path, indices)}{where}"
 
 
-def _verbs(touch: Touch) -> Iterator[str]:
+def _verbs(touch: KernelTouch) -> Iterator[str]:
     if Does.READS in touch.does:
         yield "reads"
     if Does.COVERS in touch.does and _is_sure(touch):
@@ -248,8 +250,8 @@ def _verbs(touch: Touch) -> Iterator[str]:
         yield "may write"
 
 
-def _is_sure(touch: Touch) -> bool:
-    scope: Scope | None = touch.scope
+def _is_sure(touch: KernelTouch) -> bool:
+    scope: ConditionScope | None = touch.scope
     while scope is not None:
         if scope.guard is not None and _is_open(scope.guard):
             return False
@@ -290,11 +292,11 @@ def _place(type_: Type, path: str, indices: list[str]) -> str:
     return text
 
 
-def _where(words: Wording, scope: Scope) -> str:
+def _where(words: Wording, scope: ConditionScope) -> str:
     """The loops and the conditions of a scope, outermost first."""
     loops: list[str] = []
     guards: list[str] = []
-    at: Scope | None = scope
+    at: ConditionScope | None = scope
     while at is not None:
         if at.loop is not None:
             start, stop, step = (

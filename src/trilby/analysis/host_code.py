@@ -51,7 +51,7 @@ class Hole(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Node):
+class Conditional(Node):
     """`then if test else otherwise`."""
 
     test: Node
@@ -76,7 +76,7 @@ class Member(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class CallExpression(Node):
     """A call; keywords and starred arguments count as arguments."""
 
     function: Node
@@ -93,7 +93,7 @@ class Display(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Span(Node):
+class SliceIndex(Node):
     """A slice or `...`; `whole` where it leaves nothing out."""
 
     parts: tuple[Node, ...]
@@ -208,13 +208,13 @@ def plain_names(node: Node) -> tuple[str, ...] | None:
             return (name,)
         case Number():
             return ()
-        case Choice(test, then, otherwise):
+        case Conditional(test, then, otherwise):
             parts = (test, then, otherwise)
         case Item(owner, indices):
             parts = (owner, *indices)
         case Operation(sign, inner) if sign:
             parts = inner
-        case Span(inner):
+        case SliceIndex(inner):
             parts = inner
         case _:
             return None
@@ -309,7 +309,7 @@ class _Trees:
             case ast.Constant(value=value):
                 return _constant(value)
             case ast.IfExp(test=test, body=body, orelse=orelse):
-                return Choice(self.node(test), self.node(body), self.node(orelse))
+                return Conditional(self.node(test), self.node(body), self.node(orelse))
             case ast.Subscript(value=owner, slice=index):
                 return Item(self.node(owner), self._indices(index))
             case ast.Attribute(value=owner, attr=name):
@@ -317,7 +317,7 @@ class _Trees:
             case ast.Call(func=function, args=args, keywords=keywords):
                 given = (*args, *(keyword.value for keyword in keywords))
                 named = tuple(keyword.arg or "" for keyword in keywords)
-                return Call(self.node(function), tuple(map(self.node, given)), named)
+                return CallExpression(self.node(function), tuple(map(self.node, given)), named)
             case _:
                 return self._gathered(tree)
 
@@ -335,7 +335,7 @@ class _Trees:
                 return Display(self._children(tree), ordered=False)
             case ast.Slice():
                 whole = not self._children(tree)
-                return Span(self._children(tree), whole)
+                return SliceIndex(self._children(tree), whole)
             case ast.BoolOp() | ast.Starred() | ast.Await():
                 return OneOf(self._children(tree))
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
@@ -414,7 +414,7 @@ class _Trees:
 
 def _constant(value: object) -> Node:
     if value is ...:
-        return Span((), whole=True)
+        return SliceIndex((), whole=True)
     return Number(int(value)) if isinstance(value, int) else Node()
 
 

@@ -12,20 +12,20 @@ from typing import TypeAlias
 from trilby.analysis.alias import (
     NOTHING,
     NUMBER,
+    BufferPart,
+    HostHeap,
     Literally,
-    Memory,
-    Part,
+    PlainExpression,
     Points,
     Reference,
     Reload,
     Seen,
-    Text,
     Thing,
     Things,
 )
 from trilby.analysis.host_code import (
     Assign,
-    Call,
+    CallExpression,
     Change,
     Define,
     Delete,
@@ -39,14 +39,14 @@ from trilby.analysis.host_code import (
     Name,
     Node,
     OneOf,
-    Span,
+    SliceIndex,
     Statement,
     expression_tree,
     statement_trees,
     target_tree,
 )
 from trilby.analysis.host_reading import Reader
-from trilby.analysis.host_touches import Touch, forget_items, loaded
+from trilby.analysis.host_touches import HostTouch, forget_items, loaded
 from trilby.analysis.value_sorts import Sorts
 from trilby.data.schema import INDEX, BufferType, NDArrayType, PadType, index_count, join_path
 from trilby.dataclass import dataclass
@@ -164,7 +164,7 @@ class Effects:
     `unknown` where it runs code that is not known.
     """
 
-    touches: tuple[Touch, ...] = ()
+    touches: tuple[HostTouch, ...] = ()
     launches: bool = False
     leaves: bool = False
     unknown: bool = False
@@ -217,7 +217,7 @@ class HostOps:
         """What a value stands for."""
         return self.values.get(value, NUMBER)
 
-    def visit(self, op: Op, memory: Memory, *, many: bool = False) -> Effects:
+    def visit(self, op: Op, memory: HostHeap, *, many: bool = False) -> Effects:
         """Look at an op where memory is as given; memory changes along. `many`: in a loop."""
         match op:
             case Constant(literal):
@@ -239,7 +239,7 @@ class HostOps:
                 pass
         return QUIET
 
-    def _store(self, var: Value, seen: Seen, memory: Memory) -> None:
+    def _store(self, var: Value, seen: Seen, memory: HostHeap) -> None:
         memory.store(var, seen)
         self._note(var, seen.things)
 
@@ -259,22 +259,24 @@ class HostOps:
             stored = self.seen(op.stored)
             looks = self.things.are_buffers(stored.things)
             surely = seen.things.isdisjoint(stored.things)  # to store what is there reads nothing
-            read = (Touch(stored, reads=True, writes=False, surely=surely),) if looks else ()
-            return Effects((*read, Touch(seen, reads=False, writes=True)))
-        return QUIET if self._is_length(op) else Effects((Touch(seen, reads=True, writes=False),))
+            read = (HostTouch(stored, reads=True, writes=False, surely=surely),) if looks else ()
+            return Effects((*read, HostTouch(seen, reads=False, writes=True)))
+        return (
+            QUIET if self._is_length(op) else Effects((HostTouch(seen, reads=True, writes=False),))
+        )
 
     def _below(self, op: Access, base: Seen) -> Seen:
         """The place that an access names."""
         part = None
         is_place = not base.is_part or (base.part is not None and not base.part.is_view)
         if is_place and all(map(self.sorts.is_index, op.indices)):
-            before = base.part or Part("", ())
+            before = base.part or BufferPart("", ())
             path = join_path(before.path, op.path)
             indices = (*before.indices, *map(self.reference, op.indices))
             spans = [self._span(index) for index in op.indices]
             is_view = isinstance(op, HostView) or any(spans)
             whole = is_view and all(span is not None and span.whole for span in spans)
-            part = Part(path, indices, is_view=is_view or self._is_short(op), whole=whole)
+            part = BufferPart(path, indices, is_view=is_view or self._is_short(op), whole=whole)
         return Seen(base.things, is_part=True, part=part, where=base.where if part else None)
 
     def _is_short(self, op: Access) -> bool:
@@ -286,11 +288,11 @@ class HostOps:
         type_ = op.base.type
         return isinstance(type_, BufferType) and op.path in type_.length_names
 
-    def _span(self, index: Value) -> Span | None:
+    def _span(self, index: Value) -> SliceIndex | None:
         maker = self.makers.get(index)
         if isinstance(maker, HostValue):
             tree = expression_tree(maker.code, len(maker.inputs))
-            return tree if isinstance(tree, Span) else None
+            return tree if isinstance(tree, SliceIndex) else None
         return None
 
     def reference(self, value: Value) -> Reference:
@@ -304,7 +306,7 @@ class HostOps:
             case HostValue(inputs=(), code=code, uses=uses):
                 tree = expression_tree(code, 0)
                 is_plain = tree.names is not None and self.sorts.may_repeat(tree)
-                return Text(code, uses) if is_plain else value
+                return PlainExpression(code, uses) if is_plain else value
             case Load(base, (), path) if self._is_length(maker):
                 return self._member(base, path) or value
             case Extent(base, axis):
@@ -312,20 +314,22 @@ class HostOps:
             case _:
                 return value
 
-    def _member(self, base: Value, path: str) -> Text | None:
+    def _member(self, base: Value, path: str) -> PlainExpression | None:
         """`a.length`, where `a` is a variable."""
         maker = self.makers.get(base)
         name = self.called.get(maker.var) if isinstance(maker, VarLoad) else None
-        return Text(f"{name}.{path}", (name,)) if name else None
+        return PlainExpression(f"{name}.{path}", (name,)) if name else None
 
     # --------------------------------------------------------------------------------- texts
 
-    def reader(self, op: Op, memory: Memory, operands: tuple[Value, ...], *, many: bool) -> Runner:
+    def reader(
+        self, op: Op, memory: HostHeap, operands: tuple[Value, ...], *, many: bool
+    ) -> Runner:
         """What runs the text of an op."""
         seen = tuple(map(self.seen, operands))
         return Runner(op, self.things, memory, self.names, self.sorts, seen, self.ever, many)
 
-    def _value(self, op: HostValue, memory: Memory, *, many: bool) -> Effects:
+    def _value(self, op: HostValue, memory: HostHeap, *, many: bool) -> Effects:
         reader = self.reader(op, memory, op.inputs, many=many)
         if in_place_sign(op.code):
             found = self._changed(reader)
@@ -360,7 +364,7 @@ class HostOps:
         """The buffer that a class method of its class makes, if this is such a call."""
         if not op.result or not isinstance(op.result.type, BufferType):
             return None
-        if not isinstance(tree, Call) or not isinstance(tree.function, Member):
+        if not isinstance(tree, CallExpression) or not isinstance(tree.function, Member):
             return None
         maker = tree.function.name
         if maker not in {"create", "of"}:
@@ -374,13 +378,13 @@ class HostOps:
     def tree_of(self, op: HostValue) -> Node:
         """The tree of a value; a function that was named just before has its name there."""
         tree = expression_tree(op.code, len(op.inputs))
-        if isinstance(tree, Call) and isinstance(tree.function, Hole):
+        if isinstance(tree, CallExpression) and isinstance(tree.function, Hole):
             maker = self.makers.get(op.inputs[tree.function.number])
             if isinstance(maker, HostValue) and not maker.inputs and not maker.uses:
                 return replace(tree, function=expression_tree(maker.code, 0))
         return tree
 
-    def _run(self, op: HostRun, memory: Memory, *, many: bool) -> Effects:
+    def _run(self, op: HostRun, memory: HostHeap, *, many: bool) -> Effects:
         runner = self.reader(op, memory, op.inputs, many=many)
         runner.run(statement_trees(op.code, len(op.inputs)))
         for name in op.sets:
@@ -388,7 +392,7 @@ class HostOps:
                 self._note(self.names[name], memory.held.get(self.names[name], NUMBER).things)
         return Effects(tuple(runner.touches), runner.launches, runner.leaves, runner.unknown)
 
-    def bind(self, op: HostFor | HostWith, memory: Memory, *, first: int | None) -> Effects:
+    def bind(self, op: HostFor | HostWith, memory: HostHeap, *, first: int | None) -> Effects:
         """Let the target of a loop or a `with` stand for what it gets; `first`: its number."""
         value = op.iterable if isinstance(op, HostFor) else op.manager
         runner = self.reader(op, memory, (), many=True)
@@ -412,7 +416,7 @@ class HostOps:
         if not isinstance(maker, HostValue) or "range" in self.names:
             return None
         tree = expression_tree(maker.code, len(maker.inputs))
-        if not isinstance(tree, Call) or tree.function != Name("range") or tree.keywords:
+        if not isinstance(tree, CallExpression) or tree.function != Name("range") or tree.keywords:
             return None
         return tree.args
 

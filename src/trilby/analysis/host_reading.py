@@ -11,24 +11,24 @@ from trilby.analysis import known_calls
 from trilby.analysis.alias import (
     NOTHING,
     NUMBER,
+    BufferPart,
+    HostHeap,
     Literally,
-    Memory,
-    Part,
+    PlainExpression,
     Points,
     Reference,
     Reload,
     Seen,
-    Text,
     Thing,
     Things,
     either,
 )
 from trilby.analysis.host_code import (
     Bind,
-    Call,
+    CallExpression,
     Capture,
-    Choice,
     Comprehension,
+    Conditional,
     Display,
     Hole,
     Item,
@@ -38,10 +38,10 @@ from trilby.analysis.host_code import (
     Number,
     OneOf,
     Operation,
-    Span,
+    SliceIndex,
 )
 from trilby.analysis.host_touches import (
-    Touch,
+    HostTouch,
     computed,
     forget_items,
     is_length,
@@ -69,13 +69,13 @@ class Reader:
 
     op: Op
     things: Things
-    memory: Memory
+    memory: HostHeap
     names: Mapping[str, Value]
     sorts: Sorts
     operands: tuple[Seen, ...] = ()
     ever: Mapping[Value, Points] = field(default_factory=dict[Value, Points])
     many: bool = False
-    touches: list[Touch] = field(default_factory=list[Touch])
+    touches: list[HostTouch] = field(default_factory=list[HostTouch])
     launches: bool = False
     """Whether the compute context is used: kernels may run."""
     leaves: bool = False
@@ -92,7 +92,7 @@ class Reader:
         """Read some values; what comes out is a number."""
         for one in seen:
             if self.is_data(one):
-                self.touches.append(Touch(one, reads=True, writes=False, surely=self.surely))
+                self.touches.append(HostTouch(one, reads=True, writes=False, surely=self.surely))
         return NUMBER
 
     def is_data(self, seen: Seen) -> bool:
@@ -103,7 +103,7 @@ class Reader:
         """Give something to code that is not known."""
         for one in seen:
             if self.things.are_buffers(one.things):
-                self.touches.append(Touch(one, True, True, self.surely, handed=True))  # noqa: FBT003
+                self.touches.append(HostTouch(one, True, True, self.surely, handed=True))  # noqa: FBT003
                 continue
             for thing in self.memory.reach(one.things):
                 self.hand_inner(thing, listed=one.things)
@@ -113,7 +113,7 @@ class Reader:
         if thing in self.things.types:
             surely = all(holder.kind == "container" for holder in listed)
             seen = Seen(frozenset({thing}))
-            self.touches.append(Touch(seen, surely, True, self.surely, handed=True))  # noqa: FBT003
+            self.touches.append(HostTouch(seen, surely, True, self.surely, handed=True))  # noqa: FBT003
 
     def change(self, seen: Seen) -> None:
         """Write to something."""
@@ -121,7 +121,7 @@ class Reader:
         if known:
             written = replace(seen, things=known)
             surely = self.surely and known == seen.things
-            self.touches.append(Touch(written, reads=False, writes=True, surely=surely))
+            self.touches.append(HostTouch(written, reads=False, writes=True, surely=surely))
 
     def found(self, what: str) -> Thing:
         """The object that comes out of this op's text at the next place."""
@@ -143,7 +143,7 @@ class Reader:
                 return self.item(node)
             case Member():
                 return self.member(self.value(node.owner), node.name)
-            case Call():
+            case CallExpression():
                 return self.call(node)
             case _:
                 return self.combined(node)
@@ -151,7 +151,7 @@ class Reader:
     def combined(self, node: Node) -> Seen:
         """What an expression that is made of others stands for."""
         match node:
-            case Choice():
+            case Conditional():
                 return self.chosen(node)
             case Operation():
                 return self.operation(node)
@@ -169,7 +169,7 @@ class Reader:
             return Seen(self.memory.inside.get(thing, NOTHING) | {thing})
         return loaded(self.memory, self.names[node.name])
 
-    def chosen(self, node: Choice) -> Seen:
+    def chosen(self, node: Conditional) -> Seen:
         """Either of two, or the one that a known number chooses."""
         test = self.value(node.test)
         if test.number is not None:
@@ -198,7 +198,9 @@ class Reader:
             case Name(name) if name in self.names:
                 return Reload(self.names[name])
             case _:
-                return Text(node.code, tuple(name for name in uses if name in self.names))
+                return PlainExpression(
+                    node.code, tuple(name for name in uses if name in self.names)
+                )
 
     def item(self, node: Item) -> Seen:
         """What lies at a place of a list, a buffer or anything else."""
@@ -230,8 +232,8 @@ class Reader:
             if len(known) == len(node.indices)
             else None
         )
-        if part and any(isinstance(index, Span) for index in node.indices):
-            whole = all(isinstance(i, Span) and i.whole for i in node.indices)
+        if part and any(isinstance(index, SliceIndex) for index in node.indices):
+            whole = all(isinstance(i, SliceIndex) and i.whole for i in node.indices)
             part = replace(part, is_view=True, whole=whole)
         seen = Seen(owner.things, is_part=True, part=part, where=owner.where)
         if part is None:
@@ -243,7 +245,7 @@ class Reader:
         self.look(seen)
         return replace(seen, where=None)
 
-    def if_number(self, seen: Seen, part: Part) -> Seen:
+    def if_number(self, seen: Seen, part: BufferPart) -> Seen:
         """A number is read at once; a struct, or a row, later."""
         types = (self.things.types[thing] for thing in self.things.buffers(seen.things))
         return self.look(seen) if all(is_number(type_, part) for type_ in types) else seen
@@ -290,7 +292,7 @@ class Reader:
                 return self.display([self.at_any_time(name) for name in names], ordered=False)
             case Bind(target, value):
                 return self.kept(target, self.value(value))
-            case Span(parts):
+            case SliceIndex(parts):
                 self.look(*map(self.value, parts))
                 return NUMBER
             case _:
@@ -353,7 +355,7 @@ class Reader:
 
     # -------------------------------------------------------------------------------- calls
 
-    def call(self, node: Call) -> Seen:
+    def call(self, node: CallExpression) -> Seen:
         """A call: of something well-known, or of code that may do anything with its arguments."""
         method, owner, name = "", NUMBER, ""
         match node.function:
@@ -383,7 +385,7 @@ class Reader:
         return name not in self.names and name not in self._bound
 
     def known_call(
-        self, node: Call, called: tuple[str, str], owner: Seen, args: list[Seen]
+        self, node: CallExpression, called: tuple[str, str], owner: Seen, args: list[Seen]
     ) -> Seen | None:
         """The result of a call of something well-known, or None."""
         name, method = called

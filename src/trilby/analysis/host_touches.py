@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from trilby.analysis import known_calls
 from trilby.analysis.alias import (
     NOTHING,
-    Memory,
-    Part,
+    BufferPart,
+    HostHeap,
     Points,
     Reference,
     Reload,
@@ -14,7 +14,7 @@ from trilby.analysis.alias import (
     Thing,
     Things,
 )
-from trilby.analysis.host_code import Call, OneOf
+from trilby.analysis.host_code import CallExpression, OneOf
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import BufferType, index_count, join_path, type_at
 from trilby.dataclass import dataclass
@@ -51,7 +51,7 @@ def computed(sign: str, numbers: list[int]) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class HostTouch:
     """An access of the host; `surely` where it happens whenever its op does.
 
     `handed` is true of what code that is not known is given: it counts as reading.
@@ -64,7 +64,7 @@ class Touch:
     handed: bool = False
 
 
-def loaded(memory: Memory, var: Value) -> Seen:
+def loaded(memory: HostHeap, var: Value) -> Seen:
     """What a variable holds, by its name."""
     held = memory.held.get(var)
     if held is None:
@@ -72,19 +72,21 @@ def loaded(memory: Memory, var: Value) -> Seen:
     return Seen(held.things, held.is_part, None, Reload(var), held.number)
 
 
-def part_below(owner: Seen, step: tuple[str, tuple[Reference, ...]], things: Things) -> Part | None:
+def part_below(
+    owner: Seen, step: tuple[str, tuple[Reference, ...]], things: Things
+) -> BufferPart | None:
     """The place one step below another, if that is a place of a known buffer."""
-    before = owner.part or Part("", ())
+    before = owner.part or BufferPart("", ())
     if (owner.is_part and owner.part is None) or before.is_view:
         return None
     name, indices = step
     path = join_path(before.path, name)
     if any(type_at(things.types[thing], path) is None for thing in things.buffers(owner.things)):
         return None
-    return Part(path, (*before.indices, *indices))
+    return BufferPart(path, (*before.indices, *indices))
 
 
-def is_number(buffer: Type, part: Part) -> bool:
+def is_number(buffer: Type, part: BufferPart) -> bool:
     """Whether a place is one number, and not a row, a struct or an array."""
     is_scalar = isinstance(type_at(buffer, part.path), ScalarType)
     return is_scalar and index_count(buffer, part.path) == len(part.indices)
@@ -96,7 +98,7 @@ def is_length(things: Things, buffers: Points, name: str) -> bool:
     return all(isinstance(type_, BufferType) and name in type_.length_names for type_ in types)
 
 
-def item_at(things: Things, memory: Memory, owners: Points, number: int | None) -> Points:
+def item_at(things: Things, memory: HostHeap, owners: Points, number: int | None) -> Points:
     """What may lie at a place of some containers: which one it is, if its number is known."""
     found = NOTHING
     for owner in owners:
@@ -106,7 +108,7 @@ def item_at(things: Things, memory: Memory, owners: Points, number: int | None) 
     return found
 
 
-def forget_items(things: Things, memory: Memory, owners: Iterable[Thing]) -> None:
+def forget_items(things: Things, memory: HostHeap, owners: Iterable[Thing]) -> None:
     """Which item of a container lies where is not known any more."""
     for owner in owners:
         number = 0
@@ -115,7 +117,7 @@ def forget_items(things: Things, memory: Memory, owners: Iterable[Thing]) -> Non
             number += 1
 
 
-def written_by(node: Call, name: str, method: str) -> frozenset[int] | None:
+def written_by(node: CallExpression, name: str, method: str) -> frozenset[int] | None:
     """The numbers of the arguments that a well-known function writes; None for any other."""
     if not method:
         return frozenset() if name in known_calls.READING else None
@@ -124,7 +126,7 @@ def written_by(node: Call, name: str, method: str) -> frozenset[int] | None:
     return written_by_module(node, name, method)
 
 
-def written_by_module(node: Call, name: str, method: str) -> frozenset[int] | None:
+def written_by_module(node: CallExpression, name: str, method: str) -> frozenset[int] | None:
     """The same of a function that belongs to a module by that name."""
     positional = len(node.args) - len(node.keywords)
     return known_calls.written_arguments(
@@ -132,7 +134,7 @@ def written_by_module(node: Call, name: str, method: str) -> frozenset[int] | No
     )
 
 
-def is_unpacked(node: Call) -> bool:
+def is_unpacked(node: CallExpression) -> bool:
     """Whether a call has arguments of which nobody can say which they are: `*all`, `**all`."""
     starred = (isinstance(arg, OneOf) and len(arg.parts) == 1 for arg in node.args)
     return "" in node.keywords or any(starred)

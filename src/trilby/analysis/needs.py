@@ -14,7 +14,7 @@ from trilby.dataclass import dataclass
 from trilby.model.op import Func, Op, operands, walk
 from trilby.model.ops import arith
 from trilby.model.ops.core import Call, Constant
-from trilby.model.ops.memory import Atomic, CompareExchange
+from trilby.model.ops.memory import AtomicUpdate, CompareExchange
 from trilby.model.value import RefType, Value, VarType
 from trilby.source import Location
 
@@ -40,7 +40,7 @@ _SYMBOLS: Mapping[type[Op], str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class FeatureNeed:
     """A feature, and the place that asks for it: an op, or the head of its function.
 
     `why` is a clause, `advice` a sentence, both for the user; `calls` lead from the kernel to
@@ -67,7 +67,7 @@ class Need:
         return op_text(self.function, self.op) if self.op else self.function.name
 
 
-def needs(graph: KernelGraph) -> list[Need]:
+def needs(graph: KernelGraph) -> list[FeatureNeed]:
     """All that a kernel and its helpers ask for, the kernel first, in the order of the text.
 
     Of raw functions only the head is looked at: what their text asks for its author knows.
@@ -76,19 +76,19 @@ def needs(graph: KernelGraph) -> list[Need]:
     return [need for function in reversed(graph.functions) for need in _of(function, graph)]
 
 
-def _of(function: Func, graph: KernelGraph) -> Iterator[Need]:
+def _of(function: Func, graph: KernelGraph) -> Iterator[FeatureNeed]:
     calls = tuple(_way_to(function, graph))
     for why in _head(function):
-        yield Need("f64", function, None, why, _use_f32(function), calls)
+        yield FeatureNeed("f64", function, None, why, _use_f32(function), calls)
     makers = {op.value: op for op in walk(function.body) if op.result}
     users = {value: op for op in _backwards(function) for value in operands(op)}
     for op in walk(function.body):
         if op.result and _holds_f64(op.result.type):
             why, advice = _reason(op, makers, users.get(op.result))
-            yield Need("f64", function, op, why, advice, calls)
-        if isinstance(op, Atomic | CompareExchange) and op.operand.type in {I64, U64}:
+            yield FeatureNeed("f64", function, op, why, advice, calls)
+        if isinstance(op, AtomicUpdate | CompareExchange) and op.operand.type in {I64, U64}:
             why = f"an `{op.operand.type}` is changed in one step"
-            yield Need("i64_atomics", function, op, why, "use `i32` or `u32`", calls)
+            yield FeatureNeed("i64_atomics", function, op, why, "use `i32` or `u32`", calls)
 
 
 def _backwards(function: Func) -> Iterator[Op]:

@@ -8,23 +8,32 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from typing import TypeAlias
 
-from trilby.analysis.access import Access
+from trilby.analysis.access import AccessMode
 from trilby.analysis.alias import (
     NOTHING,
     Literally,
+    PlainExpression,
     Points,
     Reference,
     Reload,
     Seen,
-    Text,
     Thing,
 )
-from trilby.analysis.host_code import Call, Display, Hole, Item, Member, Name, Node, Number
+from trilby.analysis.host_code import (
+    CallExpression,
+    Display,
+    Hole,
+    Item,
+    Member,
+    Name,
+    Node,
+    Number,
+)
 from trilby.analysis.host_ops import Effects, HostOps
-from trilby.analysis.host_touches import Touch
+from trilby.analysis.host_touches import HostTouch
 from trilby.analysis.known_calls import OURS
-from trilby.analysis.plan_needs import Need, Turn, add
-from trilby.analysis.plan_state import STALE, UNKNOWN_CALLEE, Effect, Key, State, Summary
+from trilby.analysis.plan_needs import LoopTurn, TransferNeed, add
+from trilby.analysis.plan_state import STALE, UNKNOWN_CALLEE, Effect, Key, PlanState, Summary
 from trilby.analysis.transfer_plan import Side
 from trilby.data.dtypes import Type
 from trilby.data.schema import BufferType, NDArrayType
@@ -48,7 +57,7 @@ from trilby.model.value import Value
 #
 # Lengths and constants are taken for more than 0. Of a number by a name it has to be asked.
 
-Conditions: TypeAlias = tuple[Text, ...]
+Conditions: TypeAlias = tuple[PlainExpression, ...]
 
 
 def has_items(size: Value, ops: HostOps) -> Conditions | None:
@@ -76,9 +85,13 @@ def _named(name: str | None, ops: HostOps) -> Conditions | None:
     if name not in ops.names or ops.sorts.of(ops.names[name]) == "list":
         return ()
     if ops.sorts.of(ops.names[name]) == "number":
-        return (Text(name, (name,)),)
+        return (PlainExpression(name, (name,)),)
     is_shadowed = not ops.names.keys().isdisjoint({"type", "int", "tuple"})
-    return None if is_shadowed else (Text(f"type({name}) in (int, tuple) and {name}", (name,)),)
+    return (
+        None
+        if is_shadowed
+        else (PlainExpression(f"type({name}) in (int, tuple) and {name}", (name,)),)
+    )
 
 
 def _in_text(node: Node, inputs: tuple[Value, ...], ops: HostOps) -> Conditions | None:
@@ -91,7 +104,7 @@ def _in_text(node: Node, inputs: tuple[Value, ...], ops: HostOps) -> Conditions 
             return has_items(inputs[number], ops)
         case Display(items):
             return _all(_in_text(item, inputs, ops) for item in items)
-        case Call(Name(name) | Member(name=name), (size, *_)) if name in OURS:
+        case CallExpression(Name(name) | Member(name=name), (size, *_)) if name in OURS:
             return _in_text(size, inputs, ops)
         case Member() | Item(Member(name="shape")):
             return ()
@@ -101,7 +114,7 @@ def _in_text(node: Node, inputs: tuple[Value, ...], ops: HostOps) -> Conditions 
 
 
 def _all(found: Iterable[Conditions | None]) -> Conditions | None:
-    total: dict[Text, None] = {}
+    total: dict[PlainExpression, None] = {}
     for conditions in found:
         if conditions is None:
             return None
@@ -113,7 +126,7 @@ def _all(found: Iterable[Conditions | None]) -> Conditions | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class BufferParameter:
     """A buffer that a kernel takes: its type, and what is done with it.
 
     It is `surely_read` where every launch reads it, whatever numbers it is given. Where it is used
@@ -121,7 +134,7 @@ class Parameter:
     """
 
     type: Type
-    access: Access
+    access: AccessMode
     surely_read: bool
     by_pass: bool
 
@@ -130,7 +143,7 @@ class Parameter:
 class Surroundings:
     """What is known from outside of the function that is walked over."""
 
-    kernels: Mapping[str, tuple[Parameter | None, ...]]
+    kernels: Mapping[str, tuple[BufferParameter | None, ...]]
     callees: Mapping[str, Summary]
     wanted: Callable[[Op, Thing], bool]
     """Whether all of a buffer is surely wanted by the host, or the caller, behind an op."""
@@ -142,7 +155,7 @@ class Accesses:
 
     ops: HostOps
     around: Surroundings
-    turn: Turn = field(default_factory=Turn)
+    turn: LoopTurn = field(default_factory=LoopTurn)
     surely: bool = True
     """Whether the op at hand runs whenever the block of the loop, or function, around does."""
     in_loop: bool = False
@@ -163,7 +176,7 @@ class Accesses:
             key = (what, thing)
             events[key] = events.get(key, surely) and surely
 
-    def need(self, op: Op, side: Side, which: object, need: Need) -> Key | None:
+    def need(self, op: Op, side: Side, which: object, need: TransferNeed) -> Key | None:
         """Note that a side needs something, unless it surely has it, or only a launch can tell."""
         key: Key = (op, side, which)
         self.sites[key] = self.sites.get(key, NOTHING) | need.things
@@ -172,14 +185,16 @@ class Accesses:
         add(self.turn.needs, key, self.placed(need, surely=self.surely and need.surely))
         return key
 
-    def placed(self, need: Need, *, surely: bool) -> Need:
+    def placed(self, need: TransferNeed, *, surely: bool) -> TransferNeed:
         """A need as it stands behind what has happened in this turn."""
         others = self.ops.things.others
         named = self.turn.named - need.things
         met = frozenset(one for one in named if not need.things.isdisjoint(others(one)))
         return replace(need, surely=surely, exposed=self.turn.unknown, met=met)
 
-    def written(self, op: Op, side: Side, things: Points, state: State, *, surely: bool) -> None:
+    def written(
+        self, op: Op, side: Side, things: Points, state: PlanState, *, surely: bool
+    ) -> None:
         """Something is written that `side` lacks then."""
         state.write(side, things, surely=surely)
         writer = "device" if side == "host" else "host"
@@ -196,7 +211,7 @@ class Accesses:
         self.turn.unknown = True
         self.barriers.add(op)
 
-    def touch(self, op: Op, effects: Effects, state: State) -> None:
+    def touch(self, op: Op, effects: Effects, state: PlanState) -> None:
         """The host reads and writes."""
         for touch in effects.touches:
             things = self.ops.things.buffers(touch.seen.things)
@@ -213,7 +228,7 @@ class Accesses:
             if effects.launches:
                 self.written(op, "host", things, state, surely=False)
 
-    def host_reads(self, op: Op, touch: Touch, known: Points, state: State) -> None:
+    def host_reads(self, op: Op, touch: HostTouch, known: Points, state: PlanState) -> None:
         """The host looks at one of some buffers."""
         seen = touch.seen
         whole = all(self.ops.is_whole(thing, seen) for thing in seen.things)
@@ -222,7 +237,7 @@ class Accesses:
         )
         if self.is_known_part(seen, state):
             return
-        need = Need(
+        need = TransferNeed(
             seen.things,
             state.bits("host", known),
             seen.where,
@@ -253,13 +268,13 @@ class Accesses:
             match reference:
                 case Reload(var):
                     names.add(self.ops.called.get(var))
-                case Text(uses=uses):
+                case PlainExpression(uses=uses):
                     names.update(uses)
                 case _:
                     pass
         return names.isdisjoint(op.sets if isinstance(op, HostRun | HostFor | HostWith) else ())
 
-    def is_known_part(self, seen: Seen, state: State) -> bool:
+    def is_known_part(self, seen: Seen, state: PlanState) -> bool:
         """Whether the host has a part already."""
         if seen.part is None or len(seen.things) != 1:
             return False
@@ -271,7 +286,7 @@ class Accesses:
         indices = seen.part.indices if seen.part else ()
         return all(isinstance(index, Literally) or _has_no_names(index) for index in indices)
 
-    def overwritten(self, op: Op, seen: Seen, state: State) -> None:
+    def overwritten(self, op: Op, seen: Seen, state: PlanState) -> None:
         """The host has all of a buffer that it wrote all of."""
         if len(seen.things) == 1 and all(self.ops.is_whole(thing, seen) for thing in seen.things):
             state.bring("host", seen.things)
@@ -279,10 +294,10 @@ class Accesses:
 
     # ------------------------------------------------------------------------------- launches
 
-    def dispatch(self, op: Dispatch, state: State) -> None:
+    def dispatch(self, op: Dispatch, state: PlanState) -> None:
         """A kernel reads and writes its arguments."""
         wanted = self.around.kernels.get(op.kernel, ())
-        arguments: list[tuple[int, Points, Parameter]] = []
+        arguments: list[tuple[int, Points, BufferParameter]] = []
         for number, (argument, parameter) in enumerate(zip(op.args, wanted, strict=False)):
             if parameter is None:
                 continue
@@ -292,10 +307,10 @@ class Accesses:
         items = has_items(op.range, self.ops)
         for number, things, parameter in arguments:
             in_passes = isinstance(op, DispatchPasses)
-            if Access.READS in parameter.access and in_passes and parameter.by_pass:
+            if AccessMode.READS in parameter.access and in_passes and parameter.by_pass:
                 self.note(op, "device reads", things)  # what an earlier pass wrote, it may be
                 state.bring("device", things)
-            elif Access.READS in parameter.access:
+            elif AccessMode.READS in parameter.access:
                 need = self.device_need(op, number, things, state)
                 certain = parameter.surely_read and items is not None
                 certain = certain and not in_passes  # there may be none
@@ -303,7 +318,7 @@ class Accesses:
                 if self.need(op, "device", number, need):
                     state.bring("device", things)
         for _, things, parameter in arguments:
-            if Access.WRITES in parameter.access:
+            if AccessMode.WRITES in parameter.access:
                 self.written(op, "host", things, state, surely=True)
         if isinstance(op, DispatchPasses):
             self.options(op)
@@ -321,15 +336,17 @@ class Accesses:
         if len(things) == 1 and isinstance(type_, BufferType | NDArrayType):
             self.ops.things.is_buffer(next(iter(things)), type_)
 
-    def device_need(self, op: Dispatch, number: int, things: Points, state: State) -> Need:
+    def device_need(
+        self, op: Dispatch, number: int, things: Points, state: PlanState
+    ) -> TransferNeed:
         """A kernel needs what it reads."""
         self.note(op, "device reads", things)
         argument = op.args[number]
         seen = self.ops.seen(argument)
         where = argument if seen.is_part or seen.where is None else seen.where
-        return Need(things, state.bits("device", things), where)
+        return TransferNeed(things, state.bits("device", things), where)
 
-    def call(self, op: HostCall, state: State) -> None:
+    def call(self, op: HostCall, state: PlanState) -> None:
         """Another compute function: it has a plan of its own."""
         summary = self.around.callees.get(op.callee, UNKNOWN_CALLEE)
         if summary.unknown:
@@ -349,7 +366,7 @@ class Accesses:
             found = self.ops.things.make(op, "found", f"{op.callee}()", many=self.in_loop)
             self.ops.values[op.result] = Seen(reached | {found}, where=op.result)
 
-    def called(self, op: Op, effect: Effect, things: Points, state: State) -> None:
+    def called(self, op: Op, effect: Effect, things: Points, state: PlanState) -> None:
         """What a callee does to some things."""
         known = self.ops.things.buffers(things)
         if Effect.HOST_READS in effect:
@@ -363,4 +380,4 @@ class Accesses:
 
 
 def _has_no_names(index: Reference) -> bool:
-    return isinstance(index, Text) and not index.uses
+    return isinstance(index, PlainExpression) and not index.uses

@@ -11,12 +11,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import cast
 
-from trilby.analysis.alias import NOTHING, Literally, Points, Reference, Reload, Text, Thing
+from trilby.analysis.alias import (
+    NOTHING,
+    Literally,
+    PlainExpression,
+    Points,
+    Reference,
+    Reload,
+    Thing,
+)
 from trilby.analysis.host_ops import HostOps
 from trilby.analysis.measuring.affine import Number, ends
 from trilby.analysis.measuring.evaluate import Evaluation
 from trilby.analysis.plan_state import Events
-from trilby.analysis.touching.expressions import Does, Expr, Loop, Scope, Touch
+from trilby.analysis.touching.expressions import ConditionScope, Does, Expr, KernelTouch, RangeLoop
 from trilby.analysis.transfer_plan import Side
 from trilby.data.dtypes import BOOL, I32, Type
 from trilby.data.schema import INDEX, ArrayType, type_at
@@ -37,13 +45,13 @@ from trilby.model.value import COMPUTE_CONTEXT, Value
 # launch, which then needs the buffer anyway.
 
 
-def sure_reads(params: Sequence[Value], touches: Iterable[Touch]) -> frozenset[int]:
+def sure_reads(params: Sequence[Value], touches: Iterable[KernelTouch]) -> frozenset[int]:
     """The numbers of the parameters that every launch reads."""
     reads = (touch for touch in touches if Does.READS in touch.does)
     return frozenset(t.parameter for t in reads if _is_sure(t, params[t.parameter].type))
 
 
-def _is_sure(touch: Touch, type_: Type) -> bool:
+def _is_sure(touch: KernelTouch, type_: Type) -> bool:
     """Whether the first work item makes a read; of an array without elements there is none."""
     array = type_at(type_, touch.path.partition(INDEX)[0])
     named = array.dims if isinstance(array, ArrayType) else range(len(touch.indices))
@@ -51,7 +59,7 @@ def _is_sure(touch: Touch, type_: Type) -> bool:
     return all(first.reaches(scope) for scope in _scopes(touch.scope))
 
 
-def _scopes(scope: Scope | None) -> Iterator[Scope]:
+def _scopes(scope: ConditionScope | None) -> Iterator[ConditionScope]:
     while scope is not None:
         yield scope
         scope = scope.parent
@@ -68,7 +76,7 @@ class _FirstItem:
         self._at = Evaluation((1, 1, 1), (1, 1, 1), (), {})
         self._done: set[int] = set()
 
-    def reaches(self, scope: Scope) -> bool:
+    def reaches(self, scope: ConditionScope) -> bool:
         """Whether it comes to what is inside of a scope, once it is in front of it."""
         if scope.loop:
             return self._enters(scope.loop)
@@ -78,7 +86,7 @@ class _FirstItem:
         found = self._at.conditions[scope.guard.number]
         return found if isinstance(found, bool) else not _asks_numbers(scope.guard)
 
-    def _enters(self, loop: Loop) -> bool:
+    def _enters(self, loop: RangeLoop) -> bool:
         bounds = loop.start, loop.stop, loop.step
         start, stop, step = map(self._number, bounds)
         if isinstance(step, int) and step:
@@ -245,7 +253,9 @@ class Early:
                     pass
                 case Reload(var) if var in self.ops.called:
                     found.add(self.ops.called[var])
-                case Text(code, uses) if "[" not in code and self.ops.names.keys() >= set(uses):
+                case PlainExpression(code, uses) if (
+                    "[" not in code and self.ops.names.keys() >= set(uses)
+                ):
                     found.update(uses)
                 case Value() if reference in self.ops.func.params:
                     pass
@@ -287,7 +297,7 @@ class Early:
         name = self._fixed.get(thing)
         return Reload(self.ops.names[name]) if name else None
 
-    def are_apart(self, thing: Thing, where: Reference, others: Points) -> Text | None:
+    def are_apart(self, thing: Thing, where: Reference, others: Points) -> PlainExpression | None:
         """How to ask whether a buffer is none of some others; None if nobody has to, or can."""
         contexts = [p for p in self.ops.func.params if p.type == COMPUTE_CONTEXT]
         context = self._fixed.get(self.ops.things.known[contexts[0]])
@@ -298,7 +308,7 @@ class Early:
             return None
         asked = [self._fixed[other] for other in sorted(others, key=lambda one: one.number)]
         code = f"{context}.apart({', '.join((name, *asked))})"
-        return Text(code, tuple(dict.fromkeys((context, name, *asked))))
+        return PlainExpression(code, tuple(dict.fromkeys((context, name, *asked))))
 
 
 def _statements(block: Block) -> frozenset[int]:

@@ -9,10 +9,19 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import TypeAlias
 
-from trilby.analysis.alias import NOTHING, Literally, Part, Points, Reference, Reload, Text, Thing
-from trilby.analysis.host_code import Choice, Hole, Name, Node, Number, Operation
+from trilby.analysis.alias import (
+    NOTHING,
+    BufferPart,
+    Literally,
+    PlainExpression,
+    Points,
+    Reference,
+    Reload,
+    Thing,
+)
+from trilby.analysis.host_code import Conditional, Hole, Name, Node, Number, Operation
 from trilby.analysis.host_ops import HostOps
-from trilby.analysis.plan_state import Key, State, single
+from trilby.analysis.plan_state import Key, PlanState, single
 from trilby.analysis.transfer_plan import Side
 from trilby.analysis.value_sorts import is_not_zero
 from trilby.data.schema import INDEX
@@ -40,18 +49,20 @@ class Trips:
     counted: tuple[str, ...]
 
     @property
-    def runs(self) -> Text:
+    def runs(self) -> PlainExpression:
         """True where there is at least one turn."""
         return self.asked(f"{self.stop} > {self.first}")
 
-    def asked(self, condition: str, *uses: str) -> Text:
+    def asked(self, condition: str, *uses: str) -> PlainExpression:
         """A condition of the bounds; false where they are no integers of Python."""
         checks = [f"type({name}) is int" for name in self.counted]
-        return Text(" and ".join([*checks, condition]), tuple(dict.fromkeys((*uses, *self.uses))))
+        return PlainExpression(
+            " and ".join([*checks, condition]), tuple(dict.fromkeys((*uses, *self.uses)))
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class TransferNeed:
     """A side needs one of some things, or a part of it.
 
     `bits` is what is known of the side there. `surely` is true where the use happens whenever
@@ -68,19 +79,19 @@ class Need:
     things: Points
     bits: int
     where: Reference | None
-    part: Part | None = None
+    part: BufferPart | None = None
     whole: bool = True
     surely: bool = True
     certain: bool = True
-    guards: tuple[Text, ...] = ()
+    guards: tuple[PlainExpression, ...] = ()
     in_first: bool = False
     last: Trips | None = None
     exposed: bool = False
     met: Points = NOTHING
     apart: Points = NOTHING
-    items: tuple[Text, ...] = ()
+    items: tuple[PlainExpression, ...] = ()
 
-    def joined(self, other: "Need") -> "Need":
+    def joined(self, other: "TransferNeed") -> "TransferNeed":
         """The same need on two ways."""
         return replace(
             self,
@@ -97,19 +108,19 @@ class Need:
         )
 
 
-Needs: TypeAlias = dict[Key, Need]
+Needs: TypeAlias = dict[Key, TransferNeed]
 
 
-def add(needs: Needs, key: Key, need: Need) -> None:
+def add(needs: Needs, key: Key, need: TransferNeed) -> None:
     """Note a need, besides what is noted there."""
     needs[key] = needs[key].joined(need) if key in needs else need
 
 
 @dataclass(slots=True)
-class Turn:
+class LoopTurn:
     """What happens in turns of a loop: needs, and who writes to what."""
 
-    needs: Needs = field(default_factory=dict[Key, Need])
+    needs: Needs = field(default_factory=dict[Key, TransferNeed])
     written: set[tuple[Side, Thing]] = field(default_factory=set[tuple[Side, Thing]])
     """The side that lacks it afterwards, and what was written or may be the same."""
     named: set[Thing] = field(default_factory=set[Thing])
@@ -140,16 +151,16 @@ def trips_of(op: HostFor, ops: HostOps) -> Trips | None:
     return Trips(ops.names[op.target], start, first, known[-1].code, uses, surely, tuple(counted))
 
 
-def _bound(arg: Node, maker: Op, ops: HostOps) -> Text | None:
+def _bound(arg: Node, maker: Op, ops: HostOps) -> PlainExpression | None:
     if isinstance(arg, Hole):
         found = ops.reference(getattr(maker, "inputs")[arg.number])  # noqa: B009 -- a host value
-        return found if isinstance(found, Text) else None
+        return found if isinstance(found, PlainExpression) else None
     if arg.names is None or not _is_arithmetic(arg):
         return None
     code = arg.code
     plain = code if code.isidentifier() or code.isdecimal() else f"({code})"
     uses = getattr(maker, "uses")  # noqa: B009 -- a host value
-    return Text(plain, tuple(name for name in uses if name in ops.names))
+    return PlainExpression(plain, tuple(name for name in uses if name in ops.names))
 
 
 def _is_arithmetic(node: Node) -> bool:
@@ -157,7 +168,7 @@ def _is_arithmetic(node: Node) -> bool:
     match node:
         case Name() | Number():
             return True
-        case Choice(test, then, otherwise):
+        case Conditional(test, then, otherwise):
             return all(map(_is_arithmetic, (test, then, otherwise)))
         case Operation(sign, parts):
             divides = sign in {"//", "%"} and not is_not_zero(parts[-1])
@@ -194,12 +205,12 @@ class Hoist:
 
     op: HostFor
     ops: HostOps
-    entry: State
+    entry: PlanState
     trips: Trips
-    turns: tuple[Turn, Turn]
+    turns: tuple[LoopTurn, LoopTurn]
     changing: frozenset[str]
 
-    def moved(self) -> Iterator[tuple[Key, Key, Need]]:
+    def moved(self) -> Iterator[tuple[Key, Key, TransferNeed]]:
         """The needs that move: their keys in the loop, and what they become before it."""
         first, rest = self.turns
         for key, need in first.needs.items():
@@ -210,7 +221,7 @@ class Hoist:
                 (thing,) = need.things
                 yield key, (self.op, key[1], (thing, found.part)), found
 
-    def _serves_all(self, key: Key, need: Need, later: Need) -> bool:
+    def _serves_all(self, key: Key, need: TransferNeed, later: TransferNeed) -> bool:
         """Whether what is needed in every turn can come at once.
 
         So it is with what the host looks at, `a.array[i]`, and with what already left a loop
@@ -219,7 +230,7 @@ class Hoist:
         is_part = key[1] == "host" and need.part is not None
         return need.things == later.things and (is_part or bool(need.guards))
 
-    def _moved(self, side: Side, need: Need) -> Need | None:
+    def _moved(self, side: Side, need: TransferNeed) -> TransferNeed | None:
         if not need.surely or not single(need.things) or self._is_written(side, need.things):
             return None
         (thing,) = need.things
@@ -252,15 +263,15 @@ class Hoist:
             return where
         return reference_to(thing, self.entry, self.ops)
 
-    def _part(self, part: Part) -> Part | None:
+    def _part(self, part: BufferPart) -> BufferPart | None:
         """The part that all turns together look at."""
         if not any(self._changes(index) for index in part.indices):
             return part
         is_element = part.indices == (Reload(self.trips.target),) and part.path.endswith(INDEX)
         if not is_element or part.is_view:
             return None
-        span = Text(f"{self.trips.first}:{self.trips.stop}", self.trips.uses)
-        return Part(part.path, (span,), is_view=True)
+        span = PlainExpression(f"{self.trips.first}:{self.trips.stop}", self.trips.uses)
+        return BufferPart(part.path, (span,), is_view=True)
 
     def _changes(self, reference: Reference) -> bool:
         """Whether something may be another thing in another turn."""
@@ -269,13 +280,13 @@ class Hoist:
                 return False
             case Reload(var):
                 return self.ops.called.get(var) in self.changing
-            case Text(uses=uses):
+            case PlainExpression(uses=uses):
                 return not self.changing.isdisjoint(uses)
             case _:
                 return True
 
 
-def reference_to(thing: Thing, state: State, ops: HostOps) -> Reference | None:
+def reference_to(thing: Thing, state: PlanState, ops: HostOps) -> Reference | None:
     """How a buffer is called at some point: by a variable, or as the parameter it is."""
     var = state.name_of(thing)
     if var is not None:

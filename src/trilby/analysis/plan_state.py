@@ -10,7 +10,7 @@ from dataclasses import field
 from enum import Flag
 from typing import TypeAlias
 
-from trilby.analysis.alias import Memory, Part, Points, Thing, Things
+from trilby.analysis.alias import BufferPart, HostHeap, Points, Thing, Things
 from trilby.analysis.transfer_plan import Side
 from trilby.data.dtypes import Type
 from trilby.dataclass import dataclass
@@ -95,18 +95,18 @@ WRITTEN = 4
 PARTLY = 8
 """Instead of stale: the device wrote to what it lacked, and only a launch can tell what is left."""
 
-Looked: TypeAlias = tuple[Thing, Part]
+Looked: TypeAlias = tuple[Thing, BufferPart]
 
 Key: TypeAlias = tuple[Op, Side, object]
 """A need: the op before which it arises, the side, and which of several needs there it is."""
 
 
 @dataclass(slots=True)
-class State:
+class PlanState:
     """The facts at one point."""
 
     things: Things
-    memory: Memory = field(default_factory=Memory)
+    memory: HostHeap = field(default_factory=HostHeap)
     device: dict[Thing, int] = field(default_factory=dict[Thing, int])
     host: dict[Thing, int] = field(default_factory=dict[Thing, int])
     parts: frozenset[Looked] = frozenset()
@@ -114,9 +114,9 @@ class State:
     looked: dict[Thing, Key] = field(default_factory=dict[Thing, Key])
     """The last look of the host at a part of each buffer since the device wrote to it."""
 
-    def copy(self) -> "State":
+    def copy(self) -> "PlanState":
         """The same, to be changed apart."""
-        return State(
+        return PlanState(
             self.things,
             self.memory.copy(),
             dict(self.device),
@@ -125,7 +125,7 @@ class State:
             dict(self.looked),
         )
 
-    def widen(self, other: "State") -> bool:
+    def widen(self, other: "PlanState") -> bool:
         """Let this hold on either of two ways; true where that was news."""
         news = self.memory.join(other.memory)
         news |= _join("device", self.device, other.device)

@@ -6,10 +6,10 @@ only, is needed once. A name that alternates between two buffers is known in the
 
 from dataclasses import field, replace
 
-from trilby.analysis.alias import Memory
+from trilby.analysis.alias import HostHeap
 from trilby.analysis.plan_accesses import Accesses
-from trilby.analysis.plan_needs import Hoist, Trips, Turn, add, names_set, trips_of
-from trilby.analysis.plan_state import CURRENT, WRITTEN, State
+from trilby.analysis.plan_needs import Hoist, LoopTurn, Trips, add, names_set, trips_of
+from trilby.analysis.plan_state import CURRENT, WRITTEN, PlanState
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Op
 from trilby.model.ops.control import Break, Continue
@@ -24,37 +24,37 @@ DEEPEST = 4
 class Jumps:
     """The states with which a loop is left or begun anew from inside."""
 
-    breaks: list[State] = field(default_factory=list[State])
-    continues: list[State] = field(default_factory=list[State])
+    breaks: list[PlanState] = field(default_factory=list[PlanState])
+    continues: list[PlanState] = field(default_factory=list[PlanState])
 
 
 @dataclass(slots=True)
-class Walk(Accesses):
+class PlanWalk(Accesses):
     """One walk over a function."""
 
     jumps: list[Jumps] = field(default_factory=list[Jumps])
-    entered: dict[Op, Memory] = field(default_factory=dict[Op, Memory])
+    entered: dict[Op, HostHeap] = field(default_factory=dict[Op, HostHeap])
     """What variables may hold in front of each loop."""
-    ends: dict[Op | None, State] = field(default_factory=dict[Op | None, State])
+    ends: dict[Op | None, PlanState] = field(default_factory=dict[Op | None, PlanState])
     """The states at each `return`, and at the end of the function."""
 
     def function(self) -> None:
         """Walk from the begin to all ends."""
-        state = State(self.ops.things)
+        state = PlanState(self.ops.things)
         end = self.block(self.ops.func.body, state)
         if end is not None:
             self.ends[None] = end
 
-    def block(self, block: Block, state: State) -> State | None:
+    def block(self, block: Block, state: PlanState) -> PlanState | None:
         """The state behind a block; None where it is always left before its end."""
-        now: State | None = state
+        now: PlanState | None = state
         for op in block.ops:
             if now is None:
                 return None
             now = self.op(op, now)
         return now
 
-    def op(self, op: Op, state: State) -> State | None:
+    def op(self, op: Op, state: PlanState) -> PlanState | None:
         """The state behind an op."""
         match op:
             case HostIf():
@@ -80,7 +80,7 @@ class Walk(Accesses):
                 self.simple(op, state)
         return state
 
-    def simple(self, op: Op, state: State) -> None:
+    def simple(self, op: Op, state: PlanState) -> None:
         """An op that runs no other function of the graph."""
         effects = self.ops.visit(op, state.memory, many=self.in_loop)
         self.touch(op, effects, state)
@@ -95,7 +95,7 @@ class Walk(Accesses):
 
     # --------------------------------------------------------------------------- control flow
 
-    def choice(self, op: HostIf, state: State) -> State | None:
+    def choice(self, op: HostIf, state: PlanState) -> PlanState | None:
         """Either of two blocks."""
         surely, self.surely = self.surely, False
         other = self.block(op.otherwise, state.copy())
@@ -106,12 +106,12 @@ class Walk(Accesses):
         then.widen(other)
         return then
 
-    def jump(self, op: Break | Continue, state: State) -> None:
+    def jump(self, op: Break | Continue, state: PlanState) -> None:
         """To the end of the loop, or to its begin."""
         jumps = self.jumps[-1]
         (jumps.breaks if isinstance(op, Break) else jumps.continues).append(state)
 
-    def leave(self, op: Return, state: State) -> None:
+    def leave(self, op: Return, state: PlanState) -> None:
         """Out of the function."""
         for value in op.returned:
             self.note(op, "returns", self.ops.seen(value).things)
@@ -120,24 +120,24 @@ class Walk(Accesses):
         else:
             self.ends[op] = state
 
-    def loop(self, op: HostFor | HostWhile, state: State) -> State | None:
+    def loop(self, op: HostFor | HostWhile, state: PlanState) -> PlanState | None:
         """Any number of turns."""
-        outer, self.turn = self.turn, Turn()
+        outer, self.turn = self.turn, LoopTurn()
         surely = self.surely
         trips = trips_of(op, self.ops) if isinstance(op, HostFor) else None
-        entry, breaks = state.copy(), list[State]()
+        entry, breaks = state.copy(), list[PlanState]()
         if op in self.entered:
             self.entered[op].join(state.memory)
         else:
             self.entered[op] = state.memory.copy()
         peeled = len(self.jumps) < DEEPEST
-        before: State | None = state
+        before: PlanState | None = state
         if peeled:
             start = trips.start if trips else None
             before = self.turn_of(op, state.copy(), breaks, first=start)
         first = rest = self.turn
         while before is not None:
-            self.turn = rest = Turn()
+            self.turn = rest = LoopTurn()
             after = self.turn_of(op, before.copy(), breaks, first=None)
             if after is None or not before.widen(after):
                 break
@@ -155,10 +155,10 @@ class Walk(Accesses):
         self,
         op: HostFor | HostWhile,
         trips: Trips | None,
-        entry: State,
-        ran: State | None,
-        breaks: list[State],
-    ) -> State | None:
+        entry: PlanState,
+        ran: PlanState | None,
+        breaks: list[PlanState],
+    ) -> PlanState | None:
         """The state behind a loop, from all ways that lead there."""
         ways = [] if trips and trips.surely else [entry]
         ways += [ran] if ran is not None else []
@@ -170,8 +170,13 @@ class Walk(Accesses):
         return merged([*breaks, *([after] if after is not None else [])])
 
     def turn_of(
-        self, op: HostFor | HostWhile, state: State, breaks: list[State], *, first: int | None
-    ) -> State | None:
+        self,
+        op: HostFor | HostWhile,
+        state: PlanState,
+        breaks: list[PlanState],
+        *,
+        first: int | None,
+    ) -> PlanState | None:
         """The state behind one turn."""
         jumps = Jumps()
         self.jumps.append(jumps)
@@ -195,7 +200,7 @@ class Walk(Accesses):
             rest.needs.pop(key, None)
             add(first.needs, new, replace(need, surely=self.surely))
 
-    def fetch_in_last_turn(self, op: HostFor, trips: Trips, end: State, rest: Turn) -> None:
+    def fetch_in_last_turn(self, op: HostFor, trips: Trips, end: PlanState, rest: LoopTurn) -> None:
         """In the last turn fetch all of a buffer, if it is wanted afterwards, instead of a part."""
         for thing, key in end.looked.items():
             need = rest.needs.get(key)
@@ -205,7 +210,7 @@ class Walk(Accesses):
                 rest.needs[key] = replace(need, last=trips)
                 end.host[thing] = CURRENT
 
-    def take_over(self, op: Op, outer: Turn, turns: tuple[Turn, ...]) -> None:
+    def take_over(self, op: Op, outer: LoopTurn, turns: tuple[LoopTurn, ...]) -> None:
         """Give needs and writes to the loop, or the function, around; this loop may not run.
 
         What is needed in some turns only, is there in the others.
@@ -224,7 +229,7 @@ class Walk(Accesses):
             outer.unknown |= turn.unknown
 
 
-def bring_in_first_turn(op: HostFor, trips: Trips, first: Turn, rest: Turn) -> None:
+def bring_in_first_turn(op: HostFor, trips: Trips, first: LoopTurn, rest: LoopTurn) -> None:
     """What is needed in the first turn only, and could not leave the loop, is brought then."""
     for key, need in first.needs.items():
         is_once = key not in rest.needs and need.surely and not need.guards
@@ -233,7 +238,7 @@ def bring_in_first_turn(op: HostFor, trips: Trips, first: Turn, rest: Turn) -> N
             first.needs[key] = replace(need, guards=(guard, *need.guards), in_first=True)
 
 
-def merged(states: list[State]) -> State | None:
+def merged(states: list[PlanState]) -> PlanState | None:
     """The state that holds on any of some ways."""
     if not states:
         return None

@@ -10,31 +10,31 @@ has to be known; where it is stale on some ways only, a local flag says which wa
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 
-from trilby.analysis.access import Access
-from trilby.analysis.alias import NOTHING, Reference, Reload, Text, Thing
+from trilby.analysis.access import AccessMode
+from trilby.analysis.alias import NOTHING, PlainExpression, Reference, Reload, Thing
 from trilby.analysis.host_ops import HostOps
-from trilby.analysis.plan_accesses import Parameter, Surroundings
+from trilby.analysis.plan_accesses import BufferParameter, Surroundings
 from trilby.analysis.plan_early import Early, Start, sure_reads
-from trilby.analysis.plan_needs import Need, Needs, Trips, reference_to
+from trilby.analysis.plan_needs import Needs, TransferNeed, Trips, reference_to
 from trilby.analysis.plan_state import (
     CURRENT,
     WRITTEN,
     Events,
     Key,
-    State,
+    PlanState,
     Summary,
     single,
     summary_of,
 )
-from trilby.analysis.plan_walk import Walk
+from trilby.analysis.plan_walk import PlanWalk
 from trilby.analysis.reach import ComputeGraph, KernelGraph
 from trilby.analysis.touching.expressions import Does
 from trilby.analysis.touching.following import touches_of
 from trilby.analysis.transfer_plan import (
     Action,
-    Copy,
-    Flag,
+    NewerFlag,
     Owe,
+    PlannedCopy,
     SetFlag,
     Side,
     TransferPlan,
@@ -158,23 +158,23 @@ def plan_transfers(graph: ComputeGraph) -> dict[str, TransferPlan]:
     return plans
 
 
-def kernel_parameters(kernel: KernelGraph) -> tuple[Parameter | None, ...]:
+def kernel_parameters(kernel: KernelGraph) -> tuple[BufferParameter | None, ...]:
     """What a kernel does with each argument; None for those that are no buffers.
 
     To read what the same work item has written is no need of what was there before.
     """
-    done: dict[int, Access] = {}
+    done: dict[int, AccessMode] = {}
     ops = (op for func in kernel.functions for op in walk(func.body))
     by_pass = any(isinstance(op, Grid) and op.field == "pass_id" for op in ops)
     touches = touches_of(kernel)
     sure = sure_reads(kernel.entry.params, touches)
     for touch in touches:
-        reads = Access.READS if Does.READS in touch.does else Access.UNTOUCHED
-        writes = Access.WRITES if Does.WRITES in touch.does else Access.UNTOUCHED
-        known = done.get(touch.parameter, Access.UNTOUCHED)
+        reads = AccessMode.READS if Does.READS in touch.does else AccessMode.UNTOUCHED
+        writes = AccessMode.WRITES if Does.WRITES in touch.does else AccessMode.UNTOUCHED
+        known = done.get(touch.parameter, AccessMode.UNTOUCHED)
         done[touch.parameter] = known | reads | writes
     return tuple(
-        Parameter(param.type, done.get(number, Access.UNTOUCHED), number in sure, by_pass)
+        BufferParameter(param.type, done.get(number, AccessMode.UNTOUCHED), number in sure, by_pass)
         if isinstance(param.type, BufferType | NDArrayType)
         else None
         for number, param in enumerate(kernel.entry.params[1:], 1)
@@ -183,16 +183,16 @@ def kernel_parameters(kernel: KernelGraph) -> tuple[Parameter | None, ...]:
 
 def _plan(
     func: Func,
-    kernels: Mapping[str, tuple[Parameter | None, ...]],
+    kernels: Mapping[str, tuple[BufferParameter | None, ...]],
     callees: Mapping[str, Summary],
 ) -> tuple[TransferPlan, Summary]:
     """Walk over a function twice: what comes later matters for what is done earlier."""
     ops = HostOps.of(func)
-    scout = Walk(ops, Surroundings(kernels, callees, lambda _op, _thing: False))
+    scout = PlanWalk(ops, Surroundings(kernels, callees, lambda _op, _thing: False))
     scout.function()
     parameters = tuple(ops.parameter(number) for number in range(len(func.params)))
     wanted = Wanted(func, scout.events, frozenset(parameters))
-    walk_ = Walk(ops, Surroundings(kernels, callees, wanted.behind))
+    walk_ = PlanWalk(ops, Surroundings(kernels, callees, wanted.behind))
     walk_.function()
     summary = summary_of(func, parameters, walk_.events, unknown=walk_.turn.unknown)
     return _Placing(ops, walk_, Early(ops, walk_.events, walk_.barriers)).plan(), summary
@@ -203,14 +203,16 @@ class _Placing:
     """Makes a plan of what a walk found."""
 
     ops: HostOps
-    walk: Walk
+    walk: PlanWalk
     early: Early
     before: dict[Op, list[Action]] = field(default_factory=dict[Op, list[Action]])
     after: dict[Op, list[Action]] = field(default_factory=dict[Op, list[Action]])
     writers: dict[tuple[Side, Thing], list[Op]] = field(
         default_factory=dict[tuple[Side, Thing], list[Op]]
     )
-    flags: dict[tuple[Side, Thing], Flag] = field(default_factory=dict[tuple[Side, Thing], Flag])
+    flags: dict[tuple[Side, Thing], NewerFlag] = field(
+        default_factory=dict[tuple[Side, Thing], NewerFlag]
+    )
 
     def plan(self) -> TransferPlan:
         """The whole plan."""
@@ -249,14 +251,14 @@ class _Placing:
             if (side, thing) not in self.flags and not any(any(blocks(op)) for op in writers):
                 self.flags[side, thing] = self._flag(side, thing, taken)
 
-    def _only(self, key: Key, need: Need) -> Thing | None:
+    def _only(self, key: Key, need: TransferNeed) -> Thing | None:
         """The one buffer that can be meant at the place of a need."""
         things = need.things | self.walk.sites.get(key, frozenset())
         if isinstance(need.where, Reload) and key[0] in self.walk.entered:
             things |= self.walk.entered[key[0]].held[need.where.var].things
         return next(iter(things)) if single(things) else None
 
-    def _in_front(self, key: Key, need: Need) -> Need:
+    def _in_front(self, key: Key, need: TransferNeed) -> TransferNeed:
         """A need that left a loop, by the name of a parameter if a variable may be another."""
         things = self.ops.things.known
         params = [p for p in self.ops.func.params if frozenset({things[p]}) == need.things]
@@ -264,7 +266,7 @@ class _Placing:
             return replace(need, where=params[0])
         return need
 
-    def _flag(self, side: Side, thing: Thing, taken: set[str]) -> Flag:
+    def _flag(self, side: Side, thing: Thing, taken: set[str]) -> NewerFlag:
         other = "host" if side == "device" else "device"
         name = wanted = f"{self._word(thing)}_is_newer_on_{other}"
         number = 1
@@ -273,7 +275,7 @@ class _Placing:
             name = f"{wanted}_{number}"
         taken.add(name)
         is_unknown = thing.kind in {"parameter", "found"}
-        return Flag(name, at_first=is_unknown or (thing.kind == "filled" and side == "device"))
+        return NewerFlag(name, at_first=is_unknown or (thing.kind == "filled" and side == "device"))
 
     def _word(self, thing: Thing) -> str:
         """What the user calls a buffer."""
@@ -284,7 +286,7 @@ class _Placing:
 
     # -------------------------------------------------------------------------------- copies
 
-    def _place(self, key: Key, need: Need) -> None:
+    def _place(self, key: Key, need: TransferNeed) -> None:
         op, side, where = *key[:2], need.where
         if where is None:
             return
@@ -299,7 +301,7 @@ class _Placing:
             actions = (When(flag, actions),)
         self._act(op, actions, (*need.guards, *need.items))
 
-    def _start_early(self, key: Key, need: Need, where: Reference, thing: Thing) -> Op:
+    def _start_early(self, key: Key, need: TransferNeed, where: Reference, thing: Thing) -> Op:
         """The op before which a copy starts: as early as its use is certain to come.
 
         Where two names may be one buffer, another copy starts earlier, in case they are not; but
@@ -316,26 +318,28 @@ class _Placing:
             self._act(if_apart.op, early, (*need.guards, *need.items, are_apart))
         return op if need.apart else surely.op
 
-    def _act(self, op: Op, actions: tuple[Action, ...], guards: tuple[Text, ...]) -> None:
+    def _act(
+        self, op: Op, actions: tuple[Action, ...], guards: tuple[PlainExpression, ...]
+    ) -> None:
         for guard in reversed(guards):
             actions = (When(guard, actions),)
         self.before.setdefault(op, []).extend(actions)
 
     def _copies(
-        self, side: Side, need: Need, where: Reference, flag: Flag | None
+        self, side: Side, need: TransferNeed, where: Reference, flag: NewerFlag | None
     ) -> tuple[Action, ...]:
         done = (SetFlag(flag, value=False),) if flag else ()
-        whole = Copy(side, where, certain=need.certain)
+        whole = PlannedCopy(side, where, certain=need.certain)
         if need.part is None or need.whole:
             return (whole, *(done if need.whole else ()))
         typed = self._typed(where, need)
-        part = Copy(side, typed, need.part.path, need.part.indices, need.certain)
+        part = PlannedCopy(side, typed, need.part.path, need.part.indices, need.certain)
         parts = self._if_numbers(part)
         if need.last is None:
             return parts
         return (When(self._is_last(need.last), (whole, *done), parts),)
 
-    def _if_numbers(self, part: Copy) -> tuple[Action, ...]:
+    def _if_numbers(self, part: PlannedCopy) -> tuple[Action, ...]:
         """A copy of a part; one that asks first whether its indices are integers of Python."""
         variables = [index.var for index in part.indices if isinstance(index, Reload)]
         asked = [var for var in variables if self.ops.sorts.of(var) != "number"]
@@ -343,21 +347,21 @@ class _Placing:
             return ()
         actions: tuple[Action, ...] = (part,)
         for name in dict.fromkeys(self.ops.called[var] for var in asked):
-            actions = (When(Text(f"type({name}) is int", (name,)), actions),)
+            actions = (When(PlainExpression(f"type({name}) is int", (name,)), actions),)
         return actions
 
-    def _is_last(self, trips: Trips) -> Text:
+    def _is_last(self, trips: Trips) -> PlainExpression:
         target = self.ops.called[trips.target]
         return trips.asked(f"{target} + 1 == {trips.stop}", target)
 
-    def _typed(self, where: Reference, need: Need) -> Reference:
+    def _typed(self, where: Reference, need: TransferNeed) -> Reference:
         """A buffer below which a path leads somewhere: of what type it is must be said."""
         known = min(self.ops.things.buffers(need.things), key=lambda thing: thing.number)
         type_ = self.ops.things.types[known]
         if isinstance(where, Reload) and where.var.type != VarType(type_):
             name = self.ops.called[where.var]
-            return Text(name, (name,), type_)
-        return replace(where, type=type_) if isinstance(where, Text) else where
+            return PlainExpression(name, (name,), type_)
+        return replace(where, type=type_) if isinstance(where, PlainExpression) else where
 
     # ---------------------------------------------------------------------------------- ends
 
@@ -370,7 +374,7 @@ class _Placing:
             elif owed:
                 self.before.setdefault(op, []).extend(owed)
 
-    def _owed_at(self, op: Op | None, state: State) -> Iterator[Reference]:
+    def _owed_at(self, op: Op | None, state: PlanState) -> Iterator[Reference]:
         """How to name what outlives the function and is newer on the device."""
         returned = op.returned if isinstance(op, Return) else ()
         given = NOTHING.union(*(self.ops.seen(value).things for value in returned))
@@ -387,7 +391,7 @@ class _Placing:
         yield from names
 
 
-def _holding(thing: Thing, state: State) -> Iterator[Reference]:
+def _holding(thing: Thing, state: PlanState) -> Iterator[Reference]:
     """The variables that may hold a buffer of which no variable surely is the name."""
     return (Reload(var) for var, things in state.names() if thing in things)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from trilby.analysis.alias import Reference, Text
+from trilby.analysis.alias import PlainExpression, Reference
 from trilby.dataclass import dataclass
 from trilby.model.op import Func, Op
 
@@ -16,7 +16,7 @@ Side: TypeAlias = Literal["device", "host"]
 
 
 @dataclass(frozen=True, slots=True)
-class Flag:
+class NewerFlag:
     """A local variable that says at run time whether a buffer is newer on the other side."""
 
     name: str
@@ -27,12 +27,12 @@ class Flag:
 class SetFlag:
     """Note that a side has newer content, or that it has been copied."""
 
-    flag: Flag
+    flag: NewerFlag
     value: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class PlannedCopy:
     """Bring a buffer, or the part of it at `path`, to a side.
 
     It is `certain` where the use that needs it surely follows.
@@ -56,12 +56,12 @@ class Owe:
 class When:
     """Actions under a condition."""
 
-    condition: "Flag | Text"
+    condition: "NewerFlag | PlainExpression"
     then: "tuple[Action, ...]"
     otherwise: "tuple[Action, ...]" = ()
 
 
-Action: TypeAlias = Copy | Owe | SetFlag | When
+Action: TypeAlias = PlannedCopy | Owe | SetFlag | When
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +75,5 @@ class TransferPlan:
     before: Mapping[Op, tuple[Action, ...]] = field(default_factory=dict[Op, tuple[Action, ...]])
     after: Mapping[Op, tuple[Action, ...]] = field(default_factory=dict[Op, tuple[Action, ...]])
     at_end: tuple[Action, ...] = ()
-    flags: tuple[Flag, ...] = ()
+    flags: tuple[NewerFlag, ...] = ()
     writers: frozenset[Op] = frozenset()

@@ -10,8 +10,8 @@ from dataclasses import field
 from typing import Literal, TypeAlias
 
 from trilby.analysis.host_code import (
-    Call,
-    Choice,
+    CallExpression,
+    Conditional,
     Display,
     Hole,
     Item,
@@ -19,7 +19,7 @@ from trilby.analysis.host_code import (
     Node,
     Number,
     Operation,
-    Span,
+    SliceIndex,
     expression_tree,
 )
 from trilby.data.dtypes import ScalarType
@@ -83,7 +83,7 @@ class Sorts:
         if not isinstance(maker, HostValue) or "range" in self.names:
             return False
         tree = expression_tree(maker.code, len(maker.inputs))
-        return isinstance(tree, Call) and tree.function == Name("range")
+        return isinstance(tree, CallExpression) and tree.function == Name("range")
 
     # -------------------------------------------------------------------------------- values
 
@@ -122,7 +122,7 @@ class Sorts:
                 return self.of(self.names[name])
             case Display(_, ordered=True):
                 return "list"
-            case Choice(_, then, otherwise):
+            case Conditional(_, then, otherwise):
                 return self._same(self.of_tree(then, inputs), self.of_tree(otherwise, inputs))
             case _:
                 return "number" if self._counts(node, inputs) else ""
@@ -131,7 +131,7 @@ class Sorts:
         match node:
             case Operation(sign, parts) if sign:
                 return all(self.of_tree(part, inputs) == "number" for part in parts)
-            case Call(Name(name)):
+            case CallExpression(Name(name)):
                 return name in _COUNTING and name not in self.names
             case _:
                 return False
@@ -147,7 +147,7 @@ class Sorts:
         match node:
             case Name() | Number():
                 return True
-            case Choice(test, then, otherwise):
+            case Conditional(test, then, otherwise):
                 parts = (test, then, otherwise)
                 return self.of_tree(test) == "number" and all(map(self.may_repeat, parts))
             case Item(owner, indices):
@@ -157,7 +157,7 @@ class Sorts:
                 return all(map(self.may_repeat, parts))
             case Operation():
                 return self._is_arithmetic(node)
-            case Span(parts):
+            case SliceIndex(parts):
                 return all(map(self._is_number, parts))
             case _:
                 return False
@@ -169,7 +169,7 @@ class Sorts:
 
     def may_be_index(self, node: Node) -> bool:
         """Whether an expression is an index that may be used once more: a number, or a slice."""
-        return self.may_repeat(node) if isinstance(node, Span) else self._is_number(node)
+        return self.may_repeat(node) if isinstance(node, SliceIndex) else self._is_number(node)
 
     def may_be_asked(self, node: Node) -> bool:
         """Whether it is an index, or a variable, of which that can be asked at run time."""
@@ -183,7 +183,7 @@ class Sorts:
             return True
         if isinstance(maker, HostValue):
             tree = expression_tree(maker.code, len(maker.inputs))
-            if isinstance(tree, Span):
+            if isinstance(tree, SliceIndex):
                 return all(self.of_tree(part, maker.inputs) == "number" for part in tree.parts)
         return self.of(value) == "number"
 

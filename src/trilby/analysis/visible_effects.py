@@ -15,7 +15,7 @@ from typing import cast
 from trilby.analysis import known_calls
 from trilby.analysis.host_code import (
     Assign,
-    Call,
+    CallExpression,
     Change,
     Comprehension,
     Define,
@@ -137,12 +137,12 @@ class Texts:
         """What an expression may do for good; empty for nothing."""
         if isinstance(node, Comprehension):
             return self._without(_names(target for target, _ in node.loops)).inside(node)
-        if isinstance(node, Call) and not self._is_harmless(node):
+        if isinstance(node, CallExpression) and not self._is_harmless(node):
             written = self._written(node)
             return CALLS if written is None else WRITES if written else self.inside(node)
         return self.inside(node)
 
-    def _written(self, call: Call) -> frozenset[int] | None:
+    def _written(self, call: CallExpression) -> frozenset[int] | None:
         """The arguments that a function of a well-known module writes; None for any other."""
         match self._text_of(call.function):
             case Member(Name(name), method) if name not in self.local:
@@ -162,7 +162,7 @@ class Texts:
         """A tree, or that of the operand that it stands for."""
         return self.operands[node.number] if isinstance(node, Hole) else node
 
-    def _is_harmless(self, call: Call) -> bool:
+    def _is_harmless(self, call: CallExpression) -> bool:
         return (
             self.is_known(call, HARMLESS | OURS)
             or self.makes_buffer(call)
@@ -170,7 +170,7 @@ class Texts:
             or self._is_method(call)
         )
 
-    def is_known(self, call: Call, names: frozenset[str]) -> bool:
+    def is_known(self, call: CallExpression, names: frozenset[str]) -> bool:
         """A call of a function by a well-known name, or of an exception of Python's own."""
         match self._text_of(call.function):
             case Name(name) if name not in self.local:
@@ -178,7 +178,7 @@ class Texts:
             case _:
                 return False
 
-    def makes_buffer(self, call: Call) -> bool:
+    def makes_buffer(self, call: CallExpression) -> bool:
         """`S32Array.create(…)`, known to give a buffer."""
         match self._text_of(call.function):
             case Member(Name(name), maker) if name not in self.local:
@@ -189,7 +189,7 @@ class Texts:
     def is_contexts(self, node: Node) -> bool:
         """A chain of calls that begins with the compute context: `cc.put(a).put(b)`."""
         match node:
-            case Call(function, _, keywords):
+            case CallExpression(function, _, keywords):
                 method = self._text_of(function)
             case _:
                 return False
@@ -208,7 +208,7 @@ class Texts:
             case _:
                 return False
 
-    def _is_method(self, call: Call) -> bool:
+    def _is_method(self, call: CallExpression) -> bool:
         match self._text_of(call.function):
             case Member(Name(name), method) if name in THIS_PACKAGE and name not in self.local:
                 return method in OURS
@@ -222,7 +222,7 @@ class Texts:
                 return False
 
 
-def _calls_back(name: str, call: Call) -> bool:
+def _calls_back(name: str, call: CallExpression) -> bool:
     """Whether a function of Python is given another one that it calls."""
     return "key" in call.keywords or is_unpacked(call) or (name == "iter" and len(call.args) > 1)
 
@@ -376,7 +376,7 @@ class _Looking:
         tree = expression_tree(op.code, len(op.inputs))
         if isinstance(tree, Display | Comprehension | Operation | Number):
             return True
-        return isinstance(tree, Call) and (
+        return isinstance(tree, CallExpression) and (
             self._texts(op).makes_buffer(tree) or self._texts(op).is_known(tree, NOTHING | READING)
         )
 

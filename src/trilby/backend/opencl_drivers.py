@@ -13,7 +13,7 @@ import time
 from collections import deque
 from types import FrameType
 
-from trilby.at_exit import PROGRAM_END, Step
+from trilby.at_exit import PROGRAM_END, EndStep
 from trilby.errors import DeviceUnavailableError
 from trilby.locks import hold_over_forks
 
@@ -99,4 +99,4 @@ def _is_caller(kind: type) -> bool:
 
 
 hold_over_forks(3, lambda: None, lambda: None, _lose)
-PROGRAM_END.add(Step.STOP_THREADS, _leave)
+PROGRAM_END.add(EndStep.STOP_THREADS, _leave)

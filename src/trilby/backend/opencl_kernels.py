@@ -45,7 +45,7 @@ _Enqueue: TypeAlias = Callable[[list[cl.Event] | None], cl.Event]
 _RANGE_NUMBER = Struct("=i")
 
 
-class MemoryOwner(Protocol):
+class OpenCLMemoryOwner(Protocol):
     """Knows the memory that its launches may use; `moment` changes when some of it is freed."""
 
     moment: int
@@ -132,7 +132,7 @@ class OpenCLPrepared:
 
     def __init__(
         self,
-        owner: MemoryOwner,
+        owner: OpenCLMemoryOwner,
         queue: cl.CommandQueue,
         executable: OpenCLKernel,
         size: NDRange,

@@ -51,7 +51,7 @@ class OpenCLMemory:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Block:
+class _FreedBlock:
     """A buffer that nobody owns, and the work that was under way when it was freed."""
 
     size: int
@@ -73,10 +73,10 @@ class MemoryPool:
         self._lock = new_lock()
         # Buffers are freed at any moment, also by the garbage collector in the middle of a
         # method of this class: they arrive here, without a lock, and are put in order later.
-        self._arrived: deque[_Block] = deque()
-        self._kept: defaultdict[int, dict[_Block, None]] = defaultdict(dict)
+        self._arrived: deque[_FreedBlock] = deque()
+        self._kept: defaultdict[int, dict[_FreedBlock, None]] = defaultdict(dict)
         """By their sizes, and of each size the oldest first."""
-        self._leaving: list[_Block] = []
+        self._leaving: list[_FreedBlock] = []
         """The host's memory, which has to live until the work on it is done."""
         self.held = 0
         """The bytes of all buffers, in use and kept."""
@@ -105,7 +105,7 @@ class MemoryPool:
     def give(self, memory: OpenCLMemory, buffer: cl.Buffer, work: Sequence[Event]) -> None:
         """Take a buffer back; `work` is what may still use it. Never waits."""
         size = 0 if memory.shared else _rounded(memory.nbytes)
-        block = _Block(size, buffer, tuple(e for e in work if not e.done))
+        block = _FreedBlock(size, buffer, tuple(e for e in work if not e.done))
         memory.buffer = None
         self._arrived.append(block)  # right after that, so that Ctrl-C loses nothing
         if_free(self._lock, self._put_in_order)
@@ -130,11 +130,11 @@ class MemoryPool:
         while kept > limit:
             kept -= self._release(self._oldest())
 
-    def _oldest(self) -> _Block:
+    def _oldest(self) -> _FreedBlock:
         first = (next(iter(blocks)) for blocks in self._kept.values() if blocks)
         return min(first, key=_age)
 
-    def _release(self, block: _Block) -> int:
+    def _release(self, block: _FreedBlock) -> int:
         del self._kept[block.size][block]
         self.held -= block.size
         block.buffer.release()
@@ -144,7 +144,7 @@ class MemoryPool:
         for block in self._all_kept():
             self._release(block)
 
-    def _all_kept(self) -> list[_Block]:
+    def _all_kept(self) -> list[_FreedBlock]:
         return sorted((one for blocks in self._kept.values() for one in blocks), key=_age)
 
     def _reuse(self, size: int) -> cl.Buffer | None:
@@ -186,7 +186,7 @@ class MemoryPool:
             self._release(block)
 
 
-def _age(block: _Block) -> int:
+def _age(block: _FreedBlock) -> int:
     return block.age
 
 

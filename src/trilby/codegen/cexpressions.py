@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from trilby.codegen.cfunction import FunctionWriter
+from trilby.codegen.cfunction import CFunctionWriter
 from trilby.codegen.text import (
     BITS,
     CHOICE,
@@ -69,12 +69,12 @@ def _scalar(type_: Type) -> ScalarType:
     return type_
 
 
-def constant(writer: FunctionWriter, op: Constant) -> None:
+def constant(writer: CFunctionWriter, op: Constant) -> None:
     """A literal of the right type."""
     writer.give_anywhere(op, literal(writer, op.literal, _scalar(op.value.type)))
 
 
-def literal(writer: FunctionWriter, number: Number, type_: ScalarType) -> Text:
+def literal(writer: CFunctionWriter, number: Number, type_: ScalarType) -> Text:
     """A number as C spells it; the lowest integers have no literal of their own."""
     if type_ is BOOL:
         return Text("true" if number else "false")
@@ -88,13 +88,13 @@ def literal(writer: FunctionWriter, number: Number, type_: ScalarType) -> Text:
     return Text(f"{number}{suffix}", UNARY if number < 0 else 0)
 
 
-def grid(writer: FunctionWriter, op: Grid) -> None:
+def grid(writer: CFunctionWriter, op: Grid) -> None:
     """A field of the kernel context."""
     context = writer.take(op.context)
     writer.give_anywhere(op, Text(f"{context}->{op.field}", POSTFIX))
 
 
-def binary(writer: FunctionWriter, op: Binary) -> None:
+def binary(writer: CFunctionWriter, op: Binary) -> None:
     """Arithmetic with Python's meaning."""
     left, right = writer.take(op.left), writer.take(op.right)
     type_ = _scalar(op.left.type)
@@ -121,7 +121,7 @@ def _joined(symbol: tuple[str, int], left: Text, right: Text) -> Text:
     return Text(text, strength, reads_of([left, right]))
 
 
-def _may_wrap(writer: FunctionWriter, op: Binary, type_: ScalarType) -> bool:
+def _may_wrap(writer: CFunctionWriter, op: Binary, type_: ScalarType) -> bool:
     """False where the operands are too small to leave the type, or C wraps by itself."""
     if type_.kind == "uint" and type_.bits >= 32:
         return False
@@ -129,7 +129,7 @@ def _may_wrap(writer: FunctionWriter, op: Binary, type_: ScalarType) -> bool:
     return exact is None or not exact.fits(type_)
 
 
-def _leaves_every_array(writer: FunctionWriter, op: Binary, type_: ScalarType) -> bool:
+def _leaves_every_array(writer: CFunctionWriter, op: Binary, type_: ScalarType) -> bool:
     """True where the result, if it wraps, is negative: no index of any array.
 
     Only numbers that pass the end of the type by less than its size wrap so.
@@ -141,7 +141,7 @@ def _leaves_every_array(writer: FunctionWriter, op: Binary, type_: ScalarType) -
 
 
 def _wrapped(
-    writer: FunctionWriter, type_: ScalarType, symbol: tuple[str, int], left: Text, right: Text
+    writer: CFunctionWriter, type_: ScalarType, symbol: tuple[str, int], left: Text, right: Text
 ) -> Text:
     """Signed overflow is undefined in C: compute without a sign, then go back.
 
@@ -155,7 +155,7 @@ def _wrapped(
 
 
 def _shifted(
-    writer: FunctionWriter, op: Binary, type_: ScalarType, left: Text, right: Text
+    writer: CFunctionWriter, op: Binary, type_: ScalarType, left: Text, right: Text
 ) -> Text:
     """Shift counts are taken modulo the width."""
     count = writer.spans.of(op.right)
@@ -167,7 +167,7 @@ def _shifted(
 
 
 def _divided(
-    writer: FunctionWriter, op: Binary, type_: ScalarType, left: Text, right: Text
+    writer: CFunctionWriter, op: Binary, type_: ScalarType, left: Text, right: Text
 ) -> Text:
     """C's own division where no sign is in play and the divisor is not zero.
 
@@ -188,14 +188,14 @@ def _divided(
     return _call(writer, function, type_, [left, right])
 
 
-def _rounded(writer: FunctionWriter, type_: ScalarType, text: Text) -> Text:
+def _rounded(writer: CFunctionWriter, type_: ScalarType, text: Text) -> Text:
     """Halves are computed as floats and rounded after each step."""
     if not type_.is_half:
         return text
     return Text(f"{writer.module.need('round', type_)}({text})", POSTFIX, text.reads)
 
 
-def _call(writer: FunctionWriter, name: str, type_: ScalarType, args: list[Text]) -> Text:
+def _call(writer: CFunctionWriter, name: str, type_: ScalarType, args: list[Text]) -> Text:
     if name == "pow" and type_.is_float:
         text = Text(f"pow({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
         return _rounded(writer, type_, text)
@@ -204,7 +204,7 @@ def _call(writer: FunctionWriter, name: str, type_: ScalarType, args: list[Text]
     return _rounded(writer, type_, text)
 
 
-def compare(writer: FunctionWriter, op: Compare) -> None:
+def compare(writer: CFunctionWriter, op: Compare) -> None:
     """A comparison."""
     left, right = writer.take(op.left), writer.take(op.right)
     symbol, strength = _SYMBOLS[type(op)]
@@ -212,7 +212,7 @@ def compare(writer: FunctionWriter, op: Compare) -> None:
     writer.give(op, Text(text, strength, reads_of([left, right])))
 
 
-def unary(writer: FunctionWriter, op: Unary) -> None:
+def unary(writer: CFunctionWriter, op: Unary) -> None:
     """`-`, `~`, `!`."""
     operand = writer.take(op.operand)
     type_ = _scalar(op.operand.type)
@@ -237,7 +237,7 @@ def _negated(operand: Text) -> Text:
     return Text(f"!{operand.within(UNARY)}", UNARY, operand.reads)
 
 
-def cast(writer: FunctionWriter, op: Cast) -> None:
+def cast(writer: CFunctionWriter, op: Cast) -> None:
     """A conversion, as `dtypes.convert` defines it."""
     operand = writer.take(op.operand)
     source, target = _scalar(op.operand.type), _scalar(op.value.type)
@@ -259,7 +259,7 @@ def cast(writer: FunctionWriter, op: Cast) -> None:
     writer.give(op, text)
 
 
-def math(writer: FunctionWriter, op: Math) -> None:
+def math(writer: CFunctionWriter, op: Math) -> None:
     """A math function: the language's own, or a support function where C means another."""
     args = [writer.take(argument) for argument in op.args]
     type_ = _scalar(op.args[0].type)
@@ -281,7 +281,7 @@ def math(writer: FunctionWriter, op: Math) -> None:
     writer.give(op, _rounded(writer, type_, text))
 
 
-def _of_own_type(writer: FunctionWriter, type_: ScalarType, text: Text) -> Text:
+def _of_own_type(writer: CFunctionWriter, type_: ScalarType, text: Text) -> Text:
     """C computes with small integers as `int`; a function that counts bits sees the width."""
     if type_.is_float or type_.bits >= 32:
         return text

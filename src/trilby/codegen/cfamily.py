@@ -10,12 +10,12 @@ from textwrap import dedent
 
 from trilby.analysis.data_loops import uneven_loops_around_others
 from trilby.analysis.reach import KernelGraph, as_on_device, reaching, short_name
-from trilby.codegen.cfunction import FunctionWriter, Module
+from trilby.codegen.cfunction import CFunctionWriter, Module
 from trilby.codegen.cgroups import FAILED, FAILURE_TEXT
 from trilby.codegen.csignature import GUARD, PASSED, guard_text, head
 from trilby.codegen.cstatements import write_function
 from trilby.codegen.dialect import Dialect
-from trilby.codegen.names import Names, own_name
+from trilby.codegen.names import Identifiers, own_name
 from trilby.codegen.structs import Structs
 from trilby.codegen.support import SUPPORT_NAMES, support_text
 from trilby.codegen.text import Line, with_line_directives
@@ -32,7 +32,7 @@ from trilby.source import NOWHERE, Location
 # Functions whose body the user wrote in the device's language: head, text, and nothing else.
 
 
-def write_raw(writer: FunctionWriter, raw: Raw) -> list[Line]:
+def write_raw(writer: CFunctionWriter, raw: Raw) -> list[Line]:
     """The function with the text of its language, which sees the names of the parameters."""
     dialect = writer.module.dialect
     body = raw.body(dialect.name)
@@ -43,9 +43,9 @@ def write_raw(writer: FunctionWriter, raw: Raw) -> list[Line]:
             f"{dialect.name}",
             f'add `{dialect.name}="…"` to its @tb.raw',
         )
-    writer.names = Names(dialect.is_keyword)
+    writer.names = Identifiers(dialect.is_keyword)
     for name in raw.names:
-        if Names(dialect.is_keyword).fresh(name) != name:
+        if Identifiers(dialect.is_keyword).fresh(name) != name:
             raise _refusal(
                 writer,
                 f"the raw device code of `{short_name(writer.function.name)}` cannot have a "
@@ -56,7 +56,7 @@ def write_raw(writer: FunctionWriter, raw: Raw) -> list[Line]:
     return [*start, *_lines(body), Line("}")]
 
 
-def _refusal(writer: FunctionWriter, problem: str, advice: str) -> BuildError:
+def _refusal(writer: CFunctionWriter, problem: str, advice: str) -> BuildError:
     where = writer.function.location
     return BuildError(problem, advice=advice, location=None if where == NOWHERE else where)
 
@@ -95,7 +95,7 @@ def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generate
     """Write a kernel and all that it reaches."""
     seen = as_on_device(graph)
     module = _module(seen, graph, dialect)
-    functions = [_function(FunctionWriter(module, f)) for f in seen.functions]
+    functions = [_function(CFunctionWriter(module, f)) for f in seen.functions]
     parts = [
         [Line(text) for text in dialect.preamble.splitlines()],
         _context_typedef(seen, module),
@@ -112,14 +112,16 @@ def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generate
     return Generated("\n".join(text), entry, tuple(module.asserts), takes_pass)
 
 
-def _function(writer: FunctionWriter) -> list[Line]:
+def _function(writer: CFunctionWriter) -> list[Line]:
     raw = writer.function.raw
     return write_raw(writer, raw) if raw else write_function(writer)
 
 
 def _module(graph: KernelGraph, meant: KernelGraph, dialect: Dialect) -> Module:
     """What functions share; `meant` also has the ops for which raw functions have text."""
-    names = Names(dialect.is_used, frozenset({*SUPPORT_NAMES, *dialect.functions, GUARD, FAILED}))
+    names = Identifiers(
+        dialect.is_used, frozenset({*SUPPORT_NAMES, *dialect.functions, GUARD, FAILED})
+    )
     names.stem("KernelContext", ("_s", "_t"))
     structs = Structs(dialect, names)
     functions: dict[str, str] = {}

@@ -11,7 +11,7 @@ from dataclasses import field
 
 from trilby.analysis.spans import Spans
 from trilby.codegen.dialect import Dialect
-from trilby.codegen.names import Names
+from trilby.codegen.names import Identifiers
 from trilby.codegen.structs import Structs
 from trilby.codegen.text import Dependence, Line, Text
 from trilby.data.dtypes import ScalarType, Type
@@ -32,7 +32,7 @@ from trilby.source import Location
 
 
 @dataclass(frozen=True, slots=True)
-class Uses:
+class ValueUses:
     """How often each value is used, and whether only in the block that makes it.
 
     `names` has the variable that a value begins, where that is its only use. `steady` are the
@@ -46,7 +46,7 @@ class Uses:
     steady: frozenset[Value]
 
 
-def uses_of(function: Func) -> Uses:
+def uses_of(function: Func) -> ValueUses:
     """Count the uses of every value of a function."""
     count: dict[Value, int] = {}
     home: dict[Value, Block] = {}
@@ -70,7 +70,7 @@ def uses_of(function: Func) -> Uses:
 
     visit(function.body)
     once = {v: n for v, n in names.items() if count[v] == 1 and v not in elsewhere}
-    return Uses(count, frozenset(elsewhere), once, frozenset(steady))
+    return ValueUses(count, frozenset(elsewhere), once, frozenset(steady))
 
 
 def _steady(block: Block) -> Iterator[Value]:
@@ -105,7 +105,7 @@ class Module:
     dialect: Dialect
     structs: Structs
     functions: dict[str, str]
-    names: Names
+    names: Identifiers
     grid_fields: tuple[str, ...]
     asserting: frozenset[str] = frozenset()
     acting: frozenset[str] = frozenset()
@@ -160,7 +160,7 @@ class Waiting:
     location: Location
 
 
-class FunctionWriter:
+class CFunctionWriter:
     """Writes one function."""
 
     def __init__(self, module: Module, function: Func) -> None:

@@ -1,6 +1,6 @@
 """Local and private arrays, barriers, structs as values, `assert` and `print` in C."""
 
-from trilby.codegen.cfunction import FunctionWriter
+from trilby.codegen.cfunction import CFunctionWriter
 from trilby.codegen.text import CHOICE, MEMORY, POSTFIX, UNARY, Text, c_string, reads_of
 from trilby.data.dtypes import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, ScalarType, Type
 from trilby.data.schema import ArrayType, StructType, leaves
@@ -25,7 +25,7 @@ FAILURE_TEXT = """\
 """The first work item whose `assert` fails leaves its number and its ids."""
 
 
-def array(writer: FunctionWriter, op: LocalArray | PrivateArray) -> None:
+def array(writer: CFunctionWriter, op: LocalArray | PrivateArray) -> None:
     """`__local float tile[16][16];`."""
     made = op.value.type
     if not isinstance(made, RefType) or not isinstance(made.to, ArrayType):
@@ -37,13 +37,13 @@ def array(writer: FunctionWriter, op: LocalArray | PrivateArray) -> None:
     writer.texts[op.value] = Text(name)
 
 
-def barrier(writer: FunctionWriter, op: Barrier) -> None:
+def barrier(writer: CFunctionWriter, op: Barrier) -> None:
     """What was read from memory before a barrier is read before it in C too."""
     writer.before_change(MEMORY)
     writer.line(writer.module.dialect.barriers[op.scope], op.location)
 
 
-def pack(writer: FunctionWriter, op: Pack) -> None:
+def pack(writer: CFunctionWriter, op: Pack) -> None:
     """`(Result_t){.x = a, .y = b}`."""
     struct = _struct(op.value.type)
     parts = [writer.take(part) for part in op.parts]
@@ -56,7 +56,7 @@ def pack(writer: FunctionWriter, op: Pack) -> None:
     writer.give(op, Text(text, POSTFIX, reads_of(parts)))
 
 
-def unpack(writer: FunctionWriter, op: Unpack) -> None:
+def unpack(writer: CFunctionWriter, op: Unpack) -> None:
     """`p.x`."""
     struct = _struct(op.whole.type)
     whole = writer.take(op.whole)
@@ -75,14 +75,14 @@ def _struct(type_: Type) -> StructType:
     return type_
 
 
-def _to_storage(writer: FunctionWriter, type_: ScalarType, part: Text) -> str:
+def _to_storage(writer: CFunctionWriter, type_: ScalarType, part: Text) -> str:
     return f"{writer.module.need('pack', type_)}({part})" if type_.is_half else part.text
 
 
 # -- debugging ----------------------------------------------------------------------------
 
 
-def assertion(writer: FunctionWriter, op: Assert) -> None:
+def assertion(writer: CFunctionWriter, op: Assert) -> None:
     """A work item that fails says so and goes no further."""
     condition = writer.take(op.condition)
     writer.settle()
@@ -93,7 +93,7 @@ def assertion(writer: FunctionWriter, op: Assert) -> None:
     writer.line(f"if (!{condition.within(UNARY)}) {{ {report}{leave} }}", op.location)
 
 
-def after_call(writer: FunctionWriter, callee: str, location: Location) -> None:
+def after_call(writer: CFunctionWriter, callee: str, location: Location) -> None:
     """Where an `assert` failed in a helper, its callers go no further either.
 
     Work items that wait for each other go on to the end, since the others wait for them.
@@ -102,7 +102,7 @@ def after_call(writer: FunctionWriter, callee: str, location: Location) -> None:
         writer.line(f"if ({writer.context}->failed) {_leave(writer)}", location)
 
 
-def _leave(writer: FunctionWriter) -> str:
+def _leave(writer: CFunctionWriter) -> str:
     result = writer.function.result
     if result == NONE:
         return "return;"
@@ -124,7 +124,7 @@ _FORMATS: dict[Type, str] = {
 }
 
 
-def print_line(writer: FunctionWriter, op: Print) -> None:
+def print_line(writer: CFunctionWriter, op: Print) -> None:
     """`printf`, with a format made of the text."""
     args = [(writer.take(arg), arg.type) for arg in op.args]
     first, *others = (text.replace("%", "%%") for text in texts_of(op.form))

@@ -1,6 +1,6 @@
 """Places in memory, as the C family writes them."""
 
-from trilby.codegen.cfunction import FunctionWriter
+from trilby.codegen.cfunction import CFunctionWriter
 from trilby.codegen.structs import is_fixed
 from trilby.codegen.text import EQUAL, MEMORY, POSTFIX, SUM, UNARY, Dependence, Text, reads_of
 from trilby.data.dtypes import BF16, BOOL, F16, U32, ScalarType, Type
@@ -17,11 +17,11 @@ from trilby.data.schema import (
 )
 from trilby.dataclass import dataclass
 from trilby.model.op import walk
-from trilby.model.ops.memory import Atomic, CompareExchange, Extent, Load, Place, Store
+from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Extent, Load, Place, Store
 from trilby.model.value import RefType, Space, Value, VarType, space_of
 
 
-def size_variables(writer: FunctionWriter, value: Value, type_: Type, name: str) -> list[str]:
+def size_variables(writer: CFunctionWriter, value: Value, type_: Type, name: str) -> list[str]:
     """Name the sizes that travel with a buffer; gives their declarations: `int a_length`."""
     sizes = sizes_of(type_)
     names = {size: writer.names.fresh(f"{name}_{size}") for size in sizes}
@@ -32,7 +32,7 @@ def size_variables(writer: FunctionWriter, value: Value, type_: Type, name: str)
     return [f"{writer.module.value_type(kind)}{names[size]}" for size, kind in sizes.items()]
 
 
-def find_arrays(writer: FunctionWriter, param: Value, buffer: BufferType) -> None:
+def find_arrays(writer: CFunctionWriter, param: Value, buffer: BufferType) -> None:
     """Find the arrays of a buffer once, where the function begins."""
     name = writer.texts[param].text
     for array in (n for n in _used_fields(writer, param) if not is_fixed(buffer, n)):
@@ -45,7 +45,7 @@ def find_arrays(writer: FunctionWriter, param: Value, buffer: BufferType) -> Non
 
 
 def _reached(
-    writer: FunctionWriter, base: Value, buffer: StructType, name: str, pointer: str
+    writer: CFunctionWriter, base: Value, buffer: StructType, name: str, pointer: str
 ) -> str:
     """A call of the function that finds a field which has no fixed place."""
     structs = writer.module.structs
@@ -53,18 +53,18 @@ def _reached(
     return f"{structs.accessor(buffer, name)}({', '.join([pointer, *sizes])})"
 
 
-def _used_fields(writer: FunctionWriter, param: Value) -> list[str]:
+def _used_fields(writer: CFunctionWriter, param: Value) -> list[str]:
     """The top-level fields that the function itself touches, in order."""
     return list(
         dict.fromkeys(
             next(path_steps(op.path))
             for op in walk(writer.function.body)
-            if isinstance(op, Load | Store | Place | Atomic) and op.base is param
+            if isinstance(op, Load | Store | Place | AtomicUpdate) and op.base is param
         )
     )
 
 
-def place(writer: FunctionWriter, base: Value, path: str, indices: tuple[Value, ...]) -> Text:
+def place(writer: CFunctionWriter, base: Value, path: str, indices: tuple[Value, ...]) -> Text:
     """The C lvalue of a place."""
     taken = [_index(writer, index) for index in indices]
     pointer = writer.take(base)
@@ -91,7 +91,7 @@ def address(place: Text) -> str:
     return place.text.removeprefix("*") if place.text.startswith("*") else f"&{place}"
 
 
-def _index(writer: FunctionWriter, value: Value) -> Text:
+def _index(writer: CFunctionWriter, value: Value) -> Text:
     """An index; what C would wrap at 32 bits may not become part of a wider sum."""
     text = writer.take(value)
     if text.index is not None:
@@ -116,7 +116,7 @@ class _Lvalue:
 
 
 def _member(
-    writer: FunctionWriter, base: Value, here: _Lvalue, struct: Type | None, name: str
+    writer: CFunctionWriter, base: Value, here: _Lvalue, struct: Type | None, name: str
 ) -> _Lvalue:
     if not isinstance(struct, StructType):
         raise TypeError(struct)
@@ -134,7 +134,7 @@ def _member(
 
 
 def _element(
-    writer: FunctionWriter,
+    writer: CFunctionWriter,
     base: Value,
     here: _Lvalue,
     array: Type | None,
@@ -153,7 +153,9 @@ def _element(
     return _Lvalue(Text(_strided(writer, here.text, flat, array, space), UNARY), is_pointer=True)
 
 
-def _strided(writer: FunctionWriter, start: Text, flat: str, array: ArrayType, space: Space) -> str:
+def _strided(
+    writer: CFunctionWriter, start: Text, flat: str, array: ArrayType, space: Space
+) -> str:
     """A pointer to an element; the distance of two elements is more than their size."""
     stride = stride_of(array)
     wide = f"(long){flat}" if flat.isidentifier() else f"(long)({flat})"
@@ -163,7 +165,7 @@ def _strided(writer: FunctionWriter, start: Text, flat: str, array: ArrayType, s
     return f"({pointer})(({bytes_}){start} + {distance})"
 
 
-def _dimension(writer: FunctionWriter, base: Value, dim: int | str) -> str:
+def _dimension(writer: CFunctionWriter, base: Value, dim: int | str) -> str:
     return str(dim) if isinstance(dim, int) else writer.sizes_with[base][dim].text
 
 
@@ -184,7 +186,7 @@ def _flat(indices: list[Text], dims: list[str]) -> str:
     return text
 
 
-def load(writer: FunctionWriter, op: Load) -> None:
+def load(writer: CFunctionWriter, op: Load) -> None:
     """The number at a place; a length travels with its buffer."""
     if op.path in sizes_of(op.base.type):
         _size(writer, op, op.path)
@@ -193,7 +195,7 @@ def load(writer: FunctionWriter, op: Load) -> None:
     writer.give(op, _loaded(writer, op.value.type, text, space_of(op.base.type)))
 
 
-def _loaded(writer: FunctionWriter, type_: Type, where: Text, space: Space) -> Text:
+def _loaded(writer: CFunctionWriter, type_: Type, where: Text, space: Space) -> Text:
     reads = where.reads if space == "constant" else where.reads | {MEMORY}
     if type_ is BOOL:
         return Text(f"{where} != 0", EQUAL, reads)
@@ -206,7 +208,7 @@ def _loaded(writer: FunctionWriter, type_: Type, where: Text, space: Space) -> T
     return Text(where.text, where.strength, reads)
 
 
-def store(writer: FunctionWriter, op: Store) -> None:
+def store(writer: CFunctionWriter, op: Store) -> None:
     """A new number for a place."""
     value = writer.take(op.stored)
     where = place(writer, op.base, op.path, op.indices)
@@ -223,18 +225,18 @@ def store(writer: FunctionWriter, op: Store) -> None:
     writer.line(f"{where} = {value};", op.location)
 
 
-def reference(writer: FunctionWriter, op: Place) -> None:
+def reference(writer: CFunctionWriter, op: Place) -> None:
     """The address of a struct."""
     where = place(writer, op.base, op.path, op.indices)
     writer.give(op, Text(address(where), UNARY, where.reads))
 
 
-def extent(writer: FunctionWriter, op: Extent) -> None:
+def extent(writer: CFunctionWriter, op: Extent) -> None:
     """One axis of a shape."""
     _size(writer, op, f"shape{op.axis}")
 
 
-def _size(writer: FunctionWriter, op: Load | Extent, name: str) -> None:
+def _size(writer: CFunctionWriter, op: Load | Extent, name: str) -> None:
     """A size of a buffer: fixed where the buffer is a parameter, else a variable's content."""
     writer.take(op.base)
     size = writer.sizes_with[op.base][name]
@@ -244,19 +246,19 @@ def _size(writer: FunctionWriter, op: Load | Extent, name: str) -> None:
         writer.give_anywhere(op, size)
 
 
-def atomic(writer: FunctionWriter, op: Atomic) -> None:
+def atomic(writer: CFunctionWriter, op: AtomicUpdate) -> None:
     """An indivisible change; the old number is the result."""
     _change(writer, op, op.change, [writer.take(op.operand)])
 
 
-def compare_exchange(writer: FunctionWriter, op: CompareExchange) -> None:
+def compare_exchange(writer: CFunctionWriter, op: CompareExchange) -> None:
     """Exchange if the place holds what is expected."""
     operands = [writer.take(op.expected), writer.take(op.operand)]
     _change(writer, op, "compare_exchange", operands)
 
 
 def _change(
-    writer: FunctionWriter, op: Atomic | CompareExchange, change: str, operands: list[Text]
+    writer: CFunctionWriter, op: AtomicUpdate | CompareExchange, change: str, operands: list[Text]
 ) -> None:
     where = place(writer, op.base, op.path, op.indices)
     writer.before_change(MEMORY)

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
-from trilby.codegen.cfunction import FunctionWriter
+from trilby.codegen.cfunction import CFunctionWriter
 from trilby.codegen.cmemory import find_arrays, size_variables
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.text import Text
@@ -17,7 +17,7 @@ GUARD = "is_beyond_range"
 WIDTH = 100
 
 
-def head(writer: FunctionWriter) -> list[str]:
+def head(writer: CFunctionWriter) -> list[str]:
     """`static inline int square(int v) {`, with names given to the parameters."""
     module, function = writer.module, writer.function
     params = ", ".join(_parameters(writer))
@@ -40,7 +40,7 @@ def head(writer: FunctionWriter) -> list[str]:
     return [start, *(line.replace("\0", " ") for line in wrapped), ") {"]
 
 
-def _parameters(writer: FunctionWriter) -> Iterator[str]:
+def _parameters(writer: CFunctionWriter) -> Iterator[str]:
     is_kernel = writer.function.kind == "kernel"
     if not is_kernel and writer.function.name in writer.module.asserting:
         writer.context = writer.names.fresh("context")
@@ -65,14 +65,14 @@ def _parameters(writer: FunctionWriter) -> Iterator[str]:
         yield f"{writer.module.dialect.global_space} int *{writer.failure}"
 
 
-def _parameter_type(writer: FunctionWriter, type_: Type) -> str:
+def _parameter_type(writer: CFunctionWriter, type_: Type) -> str:
     """Kernels get numbers as they are stored: a bool is a byte at that border."""
     if writer.function.kind == "kernel" and isinstance(type_, ScalarType):
         return f"{writer.module.structs.stored(type_)} "
     return writer.module.value_type(type_)
 
 
-def prologue(writer: FunctionWriter) -> None:
+def prologue(writer: CFunctionWriter) -> None:
     """Fill the kernel context, leave if outside the range, find the fields of buffers."""
     if writer.function.kind == "kernel":
         _context(writer)
@@ -82,7 +82,7 @@ def prologue(writer: FunctionWriter) -> None:
             find_arrays(writer, param, param.type)
 
 
-def _context(writer: FunctionWriter) -> None:
+def _context(writer: CFunctionWriter) -> None:
     context = writer.texts[writer.function.params[0]]
     writer.context = context.text
     content = writer.names.fresh("kernel_context")
@@ -120,7 +120,7 @@ def guard_text(dialect: Dialect) -> str:
     )
 
 
-def _arguments_from_storage(writer: FunctionWriter) -> None:
+def _arguments_from_storage(writer: CFunctionWriter) -> None:
     """Bring bools and halves from their stored form to values."""
     for param, stored in writer.stored.items():
         text = f"{stored} != 0"
@@ -130,6 +130,6 @@ def _arguments_from_storage(writer: FunctionWriter) -> None:
         writer.line(f"{writer.module.value_type(param.type)}{name} = {text};")
 
 
-def _is_stored(writer: FunctionWriter, type_: Type) -> bool:
+def _is_stored(writer: CFunctionWriter, type_: Type) -> bool:
     """True where a number is spelt otherwise in memory than in expressions."""
     return isinstance(type_, ScalarType) and type_ in writer.module.dialect.stored

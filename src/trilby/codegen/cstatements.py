@@ -5,7 +5,7 @@ from typing import Any
 
 from trilby.codegen import cexpressions, cgroups, cmemory
 from trilby.codegen.cexpressions import choice
-from trilby.codegen.cfunction import FunctionWriter
+from trilby.codegen.cfunction import CFunctionWriter
 from trilby.codegen.csignature import head, prologue
 from trilby.codegen.text import AND, MEMORY, OR, POSTFIX, UNARY, Dependence, Line, Text, reads_of
 from trilby.data.dtypes import ScalarType
@@ -30,7 +30,7 @@ from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.memory import (
-    Atomic,
+    AtomicUpdate,
     CompareExchange,
     Extent,
     Load,
@@ -43,7 +43,7 @@ from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import NONE, RefType, Value, VarType, space_of
 
 
-def write_function(writer: FunctionWriter) -> list[Line]:
+def write_function(writer: CFunctionWriter) -> list[Line]:
     """A whole function: head, prologue, body."""
     start = [Line(text, writer.function.location) for text in head(writer)]
     with writer.captured() as first:
@@ -54,12 +54,12 @@ def write_function(writer: FunctionWriter) -> list[Line]:
     return [*start, *first, *gap, *body, Line("}")]
 
 
-def _block(writer: FunctionWriter, block: Block) -> None:
+def _block(writer: CFunctionWriter, block: Block) -> None:
     for op in block.ops:
         OP_RULES[type(op)](writer, op)
 
 
-def _braces(writer: FunctionWriter, block: Block) -> None:
+def _braces(writer: CFunctionWriter, block: Block) -> None:
     """The lines of a block, one level deeper; names that end with it are free again."""
     with writer.indented():
         _block(writer, block)
@@ -68,7 +68,7 @@ def _braces(writer: FunctionWriter, block: Block) -> None:
 # -- variables and calls ------------------------------------------------------------------
 
 
-def _var(writer: FunctionWriter, op: Var) -> None:
+def _var(writer: CFunctionWriter, op: Var) -> None:
     var = op.value
     content = op.init[0] if op.init else None
     if not isinstance(var.type, VarType):
@@ -88,7 +88,7 @@ def _var(writer: FunctionWriter, op: Var) -> None:
         writer.line(f"{declaration}{init};", op.location)
 
 
-def _var_load(writer: FunctionWriter, op: VarLoad) -> None:
+def _var_load(writer: CFunctionWriter, op: VarLoad) -> None:
     name = writer.texts[op.var].text
     if op.var in writer.sizes_with:
         writer.sizes_with[op.value] = writer.sizes_with[op.var]
@@ -99,7 +99,7 @@ def _var_load(writer: FunctionWriter, op: VarLoad) -> None:
         writer.give(op, text)
 
 
-def _var_store(writer: FunctionWriter, op: VarStore) -> None:
+def _var_store(writer: CFunctionWriter, op: VarStore) -> None:
     texts = writer.parts(op.stored)
     writer.before_change(op.var)
     targets = [writer.texts[op.var], *writer.sizes_with.get(op.var, {}).values()]
@@ -107,7 +107,7 @@ def _var_store(writer: FunctionWriter, op: VarStore) -> None:
         writer.line(f"{target} = {text};", op.location)
 
 
-def _acts(writer: FunctionWriter, op: Call) -> bool:
+def _acts(writer: CFunctionWriter, op: Call) -> bool:
     """True where a call does more than compute: its callee gets a place in memory, or acts."""
     has_place = any(
         isinstance(a.type, BufferType | NDArrayType | RefType) and space_of(a.type) != "constant"
@@ -116,7 +116,7 @@ def _acts(writer: FunctionWriter, op: Call) -> bool:
     return has_place or op.callee in writer.module.acting
 
 
-def _call(writer: FunctionWriter, op: Call) -> None:
+def _call(writer: CFunctionWriter, op: Call) -> None:
     args = [part for argument in op.args for part in writer.parts(argument)]
     passed = [part.text for part in args]
     if op.callee in writer.module.asserting:
@@ -134,26 +134,26 @@ def _call(writer: FunctionWriter, op: Call) -> None:
     cgroups.after_call(writer, op.callee, op.location)
 
 
-def _return(writer: FunctionWriter, op: Return) -> None:
+def _return(writer: CFunctionWriter, op: Return) -> None:
     value = f" {writer.take(op.returned[0])}" if op.returned else ""
     if op.returned or not _is_last(writer, op):
         writer.line(f"return{value};", op.location)
 
 
-def _is_last(writer: FunctionWriter, op: Return) -> bool:
+def _is_last(writer: CFunctionWriter, op: Return) -> bool:
     return writer.function.body.ops[-1] is op and writer.function.result == NONE
 
 
 # -- control flow -------------------------------------------------------------------------
 
 
-def _if(writer: FunctionWriter, op: If) -> None:
+def _if(writer: CFunctionWriter, op: If) -> None:
     condition = writer.take(op.condition)
     writer.settle()
     _branches(writer, op, "", condition)
 
 
-def _branches(writer: FunctionWriter, op: If, lead: str, condition: Text) -> None:
+def _branches(writer: CFunctionWriter, op: If, lead: str, condition: Text) -> None:
     writer.line(f"{lead}if ({condition}) {{", op.location)
     _braces(writer, op.then)
     last = op.otherwise.ops[-1] if op.otherwise.ops else None
@@ -166,7 +166,7 @@ def _branches(writer: FunctionWriter, op: If, lead: str, condition: Text) -> Non
     writer.line("}")
 
 
-def _else_if(writer: FunctionWriter, block: Block, last: If) -> None:
+def _else_if(writer: CFunctionWriter, block: Block, last: If) -> None:
     """`else if` where the inner condition is one expression, else a block of its own."""
     with writer.captured() as lines, writer.indented():
         _block(writer, Block(block.ops[:-1]))
@@ -182,7 +182,7 @@ def _else_if(writer: FunctionWriter, block: Block, last: If) -> None:
     writer.line("}")
 
 
-def _while(writer: FunctionWriter, op: While) -> None:
+def _while(writer: CFunctionWriter, op: While) -> None:
     writer.settle()
     with writer.captured() as lines, writer.indented():
         condition = _yielded(writer, op.test)[0]
@@ -197,7 +197,7 @@ def _while(writer: FunctionWriter, op: While) -> None:
     writer.line("}")
 
 
-def _yielded(writer: FunctionWriter, block: Block) -> list[Text]:
+def _yielded(writer: CFunctionWriter, block: Block) -> list[Text]:
     """Write the ops of a block and give the texts of what it yields."""
     _block(writer, Block(block.ops[:-1]))
     last = block.ops[-1]
@@ -206,7 +206,7 @@ def _yielded(writer: FunctionWriter, block: Block) -> list[Text]:
     return writer.parts(last.yielded)
 
 
-def _for(writer: FunctionWriter, op: For) -> None:
+def _for(writer: CFunctionWriter, op: For) -> None:
     start, stop, step = (writer.take(v) for v in (op.start, op.stop, op.step))
     changes = _changes(op.body)
     start = _before_loop(writer, op, op.start, start, {MEMORY})
@@ -232,7 +232,7 @@ def _for(writer: FunctionWriter, op: For) -> None:
 
 
 def _before_loop(
-    writer: FunctionWriter, op: For, value: Value, text: Text, changes: set[Dependence]
+    writer: CFunctionWriter, op: For, value: Value, text: Text, changes: set[Dependence]
 ) -> Text:
     """A bound that could change while the loop runs is read before it begins."""
     if not text.reads & changes:
@@ -246,13 +246,15 @@ def _changes(block: Block) -> set[Dependence]:
     return {MEMORY, *(op.var for op in walk(block) if isinstance(op, VarStore))}
 
 
-def _is_act(writer: FunctionWriter, op: Op) -> bool:
+def _is_act(writer: CFunctionWriter, op: Op) -> bool:
     """True for what has an effect and may stand inside an expression."""
-    return isinstance(op, Atomic | CompareExchange) or (isinstance(op, Call) and _acts(writer, op))
+    return isinstance(op, AtomicUpdate | CompareExchange) or (
+        isinstance(op, Call) and _acts(writer, op)
+    )
 
 
 def _counted(
-    writer: FunctionWriter,
+    writer: CFunctionWriter,
     op: For,
     type_: ScalarType,
     name: str,
@@ -269,18 +271,18 @@ def _counted(
     return f"{spelling}{name} = {start}; {count} != 0; --{count}, {advance}"
 
 
-def _break(writer: FunctionWriter, op: Break) -> None:
+def _break(writer: CFunctionWriter, op: Break) -> None:
     writer.line("break;", op.location)
 
 
-def _continue(writer: FunctionWriter, op: Continue) -> None:
+def _continue(writer: CFunctionWriter, op: Continue) -> None:
     writer.line("continue;", op.location)
 
 
 # -- choices ------------------------------------------------------------------------------
 
 
-def _ternary(writer: FunctionWriter, op: Ternary) -> None:
+def _ternary(writer: CFunctionWriter, op: Ternary) -> None:
     condition = writer.take(op.condition)
     _settle_if_arms_act(writer, op.then, op.otherwise)
     arms = [_arm(writer, block) for block in (op.then, op.otherwise)]
@@ -295,18 +297,18 @@ def _ternary(writer: FunctionWriter, op: Ternary) -> None:
     writer.line("}")
 
 
-def _settle_if_arms_act(writer: FunctionWriter, *arms: Block) -> None:
+def _settle_if_arms_act(writer: CFunctionWriter, *arms: Block) -> None:
     if any(_is_act(writer, op) for arm in arms for op in walk(arm)):
         writer.settle()
 
 
-def _arm(writer: FunctionWriter, block: Block) -> tuple[list[Line], list[Text]]:
+def _arm(writer: CFunctionWriter, block: Block) -> tuple[list[Line], list[Text]]:
     """The lines that an arm needs, and the texts of its value."""
     with writer.captured() as lines, writer.indented():
         return lines, _yielded(writer, block)
 
 
-def _result_variables(writer: FunctionWriter, op: Op) -> list[str]:
+def _result_variables(writer: CFunctionWriter, op: Op) -> list[str]:
     value = op.value
     name = writer.variable(value)
     own = f"{writer.module.value_type(value.type)}{name}"
@@ -316,7 +318,7 @@ def _result_variables(writer: FunctionWriter, op: Op) -> list[str]:
 
 
 def _assign_arm(
-    writer: FunctionWriter, op: Op, names: list[str], arm: tuple[list[Line], list[Text]]
+    writer: CFunctionWriter, op: Op, names: list[str], arm: tuple[list[Line], list[Text]]
 ) -> None:
     lines, texts = arm
     writer.lines(lines)
@@ -325,7 +327,7 @@ def _assign_arm(
             writer.line(f"{name} = {text};", op.location)
 
 
-def _short_circuit(writer: FunctionWriter, op: AndThen | OrElse) -> None:
+def _short_circuit(writer: CFunctionWriter, op: AndThen | OrElse) -> None:
     first = writer.take(op.first)
     _settle_if_arms_act(writer, op.rest)
     lines, texts = _arm(writer, op.rest)
@@ -346,12 +348,12 @@ def _logical(part: Text, strength: int) -> str:
     return part.text if part.strength in {*range(AND), strength} else f"({part})"
 
 
-def _yield(writer: FunctionWriter, op: Yield) -> None:
+def _yield(writer: CFunctionWriter, op: Yield) -> None:
     """Yields are taken by the op that holds their block, never met on their own."""
     raise TypeError((writer.function.name, op))
 
 
-OP_RULES: Mapping[type[Op], Callable[[FunctionWriter, Any], None]] = {
+OP_RULES: Mapping[type[Op], Callable[[CFunctionWriter, Any], None]] = {
     Constant: cexpressions.constant,
     Grid: cexpressions.grid,
     **dict.fromkeys(BINARIES, cexpressions.binary),
@@ -363,7 +365,7 @@ OP_RULES: Mapping[type[Op], Callable[[FunctionWriter, Any], None]] = {
     Store: cmemory.store,
     Place: cmemory.reference,
     Extent: cmemory.extent,
-    Atomic: cmemory.atomic,
+    AtomicUpdate: cmemory.atomic,
     CompareExchange: cmemory.compare_exchange,
     LocalArray: cgroups.array,
     PrivateArray: cgroups.array,

@@ -30,7 +30,7 @@ def own_name(name: str) -> str:
     return f"{OWN}{plain(name)}"
 
 
-class Names:
+class Identifiers:
     """Hands out identifiers; a name that is taken gets a number.
 
     `reserved` says which words of the language nobody may have in this scope.
@@ -66,6 +66,6 @@ class Names:
     def _is_taken(self, name: str) -> bool:
         return name in self._taken or self._reserved(name)
 
-    def within(self, reserved: Callable[[str], bool]) -> "Names":
+    def within(self, reserved: Callable[[str], bool]) -> "Identifiers":
         """An inner scope with words of its own: it may not shadow what is taken here."""
-        return Names(reserved, frozenset(self._taken))
+        return Identifiers(reserved, frozenset(self._taken))

@@ -12,9 +12,9 @@ from copy import copy
 from types import CellType, CodeType, FunctionType
 from typing import cast
 
-from trilby.codegen.python_blocks import Writer
+from trilby.codegen.python_blocks import BlockWriter
 from trilby.codegen.python_text import placed
-from trilby.codegen.python_values import SLICE, Known
+from trilby.codegen.python_values import SLICE, NamedValues
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.op import Func
@@ -44,8 +44,8 @@ class Emitted:
 
 def emit(func: Func, function: FunctionType | None = None) -> Emitted:
     """Write a compute model in Python, with the signature of the original function if given."""
-    known = Known.of(func)
-    body = [*_kept_parameters(known), *Writer.of(known, func.body.ops).write()]
+    known = NamedValues.of(func)
+    body = [*_kept_parameters(known), *BlockWriter.of(known, func.body.ops).write()]
     args = _signature(function) if function else _plain_signature(known)
     name = function.__name__ if function else func.name.rpartition(".")[2]
     # parsed, because newer versions of Python have more fields in this node
@@ -107,7 +107,7 @@ def _object(func: Func, objects: Mapping[str, object], symbol: str) -> object:
 # -------------------------------------------------------------------------------- parameters
 
 
-def _kept_parameters(known: Known) -> Iterator[ast.stmt]:
+def _kept_parameters(known: NamedValues) -> Iterator[ast.stmt]:
     """A parameter that is used besides its variable is kept where the variable changes."""
     changed = {name for op in known.func.body.ops for name in known.sets(op)}
     for param, name in known.parameters.items():
@@ -120,7 +120,7 @@ def _kept_parameters(known: Known) -> Iterator[ast.stmt]:
             yield placed(ast.Assign([kept], given), location)
 
 
-def _plain_signature(known: Known) -> ast.arguments:
+def _plain_signature(known: NamedValues) -> ast.arguments:
     names = [ast.arg(name) for name in known.parameters.values()]
     return ast.arguments([], names, None, [], [], None, [])
 

@@ -13,7 +13,13 @@ from trilby.codegen.python_text import (
     statements,
     target,
 )
-from trilby.codegen.python_values import Known, Stack, is_literal, number_tree, outside_brackets
+from trilby.codegen.python_values import (
+    NamedValues,
+    Stack,
+    is_literal,
+    number_tree,
+    outside_brackets,
+)
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import (
     INDEX,
@@ -54,7 +60,7 @@ from trilby.source import Location
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class InPlaceChange:
     """`old` is loaded, changed by `operand` at the op number `end`, and stored by the next."""
 
     old: VarLoad | Load | HostView
@@ -65,8 +71,8 @@ class Change:
 
 
 def change_at(
-    ops: Sequence[Op], at: int, known: Known, waiting: AbstractSet[Value]
-) -> Change | None:
+    ops: Sequence[Op], at: int, known: NamedValues, waiting: AbstractSet[Value]
+) -> InPlaceChange | None:
     """The augmented assignment that begins with the op number `at`, if there is one.
 
     `waiting` are values from before that were not evaluated yet.
@@ -85,7 +91,7 @@ def change_at(
         return None
     operand = change.inputs[1]
     is_one = _is_one_expression(ops[at + 1 : end], operand, known, waiting)
-    return Change(old, sign, operand, store, end) if is_one else None
+    return InPlaceChange(old, sign, operand, store, end) if is_one else None
 
 
 def _stores_back(old: VarLoad | Load | HostView, new: Value, store: Op) -> bool:
@@ -99,7 +105,7 @@ def _stores_back(old: VarLoad | Load | HostView, new: Value, store: Op) -> bool:
 
 
 def _is_one_expression(
-    ops: Sequence[Op], wanted: Value, known: Known, waiting: AbstractSet[Value]
+    ops: Sequence[Op], wanted: Value, known: NamedValues, waiting: AbstractSet[Value]
 ) -> bool:
     """Whether ops make a value that can be written where it is used, and nothing else."""
     stack: list[Value] = []
@@ -115,7 +121,7 @@ def _is_one_expression(
     return stack == [value for value in [wanted] if value in stack] and wanted not in waiting
 
 
-def _is_name_or_number(op: Op, known: Known) -> bool:
+def _is_name_or_number(op: Op, known: NamedValues) -> bool:
     """Whether the result of an op can be written anywhere."""
     if isinstance(op, VarLoad):
         is_used = known.uses.left[op.value] > 0 and op.value not in known.uses.crossing
@@ -123,7 +129,7 @@ def _is_name_or_number(op: Op, known: Known) -> bool:
     return isinstance(op, Constant)
 
 
-def _is_plain(op: Op, known: Known) -> bool:
+def _is_plain(op: Op, known: NamedValues) -> bool:
     """Whether an op is written as an expression in the place of its only use."""
     uses = known.uses
     if op.result is None or uses.left[op.result] != 1 or op.result in uses.crossing:
@@ -177,7 +183,7 @@ def _subscript(tree: ast.expr, indices: list[ast.expr], location: Location) -> a
 
 
 def transfer_statement(
-    op: Tracking | ToDevice | ToHost | Owed, trees: Sequence[ast.expr], known: Known
+    op: Tracking | ToDevice | ToHost | Owed, trees: Sequence[ast.expr], known: NamedValues
 ) -> ast.stmt:
     """The call that an op is; `trees` are the context, the buffer and the indices."""
     context, *rest = trees
@@ -189,7 +195,7 @@ def transfer_statement(
     return placed(ast.Expr(placed(ast.Call(method, args, []), op.location)), op.location)
 
 
-def _part(op: ToHost, trees: Sequence[ast.expr], known: Known) -> list[ast.expr]:
+def _part(op: ToHost, trees: Sequence[ast.expr], known: NamedValues) -> list[ast.expr]:
     """What `to_host` is given.
 
     A view and the index in it: `t.result.x, i`. A view alone: `t.result.x`. A field that is a
@@ -211,7 +217,7 @@ def _part(op: ToHost, trees: Sequence[ast.expr], known: Known) -> list[ast.expr]
     return [view, *_index(op, indices[count:], known)]
 
 
-def _index(op: ToHost, indices: list[ast.expr], known: Known) -> list[ast.expr]:
+def _index(op: ToHost, indices: list[ast.expr], known: NamedValues) -> list[ast.expr]:
     """Several indices are one tuple, as in brackets."""
     plain = [outside_brackets(index, known) for index in indices]
     return [placed(ast.Tuple(plain, ast.Load()), op.location)] if len(plain) > 1 else plain
@@ -219,20 +225,20 @@ def _index(op: ToHost, indices: list[ast.expr], known: Known) -> list[ast.expr]:
 
 # ------------------------------------------------------------------------------------ python blocks
 
-Emit: TypeAlias = "Callable[[Writer, Any], None]"
+Emit: TypeAlias = "Callable[[BlockWriter, Any], None]"
 
 
 @dataclass(slots=True)
-class Writer:
+class BlockWriter:
     """Writes the ops of one block, in order."""
 
-    known: Known
+    known: NamedValues
     ops: Sequence[Op]
     stack: Stack
     at: int = 0
 
     @classmethod
-    def of(cls, known: Known, ops: Sequence[Op]) -> "Writer":
+    def of(cls, known: NamedValues, ops: Sequence[Op]) -> "BlockWriter":
         """A writer for some ops."""
         return cls(known, ops, Stack(known))
 
@@ -287,7 +293,7 @@ class Writer:
 
     def inner(self, block: Block, op: Op) -> list[ast.stmt]:
         """The statements of a nested block, at least one."""
-        return Writer.of(self.known, block.ops).write() or [placed(ast.Pass(), op.location)]
+        return BlockWriter.of(self.known, block.ops).write() or [placed(ast.Pass(), op.location)]
 
     # ---------------------------------------------------------------------------- variables
 
@@ -317,7 +323,7 @@ class Writer:
             bound = placed(ast.Tuple([*names], ast.Store()), location)
             self.run(placed(ast.Assign([bound], trees), location), sets)
 
-    def change(self, change: Change) -> None:
+    def change(self, change: InPlaceChange) -> None:
         """Write `x += value` for the ops that it was made of."""
         old, store = change.old, change.store
         self.at += 1
@@ -354,11 +360,11 @@ def _stored(op: Op) -> tuple[Value, ...] | None:
 # ------------------------------------------------------------------------------------- values
 
 
-def _constant(writer: Writer, op: Constant) -> None:
+def _constant(writer: BlockWriter, op: Constant) -> None:
     writer.known.literals[op.value] = placed(number_tree(op.literal), op.location)
 
 
-def _variable_content(writer: Writer, op: VarLoad) -> None:
+def _variable_content(writer: BlockWriter, op: VarLoad) -> None:
     name = placed(ast.Name(writer.known.variables[op.var], ast.Load()), op.location)
     uses = writer.known.uses
     if op.value in writer.known.sure and uses.left[op.value] and op.value not in uses.crossing:
@@ -367,7 +373,7 @@ def _variable_content(writer: Writer, op: VarLoad) -> None:
         writer.define(op, name)
 
 
-def _host_value(writer: Writer, op: HostValue) -> None:
+def _host_value(writer: BlockWriter, op: HostValue) -> None:
     trees = writer.take(*op.inputs)
     sign = in_place_sign(op.code)
     if not sign or op.result is None:
@@ -384,25 +390,25 @@ def _host_value(writer: Writer, op: HostValue) -> None:
     writer.run(placed(change, op.location))
 
 
-def _access(writer: Writer, op: Load | HostView | Place) -> None:
+def _access(writer: BlockWriter, op: Load | HostView | Place) -> None:
     trees = writer.take(op.base, *op.indices)
     writer.define(op, place_tree(op.base.type, op.path, trees, op.location))
 
 
-def _store(writer: Writer, op: Store) -> None:
+def _store(writer: BlockWriter, op: Store) -> None:
     stored, *trees = writer.take(op.stored, op.base, *op.indices)
     bound = place_tree(op.base.type, op.path, trees, op.location, stored=True)
     writer.run(placed(ast.Assign([bound], stored), op.location))
 
 
-def _extent(writer: Writer, op: Extent) -> None:
+def _extent(writer: BlockWriter, op: Extent) -> None:
     (array,) = writer.take(op.base)
     shape = placed(ast.Attribute(array, "shape", ast.Load()), op.location)
     axis = placed(ast.Constant(op.axis), op.location)
     writer.define(op, placed(ast.Subscript(shape, axis, ast.Load()), op.location))
 
 
-def _dispatch(writer: Writer, op: Dispatch) -> None:
+def _dispatch(writer: BlockWriter, op: Dispatch) -> None:
     context, size, *args = writer.take(op.context, op.range, *op.args)
     # Python finds the line of a call of a method by the end of the method's name
     end = replace(op.location, end_line=op.location.line, end_column=op.location.column + 1)
@@ -418,7 +424,7 @@ def _dispatch(writer: Writer, op: Dispatch) -> None:
     writer.define(op, placed(call, op.location))
 
 
-def _host_call(writer: Writer, op: HostCall) -> None:
+def _host_call(writer: BlockWriter, op: HostCall) -> None:
     args = writer.take(*op.args)
     callee = placed(ast.Name(writer.known.object_name(op.callee), ast.Load()), op.location)
     writer.define(op, placed(ast.Call(callee, args, []), op.location))
@@ -427,28 +433,28 @@ def _host_call(writer: Writer, op: HostCall) -> None:
 # --------------------------------------------------------------------------------- statements
 
 
-def _host_run(writer: Writer, op: HostRun) -> None:
+def _host_run(writer: BlockWriter, op: HostRun) -> None:
     trees = writer.take(*op.inputs)
     for statement in statements(op.code, trees, op.location):
         writer.run(statement, op.sets)
 
 
-def _transfer(writer: Writer, op: Tracking | ToDevice | ToHost | Owed) -> None:
+def _transfer(writer: BlockWriter, op: Tracking | ToDevice | ToHost | Owed) -> None:
     trees = writer.take(*operands(op))
     writer.run(transfer_statement(op, trees, writer.known))
 
 
-def _return(writer: Writer, op: Return) -> None:
+def _return(writer: BlockWriter, op: Return) -> None:
     trees = writer.take(*op.returned)
     writer.run(placed(ast.Return(trees[0] if trees else None), op.location))
 
 
-def _leave(writer: Writer, op: Break | Continue) -> None:
+def _leave(writer: BlockWriter, op: Break | Continue) -> None:
     jump = ast.Break() if isinstance(op, Break) else ast.Continue()
     writer.run(placed(jump, op.location))
 
 
-def _if(writer: Writer, op: HostIf) -> None:
+def _if(writer: BlockWriter, op: HostIf) -> None:
     (condition,) = writer.take(op.condition)
     writer.stack.settle()
     otherwise = writer.inner(op.otherwise, op) if op.otherwise.ops else []
@@ -456,9 +462,9 @@ def _if(writer: Writer, op: HostIf) -> None:
     writer.run(placed(statement, op.location), writer.known.sets(op))
 
 
-def _while(writer: Writer, op: HostWhile) -> None:
+def _while(writer: BlockWriter, op: HostWhile) -> None:
     writer.stack.settle()
-    test = Writer.of(writer.known, op.test.ops[:-1])
+    test = BlockWriter.of(writer.known, op.test.ops[:-1])
     test.until(len(test.ops))
     (condition,) = test.take(*operands(op.test.ops[-1]))
     test.stack.settle()
@@ -472,7 +478,7 @@ def _while(writer: Writer, op: HostWhile) -> None:
         writer.run(statement, writer.known.sets(op))
 
 
-def _for(writer: Writer, op: HostFor) -> None:
+def _for(writer: BlockWriter, op: HostFor) -> None:
     (iterable,) = writer.take(op.iterable)
     writer.stack.settle()
     otherwise = writer.inner(op.otherwise, op) if op.otherwise.ops else []
@@ -481,7 +487,7 @@ def _for(writer: Writer, op: HostFor) -> None:
     writer.run(placed(statement, op.location), writer.known.sets(op))
 
 
-def _with(writer: Writer, op: HostWith) -> None:
+def _with(writer: BlockWriter, op: HostWith) -> None:
     (manager,) = writer.take(op.manager)
     writer.stack.settle()
     bound = target(op.target, op.location) if op.target else None
@@ -490,7 +496,7 @@ def _with(writer: Writer, op: HostWith) -> None:
 
 
 def _long_while(
-    writer: Writer,
+    writer: BlockWriter,
     op: HostWhile,
     test: list[ast.stmt],
     condition: ast.expr,

@@ -30,14 +30,14 @@ _LITERAL = (ast.Constant, ast.Slice, ast.UnaryOp, ast.USub, ast.expr_context)
 
 
 @dataclass(slots=True)
-class Uses:
+class BlockUses:
     """How often values are used, and which of them in another block than their own."""
 
     left: Counter[Value] = field(default_factory=Counter[Value])
     crossing: set[Value] = field(default_factory=set[Value])
 
     @classmethod
-    def of(cls, func: Func) -> "Uses":
+    def of(cls, func: Func) -> "BlockUses":
         """Count the uses in a function."""
         uses = cls()
         uses._count(func.body, {})
@@ -84,11 +84,11 @@ class Words:
 
 
 @dataclass(slots=True)
-class Known:
+class NamedValues:
     """Values that a name or a number stands for, in all blocks of a function."""
 
     func: Func
-    uses: Uses
+    uses: BlockUses
     words: Words
     names: dict[Value, str] = field(default_factory=dict[Value, str])
     """Temporary variables, and parameters."""
@@ -105,9 +105,9 @@ class Known:
     """The names under which kernels and compute functions are reached, by their symbols."""
 
     @classmethod
-    def of(cls, func: Func) -> "Known":
+    def of(cls, func: Func) -> "NamedValues":
         """What is known before the first op."""
-        known = cls(func, Uses.of(func), Words.of(func), sure=sure_loads(func))
+        known = cls(func, BlockUses.of(func), Words.of(func), sure=sure_loads(func))
         declared = [op for op in walk(func.body) if isinstance(op, Var)]
         known.variables = {op.value: op.name for op in declared}
         begun = {op.init[0]: op.name for op in declared if op.init}
@@ -167,7 +167,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class VariableLoad:
     """The content of a variable, as long as nothing else is assigned to it."""
 
     value: Value
@@ -183,10 +183,10 @@ class Stack:
     for as long as nothing is assigned to it.
     """
 
-    known: Known
+    known: NamedValues
     done: list[ast.stmt] = field(default_factory=list[ast.stmt])
     pending: list[Pending] = field(default_factory=list[Pending])
-    loads: dict[Value, Load] = field(default_factory=dict[Value, Load])
+    loads: dict[Value, VariableLoad] = field(default_factory=dict[Value, VariableLoad])
 
     def push(self, value: Value, tree: ast.expr, location: Location) -> None:
         """A value that the next ops will use."""
@@ -211,7 +211,7 @@ class Stack:
 
     def load(self, value: Value, name: ast.Name, location: Location) -> None:
         """The content of a variable."""
-        self.loads[value] = Load(value, name, location)
+        self.loads[value] = VariableLoad(value, name, location)
 
     def run(self, statement: ast.stmt, sets: Iterable[str] = ()) -> None:
         """Append a statement; what was to be evaluated before it, is."""
@@ -234,7 +234,7 @@ class Stack:
         self.settle()
         self._keep(Pending(value, tree, location))
 
-    def _keep(self, one: "Pending | Load") -> None:
+    def _keep(self, one: "Pending | VariableLoad") -> None:
         name = ast.Name(self.known.temporary(one.value), ast.Store())
         tree = outside_brackets(one.tree, self.known)
         statement = ast.Assign([placed(name, one.location)], tree)
@@ -254,7 +254,7 @@ class Stack:
         )
 
 
-def outside_brackets(tree: ast.expr, known: Known) -> ast.expr:
+def outside_brackets(tree: ast.expr, known: NamedValues) -> ast.expr:
     """An expression that may have been an index: `1:n` is `slice(1, n)` anywhere else."""
     match tree:
         case ast.Tuple(elts=items):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from trilby.codegen.dialect import Dialect
-from trilby.codegen.names import Names, own_name, plain
+from trilby.codegen.names import Identifiers, own_name, plain
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import field_align, header_size, layout, size_of, stride_of
 from trilby.data.schema import (
@@ -37,7 +37,7 @@ _CONSTANT = "_constant"
 class Structs:
     """The structs of one generated text, each with its name there."""
 
-    def __init__(self, dialect: Dialect, names: Names) -> None:
+    def __init__(self, dialect: Dialect, names: Identifiers) -> None:
         self._dialect = dialect
         self._names = names
         self._known: dict[StructType, _Spelling] = {}
@@ -199,7 +199,7 @@ class Structs:
     # -- names ------------------------------------------------------------------------
 
     def _spelling(self, struct: StructType) -> "_Spelling":
-        own = Names(self._dialect.is_reserved)
+        own = Identifiers(self._dialect.is_reserved)
         members = {f.name: own.fresh(member_name(f)) for f in struct.fields}
         members[TAIL] = own.fresh("tail_padding")
         found = struct.fields[first_bound(struct) :] if isinstance(struct, BufferType) else ()

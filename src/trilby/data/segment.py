@@ -125,11 +125,11 @@ class HostAccess(IntEnum):
     WRITE = 2
 
 
-class _Accesses(threading.local):
+class _HostAccesses(threading.local):
     now = HostAccess.NONE
 
 
-ACCESSES = _Accesses()
+ACCESSES = _HostAccesses()
 """What each thread is in the middle of. Its signal handlers run there too.
 
 While it reads or writes, what it uses must stay as it was announced: a kernel that such a handler

@@ -100,7 +100,7 @@ class _Token(NamedTuple):
     start: int
 
 
-class _Reader:
+class _TokenReader:
     """The text as a row of tokens, and errors that point into it."""
 
     def __init__(self, text: str) -> None:
@@ -169,7 +169,7 @@ _WORDS = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan"
 _NAMED = (*SCALARS.values(), KERNEL_CONTEXT, COMPUTE_CONTEXT, OBJECT, NONE)
 
 
-class _Parser(_Reader):
+class _Parser(_TokenReader):
     def __init__(self, text: str, types: Mapping[str, Type]) -> None:
         super().__init__(text)
         self.types: dict[str, Type] = {**types, **{str(t): t for t in _NAMED}}

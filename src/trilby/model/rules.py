@@ -71,7 +71,7 @@ def _part(op: ToHost) -> Iterator[str]:
 
 Problems: TypeAlias = Iterator[str]
 MemoryAccess: TypeAlias = (
-    memory.Load | memory.Store | memory.Place | memory.Atomic | memory.CompareExchange
+    memory.Load | memory.Store | memory.Place | memory.AtomicUpdate | memory.CompareExchange
 )
 
 
@@ -339,7 +339,7 @@ def _store(op: memory.Store, program: Program) -> Problems:
     yield from _writable(op)
 
 
-def _atomic(op: memory.Atomic | memory.CompareExchange, program: Program) -> Problems:
+def _atomic(op: memory.AtomicUpdate | memory.CompareExchange, program: Program) -> Problems:
     yield from _path(op, program)
     yield from _number(op, op.operand, program)
     yield from _number(op, op.value, program)
@@ -448,7 +448,7 @@ RULES: dict[type[Op], Rule] = {
     memory.Load: _load,
     memory.Store: _store,
     memory.Place: _place,
-    memory.Atomic: _atomic,
+    memory.AtomicUpdate: _atomic,
     memory.CompareExchange: _atomic,
     memory.LocalArray: _array,
     memory.PrivateArray: _array,

@@ -27,7 +27,7 @@ from trilby.data.schema import BufferType, NDArrayType
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.op import Block, Func, Op, Raw, blocks, operands, roles
-from trilby.model.ops.memory import Atomic, Load, Store
+from trilby.model.ops.memory import AtomicUpdate, Load, Store
 from trilby.model.ops.transfer import TRANSFER_OPS
 from trilby.model.value import RefType, Value
 from trilby.source import NOWHERE, Location
@@ -56,7 +56,7 @@ def op_text(func: Func, op: Op) -> str:
 
 def is_buffer_access(op: Op) -> bool:
     """True where an op reads or writes a buffer, and not an array of the device's own."""
-    return isinstance(op, Load | Store | Atomic) and isinstance(
+    return isinstance(op, Load | Store | AtomicUpdate) and isinstance(
         op.base.type, BufferType | NDArrayType | RefType
     )
 

@@ -27,7 +27,7 @@ AT_ONCE = 32
 """How many sets of bytes are told apart in one go, as bits of a number."""
 
 
-class Step(NamedTuple):
+class CellStep(NamedTuple):
     """A touch as one buffer sees it."""
 
     position: int
@@ -57,7 +57,7 @@ class Cells:
     buffer: TracedBuffer
     places: list[str]
     """The names of the places that have to do with the buffer; the first is the host."""
-    steps: list[Step]
+    steps: list[CellStep]
     edges: Numbers
     """Where the buffer is cut into pieces."""
     samples: Numbers
@@ -74,7 +74,7 @@ class Cells:
         return self.places.index(place) if place in self.places else 0
 
     @property
-    def changes(self) -> Iterator[Step]:
+    def changes(self) -> Iterator[CellStep]:
         """The steps without those that repeat the one before: nothing can follow from them."""
         place, access = -1, None
         for step in self.steps:
@@ -167,11 +167,11 @@ def cells_of(
 
 def _steps(
     trace: Trace, touched: Sequence[tuple[int, Access]], places: Sequence[str]
-) -> Iterator[Step]:
+) -> Iterator[CellStep]:
     numbers = {name: number for number, name in enumerate(places)}
     for position, access in touched:
         touch = trace.touches[position]
-        yield Step(position, numbers.get(touch.place, 0), access, touch.invisible)
+        yield CellStep(position, numbers.get(touch.place, 0), access, touch.invisible)
 
 
 def _edges(buffer: TracedBuffer, ranges: Sequence[Range]) -> Numbers:

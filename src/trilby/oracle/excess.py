@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilby.dataclass import dataclass
-from trilby.oracle.cells import Cells, Places, Step, Which, cells_of
+from trilby.oracle.cells import Cells, CellStep, Places, Which, cells_of
 from trilby.oracle.trace import Trace
 
 
@@ -122,18 +122,18 @@ class _Copying:
         """Which of its cells had content of a touch that nobody saw."""
 
 
-def _in_order(cells: Cells, copies: Sequence[_Copying]) -> list[Step | _Copying]:
-    events: list[Step | _Copying] = [*copies, *cells.steps]  # a copy stands before its touch
+def _in_order(cells: Cells, copies: Sequence[_Copying]) -> list[CellStep | _Copying]:
+    events: list[CellStep | _Copying] = [*copies, *cells.steps]  # a copy stands before its touch
     return sorted(events, key=lambda event: event.position)
 
 
-def _replay(cells: Cells, copies: Sequence[_Copying]) -> list[Step | _Copying]:
+def _replay(cells: Cells, copies: Sequence[_Copying]) -> list[CellStep | _Copying]:
     """Go through touches and copies, and note in each copy what was current where."""
     events = _in_order(cells, copies)
     current = cells.at_first()
     unseen = np.zeros(len(cells), np.bool_)
     for event in events:
-        if isinstance(event, Step):
+        if isinstance(event, CellStep):
             access = cells.of(event.access)
             _refuse_missing(cells, access.needed & (current >> event.place & 1 == 0), event)
             current[access.writes] = 1 << event.place
@@ -146,7 +146,7 @@ def _replay(cells: Cells, copies: Sequence[_Copying]) -> list[Step | _Copying]:
     return events
 
 
-def _refuse_missing(cells: Cells, missing: Which, step: Step) -> None:
+def _refuse_missing(cells: Cells, missing: Which, step: CellStep) -> None:
     if missing.any():
         raise ValueError(
             f"touch {step.position} needs {cells.name_of(int(missing.argmax()))} at "
@@ -180,7 +180,7 @@ class _Future:
         self.later: Which = np.zeros(shape, np.bool_)
         """Whether a place is going to need the byte after another place has overwritten it."""
 
-    def go_back_over(self, step: Step) -> None:
+    def go_back_over(self, step: CellStep) -> None:
         """Take a touch into account that lies ahead from now on."""
         access = self.cells.of(step.access)
         self.later[:, access.writes] |= self.use[:, access.writes] > NOT_USED
@@ -201,10 +201,10 @@ class _Future:
         return np.where(brings, use, NOT_USED)
 
 
-def _judge(cells: Cells, events: Sequence[Step | _Copying]) -> Iterator[Excess]:
+def _judge(cells: Cells, events: Sequence[CellStep | _Copying]) -> Iterator[Excess]:
     future = _Future(cells)
     for event in reversed(events):
-        if isinstance(event, Step):
+        if isinstance(event, CellStep):
             future.go_back_over(event)
             continue
         for kind, nbytes in _bytes_by_kind(future, event):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilby.dataclass import dataclass
-from trilby.oracle.cells import Cells, Step, Which, cells_of
+from trilby.oracle.cells import Cells, CellStep, Which, cells_of
 from trilby.oracle.trace import Trace
 
 # ------------------------------------------------------------------------------------------- ranged
@@ -101,7 +101,7 @@ State: TypeAlias = tuple[int, ...]
 has one set for each of its parts, until one place has them all."""
 
 
-class Copies(NamedTuple):
+class CopyCount(NamedTuple):
     """How many copies were made; compared by their number."""
 
     total: int
@@ -113,13 +113,13 @@ class Copies(NamedTuple):
         return self.total - self.down
 
 
-StateCosts: TypeAlias = dict[State, Copies]
+StateCosts: TypeAlias = dict[State, CopyCount]
 
 
-def fewest_copies(cells: Cells) -> Copies:
+def fewest_copies(cells: Cells) -> CopyCount:
     """The fewest copies of a whole buffer with which every touch finds current content."""
     start = tuple(int(part) for part in np.unique(cells.at_first()))
-    costs: StateCosts = {start: Copies(0, 0)}
+    costs: StateCosts = {start: CopyCount(0, 0)}
     devices = range(1, len(cells.places))
     for step in cells.changes:
         access = cells.of(step.access)
@@ -136,16 +136,16 @@ def _with_copies(costs: StateCosts, devices: range) -> StateCosts:
     """The states that any copies lead to: down from each device, then up to each."""
     reached = dict(costs)
     for device in devices:
-        _relax(reached, 1 << device, 1, Copies(1, 1))
+        _relax(reached, 1 << device, 1, CopyCount(1, 1))
     for device in devices:
-        _relax(reached, 1, 1 << device, Copies(1, 0))
+        _relax(reached, 1, 1 << device, CopyCount(1, 0))
     return reached
 
 
-def _relax(costs: StateCosts, source: int, target: int, copy: Copies) -> None:
+def _relax(costs: StateCosts, source: int, target: int, copy: CopyCount) -> None:
     for state, cost in list(costs.items()):
         copied = tuple(part | target if part & source else part for part in state)
-        total = Copies(cost.total + copy.total, cost.down + copy.down)
+        total = CopyCount(cost.total + copy.total, cost.down + copy.down)
         if copied not in costs or total < costs[copied]:
             costs[copied] = total
 
@@ -193,7 +193,7 @@ class _Points:
         self._last_up: dict[int, int] = {}
         self._last_down: dict[int, int] = {}
 
-    def pass_touch(self, step: Step) -> None:
+    def pass_touch(self, step: CellStep) -> None:
         """End the windows of what a touch needs, and begin those of what it writes."""
         access = self.cells.of(step.access)
         missing = access.needed & (self.current >> step.place & 1 == 0)
@@ -203,7 +203,7 @@ class _Points:
             self.current[access.writes] = 1 << step.place
             self.born[access.writes] = step.position + 1
 
-    def _fetch(self, missing: Which, step: Step) -> None:
+    def _fetch(self, missing: Which, step: CellStep) -> None:
         at_device = missing & (self.current & 1 == 0)
         for device in range(1, len(self.cells.places)):
             self._end(at_device & (self.current >> device & 1 == 1), device, step, down=True)
@@ -211,7 +211,7 @@ class _Points:
             self._end(missing, step.place, step, down=False)
         self.current[missing] |= 1 | 1 << step.place
 
-    def _end(self, which: Which, device: int, step: Step, *, down: bool) -> None:
+    def _end(self, which: Which, device: int, step: CellStep, *, down: bool) -> None:
         last, count = (self._last_down, self.down) if down else (self._last_up, self.up)
         if which.any() and self.born[which].max() > last.get(device, -1):
             last[device] = step.position

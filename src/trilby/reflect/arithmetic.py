@@ -29,7 +29,7 @@ from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import (
     Aggregate,
     HeldArray,
-    Known,
+    KnownObject,
     Literal,
     LocalStruct,
     Operand,
@@ -81,7 +81,7 @@ def describe(operand: Operand) -> str:
             return f"the literal `{operand.number!r}`"
         case ShapeOf():
             return "a shape"
-        case Known():
+        case KnownObject():
             return _describe_thing(operand.thing)
         case Several():
             return "a tuple"
@@ -123,7 +123,7 @@ def read(lw: Lowering, operand: Operand, node: ast.AST) -> Value | Literal:
             )
         case ShapeOf():
             raise lw.clash(node, "a shape is not a value", "index it: `a.shape[0]`")
-        case Known():
+        case KnownObject():
             raise lw.clash(node, f"{describe(operand)} is not a number")
         case Several():
             raise lw.clash(

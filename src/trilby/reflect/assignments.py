@@ -41,7 +41,7 @@ from trilby.reflect.arithmetic import (
 from trilby.reflect.lowering import Lowering, Origin, Variable
 from trilby.reflect.operands import (
     HeldArray,
-    Known,
+    KnownObject,
     Literal,
     LocalStruct,
     Operand,
@@ -258,7 +258,7 @@ def _declared_type(lw: Lowering, annotation: ast.expr) -> Type:
             f"leave the quotes out: `{annotation.value}`",
         )
     named = lw.lower(annotation)
-    found = type_of(named.thing) if isinstance(named, Known) else None
+    found = type_of(named.thing) if isinstance(named, KnownObject) else None
     if isinstance(found, ScalarType | StructType):
         return found
     raise lw.error(

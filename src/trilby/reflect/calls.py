@@ -20,7 +20,7 @@ from trilby.model.composed import COMPOSED
 from trilby.model.intrinsics import INTRINSICS, Intrinsic
 from trilby.model.ops.arith import Cast, Math
 from trilby.model.ops.core import Call
-from trilby.model.ops.memory import Atomic, CompareExchange
+from trilby.model.ops.memory import AtomicUpdate, CompareExchange
 from trilby.model.value import NONE, RefType, Value
 from trilby.reflect.aggregates import parts, settled, struct_of, value_for
 from trilby.reflect.arithmetic import (
@@ -36,7 +36,7 @@ from trilby.reflect.device_arrays import local, private
 from trilby.reflect.functions import Compute, Helper, Kernel, is_helper
 from trilby.reflect.group_calls import barrier, device_array, print_call
 from trilby.reflect.lowering import Callee, Lowering
-from trilby.reflect.operands import Aggregate, Known, Literal, Operand, PlaceOf
+from trilby.reflect.operands import Aggregate, KnownObject, Literal, Operand, PlaceOf
 from trilby.reflect.places import element_of
 from trilby.reflect.promotion import common_type, float_for, keep_weak, scalar_type
 from trilby.reflect.signature import Signature, helper_signature, scalar_named
@@ -62,7 +62,7 @@ def atomic(lw: Lowering, node: ast.Call, function: AtomicFunction) -> Value:
     fields = (place.base, place.indices, *values, place.path)
     if function.change == COMPARE_EXCHANGE:
         return lw.value(CompareExchange, *fields, type=place.type, at=node)
-    return lw.value(Atomic, *fields, function.change, type=place.type, at=node)
+    return lw.value(AtomicUpdate, *fields, function.change, type=place.type, at=node)
 
 
 def _place_and_operands(
@@ -255,7 +255,7 @@ def call(lw: Lowering, node: ast.Call) -> Operand:
     if isinstance(node.func, ast.Attribute) and node.func.attr == "barrier":
         return barrier(lw, node, node.func)
     callee = lw.lower(node.func)
-    if not isinstance(callee, Known):
+    if not isinstance(callee, KnownObject):
         raise lw.clash(node.func, f"{describe(callee)} cannot be called")
     for applies, rule in RULES:
         if applies(callee.thing):
@@ -440,7 +440,7 @@ def _helper(lw: Lowering, node: ast.Call, helper: Helper[..., object]) -> Operan
     )
     if signature.result == NONE:
         lw.run(Call, args, symbol, at=node)
-        return Known(None)
+        return KnownObject(None)
     return lw.value(Call, args, symbol, type=signature.result, at=node)
 
 

@@ -13,7 +13,7 @@ from trilby.model.value import KERNEL_CONTEXT, RefType, Value
 from trilby.reflect.arithmetic import describe, number, typed
 from trilby.reflect.device_arrays import local
 from trilby.reflect.lowering import Lowering
-from trilby.reflect.operands import Known, Literal, Operand
+from trilby.reflect.operands import KnownObject, Literal, Operand
 
 
 def device_array(lw: Lowering, node: ast.Call, maker: object) -> Value:
@@ -38,7 +38,7 @@ def _array_type(lw: Lowering, node: ast.Call, word: str) -> ArrayType:
             node, f"`tb.{word}` takes an element type and sizes", f"write `tb.{word}(f32, 16)`"
         )
     named = lw.lower(node.args[0])
-    element = type_of(named.thing) if isinstance(named, Known) else None
+    element = type_of(named.thing) if isinstance(named, KnownObject) else None
     is_struct = isinstance(element, StructType) and not isinstance(element, BufferType)
     if element is None or not (isinstance(element, ScalarType) or is_struct):
         raise lw.clash(
@@ -72,7 +72,7 @@ def barrier(lw: Lowering, node: ast.Call, function: ast.Attribute) -> Operand:
         )
     scope = _scope(lw, node)
     lw.run(Barrier, context, scope, at=node)
-    return Known(None)
+    return KnownObject(None)
 
 
 def _scope(lw: Lowering, node: ast.Call) -> str:
@@ -99,7 +99,7 @@ def print_call(lw: Lowering, node: ast.Call) -> Operand:
     values: list[Value] = []
     texts = [_printed(lw, argument, values) for argument in node.args]
     lw.run(Print, tuple(values), " ".join(texts), at=node)
-    return Known(None)
+    return KnownObject(None)
 
 
 def _printed(lw: Lowering, node: ast.expr, values: list[Value]) -> str:

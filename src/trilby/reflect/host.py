@@ -16,7 +16,7 @@ from trilby.model.value import NONE, OBJECT, Value
 from trilby.reflect.capture import Captured, capture
 from trilby.reflect.functions import Kernel, Reflectable
 from trilby.reflect.host_direct import direct_form
-from trilby.reflect.host_expressions import Host
+from trilby.reflect.host_expressions import HostFunction
 from trilby.reflect.host_launch import (
     AnyCompute,
     AnyKernel,
@@ -81,7 +81,7 @@ def reflect_compute(compute: AnyCompute, symbols: Symbols = symbol_of) -> Reflec
     local = outside.locals if node is written else locals_of(node)
     typing = typing_of(compute, captured, node, local)
     check_dispatches(typing, node)
-    host = Host(captured, Pages.around(captured.lines, node), typing, symbols)
+    host = HostFunction(captured, Pages.around(captured.lines, node), typing, symbols)
     found = tuple(targets(typing, node))
     return ReflectedCompute(
         _func(compute, host, node),
@@ -94,7 +94,7 @@ def reflect_compute(compute: AnyCompute, symbols: Symbols = symbol_of) -> Reflec
     )
 
 
-def _func(compute: AnyCompute, host: Host, node: ast.FunctionDef) -> Func:
+def _func(compute: AnyCompute, host: HostFunction, node: ast.FunctionDef) -> Func:
     types = host.typing.variables
     params = tuple(Value(types.get(name) or OBJECT, name) for name in host.typing.locals.params)
     result = OBJECT if any(_returned_values(node)) else NONE
@@ -104,7 +104,7 @@ def _func(compute: AnyCompute, host: Host, node: ast.FunctionDef) -> Func:
     )
 
 
-def _body(host: Host, node: ast.FunctionDef, params: tuple[Value, ...]) -> Block:
+def _body(host: HostFunction, node: ast.FunctionDef, params: tuple[Value, ...]) -> Block:
     statements = Statements(host, Builder(_head(host.captured, node)))
     for param in params:
         statements.declare(param.hint, (param,), node)

@@ -16,10 +16,18 @@ from trilby.model.ops.memory import Place as PlaceOp
 from trilby.model.value import COMPUTE_CONTEXT, OBJECT, RefType, Value
 from trilby.reflect.capture import MISSING, Captured
 from trilby.reflect.functions import Kernel
-from trilby.reflect.host_launch import Launch, Symbols, launch_of, link, move_of, place_given, root
+from trilby.reflect.host_launch import (
+    HostLaunch,
+    Symbols,
+    launch_of,
+    link,
+    move_of,
+    place_given,
+    root,
+)
 from trilby.reflect.host_names import names_in
 from trilby.reflect.host_text import Pages
-from trilby.reflect.host_types import Place, Typing, is_rankless, literal, number_type
+from trilby.reflect.host_types import HostPlace, Typing, is_rankless, literal, number_type
 from trilby.source import Location
 
 # --------------------------------------------------------------------------------------- host order
@@ -33,7 +41,7 @@ _RUNS_CODE = (ast.Call, ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class EvaluatedPart:
     """A part of an expression that is always evaluated, in its turn.
 
     A part that is not `liftable` has an effect of its own where it stands, besides its value:
@@ -44,7 +52,7 @@ class Part:
     liftable: bool = True
 
 
-def parts(node: ast.expr) -> list[Part]:
+def parts(node: ast.expr) -> list[EvaluatedPart]:
     """The parts of an expression that are surely evaluated, in order.
 
     What comes later, perhaps, or never (the right side of `and`, a lambda's body, a
@@ -58,13 +66,13 @@ def parts(node: ast.expr) -> list[Part]:
         case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
             return [part for item in items for part in _item_parts(item)]
         case ast.Subscript(value=value, slice=index):
-            return [Part(value), *_item_parts(index)]
+            return [EvaluatedPart(value), *_item_parts(index)]
         case ast.JoinedStr(values=fields):
-            return [Part(f, not isinstance(f, ast.FormattedValue)) for f in fields]
+            return [EvaluatedPart(f, not isinstance(f, ast.FormattedValue)) for f in fields]
         case ast.FormattedValue(value=value, format_spec=spec):
-            return [Part(value), *([Part(spec, liftable=False)] if spec else [])]
+            return [EvaluatedPart(value), *([EvaluatedPart(spec, liftable=False)] if spec else [])]
         case _:
-            return [Part(child) for child in _operands(node)]
+            return [EvaluatedPart(child) for child in _operands(node)]
 
 
 def _operands(node: ast.expr) -> Iterator[ast.expr]:
@@ -81,20 +89,24 @@ def _operands(node: ast.expr) -> Iterator[ast.expr]:
             return
 
 
-def _call_parts(node: ast.Call) -> list[Part]:
+def _call_parts(node: ast.Call) -> list[EvaluatedPart]:
     arguments = [part for argument in node.args for part in _item_parts(argument)]
-    keywords = [Part(keyword.value, keyword.arg is not None) for keyword in node.keywords]
-    return [Part(node.func), *arguments, *keywords]
+    keywords = [EvaluatedPart(keyword.value, keyword.arg is not None) for keyword in node.keywords]
+    return [EvaluatedPart(node.func), *arguments, *keywords]
 
 
-def _dict_parts(keys: list[ast.expr | None], values: list[ast.expr]) -> list[Part]:
-    found: list[Part] = []
+def _dict_parts(keys: list[ast.expr | None], values: list[ast.expr]) -> list[EvaluatedPart]:
+    found: list[EvaluatedPart] = []
     for key, value in zip(keys, values, strict=True):
-        found += [Part(key), Part(value)] if key else [Part(value, liftable=False)]
+        found += (
+            [EvaluatedPart(key), EvaluatedPart(value)]
+            if key
+            else [EvaluatedPart(value, liftable=False)]
+        )
     return found
 
 
-def _item_parts(item: ast.expr) -> list[Part]:
+def _item_parts(item: ast.expr) -> list[EvaluatedPart]:
     """A slice is no value by itself: its bounds are."""
     match item:
         case ast.Slice():
@@ -102,13 +114,13 @@ def _item_parts(item: ast.expr) -> list[Part]:
         case ast.Tuple(elts=items) if any(isinstance(i, ast.Slice) for i in items):
             return [part for inner in items for part in _item_parts(inner)]
         case ast.Starred():
-            return [Part(item, liftable=False)]
+            return [EvaluatedPart(item, liftable=False)]
         case _:
-            return [Part(item)]
+            return [EvaluatedPart(item)]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class EvaluationOrder:
     """Cuts expressions, given what the model understands."""
 
     typing: Typing
@@ -132,7 +144,7 @@ class Order:
                 return [] if lifted is None else [*lifted, *inner]
         return []
 
-    def _lifted(self, before: list[Part], *, runs_code: bool) -> list[ast.expr] | None:
+    def _lifted(self, before: list[EvaluatedPart], *, runs_code: bool) -> list[ast.expr] | None:
         """Of the parts before the last hole, those that cannot wait; None if that is impossible."""
         found: list[ast.expr] = []
         for part in reversed(before):
@@ -181,7 +193,7 @@ _READING = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.FormattedValue)
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class HostFunction:
     """The function that is reflected, and its variables as far as they are declared."""
 
     captured: Captured
@@ -189,12 +201,12 @@ class Host:
     typing: Typing
     symbol_of: Symbols
     variables: dict[str, Value] = field(default_factory=dict[str, Value])
-    launches: dict[int, Launch | None] = field(default_factory=dict[int, Launch | None])
+    launches: dict[int, HostLaunch | None] = field(default_factory=dict[int, HostLaunch | None])
 
     @property
-    def order(self) -> Order:
+    def order(self) -> EvaluationOrder:
         """How expressions are cut."""
-        return Order(self.typing, self.is_modelled)
+        return EvaluationOrder(self.typing, self.is_modelled)
 
     def is_modelled(self, node: ast.expr) -> bool:
         """Whether an expression as a whole is an op that the model understands."""
@@ -206,7 +218,7 @@ class Host:
             return True
         return self.typing.place(node) is not None
 
-    def launch(self, node: ast.Call) -> Launch | None:
+    def launch(self, node: ast.Call) -> HostLaunch | None:
         """The launch that a call is, if it is one."""
         if id(node) not in self.launches:
             self.launches[id(node)] = launch_of(self.typing, node)
@@ -222,10 +234,10 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
-class Expressions:
+class HostExpressions:
     """Appends the ops of expressions to a block."""
 
-    host: Host
+    host: HostFunction
     out: Builder
 
     def value(self, node: ast.expr, *, only_read: bool = False) -> Value:
@@ -298,11 +310,11 @@ class Expressions:
         kind, result = _reading(place, self.host.typing.of(place.root), only_read=only_read)
         return self._made(kind, base, indices, place.path, type=result, node=node)
 
-    def parts(self, place: Place) -> tuple[Value, tuple[Value, ...]]:
+    def parts(self, place: HostPlace) -> tuple[Value, tuple[Value, ...]]:
         """The base and the indices of a place, evaluated in Python's order."""
         return self.value(place.root), tuple(map(self.index, place.indices))
 
-    def _launch(self, launch: Launch, node: ast.Call, result: Value | None) -> Value:
+    def _launch(self, launch: HostLaunch, node: ast.Call, result: Value | None) -> Value:
         flag, context = launch.options.get("until"), root(self.host.typing, launch.context)
         values = {
             expression: self._place(expression, context)
@@ -330,7 +342,7 @@ class Expressions:
         self.out.emit(op)
         return result or first
 
-    def _result_of(self, launch: Launch) -> Type:
+    def _result_of(self, launch: HostLaunch) -> Type:
         """A dispatch gives its context back."""
         return COMPUTE_CONTEXT if isinstance(launch.target, Kernel) else OBJECT
 
@@ -386,7 +398,7 @@ class Expressions:
 
 
 def _reading(
-    place: Place, base: Type | None, *, only_read: bool
+    place: HostPlace, base: Type | None, *, only_read: bool
 ) -> tuple[type[Load | PlaceOp | HostView], Type]:
     """The op that reads a place, and its type.
 

@@ -104,7 +104,7 @@ _PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class HostLaunch:
     """A launch or call whose target is known.
 
     `given` are the expressions in the order of the source, the context first; `arranged`
@@ -123,7 +123,7 @@ class Launch:
         return self.given[0]
 
 
-def launch_of(typing: Typing, node: ast.expr) -> Launch | None:
+def launch_of(typing: Typing, node: ast.expr) -> HostLaunch | None:
     """What `cc.dispatch(range, kernel, …)` or `other(cc, …)` launches, if that is known."""
     match node:
         case ast.Call(
@@ -148,7 +148,7 @@ def _launch(
     target: AnyKernel | AnyCompute,
     first: tuple[ast.expr, ...],
     args: list[ast.expr],
-) -> Launch | None:
+) -> HostLaunch | None:
     if any(isinstance(argument, ast.Starred) for argument in args):
         return None
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
@@ -162,7 +162,7 @@ def _launch(
     if params is None or not params.keys() >= names:
         return None
     arranged = _arranged(typing, call, target, params, args, keywords)
-    return Launch(target, given, tuple(arranged), options) if arranged is not None else None
+    return HostLaunch(target, given, tuple(arranged), options) if arranged is not None else None
 
 
 def _parameters(target: Reflectable) -> dict[str, Parameter] | None:

@@ -20,7 +20,7 @@ FRAME_READERS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class SourceNames:
     """The names of a piece of source, each kind in the order of appearance."""
 
     touched: tuple[str, ...]
@@ -33,13 +33,13 @@ class Names:
     """Set in the middle of an expression or by an inner function: no statement shows when."""
 
 
-def names_in(*nodes: ast.AST, without: Collection[ast.AST] = ()) -> Names:
+def names_in(*nodes: ast.AST, without: Collection[ast.AST] = ()) -> SourceNames:
     """The names in some trees, leaving out the subtrees `without`."""
     finder = _Finder(frozenset(map(id, without)))
     for node in nodes:
         finder.visit(node)
     touched = finder.touched
-    return Names(
+    return SourceNames(
         tuple(touched),
         tuple(name for name in touched if name in finder.reads),
         tuple(name for name in touched if name in finder.sets),

@@ -19,9 +19,9 @@ from trilby.model.ops.core import Return, Var, VarStore, Yield
 from trilby.model.ops.host import HostFor, HostIf, HostRun, HostValue, HostView, HostWhile, HostWith
 from trilby.model.ops.memory import Load, Store
 from trilby.model.value import OBJECT, Value, VarType
-from trilby.reflect.host_expressions import Expressions, Host
+from trilby.reflect.host_expressions import HostExpressions, HostFunction
 from trilby.reflect.host_names import names_in
-from trilby.reflect.host_types import Place
+from trilby.reflect.host_types import HostPlace
 from trilby.reflect.host_variables import opposite
 
 # --------------------------------------------------------------------------------- host assignments
@@ -50,13 +50,13 @@ _SIGNS: dict[type[ast.operator], str] = {
 class Assignments:
     """Appends the ops of assignments to a block."""
 
-    host: Host
+    host: HostFunction
     out: Builder
 
     @property
-    def expressions(self) -> Expressions:
+    def expressions(self) -> HostExpressions:
         """For the expressions in the assignments."""
-        return Expressions(self.host, self.out)
+        return HostExpressions(self.host, self.out)
 
     def lower(self, node: Assignment) -> bool:
         """Lower an assignment; false, and nothing done, where it is better kept as text."""
@@ -103,7 +103,7 @@ class Assignments:
         unpacks = isinstance(target, ast.Tuple | ast.List | ast.Starred)
         return [] if unpacks else self.host.order.within(target)
 
-    def _writable(self, target: ast.expr) -> Place | None:
+    def _writable(self, target: ast.expr) -> HostPlace | None:
         """The number, or the slice of numbers, in a buffer that a target names."""
         if not isinstance(target, ast.Attribute | ast.Subscript):
             return None
@@ -178,13 +178,13 @@ _ENDS = (ast.Return, ast.Break, ast.Continue)
 class Statements:
     """Appends the ops of statements to a block."""
 
-    host: Host
+    host: HostFunction
     out: Builder
 
     @property
-    def expressions(self) -> Expressions:
+    def expressions(self) -> HostExpressions:
         """For the expressions in the statements."""
-        return Expressions(self.host, self.out)
+        return HostExpressions(self.host, self.out)
 
     def top(self, body: Sequence[ast.stmt]) -> None:
         """The statements of the function itself. Variables are declared where they first appear."""
@@ -289,7 +289,7 @@ class Statements:
 
     def _test(self, node: ast.expr) -> Block:
         inner = self.out.nested()
-        tested = Expressions(self.host, inner).value(node, only_read=True)
+        tested = HostExpressions(self.host, inner).value(node, only_read=True)
         inner.run(Yield, tested, location=self.host.location(node))
         return inner.block()
 

@@ -37,7 +37,7 @@ METADATA = frozenset({"shape", "dtype", "ndim", "size", "nbytes"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HostPlace:
     """A place below a buffer, array or reference: where it starts, the way, what is there.
 
     `whole` is false for a view: a slice, a row, a column, which nothing further is known of.
@@ -94,7 +94,7 @@ class Typing:
             case _:
                 return OBJECT
 
-    def place(self, node: ast.expr) -> Place | None:
+    def place(self, node: ast.expr) -> HostPlace | None:
         """The place that an expression names, if it names one: `table.result[i].x`."""
         match node:
             case ast.Attribute(value=owner, attr=name):
@@ -107,7 +107,7 @@ class Typing:
                 base = self.of(node)
                 base = base.to if isinstance(base, RefType) else base
                 known = isinstance(base, StructType | NDArrayType)
-                return Place(node, "", (), base) if known else None
+                return HostPlace(node, "", (), base) if known else None
 
     def extent(self, node: ast.expr) -> tuple[ast.expr, int] | None:
         """The array and the axis of `a.shape[0]`."""
@@ -192,7 +192,7 @@ def _made_type(owner: object) -> Type:
     return OBJECT
 
 
-def _field(outer: Place, name: str) -> Place | None:
+def _field(outer: HostPlace, name: str) -> HostPlace | None:
     """One step through a name, also through an array to a column of it."""
     through = outer.type
     path = outer.path
@@ -207,7 +207,7 @@ def _field(outer: Place, name: str) -> Place | None:
     )
 
 
-def _element(outer: Place, index: ast.expr) -> Place | None:
+def _element(outer: HostPlace, index: ast.expr) -> HostPlace | None:
     """One step through `[]`: to an element, or to a view where not every index is a number."""
     if not isinstance(outer.type, ArrayType | NDArrayType):
         return None
@@ -219,7 +219,7 @@ def _element(outer: Place, index: ast.expr) -> Place | None:
     rank = outer.type.rank or len(given)
     whole = len(given) == rank and not any(_is_part(one) for one in given)
     indices = (*outer.indices, *given)
-    return Place(outer.root, outer.path + INDEX, indices, outer.type.element, whole)
+    return HostPlace(outer.root, outer.path + INDEX, indices, outer.type.element, whole)
 
 
 def _is_part(index: ast.expr) -> bool:

@@ -21,7 +21,7 @@ from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
 from trilby.model.value import Value, VarType, space_of
 from trilby.reflect.capture import Captured
 from trilby.reflect.functions import Helper
-from trilby.reflect.operands import Known, Literal, Operand, PlaceOf
+from trilby.reflect.operands import KnownObject, Literal, Operand, PlaceOf
 from trilby.source import Location
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ class Lowering:
             return self._typed_constant(name, thing, node)
         if isinstance(thing, bool | int | float):
             return Literal(thing)
-        return Known(thing)
+        return KnownObject(thing)
 
     def _typed_constant(self, name: str, thing: "np.generic[Any]", node: ast.AST) -> Value:
         type_ = scalar_of(thing.dtype)

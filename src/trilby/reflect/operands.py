@@ -37,7 +37,7 @@ class ShapeOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownObject:
     """A Python object that the kernel names: a function, a type, a module."""
 
     thing: object
@@ -77,5 +77,13 @@ class HeldArray:
 
 
 Operand: TypeAlias = (
-    Value | Literal | PlaceOf | ShapeOf | Known | Several | Aggregate | LocalStruct | HeldArray
+    Value
+    | Literal
+    | PlaceOf
+    | ShapeOf
+    | KnownObject
+    | Several
+    | Aggregate
+    | LocalStruct
+    | HeldArray
 )

@@ -31,7 +31,7 @@ from trilby.reflect.arithmetic import describe, read, typed
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import (
     HeldArray,
-    Known,
+    KnownObject,
     Literal,
     Operand,
     PlaceOf,
@@ -49,7 +49,7 @@ def attribute(lw: Lowering, node: ast.Attribute) -> Operand:
 def attribute_of(lw: Lowering, node: ast.Attribute, base: Operand) -> Operand:
     """The same, where the base is lowered already."""
     match base:
-        case Known(thing):
+        case KnownObject(thing):
             return _member(lw, node, thing)
         case Value(type=t) if t == KERNEL_CONTEXT:
             return _grid(lw, node, base)
@@ -186,7 +186,7 @@ def _cell(lw: Lowering, node: ast.Subscript, base: Operand, struct: StructType) 
 
 def _index_advice(base: Operand) -> str:
     match base:
-        case Known():
+        case KnownObject():
             return "pass it to the kernel: as a buffer, or as an `NDArray` made of it"
         case Value(type=BufferType() as buffer):
             arrays = [f.name for f in buffer.fields if isinstance(f.type, ArrayType)]

@@ -22,7 +22,7 @@ from trilby.reflect.assignments import (
 )
 from trilby.reflect.expressions import condition
 from trilby.reflect.lowering import Level, Loop, Lowering, inner_path
-from trilby.reflect.operands import Known, Literal, Operand
+from trilby.reflect.operands import KnownObject, Literal, Operand
 from trilby.reflect.promotion import literal_type, scalar_type
 from trilby.reflect.subset import refuse
 
@@ -256,7 +256,7 @@ def _range(lw: Lowering, node: ast.expr) -> tuple[Value, Value, Value]:
 
 
 def _is_range(operand: Operand) -> bool:
-    return isinstance(operand, Known) and operand.thing is range
+    return isinstance(operand, KnownObject) and operand.thing is range
 
 
 def _has_star(nodes: Sequence[ast.expr]) -> bool:

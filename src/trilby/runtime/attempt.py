@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedBytes:
     """Bytes of a buffer as they were; `fresh` are zeros that nobody had written.
 
     Memory that somebody lent is kept alive, since he sees it. That of a buffer that is gone is
@@ -92,7 +92,7 @@ class Undo:
 
     replicas: Replicas
     lost: DeviceError | None = None
-    _kept: list[Kept] = field(default_factory=list[Kept])
+    _kept: list[SavedBytes] = field(default_factory=list[SavedBytes])
     _written: Ranges = Ranges.EMPTY
 
     def before(self, work: Work) -> None:
@@ -138,7 +138,7 @@ class Undo:
             for start, stop in changed - fresh
         )
         lent = memory if segment.borrowed else None
-        self._kept.append(Kept(watch, weakref.ref(segment), lent, pieces, fresh))
+        self._kept.append(SavedBytes(watch, weakref.ref(segment), lent, pieces, fresh))
         self._written |= changed
 
     def restore(self, why: str) -> None:

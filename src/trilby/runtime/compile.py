@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from trilby.analysis.access import AccessTable, access_table
 from trilby.analysis.footprint import KernelFootprint, footprints
-from trilby.analysis.needs import FEATURES, Need, needs
+from trilby.analysis.needs import FEATURES, FeatureNeed, needs
 from trilby.analysis.reach import (
     ComputeGraph,
     KernelGraph,
@@ -75,7 +75,7 @@ def _check_constant_arguments(kernel: Func, device: DeviceInfo) -> None:
     )
 
 
-def _lacks(device: DeviceInfo, need: Need) -> MissingFeatureError:
+def _lacks(device: DeviceInfo, need: FeatureNeed) -> MissingFeatureError:
     return MissingFeatureError(
         f"{device.name} has {_SPOKEN[need.feature]}, and {need.why}",
         advice=f"{need.advice}; or use a device that has it: `trilby devices` lists them",

@@ -25,7 +25,7 @@ from trilby.transform.steady_loops import FIRST_ROUNDS
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
-    from trilby.runtime.known import Known
+    from trilby.runtime.known import CachedLaunch
 
 P = ParamSpec("P")
 Ts = TypeVarTuple("Ts")
@@ -48,7 +48,7 @@ class ComputeContext:
         self.transfers = transfers
         self.varying = varying
         self.written: dict[int, Watch] = {}
-        self._latest: Known | None = None
+        self._latest: CachedLaunch | None = None
         self.passes_done = 0
         """How many passes the last dispatch with `passes` has run."""
 

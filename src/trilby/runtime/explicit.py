@@ -27,7 +27,7 @@ Speaker: TypeAlias = Literal["cc", "accelerator"]
 """What a block was opened with, and what the advice is to be written with."""
 
 
-class Block(NamedTuple):
+class ExplicitBlock(NamedTuple):
     """One `with …explicit():` that was entered."""
 
     owner: "Replicas"
@@ -35,7 +35,7 @@ class Block(NamedTuple):
     speaker: Speaker
 
 
-_BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("explicit", default=())
+_BLOCKS: ContextVar[tuple[ExplicitBlock, ...]] = ContextVar("explicit", default=())
 """The blocks around what is running, the innermost last."""
 
 
@@ -43,14 +43,14 @@ _BLOCKS: ContextVar[tuple[Block, ...]] = ContextVar("explicit", default=())
 def explicit_block(owner: "Replicas", stale: Stale, speaker: Speaker) -> Generator[None]:
     """A block in which nothing moves by itself to and from one device."""
     choice("stale", stale, get_args(Stale))
-    token = _BLOCKS.set((*_BLOCKS.get(), Block(owner, stale, speaker)))
+    token = _BLOCKS.set((*_BLOCKS.get(), ExplicitBlock(owner, stale, speaker)))
     try:
         yield
     finally:
         _BLOCKS.reset(token)
 
 
-def block_of(owner: "Replicas") -> Block | None:
+def block_of(owner: "Replicas") -> ExplicitBlock | None:
     """The innermost block of a device around what is running, if there is one."""
     return next((block for block in reversed(_BLOCKS.get()) if block.owner is owner), None)
 
@@ -114,7 +114,7 @@ def _name(replica: Replica) -> str:
     return name_of(replica.address, replica.nbytes, replica.label)
 
 
-def _call(block: Block, method: str, replica: Replica, stale: Ranges) -> str:
+def _call(block: ExplicitBlock, method: str, replica: Replica, stale: Ranges) -> str:
     """The call that moves what is stale: of one field, where only that is."""
     name = _name(replica)
     spans = ((field, Ranges.span(start, stop)) for field, start, stop in replica.fields)
@@ -124,7 +124,7 @@ def _call(block: Block, method: str, replica: Replica, stale: Ranges) -> str:
     return f"{block.speaker}.{method}({name})"
 
 
-def _raise_or_warn(block: Block, error: StaleReadError, reason: "Reason") -> None:
+def _raise_or_warn(block: ExplicitBlock, error: StaleReadError, reason: "Reason") -> None:
     if block.stale == "raise":
         raise error
     where = f"{reason.caller.line.short}: " if reason.caller else ""

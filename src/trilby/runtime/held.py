@@ -60,7 +60,7 @@ class Use:
 
 
 @dataclass(slots=True, eq=False)
-class Held:
+class HeldBuffer:
     """A buffer of a launch on its device: what is read, written and covered, by address.
 
     `escaped` is what raw views show of its content, and may have been written through them; `seen`
@@ -103,12 +103,12 @@ class Held:
         return self.reads.shifted(down), self.writes.shifted(down), self.covers.shifted(down)
 
 
-def held_with(held: Sequence[Held], uses: Sequence[Use]) -> list[Held]:
+def held_with(held: Sequence[HeldBuffer], uses: Sequence[Use]) -> list[HeldBuffer]:
     """The same buffers, of which a launch uses other parts."""
     return [_with_parts_of(one, uses) for one in held]
 
 
-def _with_parts_of(held: Held, uses: Sequence[Use]) -> Held:
+def _with_parts_of(held: HeldBuffer, uses: Sequence[Use]) -> HeldBuffer:
     replica = held.replica
     parts = [
         use.footprint
@@ -127,13 +127,13 @@ def _with_parts_of(held: Held, uses: Sequence[Use]) -> Held:
     )
 
 
-def held_by(content: Content, replica: Replica, use: Use) -> Held:
+def held_by(content: Content, replica: Replica, use: Use) -> HeldBuffer:
     """What a launch does with a buffer on its device."""
     address = replica.address
     footprint = use.footprint
     ended = content.end_raw_views()
     seen = content.seen
-    return Held(
+    return HeldBuffer(
         content,
         replica,
         footprint.reads.shifted(address),
@@ -144,9 +144,9 @@ def held_by(content: Content, replica: Replica, use: Use) -> Held:
     )
 
 
-def merged(left: Held, right: Held) -> Held:
+def merged(left: HeldBuffer, right: HeldBuffer) -> HeldBuffer:
     """The same buffer under two names."""
-    return Held(
+    return HeldBuffer(
         left.content,
         left.replica,
         left.reads | right.reads,
@@ -157,6 +157,6 @@ def merged(left: Held, right: Held) -> Held:
     )
 
 
-def versions_of(held: Iterable[Held]) -> tuple[int, ...]:
+def versions_of(held: Iterable[HeldBuffer]) -> tuple[int, ...]:
     """How the content of some buffers is now, to be compared later."""
     return tuple(one.content.version for one in held)

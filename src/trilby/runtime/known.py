@@ -21,7 +21,7 @@ from trilby.runtime.binding import Bound, Numbers, as_number
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.content import CLOCK, Replica
-from trilby.runtime.held import Held, KernelWrite, versions_of
+from trilby.runtime.held import HeldBuffer, KernelWrite, versions_of
 
 if TYPE_CHECKING:
     from trilby.runtime.profiled_runs import ProfiledRuns
@@ -38,7 +38,7 @@ State: TypeAlias = tuple[tuple[Replica, UnderWay, UnderWay], ...]
 """Replicas, and the work under way that writes and that reads them."""
 
 
-class Order:
+class LaunchOrder:
     """The place of one launch among others that use the same replicas.
 
     `found` is how all its replicas were before the last run, and `before` the launch just
@@ -77,7 +77,7 @@ class Order:
         """What the launch uses."""
         return (*self._read, *self._written)
 
-    def run_anew(self, before: "Order | None") -> None:
+    def run_anew(self, before: "LaunchOrder | None") -> None:
         """Work out what to wait for, run the launch, and let the replicas know."""
         found = _state(self.replicas)
         work = self._work_under_way()
@@ -90,7 +90,7 @@ class Order:
         self.left = tuple(one for one, old in zip(now, found, strict=True) if not _same(one, old))
         self.before = _nothing if before is None else weakref.ref(before)
 
-    def run_again(self, before: "Order | None") -> bool:
+    def run_again(self, before: "LaunchOrder | None") -> bool:
         """Run it as the last time if all is as it was then, and say whether that is so."""
         if before is None or before is not self.before():
             return False
@@ -149,7 +149,7 @@ class Order:
         return self.launch in work and {self.launch, *self._waited}.issuperset(work)
 
 
-def _nothing() -> Order | None:
+def _nothing() -> LaunchOrder | None:
     """What stands for a launch that is not known."""
     return None
 
@@ -293,7 +293,7 @@ def _deciding(analysed: AnalysedKernel, numbers: Sequence[Numbers]) -> Iterator[
 
 
 @dataclass(slots=True, eq=False)
-class Known:
+class CachedLaunch:
     """A launch that may be run again: what it was given, and where its numbers go.
 
     `held` are its buffers on the device, `versions` those of their content when all was in place.
@@ -318,16 +318,16 @@ class Known:
     numbers: list[tuple[int, object]]
     slots: dict[int, int]
     unsure: bool
-    held: tuple[Held, ...]
+    held: tuple[HeldBuffer, ...]
     versions: tuple[int, ...]
-    order: Order
+    order: LaunchOrder
     launch: Repeated
     profiled: "ProfiledRuns | None" = None
     profiled_for: int = -1
     moment: int = -1
     repeated: int = -1
     steady: int = -1
-    follower: "Known | None" = None
+    follower: "CachedLaunch | None" = None
 
     def is_current(self) -> bool:
         """Whether the content of its buffers is where it was; then it is up to this moment."""
@@ -365,7 +365,7 @@ class Known:
         """Let the replicas know of a turn of the steady loop that ends with this launch."""
         one = self
         while True:
-            one = cast("Known", one.follower)
+            one = cast("CachedLaunch", one.follower)
             one.order.note_left()
             if one is self:
                 return

@@ -13,7 +13,7 @@ from functools import partial
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from trilby.analysis.access import Access, AccessTable, ParameterAccess
+from trilby.analysis.access import AccessMode, AccessTable, ParameterAccess
 from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
 from trilby.backend.base import DeviceInfo
 from trilby.backend.failures import check_buffer
@@ -31,9 +31,9 @@ from trilby.runtime.content import CLOCK, LOCK, check_launch, is_locked_here
 from trilby.runtime.explicit import block_of
 from trilby.runtime.held import KernelWrite, Use
 from trilby.runtime.known import (
+    CachedLaunch,
     Given,
-    Known,
-    Order,
+    LaunchOrder,
     given_by,
     is_plain,
     numbers_key,
@@ -64,7 +64,9 @@ def check_constant_memory(
     for segment, parameter in launched:
         if space_of(parameter.type) == "constant":
             _check_size(segment, parameter, device)
-            writers = (p for other, p in launched if other is segment and Access.WRITES in p.whole)
+            writers = (
+                p for other, p in launched if other is segment and AccessMode.WRITES in p.whole
+            )
             for writer in writers:
                 raise _written(parameter, writer)
 
@@ -137,15 +139,15 @@ class Launches:
         self._accelerator = accelerator
         self._runner = object()
         self._profiled_for = 0
-        self._last: Known | None = None
-        self._known: dict[tuple[object, ...], Known] = {}
+        self._last: CachedLaunch | None = None
+        self._known: dict[tuple[object, ...], CachedLaunch] = {}
         self._buffers: dict[object, tuple[int, ...]] = {}
         self._footprints: dict[tuple[object, ...], tuple[ParameterFootprint, ...]] = {}
         self._passes: PassLaunches | None = None
 
     def again(  # noqa: C901, PLR0912, PLR0915 -- calls would cost more than what they do
         self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers
-    ) -> Known | None:
+    ) -> CachedLaunch | None:
         """Launch what was launched before, if nothing stands against it; None where it does.
 
         A hot loop spends its time here: every line is seen in it.
@@ -192,7 +194,7 @@ class Launches:
                     known.submit()
             return known
 
-    def _run(self, known: Known, last: Known | None) -> None:
+    def _run(self, known: CachedLaunch, last: CachedLaunch | None) -> None:
         """Run a launch, and see whether it belongs to a loop that repeats itself."""
         CLOCK.settle()
         runner = (self._runner, get_ident())
@@ -212,7 +214,7 @@ class Launches:
             last.follower = known
         self._last = known
 
-    def replay(self, last: Known, dispatches: int, launches: int, rounds: int) -> int:
+    def replay(self, last: CachedLaunch, dispatches: int, launches: int, rounds: int) -> int:
         """Run again what a loop did in so many launches, which ended with this one.
 
         So many rounds of it, or fewer: the result says how many. A turn of the loop has some
@@ -232,13 +234,13 @@ class Launches:
                 last.submit()
         return done
 
-    def _steady_turn(self, last: Known) -> list[object]:
+    def _steady_turn(self, last: CachedLaunch) -> list[object]:
         """What is given to the device in a turn of a steady loop; empty where it is not steady."""
         room = self._accelerator.residency.replicas.room
         if self._last is not last or RECORDINGS or room.is_tight or is_told("debug"):
             return []
         turn: list[object] = []
-        one: Known | None = last
+        one: CachedLaunch | None = last
         while turn == [] or one is not last:
             one = one.follower
             if one is None or not one.is_steady() or one.launch.held is not last.launch.held:
@@ -292,20 +294,20 @@ class Launches:
         if self._last not in all_known:
             self._last = None
 
-    def _is_in_place(self, known: Known, args: Sequence[Any]) -> bool:
+    def _is_in_place(self, known: CachedLaunch, args: Sequence[Any]) -> bool:
         """Whether a launch would need nothing, though its buffers are not as they were."""
         if any(args[position].segment.released for position, _ in known.buffers):
             return False
         return all(one.is_in_place for one in known.held)
 
-    def _profile(self, known: Known) -> None:
+    def _profile(self, known: CachedLaunch) -> None:
         """Let those who profile now, and nobody else, know of the runs of a launch."""
         known.launch.keep_no_more()
         backend = self._accelerator.residency.backend
         known.profiled = keep_runs(backend, known.launch, known.writer) if PROFILES else None
         known.profiled_for = self._profiled_for  # not before: after Ctrl-C the next run does it
 
-    def _fits(self, known: Known, args: Sequence[Any]) -> bool:
+    def _fits(self, known: CachedLaunch, args: Sequence[Any]) -> bool:
         """The rarer checks: numbers, constants, and whether somebody wants to know of it."""
         for reflected in known.changing:
             if not reflected.is_current():
@@ -321,7 +323,7 @@ class Launches:
             room.used_by_launch(known.order.replicas)
         return True
 
-    def _find(self, size: object, kernel: object, args: Sequence[Any]) -> Known | None:
+    def _find(self, size: object, kernel: object, args: Sequence[Any]) -> CachedLaunch | None:
         """A launch over the same range of the same kernel with the same buffers."""
         try:
             buffers = [id(args[position]) for position in self._buffers[kernel]]
@@ -336,7 +338,7 @@ class Launches:
         plain = type(size) is int or is_plain(size)
         return known if plain and known.count == len(args) else None
 
-    def _replaced(self, known: Known, entry: int, position: int, given: object) -> bool:
+    def _replaced(self, known: CachedLaunch, entry: int, position: int, given: object) -> bool:
         """Put another number into a launch; false where what it touches depends on that."""
         scalar = replaceable(known.analysed, position, given)
         if scalar is None:
@@ -456,7 +458,7 @@ class Launches:
         self._buffers[analysed.kernel] = given.positions
         key = (analysed.kernel, size, *given.identities(args))
         writer = standing.launch.origin = KernelWrite(work.kernel, work.caller)
-        self._last = self._known[key] = Known(
+        self._last = self._known[key] = CachedLaunch(
             analysed.kernel,
             size,
             analysed,
@@ -472,7 +474,7 @@ class Launches:
             self._is_unsure(given),
             standing.held,
             standing.versions,
-            Order(standing.launch, standing.read, standing.written),
+            LaunchOrder(standing.launch, standing.read, standing.written),
             standing.launch,
         )
 

@@ -10,14 +10,14 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from trilby.analysis.linting.accesses import Access, Walked
+from trilby.analysis.linting.accesses import MemoryAccess, Walked
 from trilby.analysis.linting.compute_facts import ComputeFacts, EmptyCall, LedgerFacts
 from trilby.analysis.linting.contract import contract_of, local_sizes, used_axes
 from trilby.analysis.linting.dispatches import SeenDispatch
 from trilby.analysis.linting.encoding.session import z3_module
 from trilby.analysis.linting.encoding.solver import Z3Decider
 from trilby.analysis.linting.kernel_facts import KernelFacts
-from trilby.analysis.linting.launch import Launch, launch_of
+from trilby.analysis.linting.launch import LaunchFacts, launch_of
 from trilby.analysis.linting.plain_decider import PlainDecider
 from trilby.analysis.linting.question import Decider, Example
 from trilby.analysis.linting.registry import Lint, all_lints
@@ -27,8 +27,8 @@ from trilby.analysis.reach import KernelGraph, short_name, works_in_groups
 from trilby.arguments import brief
 from trilby.backend.base import Scalar, StructArgument
 from trilby.backend.interpreter.arguments import Given, InterpreterMemory, bind
-from trilby.backend.interpreter.recording import Recorded, Recording, barrier_scope, record
-from trilby.backend.interpreter.translate import Program, translate
+from trilby.backend.interpreter.recording import ItemRecording, Recorded, barrier_scope, record
+from trilby.backend.interpreter.translate import KernelProgram, translate
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import layout, numpy_dtype, size_of
 from trilby.data.ndrange import NDRange, as_range
@@ -136,14 +136,14 @@ class Examples:
     """Runs examples of one kernel, launched as `launch` says."""
 
     graph: KernelGraph
-    launch: Launch = field(default_factory=lambda: Launch(("x",)))
+    launch: LaunchFacts = field(default_factory=lambda: LaunchFacts(("x",)))
 
     @computed_once
-    def program(self) -> Program:
+    def program(self) -> KernelProgram:
         """The kernel, as the interpreter runs it."""
         return translate(self.graph)
 
-    def confirm(self, example: Example, accesses: tuple[Access, ...]) -> bool:
+    def confirm(self, example: Example, accesses: tuple[MemoryAccess, ...]) -> bool:
         """Whether the items meet (two accesses), or one leaves its array (one)."""
         if not self._is_small(example):
             return True  # too large to run: the solver's word stands
@@ -164,7 +164,7 @@ class Examples:
         sizes = (self._nbytes(example, n) for n, _ in enumerate(self.graph.entry.params) if n)
         return sum(sizes) <= MOST_BYTES and example.range.items <= MOST_ITEMS
 
-    def _shows(self, example: Example, accesses: tuple[Access, ...], fill: int) -> bool:
+    def _shows(self, example: Example, accesses: tuple[MemoryAccess, ...], fill: int) -> bool:
         recording = self._run(example, fill)
         if len(accesses) == 1:
             failure = recording.failures.get(example.items[0])
@@ -173,7 +173,7 @@ class Examples:
         return any(self._meets(example, recording, needs_write=needs_write))
 
     def _meets(
-        self, example: Example, recording: Recording, *, needs_write: bool
+        self, example: Example, recording: ItemRecording, *, needs_write: bool
     ) -> Iterator[bool]:
         first, second = (recording.by(item) for item in example.items)
         for mine in first:
@@ -182,13 +182,13 @@ class Examples:
                     passed = {self._passed(recording, one) for one in (mine, other)}
                     yield mine.group != other.group or len(passed) == 1
 
-    def _passed(self, recording: Recording, access: Recorded) -> int:
+    def _passed(self, recording: ItemRecording, access: Recorded) -> int:
         """How many barriers for that memory an item had behind it."""
         scope = "global" if access.memory in recording.buffers else "local"
         stops = recording.stops.get(access.item, [])[: access.barriers]
         return sum(barrier_scope(self.program, stop) in {scope, "both"} for stop in stops)
 
-    def _run(self, example: Example, fill: int) -> Recording:
+    def _run(self, example: Example, fill: int) -> ItemRecording:
         given = list(self.arguments(example, fill))
         local = example.range.local or tuple(1 for _ in example.range.size)
         bound = bind(self.graph.entry, given)
@@ -315,7 +315,7 @@ def lint(
 
 
 def lint_kernel(
-    graph: KernelGraph, launch: Launch | None, settings: LintSettings, location: Location
+    graph: KernelGraph, launch: LaunchFacts | None, settings: LintSettings, location: Location
 ) -> Report:
     """Run the lints of kernels."""
     facts = kernel_facts(graph, launch, decider())
@@ -420,7 +420,7 @@ def decider() -> Decider:
     return PlainDecider() if z3_module() is None else Z3Decider()
 
 
-def kernel_facts(graph: KernelGraph, launch: Launch | None, decides: Decider) -> KernelFacts:
+def kernel_facts(graph: KernelGraph, launch: LaunchFacts | None, decides: Decider) -> KernelFacts:
     """What lints are told of a kernel; what is not given of its launch is read off it."""
     first = walk_kernel(graph)
     launch = _completed(graph, first, launch)
@@ -433,10 +433,10 @@ def kernel_facts(graph: KernelGraph, launch: Launch | None, decides: Decider) ->
     return facts
 
 
-def _completed(graph: KernelGraph, walked: Walked, launch: Launch | None) -> Launch:
+def _completed(graph: KernelGraph, walked: Walked, launch: LaunchFacts | None) -> LaunchFacts:
     waits = works_in_groups(graph)
     names = {name for name in walked.fields if name.startswith(("local_", "group_"))}
-    launch = launch or Launch(used_axes(walked))
+    launch = launch or LaunchFacts(used_axes(walked))
     local = dict(launch.local)
     if not local:
         local = {axis: n for axis, n in local_sizes(walked).items() if axis in launch.axes}

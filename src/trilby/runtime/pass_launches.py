@@ -32,7 +32,7 @@ _MOST_KEPT = 256
 
 
 @dataclass(slots=True, eq=False)
-class _Kept:
+class _KeptPasses:
     """Passes that may be run again: what they were given, and what was made of it."""
 
     given: Given
@@ -48,7 +48,7 @@ class PassLaunches:
     def __init__(self, accelerator: "Accelerator", lost: Callable[[object], None]) -> None:
         self._accelerator = accelerator
         self._lost = lost
-        self._kept: dict[tuple[object, ...], _Kept] = {}
+        self._kept: dict[tuple[object, ...], _KeptPasses] = {}
         self._buffers: dict[object, tuple[int, ...]] = {}
         self._known: dict[tuple[object, ...], KnownPasses] = {}
 
@@ -103,7 +103,7 @@ class PassLaunches:
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
             self._buffers[analysed.kernel] = given.positions
-            self._kept[analysed.kernel, size, *given.identities(args)] = _Kept(
+            self._kept[analysed.kernel, size, *given.identities(args)] = _KeptPasses(
                 given,
                 context.transfers,
                 options.passes,
@@ -145,7 +145,11 @@ class PassLaunches:
             return ()
 
     def _fits(
-        self, kept: _Kept, args: Sequence[Any], context: "ComputeContext", options: PassOptions
+        self,
+        kept: _KeptPasses,
+        args: Sequence[Any],
+        context: "ComputeContext",
+        options: PassOptions,
     ) -> bool:
         """Whether a dispatch is the same, but perhaps for numbers, which are replaced."""
         same_passes = options.passes == kept.passes or not kept.asked.known.footprints.differ
@@ -156,7 +160,7 @@ class PassLaunches:
         return kept.given.is_same(args) and _replaced(kept, args)
 
 
-def _replaced(kept: _Kept, args: Sequence[Any]) -> bool:
+def _replaced(kept: _KeptPasses, args: Sequence[Any]) -> bool:
     """Put other numbers into passes; false where what these touch depends on them."""
     changed = kept.given.changed(args)
     if not changed:
@@ -177,7 +181,7 @@ def _replaced(kept: _Kept, args: Sequence[Any]) -> bool:
     return True
 
 
-def _come_from(kept: _Kept, caller: Caller, context: "ComputeContext") -> None:
+def _come_from(kept: _KeptPasses, caller: Caller, context: "ComputeContext") -> None:
     """See whether they are dispatched from another line than the last time."""
     asked, before = kept.asked, kept.asked.work.caller
     if caller.instruction != before.instruction or caller.code is not before.code:

@@ -26,7 +26,7 @@ from trilby.options import Transfers
 from trilby.runtime.binding import Bound, uses
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.content import LOCK, Content, Replica
-from trilby.runtime.held import Held, KernelWrite, Use, held_with
+from trilby.runtime.held import HeldBuffer, KernelWrite, Use, held_with
 from trilby.runtime.pass_options import PassOptions, Progress
 from trilby.runtime.profiles import PROFILES, note_wait, profiles_of
 from trilby.runtime.residency import Residency, Work, work_before
@@ -125,7 +125,7 @@ class KnownPasses:
 class PreparedPasses:
     """Passes that are prepared, and the buffers that they use on the device."""
 
-    held: Sequence[Held]
+    held: Sequence[HeldBuffer]
     launch: Passes
 
     @property
@@ -149,10 +149,10 @@ class _Ready:
     versions: Sequence[tuple[Content, int]] = ()
     noted: int = 0
     footprints: Footprints | None = None
-    touched: Sequence[Held] = ()
+    touched: Sequence[HeldBuffer] = ()
 
     @property
-    def held(self) -> Sequence[Held]:
+    def held(self) -> Sequence[HeldBuffer]:
         return self.prepared.held
 
     @property
@@ -302,7 +302,7 @@ class PassesRun:
         ready.stay_current()
         return ready
 
-    def _lasts(self, held: Sequence[Held]) -> bool:
+    def _lasts(self, held: Sequence[HeldBuffer]) -> bool:
         """Whether passes on these buffers may be run again."""
         work = self._work
         lasting = work.transfers in {Transfers.AUTO, Transfers.PLANNED} and not work.explicit
@@ -330,7 +330,7 @@ class PassesRun:
             self._profiled.add(event)
         return event
 
-    def _touched(self, ready: _Ready, begun: int) -> Sequence[Held]:
+    def _touched(self, ready: _Ready, begun: int) -> Sequence[HeldBuffer]:
         """What those passes used that the buffers do not know of."""
         passes = range(ready.first + ready.noted, ready.first + begun)
         if not self._footprints.differ or passes == range(ready.first, self._options.passes):

@@ -45,7 +45,7 @@ _MOST_UNUSED = 256
 _MOST_LAUNCHES = 256
 
 
-class Place(NamedTuple):
+class CopyPlace(NamedTuple):
     """A buffer, and the field where a copy lies; empty where it has parts of several."""
 
     buffer: str
@@ -86,7 +86,7 @@ class Book:
     backends: list[Backend]
     compiled: Spent = field(default_factory=Spent)
     waits: dict[WaitedAt, WaitFigures] = field(default_factory=dict)
-    buffers: dict[Place, BothWays] = field(default_factory=dict)
+    buffers: dict[CopyPlace, BothWays] = field(default_factory=dict)
     _dispatches: dict[Dispatched, DispatchFigures] = field(default_factory=dict)
     _launches: deque[tuple[KernelWrite, Event | None]] = field(default_factory=deque)
     _runs: list[ProfiledRuns] = field(default_factory=list)
@@ -301,10 +301,10 @@ def _replicas_of(seen: "Moved | _Used | _Waited") -> "Sequence[Replica]":
     return seen.replicas if isinstance(seen, _Used) else (seen.replica,)
 
 
-def _place(moved: "Moved") -> Place:
+def _place(moved: "Moved") -> CopyPlace:
     """The buffer and, where a copy lies within one field, that field."""
     replica, piece = moved.replica, moved.piece
     start = piece.start - replica.address
     stop = start + (piece.rows - 1) * piece.pitch + piece.size
     inside = (name for name, first, last in replica.fields if first <= start and stop <= last)
-    return Place(replica.label, next(inside, ""))
+    return CopyPlace(replica.label, next(inside, ""))

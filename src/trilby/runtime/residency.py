@@ -8,7 +8,7 @@ are made that are not needed yet: `ALWAYS` and `BY_ACCESS` copy around every lau
 import os
 from collections.abc import Callable, Iterable, Sequence
 
-from trilby.at_exit import PROGRAM_END, Step, run_all
+from trilby.at_exit import PROGRAM_END, EndStep, run_all
 from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Prepared, Repeated
 from trilby.backend.say import say_all
 from trilby.data.ndrange import NDRange
@@ -21,7 +21,7 @@ from trilby.options import Transfers
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK, Content, Replica, has_failed
 from trilby.runtime.explicit import check_launch
-from trilby.runtime.held import Held, KernelWrite, Use, held_by, merged, versions_of
+from trilby.runtime.held import HeldBuffer, KernelWrite, Use, held_by, merged, versions_of
 from trilby.runtime.profiles import PROFILES, RECORDINGS, profiles_of
 from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
 from trilby.runtime.watch import wait_for, watched
@@ -54,7 +54,7 @@ class Standing:
     """
 
     launch: Repeated
-    held: tuple[Held, ...]
+    held: tuple[HeldBuffer, ...]
     versions: tuple[int, ...]
     read: tuple[Replica, ...]
     written: tuple[Replica, ...]
@@ -110,7 +110,7 @@ class Residency:
 
     # The steps of a launch, each with the lock held:
 
-    def prepare(self, work: Work) -> tuple[list[Held], Prepared]:
+    def prepare(self, work: Work) -> tuple[list[HeldBuffer], Prepared]:
         """Bring what a kernel needs, and make its launch ready."""
         held = self._hold(work)
         self.replicas.room.used_by_launch(one.replica for one in held)
@@ -120,7 +120,7 @@ class Residency:
         memories = [places[s.address, s.nbytes] for s in work.buffers]
         return held, self.backend.prepare(work.executable, work.size, work.arguments(memories))
 
-    def bring_again(self, held: Sequence[Held], work: Work) -> None:
+    def bring_again(self, held: Sequence[HeldBuffer], work: Work) -> None:
         """Bring what a kernel needs that is about to run again, to where it was before."""
         self.replicas.room.used_by_launch(one.replica for one in held)
         for one in held:
@@ -129,13 +129,15 @@ class Residency:
             elif one.covers.covers(one.replica.valid):
                 one.replica.settled()  # nobody will ask for what failed there
 
-    def note(self, held: Sequence[Held], work: Work, event: Event, writer: KernelWrite) -> None:
+    def note(
+        self, held: Sequence[HeldBuffer], work: Work, event: Event, writer: KernelWrite
+    ) -> None:
         """A launch is under way: remember it, and what it leaves current where."""
         for buffer in held:
             self._note(buffer, event, writer)
         self._record(work, held)
 
-    def give_back(self, held: Sequence[Held], work: Work) -> list[Event]:
+    def give_back(self, held: Sequence[HeldBuffer], work: Work) -> list[Event]:
         """Start to copy back what must not wait; gives what has to be waited for."""
         waiting: list[Event] = []
         at_once = work.transfers in {Transfers.ALWAYS, Transfers.BY_ACCESS}
@@ -155,7 +157,11 @@ class Residency:
         wait_for(events, "all work is waited for", replicas)
 
     def run_in_place(
-        self, held: Sequence[Held], writer: KernelWrite, launch: Repeated, run: Callable[[], None]
+        self,
+        held: Sequence[HeldBuffer],
+        writer: KernelWrite,
+        launch: Repeated,
+        run: Callable[[], None],
     ) -> None:
         """Run a launch again whose buffers are in place, and remember what it leaves current.
 
@@ -185,7 +191,7 @@ class Residency:
             raise
 
     def _begin_and_note(
-        self, prepared: Prepared, held: Sequence[Held], work: Work, writer: KernelWrite
+        self, prepared: Prepared, held: Sequence[HeldBuffer], work: Work, writer: KernelWrite
     ) -> None:
         """Run the kernel and remember it, also where an interrupt falls between the two."""
         prepared.latest = None
@@ -205,14 +211,14 @@ class Residency:
             mend(note_begun)
             raise
 
-    def _distrust(self, held: Sequence[Held]) -> None:
+    def _distrust(self, held: Sequence[HeldBuffer]) -> None:
         """The kernel failed, or was not run: what others have is taken from them."""
         for buffer in held:
             stale = buffer.content.distrust(buffer.replica, buffer.writes)
             self.replicas.spoil_device(buffer.replica, stale)
 
     def _begin(
-        self, prepared: Prepared, held: Sequence[Held], work: Work, writer: KernelWrite
+        self, prepared: Prepared, held: Sequence[HeldBuffer], work: Work, writer: KernelWrite
     ) -> Event:
         """Run the kernel; one that asserts or prints is waited for at once.
 
@@ -230,7 +236,7 @@ class Residency:
             raise
         return event
 
-    def _run(self, prepared: Prepared, held: Sequence[Held], writer: KernelWrite) -> Event:
+    def _run(self, prepared: Prepared, held: Sequence[HeldBuffer], writer: KernelWrite) -> Event:
         books = profiles_of(self.backend) if PROFILES else ()
         try:
             event = self.backend.run(prepared, work_before(held))
@@ -245,9 +251,9 @@ class Residency:
             book.launched(writer, event, [buffer.replica for buffer in held])
         return event
 
-    def _hold(self, work: Work) -> list[Held]:
+    def _hold(self, work: Work) -> list[HeldBuffer]:
         """Every buffer once, with memory on the device, and all that is done through any name."""
-        found: dict[int, Held] = {}
+        found: dict[int, HeldBuffer] = {}
         # All are watched before any is looked at: those that overlap become one content.
         uses = [(watched(use.segment), use) for use in work.uses]
         there = (self.replicas.of(watch.content, use.segment) for watch, use in uses)
@@ -273,7 +279,7 @@ class Residency:
 
     # ------------------------------------------------------------------- before and after
 
-    def _bring(self, held: Held, work: Work) -> None:
+    def _bring(self, held: HeldBuffer, work: Work) -> None:
         """Make current on the device what the launch needs, and what the strategy says."""
         content, replica = held.content, held.replica
         if held.covers.covers(replica.valid):
@@ -304,7 +310,7 @@ class Residency:
         check_launch(content, replica, needs, reason)
         self.replicas.to_device(content, replica, needs, reason)
 
-    def _widened(self, held: Held, needs: Ranges, work: Work) -> Ranges:
+    def _widened(self, held: HeldBuffer, needs: Ranges, work: Work) -> Ranges:
         """More than a launch needs, where the next one will need other parts.
 
         One copy then takes the place of many: all that the host has newer in those fields.
@@ -319,7 +325,7 @@ class Residency:
         touched = [field.hull for field in fields if field.meets(_below(replica, needs))]
         return needs | (newer & Ranges.of(*touched).shifted(replica.address))
 
-    def _note(self, held: Held, event: Event, writer: KernelWrite) -> None:
+    def _note(self, held: HeldBuffer, event: Event, writer: KernelWrite) -> None:
         """The launch is under way: remember it, and what it leaves current where."""
         if not held.writes:
             held.replica.read_by(event)
@@ -327,7 +333,7 @@ class Residency:
         held.replica.written_by(event)
         self._note_written(held, writer)
 
-    def _note_written(self, held: Held, writer: KernelWrite) -> None:
+    def _note_written(self, held: HeldBuffer, writer: KernelWrite) -> None:
         content, replica = held.content, held.replica
         before = content.host
         had = [(other, other.valid) for other in content.replicas if other is not replica]
@@ -336,7 +342,7 @@ class Residency:
         for other, valid in had:
             other.owner.spoil_device(other, valid - other.valid)
 
-    def _return(self, held: Held, work: Work) -> list[Event]:
+    def _return(self, held: HeldBuffer, work: Work) -> list[Event]:
         """Start to copy back what must not wait; gives what has to be waited for.
 
         Memory that a raw view shows may be written at any moment: nothing may use it then.
@@ -359,7 +365,9 @@ class Residency:
 
     # -------------------------------------------------------------------------- the rest
 
-    def _standing(self, prepared: Prepared, held: Sequence[Held], work: Work) -> Standing | None:
+    def _standing(
+        self, prepared: Prepared, held: Sequence[HeldBuffer], work: Work
+    ) -> Standing | None:
         lasting = work.transfers in {Transfers.AUTO, Transfers.PLANNED}
         if not lasting or work.executable.debugs or any(h.seen for h in held):
             return None
@@ -375,24 +383,24 @@ class Residency:
             tuple(h.replica for h in held if h.writes),
         )
 
-    def _record(self, work: Work, held: Sequence[Held]) -> None:
+    def _record(self, work: Work, held: Sequence[HeldBuffer]) -> None:
         if not RECORDINGS:
             return
         uses = {buffer.replica: buffer.below for buffer in held}
         for recording in RECORDINGS:
             recording.kernel(self.replicas.place, uses, work.kernel, work.caller.line)
 
-    def _reason(self, work: Work, held: Held, verb: str = "") -> Reason:
+    def _reason(self, work: Work, held: HeldBuffer, verb: str = "") -> Reason:
         does = verb or _verb(held)
         who = held.content.writer_of(held.needs - held.replica.valid)
         return Reason(f"{work.kernel} {does}; {who}", work.caller)
 
-    def _say(self, work: Work, held: Held, what: str) -> None:
+    def _say(self, work: Work, held: HeldBuffer, what: str) -> None:
         if is_told("debug"):
             tell("debug", "%s: %s %s", work.kernel, held.replica.label, what)
 
 
-def work_before(held: Iterable[Held]) -> list[Event]:
+def work_before(held: Iterable[HeldBuffer]) -> list[Event]:
     """What must be done before a launch on some buffers may run."""
     after: list[Event] = []
     for buffer in held:
@@ -407,7 +415,7 @@ def work_before(held: Iterable[Held]) -> list[Event]:
 
 
 def _restore_failed(
-    prepared: Prepared, shared: Sequence[Held], before: Sequence[list[tuple[int, bytes]]]
+    prepared: Prepared, shared: Sequence[HeldBuffer], before: Sequence[list[tuple[int, bytes]]]
 ) -> None:
     failed = prepared.latest is not None and has_failed(prepared.latest)
     for buffer, content in zip(shared, before, strict=True) if failed else ():
@@ -423,7 +431,7 @@ def _below(replica: Replica, ranges: Ranges) -> Ranges:
     return ranges.shifted(-replica.address)
 
 
-def _verb(held: Held) -> str:
+def _verb(held: HeldBuffer) -> str:
     if not held.writes:
         return "reads it"
     return "reads and writes it" if held.reads else "may write a part of it"
@@ -482,7 +490,7 @@ def _close_at_exit() -> None:
     close_all(open_now())
 
 
-PROGRAM_END.add(Step.CLOSE_ACCELERATORS, _close_at_exit)
+PROGRAM_END.add(EndStep.CLOSE_ACCELERATORS, _close_at_exit)
 
 if hasattr(os, "register_at_fork"):  # what the parent opened is the parent's to close
     os.register_at_fork(after_in_child=_OPEN.clear)

@@ -9,7 +9,7 @@ from trilby.oracle.trace import HOST, Trace
 from trilby.runtime.compile import ContextOf
 from trilby.runtime.ledger import Ledger
 from trilby.source import NOWHERE
-from trilby.tools.launches import Names, kernels_of, launch_of
+from trilby.tools.launches import ValueNames, kernels_of, launch_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def dataflow_of_context(context: ContextOf) -> Dataflow:
     kernels = kernels_of(context)
     counts: Counter[tuple[str, str, bool]] = Counter()
     for func in reversed(context.graph.functions):
-        names = Names(func)
+        names = ValueNames(func)
         for op in walk(func.body):
             launch = launch_of(op, names, kernels) if isinstance(op, Dispatch) else None
             if launch is not None:

@@ -58,7 +58,7 @@ PACKAGES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """One thing that was looked at: how it is, and what would change that."""
 
     part: str
@@ -73,7 +73,7 @@ class Diagnosis:
     """All findings. `chosen` is the device that `Accelerator()` opens, if any."""
 
     chosen: str | None
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckResult, ...]
 
     @property
     def is_usable(self) -> bool:
@@ -100,11 +100,11 @@ def kernel_cache() -> Path | None:
     return None if folder is None else Path(folder)
 
 
-def _python() -> Finding:
+def _python() -> CheckResult:
     name, version = platform.python_implementation(), platform.python_version()
     wanted = ".".join(map(str, OLDEST_PYTHON))
     is_new = sys.version_info >= OLDEST_PYTHON
-    return Finding(
+    return CheckResult(
         "program",
         "trilby",
         "ok" if is_new else "broken",
@@ -113,33 +113,33 @@ def _python() -> Finding:
     )
 
 
-def _package(package: Package) -> Finding:
+def _package(package: Package) -> CheckResult:
     try:
         version = metadata.version(package.name)
     except metadata.PackageNotFoundError:
         what = f"not installed; it is for {package.use}"
-        return Finding("package", package.name, "missing", what, package.install)
-    return Finding("package", package.name, "ok", f"{version}, for {package.use}")
+        return CheckResult("package", package.name, "missing", what, package.install)
+    return CheckResult("package", package.name, "ok", f"{version}, for {package.use}")
 
 
-def _device(device: CheckedDevice) -> Finding:
+def _device(device: CheckedDevice) -> CheckResult:
     if device.outcome == "passes":
         units = counted(device.info.compute_units, "unit")
         what = f"{device.info.name} ({device.info.kind}, {units}): the test kernel passes"
-        return Finding("device", device.spec, "ok", what)
+        return CheckResult("device", device.spec, "ok", what)
     what = f"{device.info.name}: the test kernel {device.outcome}: {device.problem}"
     advice = "its driver may be broken or out of date: Accelerator(…) can open another"
-    return Finding("device", device.spec, "broken", what, advice)
+    return CheckResult("device", device.spec, "broken", what, advice)
 
 
-def _absent(gap: PassedOver) -> Finding:
-    return Finding("device", gap.name, "missing", gap.reason, gap.advice)
+def _absent(gap: PassedOver) -> CheckResult:
+    return CheckResult("device", gap.name, "missing", gap.reason, gap.advice)
 
 
-def _cache(folder: Path | None) -> Finding:
+def _cache(folder: Path | None) -> CheckResult:
     if folder is None:
         what = "off: kernels are compiled anew in every process"
-        return Finding("cache", "kernels", "missing", what, "unset TRILBY_CACHE")
+        return CheckResult("cache", "kernels", "missing", what, "unset TRILBY_CACHE")
     try:
         with opened(str(folder)):
             place = folder
@@ -148,12 +148,14 @@ def _cache(folder: Path | None) -> Finding:
     except OSError as error:
         what = f"{folder} is not used: {error.strerror}"
         advice = f"chmod 700 {folder}, or set TRILBY_CACHE to another folder"
-        return Finding("cache", "kernels", "broken", what, advice)
+        return CheckResult("cache", "kernels", "broken", what, advice)
     if place.is_dir() and os.access(place, os.W_OK):
-        return Finding("cache", "kernels", "ok", f"{folder} can be written")
+        return CheckResult("cache", "kernels", "ok", f"{folder} can be written")
     if place == folder:
-        return Finding("cache", "kernels", "ok", f"{folder} may only be read: it stays as it is")
-    return Finding(
+        return CheckResult(
+            "cache", "kernels", "ok", f"{folder} may only be read: it stays as it is"
+        )
+    return CheckResult(
         "cache",
         "kernels",
         "broken",
@@ -185,7 +187,7 @@ def print_diagnosis(diagnosis: Diagnosis, console: Console) -> None:
 _TITLES = {"program": "Trilby", "package": "Packages", "device": "Devices", "cache": "Cache"}
 
 
-def _line(finding: Finding, width: int) -> Text:
+def _line(finding: CheckResult, width: int) -> Text:
     mark, colour = _MARKS[finding.state]
     text = Text("  ").append(mark, colour).append(f" {finding.name:{width}}  {finding.what}")
     if finding.advice:
@@ -201,7 +203,7 @@ def _verdict(diagnosis: Diagnosis) -> Iterator[str]:
         yield "Nothing here can run a kernel."
 
 
-def _worth_having(findings: Sequence[Finding]) -> Iterator[str]:
+def _worth_having(findings: Sequence[CheckResult]) -> Iterator[str]:
     broken = [one.name for one in findings if one.state == "broken"]
     if broken:
         yield f"Needs attention: {', '.join(broken)}."

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from trilby.analysis.access import Access
+from trilby.analysis.access import AccessMode
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Var, VarLoad
 from trilby.model.ops.host import Dispatch
@@ -11,7 +11,7 @@ from trilby.model.value import Value
 from trilby.runtime.compile import AnalysedKernel, ContextOf
 
 
-class Launch(NamedTuple):
+class NamedLaunch(NamedTuple):
     """A dispatch: its kernel, and the caller's names of the buffers that it is given."""
 
     kernel: str
@@ -20,7 +20,7 @@ class Launch(NamedTuple):
     writes: tuple[str, ...]
 
 
-class Names:
+class ValueNames:
     """What the user calls the values of a model."""
 
     def __init__(self, func: Func) -> None:
@@ -44,7 +44,9 @@ def kernels_of(context: ContextOf) -> Mapping[str, AnalysedKernel]:
     }
 
 
-def launch_of(op: Dispatch, names: Names, kernels: Mapping[str, AnalysedKernel]) -> Launch | None:
+def launch_of(
+    op: Dispatch, names: ValueNames, kernels: Mapping[str, AnalysedKernel]
+) -> NamedLaunch | None:
     """What a dispatch does; None where its kernel is not known before it runs."""
     analysed = kernels.get(op.kernel)
     if analysed is None:
@@ -54,11 +56,11 @@ def launch_of(op: Dispatch, names: Names, kernels: Mapping[str, AnalysedKernel])
     table = analysed.access.parameters
     given = [named.get(one.name, one.name) for one in table]
     uses = list(zip(given, table, strict=True))
-    return Launch(
+    return NamedLaunch(
         analysed.kernel.name,
         _once(given),
-        _once(name for name, one in uses if Access.READS in one.whole),
-        _once(name for name, one in uses if Access.WRITES in one.whole),
+        _once(name for name, one in uses if AccessMode.READS in one.whole),
+        _once(name for name, one in uses if AccessMode.WRITES in one.whole),
     )
 
 

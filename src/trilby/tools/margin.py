@@ -9,7 +9,7 @@ from trilby.model.ops.transfer import Owed, ToDevice, ToHost, Tracking
 from trilby.options import Transfers
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.tracing import TracedRun
-from trilby.tools.launches import Launch, Names, launch_of
+from trilby.tools.launches import NamedLaunch, ValueNames, launch_of
 
 if TYPE_CHECKING:
     from trilby.runtime.ledger import Copy
@@ -42,7 +42,7 @@ def planned_notes(
     func: Func, kernels: Mapping[str, AnalysedKernel], transfers: Transfers
 ) -> Iterator[tuple[int, Note]]:
     """What is known of a function before it runs, by line."""
-    names = Names(func)
+    names = ValueNames(func)
     for op in walk(func.body):
         line = op.location.line
         if isinstance(op, Dispatch):
@@ -65,7 +65,7 @@ def planned_notes(
             yield line, Note("track", f"{call}({names.of(op.buffer)})")
 
 
-def _launch(launch: Launch, transfers: Transfers) -> Iterator[Note]:
+def _launch(launch: NamedLaunch, transfers: Transfers) -> Iterator[Note]:
     """What a launch does with its buffers, and what it copies around itself."""
     kernel, given, reads, writes = launch
     does = [f"reads {_listed(reads)}"] if reads else []

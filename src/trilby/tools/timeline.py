@@ -73,14 +73,14 @@ def _queued(event: Event) -> float | None:
 # Which write a copy carries, and which access needed it: from a recorded trace.
 
 
-class Way(NamedTuple):
+class CopyWay(NamedTuple):
     """The touch whose data a copy has, and the first that needed it there; None for none."""
 
     write: int | None
     read: int | None
 
 
-def ways_of(trace: Trace, made: Sequence[CopyMade], copies: Sequence[range]) -> list[Way]:
+def ways_of(trace: Trace, made: Sequence[CopyMade], copies: Sequence[range]) -> list[CopyWay]:
     """The way of each copy; `copies` has, for each, its parts among those that were made."""
     touches = _Touches(trace)
     return [touches.way([made[part] for part in parts]) for parts in copies]
@@ -97,10 +97,10 @@ class _Touches:
                 self._numbers[buffer].append(number)
         self._known: dict[int, tuple[Ranges, Ranges]] = {}
 
-    def way(self, parts: Sequence[CopyMade]) -> Way:
+    def way(self, parts: Sequence[CopyMade]) -> CopyWay:
         """Where the parts of one copy come from, and where they go."""
         if not parts:
-            return Way(None, None)
+            return CopyWay(None, None)
         first = parts[0]
         moved = union((part.start, part.start + part.nbytes) for part in parts)
         here = self._numbers[first.buffer]
@@ -111,7 +111,7 @@ class _Touches:
             for n in self._later(here, split, first.target)
             if self._at(n, first.buffer)[1].meets(moved)
         )
-        return Way(next(written, None), next(needed, None))
+        return CopyWay(next(written, None), next(needed, None))
 
     def _later(self, here: Sequence[int], split: int, place: str) -> Iterator[int]:
         """The touches at a place from one on."""
@@ -334,7 +334,9 @@ class _Making:
     def flows(self) -> Iterator[Flow]:
         """The ways of data, with slices for touches."""
         made = [seen.made for seen, _ in self.copied]
-        ways: Sequence[Way] = ways_of(self.run.book.trace, self.run.ledger.recording.copies, made)
+        ways: Sequence[CopyWay] = ways_of(
+            self.run.book.trace, self.run.ledger.recording.copies, made
+        )
         for (_, copy), way in zip(self.copied, ways, strict=True):
             write = self.touched.get(way.write) if way.write is not None else None
             read = self.touched.get(way.read) if way.read is not None else None

@@ -37,7 +37,7 @@ def trace_of(runs: Sequence[TracedRun]) -> dict[str, Any]:
     first = min((run.began for run in runs), default=0.0)
     events: list[TraceEvent] = []
     for number, line in enumerate(lines):
-        events += _Writer(line, 2 * number + 1, line.run.began - first).events()
+        events += _TraceWriter(line, 2 * number + 1, line.run.began - first).events()
     return {
         "traceEvents": events,
         "displayTimeUnit": "ms",
@@ -59,7 +59,7 @@ def _about(run: TracedRun) -> dict[str, Any]:
     }
 
 
-class _Writer:
+class _TraceWriter:
     """The events of one timeline; `host` is the number of its first process."""
 
     def __init__(self, timeline: Timeline, host: int, shift: float) -> None:

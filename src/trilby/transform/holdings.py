@@ -17,10 +17,10 @@ from trilby.model.ops.host import Dispatch, HostFor, HostRun, HostValue, HostVie
 from trilby.model.value import OBJECT, RefType, Value, VarType
 from trilby.transform.host_effects import (
     NOTHING,
-    Effects,
-    Held,
-    Kind,
+    HeldObject,
+    ObjectKind,
     Root,
+    TextEffects,
     Tree,
     element_of,
     text_effects,
@@ -37,33 +37,33 @@ class Holdings:
 
     variables: Mapping[str, Value]
     """The variables by their names."""
-    held: dict[Value, Held] = field(default_factory=dict[Value, Held])
+    held: dict[Value, HeldObject] = field(default_factory=dict[Value, HeldObject])
     trees: dict[Op, Tree] = field(default_factory=dict[Op, Tree])
 
-    def of(self, value: Value) -> Held:
+    def of(self, value: Value) -> HeldObject:
         """What a value, or a variable, may stand for."""
         type_ = value.type.of if isinstance(value.type, VarType) else value.type
         if isinstance(type_, BufferType | NDArrayType | RefType):
-            return Held(Kind.DATA, type_)
+            return HeldObject(ObjectKind.DATA, type_)
         return self.held.get(value, NOTHING) if type_ == OBJECT else NOTHING
 
-    def named(self, name: str) -> Held:
+    def named(self, name: str) -> HeldObject:
         """What a variable may stand for."""
         return self.of(self.variables[name])
 
-    def effects(self, op: HostValue | HostRun) -> Effects:
+    def effects(self, op: HostValue | HostRun) -> TextEffects:
         """What the text of an op does with the variables and operands that it uses."""
-        known: dict[Root, Held] = {n: self.of(value) for n, value in enumerate(op.inputs)}
+        known: dict[Root, HeldObject] = {n: self.of(value) for n, value in enumerate(op.inputs)}
         for name in op.uses:
             if name in self.variables:
                 known[name] = self.named(name)
         if not any(held.kind for held in known.values()):
-            return Effects()
+            return TextEffects()
         if op not in self.trees:
             self.trees[op] = tree_of(op)
         return text_effects(self.trees[op], known)
 
-    def widen(self, value: Value, more: Held) -> bool:
+    def widen(self, value: Value, more: HeldObject) -> bool:
         """Let a value stand for more; true where that was news."""
         before = self.held.get(value, NOTHING)
         after = replace(before.joined(more), roots=()) if more.kind else before
@@ -78,7 +78,7 @@ def holdings_of(func: Func, kernels: Kernels) -> Holdings:
     loaded = {op.value: op.var for op in ops if isinstance(op, VarLoad)}
     for op in ops:
         for value in _buffer_arguments(op, kernels):
-            holdings.widen(loaded.get(value, value), Held(Kind.OBJECT))
+            holdings.widen(loaded.get(value, value), HeldObject(ObjectKind.OBJECT))
     while sum(_flows(holdings, op) for op in ops):
         pass
     return holdings
@@ -106,7 +106,7 @@ def _flows(holdings: Holdings, op: Op) -> bool:
         case VarStore(var, stored):
             return holdings.widen(var, holdings.of(stored))
         case HostView(base, _, path):
-            return holdings.widen(op.value, Held(Kind.VIEW, _row_type(base.type, path)))
+            return holdings.widen(op.value, HeldObject(ObjectKind.VIEW, _row_type(base.type, path)))
         case HostValue() | HostRun():
             effects = holdings.effects(op)
             is_news = holdings.widen(op.result, effects.gives) if op.result else False
@@ -125,10 +125,10 @@ def _row_type(base: Type, path: str) -> Type | None:
     return found if isinstance(found, ArrayType) and found.rank == 1 else None
 
 
-def _binds(holdings: Holdings, effects: Effects) -> bool:
+def _binds(holdings: Holdings, effects: TextEffects) -> bool:
     return sum(_bind(holdings, name, held) for name, held in effects.sets.items()) > 0
 
 
-def _bind(holdings: Holdings, name: str, found: Held) -> bool:
+def _bind(holdings: Holdings, name: str, found: HeldObject) -> bool:
     variable = holdings.variables.get(name)
     return holdings.widen(variable, found) if variable else False

@@ -28,7 +28,7 @@ Root: TypeAlias = str | int
 """What a text is given: a local name, or the number of an operand."""
 
 
-class Kind(IntEnum):
+class ObjectKind(IntEnum):
     """What is known of an object; of two, the greater says more."""
 
     NOTHING = 0
@@ -44,32 +44,32 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldObject:
     """What a name or a value may stand for: its kind, its type if that is known, its roots."""
 
-    kind: Kind = Kind.NOTHING
+    kind: ObjectKind = ObjectKind.NOTHING
     type: Type | None = None
     roots: tuple[Root, ...] = ()
 
-    def joined(self, other: "Held") -> "Held":
+    def joined(self, other: "HeldObject") -> "HeldObject":
         """Either of the two."""
         if not self.kind or not other.kind:
             return self if self.kind else other
         roots = tuple(dict.fromkeys((*self.roots, *other.roots)))
-        kind = self.kind if self.kind == other.kind else Kind.OBJECT
-        return Held(kind, self.type if self.type == other.type else None, roots)
+        kind = self.kind if self.kind == other.kind else ObjectKind.OBJECT
+        return HeldObject(kind, self.type if self.type == other.type else None, roots)
 
     @property
     def is_data(self) -> bool:
         """Surely a buffer or a part of one."""
-        return self.kind > Kind.OBJECT
+        return self.kind > ObjectKind.OBJECT
 
 
-NOTHING = Held()
+NOTHING = HeldObject()
 
 
 @dataclass(slots=True)
-class Effects:
+class TextEffects:
     """What a text does: `writes` are what it may write, `reads` what it only reads.
 
     `gives` is what its value may stand for, `sets` what names may that stood for less before:
@@ -78,17 +78,17 @@ class Effects:
 
     reads: dict[Root, None] = field(default_factory=dict[Root, None])
     writes: dict[Root, None] = field(default_factory=dict[Root, None])
-    gives: Held = NOTHING
-    sets: dict[str, Held] = field(default_factory=dict[str, Held])
+    gives: HeldObject = NOTHING
+    sets: dict[str, HeldObject] = field(default_factory=dict[str, HeldObject])
 
 
-def element_of(held: Held) -> Held:
+def element_of(held: HeldObject) -> HeldObject:
     """What a container or an array gives when it is indexed or walked through."""
     match held.type:
         case ArrayType(element=ScalarType(), rank=1):
             return NOTHING
         case _:
-            return Held(Kind.OBJECT, None, held.roots) if held.kind else NOTHING
+            return HeldObject(ObjectKind.OBJECT, None, held.roots) if held.kind else NOTHING
 
 
 # ------------------------------------------------------------------------------------- host effects
@@ -112,9 +112,9 @@ def tree_of(op: HostValue | HostRun) -> Tree:
         return parsed_expression(f"_[{text}\n]")
 
 
-def text_effects(tree: Tree, known: Mapping[Root, Held]) -> Effects:
+def text_effects(tree: Tree, known: Mapping[Root, HeldObject]) -> TextEffects:
     """What a text does with what is `known`; all else holds no buffers."""
-    effects = Effects()
+    effects = TextEffects()
     seen = {root: replace(held, roots=(root,)) for root, held in known.items() if held.kind}
     names = {root: held for root, held in seen.items() if isinstance(root, str)}
     run = _Run(effects, dict(names), seen)
@@ -132,29 +132,29 @@ def text_effects(tree: Tree, known: Mapping[Root, Held]) -> Effects:
 
 @dataclass(slots=True)
 class _Run:
-    effects: Effects
-    names: dict[str, Held]
-    given: Mapping[Root, Held]
+    effects: TextEffects
+    names: dict[str, HeldObject]
+    given: Mapping[Root, HeldObject]
 
     # ---------------------------------------------------------------------------- effects
 
-    def reads(self, *things: Held) -> Held:
+    def reads(self, *things: HeldObject) -> HeldObject:
         for thing in things:
             self.effects.reads |= dict.fromkeys(thing.roots)
         return NOTHING
 
-    def writes(self, *things: Held) -> None:
+    def writes(self, *things: HeldObject) -> None:
         for thing in things:
             self.effects.writes |= dict.fromkeys(thing.roots)
 
-    def tested(self, thing: Held) -> None:
+    def tested(self, thing: HeldObject) -> None:
         """The truth of a buffer is no data, that of an array is."""
         if thing.is_data and not isinstance(thing.type, BufferType):
             self.reads(thing)
 
-    def changed(self, old: Held, operand: Held) -> Held:
+    def changed(self, old: HeldObject, operand: HeldObject) -> HeldObject:
         """`old += operand`; the elements of a list are passed on."""
-        if old.kind >= Kind.OBJECT:
+        if old.kind >= ObjectKind.OBJECT:
             self.writes(old)
         if old.is_data or operand.is_data:
             self.reads(operand)
@@ -163,7 +163,7 @@ class _Run:
 
     # ------------------------------------------------------------------------- expressions
 
-    def value(self, node: ast.expr) -> Held:
+    def value(self, node: ast.expr) -> HeldObject:
         """What an expression may stand for, with its effects."""
         match node:
             case ast.Name(id=name):
@@ -183,7 +183,7 @@ class _Run:
             case _:
                 return self.choice(node)
 
-    def choice(self, node: ast.expr) -> Held:
+    def choice(self, node: ast.expr) -> HeldObject:
         match node:
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 self.tested(self.value(test))
@@ -197,7 +197,7 @@ class _Run:
             case _:
                 return self.operation(node)
 
-    def attribute(self, owner: Held, name: str) -> Held:
+    def attribute(self, owner: HeldObject, name: str) -> HeldObject:
         if not owner.kind or name in known_calls.METADATA:
             return NOTHING
         if owner.type is None:
@@ -206,27 +206,27 @@ class _Run:
             return NOTHING
         return self.below(owner, step_into(_content(owner.type), name))
 
-    def element(self, owner: Held, index: ast.expr) -> Held:
+    def element(self, owner: HeldObject, index: ast.expr) -> HeldObject:
         self.reads(self.value(index))
         if not owner.is_data:
             return element_of(owner)
         if any(isinstance(part, ast.Slice) for part in ast.walk(index)):
-            return Held(Kind.VIEW, None, owner.roots)
+            return HeldObject(ObjectKind.VIEW, None, owner.roots)
         held = _content(owner.type) if owner.type else None
         if isinstance(held, ArrayType):
             count = len(index.elts) if isinstance(index, ast.Tuple) else 1
             if count == held.rank:
                 return self.below(owner, held.element)
         self.reads(owner)  # a row, or a number
-        return Held(Kind.VIEW, None, owner.roots)
+        return HeldObject(ObjectKind.VIEW, None, owner.roots)
 
-    def below(self, owner: Held, found: Type | None) -> Held:
+    def below(self, owner: HeldObject, found: Type | None) -> HeldObject:
         """A place inside of a buffer: numbers are read at once."""
         if isinstance(found, ScalarType):
             return self.reads(owner)
-        return Held(Kind.VIEW, found, owner.roots)
+        return HeldObject(ObjectKind.VIEW, found, owner.roots)
 
-    def short_circuit(self, values: list[ast.expr]) -> Held:
+    def short_circuit(self, values: list[ast.expr]) -> HeldObject:
         total = NOTHING
         for number, value in enumerate(values, 1):
             found = self.value(value)
@@ -235,16 +235,16 @@ class _Run:
             total = total.joined(found)
         return total
 
-    def container(self, node: ast.expr) -> Held:
+    def container(self, node: ast.expr) -> HeldObject:
         total = NOTHING
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 total = total.joined(replace(self.value(child), type=None))
-        return replace(total, kind=Kind.CONTAINER) if total.kind else NOTHING
+        return replace(total, kind=ObjectKind.CONTAINER) if total.kind else NOTHING
 
     def comprehension(
         self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-    ) -> Held:
+    ) -> HeldObject:
         outer = dict(self.names)
         for part in node.generators:
             self.loop(part.target, part.iter)
@@ -255,17 +255,17 @@ class _Run:
         self.names = outer
         return total
 
-    def operation(self, node: ast.expr) -> Held:
+    def operation(self, node: ast.expr) -> HeldObject:
         """Arithmetic, comparisons, texts: they read. Lists can be added and repeated."""
         children = ast.iter_child_nodes(node)
         parts = [self.value(child) for child in children if isinstance(child, ast.expr)]
         if isinstance(node, ast.Compare) and all(isinstance(o, _IDENTITY) for o in node.ops):
             return NOTHING
-        if all(part.kind <= Kind.CONTAINER for part in parts):
+        if all(part.kind <= ObjectKind.CONTAINER for part in parts):
             return self.all_of(parts)
         return self.reads(*parts)
 
-    def call(self, node: ast.Call) -> Held:
+    def call(self, node: ast.Call) -> HeldObject:
         args = [self.value(arg) for arg in (*node.args, *(k.value for k in node.keywords))]
         owner, name, method = self.called(node.func)
         if owner.kind and method in known_calls.READING_METHODS:
@@ -278,14 +278,14 @@ class _Run:
             return NOTHING
         written = _written_by(node, name, method)
         if written is not None:
-            self.reads(*(arg for arg in args if arg.kind > Kind.CONTAINER))
+            self.reads(*(arg for arg in args if arg.kind > ObjectKind.CONTAINER))
             self.writes(*(args[number] for number in written))
             passed = args if name in known_calls.PASSING and not method else ()
             return self.all_of([*passed, *(args[number] for number in written)])
         self.writes(owner, *args)
         return self.all_of([owner, *args])
 
-    def called(self, function: ast.expr) -> tuple[Held, str, str]:
+    def called(self, function: ast.expr) -> tuple[HeldObject, str, str]:
         """The object that is called or whose method is, an outer name, the method's name."""
         match function:
             case ast.Name(id=name):
@@ -298,23 +298,25 @@ class _Run:
             case _:
                 return self.value(function), "", ""
 
-    def passed_on(self, owner: Held, function: ast.expr, args: list[Held]) -> Held:
+    def passed_on(
+        self, owner: HeldObject, function: ast.expr, args: list[HeldObject]
+    ) -> HeldObject:
         """A list takes a buffer, or gives one."""
         if isinstance(function, ast.Attribute):
             self.put_in(function.value, owner, args)
         return self.all_of([owner, *args])
 
-    def put_in(self, container: ast.expr, owner: Held, things: Iterable[Held]) -> None:
+    def put_in(self, container: ast.expr, owner: HeldObject, things: Iterable[HeldObject]) -> None:
         """A list that has a name holds more from now on."""
         roots = self.all_of([owner, *things]).roots
         if isinstance(container, ast.Name) and roots:
-            self.bind(container, Held(owner.kind or Kind.CONTAINER, None, roots))
+            self.bind(container, HeldObject(owner.kind or ObjectKind.CONTAINER, None, roots))
 
-    def all_of(self, things: Iterable[Held]) -> Held:
+    def all_of(self, things: Iterable[HeldObject]) -> HeldObject:
         total = NOTHING
         for thing in things:
             total = total.joined(thing)
-        return Held(min(total.kind, Kind.OBJECT), None, total.roots)
+        return HeldObject(min(total.kind, ObjectKind.OBJECT), None, total.roots)
 
     # -------------------------------------------------------------------------- statements
 
@@ -364,7 +366,7 @@ class _Run:
             self.reads(found)
         self.bind(target, element_of(found))
 
-    def place(self, target: ast.expr) -> Held:
+    def place(self, target: ast.expr) -> HeldObject:
         """What holds the place that is assigned to."""
         match target:
             case ast.Attribute(value=owner):
@@ -375,7 +377,7 @@ class _Run:
             case _:
                 return self.value(target)
 
-    def bind(self, target: ast.expr, found: Held) -> Held:
+    def bind(self, target: ast.expr, found: HeldObject) -> HeldObject:
         """Let a target stand for something; elements of buffers are written."""
         match target:
             case ast.Name(id=name):
@@ -391,9 +393,9 @@ class _Run:
                 self.store(target, found)
         return found
 
-    def store(self, target: ast.expr, found: Held) -> None:
+    def store(self, target: ast.expr, found: HeldObject) -> None:
         owner = self.place(target)
-        if owner.kind >= Kind.OBJECT:
+        if owner.kind >= ObjectKind.OBJECT:
             self.writes(owner)
         if owner.is_data:
             self.reads(found)

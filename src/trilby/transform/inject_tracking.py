@@ -22,7 +22,7 @@ from trilby.model.ops.memory import Extent, Load, Place, Store
 from trilby.model.ops.transfer import PostAccess, PostMutate, PreAccess, PreMutate
 from trilby.model.value import COMPUTE_CONTEXT, OBJECT, Value, VarType
 from trilby.transform.holdings import Holdings, Kernels, holdings_of
-from trilby.transform.host_effects import Kind, Root
+from trilby.transform.host_effects import ObjectKind, Root
 
 
 def inject_tracking(func: Func, kernels: Kernels | None = None) -> Func:
@@ -38,7 +38,7 @@ def inject_tracking(func: Func, kernels: Kernels | None = None) -> Func:
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class TouchedBuffer:
     """One buffer that an op touches: a value, or what a variable holds then."""
 
     what: Value | str
@@ -91,7 +91,9 @@ class _Injector:
             yield self.with_blocks(op)
             return
         truth = HostValue((value,), "not not {0}", (), result=Value(OBJECT), location=op.location)
-        before, after = self.calls(op, [Touch(one, writes=False) for one in self.origins(value)])
+        before, after = self.calls(
+            op, [TouchedBuffer(one, writes=False) for one in self.origins(value)]
+        )
         yield from (*before, truth, *after)
         name = "yielded" if isinstance(op, Yield) else "condition"
         yield self.with_blocks(replace(op, **{name: truth.value}))
@@ -101,7 +103,7 @@ class _Injector:
 
     # --------------------------------------------------------------------------- touches
 
-    def touches(self, op: Op) -> Iterator[Touch]:
+    def touches(self, op: Op) -> Iterator[TouchedBuffer]:
         """What an op itself reads and writes, without the ops in its blocks."""
         match op:
             case Load(base, indices, path):
@@ -125,27 +127,27 @@ class _Injector:
 
     def rooted(
         self, op: HostValue | HostRun, roots: Iterable[Root], *, writes: bool
-    ) -> Iterator[Touch]:
+    ) -> Iterator[TouchedBuffer]:
         """The names and operands that a text touches."""
         for root in roots:
             if isinstance(root, int):
                 yield from self.given(op.inputs[root], writes=writes)
-            elif self.holdings.named(root).kind >= Kind.OBJECT and root in self.bound[op]:
-                yield Touch(root, writes)  # one without a value could not be asked for it
+            elif self.holdings.named(root).kind >= ObjectKind.OBJECT and root in self.bound[op]:
+                yield TouchedBuffer(root, writes)  # one without a value could not be asked for it
 
-    def given(self, *values: Value, writes: bool = False) -> Iterator[Touch]:
+    def given(self, *values: Value, writes: bool = False) -> Iterator[TouchedBuffer]:
         """Operands that are buffers or parts of some, or that may be."""
         for value in values:
             held = self.holdings.of(value)
-            if held.is_data or (writes and held.kind is Kind.OBJECT):
-                yield from (Touch(one, writes) for one in self.origins(value))
+            if held.is_data or (writes and held.kind is ObjectKind.OBJECT):
+                yield from (TouchedBuffer(one, writes) for one in self.origins(value))
 
     def origins(self, value: Value) -> tuple[Value, ...]:
         """The buffers behind views and iterators that were made here."""
         maker = self.made.get(value)
         if isinstance(maker, HostView):
             return self.origins(maker.base)
-        if isinstance(maker, HostValue) and self.holdings.of(value).kind is not Kind.DATA:
+        if isinstance(maker, HostValue) and self.holdings.of(value).kind is not ObjectKind.DATA:
             roots = self.holdings.effects(maker).gives.roots
             if roots and not any(isinstance(root, str) for root in roots):
                 inputs = [maker.inputs[root] for root in roots if isinstance(root, int)]
@@ -160,7 +162,7 @@ class _Injector:
 
     # ----------------------------------------------------------------------------- calls
 
-    def calls(self, op: Op, touches: Iterable[Touch]) -> tuple[list[Op], list[Op]]:
+    def calls(self, op: Op, touches: Iterable[TouchedBuffer]) -> tuple[list[Op], list[Op]]:
         """The calls before and after an op, one pair for each buffer."""
         before: list[Op] = []
         after: list[Op] = []
@@ -171,15 +173,15 @@ class _Injector:
             after.insert(0, post(self.context, buffer, location=op.location))
         return before, after
 
-    def joined(self, touches: Iterable[Touch]) -> list[Touch]:
+    def joined(self, touches: Iterable[TouchedBuffer]) -> list[TouchedBuffer]:
         """One touch for each variable or value: a write includes a read."""
-        found: dict[Value | str, Touch] = {}
+        found: dict[Value | str, TouchedBuffer] = {}
         for touch in touches:
             maker = self.made.get(touch.what) if isinstance(touch.what, Value) else None
             key: Value | str = maker.var if isinstance(maker, VarLoad) else touch.what
             key = self.holdings.variables[key] if isinstance(key, str) else key
             first = found.get(key, touch)
-            found[key] = Touch(first.what, first.writes or touch.writes)
+            found[key] = TouchedBuffer(first.what, first.writes or touch.writes)
         return list(found.values())
 
     def asked(self, what: Value | str, op: Op) -> tuple[list[Op], Value]:

@@ -7,10 +7,18 @@ made of, where that is possible, so that the emitted Python reads as if somebody
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from trilby.analysis.alias import Literally, Reference, Reload, Text
+from trilby.analysis.alias import Literally, PlainExpression, Reference, Reload
 from trilby.analysis.reach import ComputeGraph
 from trilby.analysis.residency_plan import plan_transfers
-from trilby.analysis.transfer_plan import Action, Copy, Flag, Owe, SetFlag, TransferPlan, When
+from trilby.analysis.transfer_plan import (
+    Action,
+    NewerFlag,
+    Owe,
+    PlannedCopy,
+    SetFlag,
+    TransferPlan,
+    When,
+)
 from trilby.data.dtypes import BOOL
 from trilby.dataclass import dataclass
 from trilby.model.build import Builder
@@ -46,19 +54,21 @@ def _kept(actions: Mapping[Op, tuple[Action, ...]]) -> dict[Op, tuple[Action, ..
 def _certain(actions: Iterable[Action]) -> Iterator[Action]:
     for action in actions:
         match action:
-            case Copy(certain=True):
+            case PlannedCopy(certain=True):
                 yield action
             case When(
-                condition=Text(),
-                then=(Copy("host", path="") as whole, *_),
-                otherwise=(Copy("host", certain=True) as part,),
+                condition=PlainExpression(),
+                then=(PlannedCopy("host", path="") as whole, *_),
+                otherwise=(PlannedCopy("host", certain=True) as part,),
             ) if part.path:
                 yield replace(action, then=(whole,))
-            case When(condition=Flag(), otherwise=(Copy(certain=True) as part,)):
+            case When(condition=NewerFlag(), otherwise=(PlannedCopy(certain=True) as part,)):
                 yield part
-            case When(condition=Flag(), then=then, otherwise=()):
+            case When(condition=NewerFlag(), then=then, otherwise=()):
                 yield from _certain(then)
-            case When(then=then, otherwise=otherwise) if not isinstance(action.condition, Flag):
+            case When(then=then, otherwise=otherwise) if not isinstance(
+                action.condition, NewerFlag
+            ):
                 kept = replace(
                     action, then=tuple(_certain(then)), otherwise=tuple(_certain(otherwise))
                 )
@@ -86,7 +96,7 @@ def carry_out(plan: TransferPlan) -> Func:
 class _Placer:
     plan: TransferPlan
     context: Value
-    flags: dict[Flag, Value]
+    flags: dict[NewerFlag, Value]
 
     @classmethod
     def of(cls, plan: TransferPlan) -> "_Placer":
@@ -109,7 +119,7 @@ class _Placer:
             self._act(plan.at_end, builder)
         return replace(func, body=builder.block(func.body.params))
 
-    def _declare(self, flag: Flag, builder: Builder) -> None:
+    def _declare(self, flag: NewerFlag, builder: Builder) -> None:
         at_first = builder.value(Constant, flag.at_first, type=BOOL)
         self.flags[flag] = builder.value(
             Var, (at_first,), flag.name, type=VarType(BOOL), hint=flag.name
@@ -148,7 +158,7 @@ class _Placer:
     def _is_bound(self, action: Action) -> bool:
         """Whether an action uses values of the model that may be made just before its op."""
         match action:
-            case Copy(what=what, indices=indices):
+            case PlannedCopy(what=what, indices=indices):
                 made = [one for one in (what, *indices) if isinstance(one, Value)]
                 return not set(made) <= set(self.plan.func.params)
             case Owe():
@@ -184,7 +194,7 @@ class _Placer:
         for action in actions:
             builder.location = location or builder.location
             match action:
-                case Copy():
+                case PlannedCopy():
                     self._copy(action, builder)
                 case Owe(what):
                     value = self._value(what, builder)
@@ -196,7 +206,7 @@ class _Placer:
                 case When():
                     self._when(action, builder)
 
-    def _copy(self, copy: Copy, builder: Builder) -> None:
+    def _copy(self, copy: PlannedCopy, builder: Builder) -> None:
         context, what = self.context, self._value(copy.what, builder)
         if copy.to == "device":
             builder.run(ToDevice, context, what, copy.certain)
@@ -208,7 +218,7 @@ class _Placer:
 
     def _when(self, when: When, builder: Builder) -> None:
         condition = when.condition
-        if isinstance(condition, Flag):
+        if isinstance(condition, NewerFlag):
             tested = builder.value(VarLoad, self.flags[condition], type=BOOL)
         else:
             tested = self._value(condition, builder)
@@ -222,7 +232,7 @@ class _Placer:
             case Reload(var):
                 held = var.type.of if isinstance(var.type, VarType) else OBJECT
                 return builder.value(VarLoad, var, type=held, hint=var.hint)
-            case Text(code, uses, type_):
+            case PlainExpression(code, uses, type_):
                 return builder.value(HostValue, (), code, uses, type=type_ or OBJECT)
             case Literally(number, type_):
                 return builder.value(Constant, number, type=type_)

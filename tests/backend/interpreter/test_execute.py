@@ -17,7 +17,7 @@ from trilby.errors import RangeError
 from trilby.model.build import Builder
 from trilby.model.ops.arith import Add, Mul
 from trilby.model.ops.grid import Grid
-from trilby.model.ops.memory import Atomic, Store
+from trilby.model.ops.memory import AtomicUpdate, Store
 from trilby.model.value import Value
 
 
@@ -34,7 +34,7 @@ def contexts(size: NDRange) -> list[dict[str, int]]:
             number = b.value(Add, scaled, values[axis], type=I32)
         for column, name in enumerate(GRID_FIELDS):
             b.run(Store, table, (number, constant(b, column)), values[name], "[]")
-        b.run(Atomic, count, (number,), constant(b, 1), "[]", "add")
+        b.run(AtomicUpdate, count, (number,), constant(b, 1), "[]", "add")
 
     params = {"table": NDArrayType(I32, 2), "count": NDArrayType(I32, 1)}
     launch(kernel(dict(params), body), size, seen, times)
@@ -109,7 +109,7 @@ def test_the_items_of_a_row_run_first() -> None:
     def body(b: Builder, kc: Value, out: Value, ticks: Value) -> None:
         x, y, width = (b.value(Grid, kc, name, type=I32) for name in ("x", "y", "max_x"))
         number = b.value(Add, b.value(Mul, y, width, type=I32), x, type=I32)
-        now = b.value(Atomic, ticks, (constant(b, 0),), constant(b, 1), "[]", "add", type=I32)
+        now = b.value(AtomicUpdate, ticks, (constant(b, 0),), constant(b, 1), "[]", "add", type=I32)
         b.run(Store, out, (now,), number, "[]")
 
     array = NDArrayType(I32, 1)

@@ -26,7 +26,7 @@ from trilby.model.ops.arith import Add, Cast, Gt, Mul, Sub
 from trilby.model.ops.control import Ternary
 from trilby.model.ops.core import Call, Return, Var, VarLoad, Yield
 from trilby.model.ops.grid import Grid
-from trilby.model.ops.memory import Atomic, Extent, Load, Place, Store
+from trilby.model.ops.memory import AtomicUpdate, Extent, Load, Place, Store
 from trilby.model.value import NONE, RefType, Value, VarType
 
 # -------------------------------------------------------------------- structs and ctypes
@@ -261,9 +261,9 @@ def counting(of: ScalarType, path: str, holder: Type) -> KernelGraph:
         x = b.value(Grid, kc, "x", type=I32)
         step = b.value(Cast, b.value(Add, x, constant(b, 1), type=I32), type=of)
         indices = (constant(b, 0),) if path.endswith("[]") else ()
-        old = b.value(Atomic, a, indices, step, path, "add", type=of)
+        old = b.value(AtomicUpdate, a, indices, step, path, "add", type=of)
         b.run(Store, out, (x,), old, "[]")
-        b.run(Atomic, a, indices, constant(b, 0, of), path, "add")
+        b.run(AtomicUpdate, a, indices, constant(b, 0, of), path, "add")
 
     return kernel({"a": holder, "out": NDArrayType(of, 1)}, body)
 
@@ -292,7 +292,7 @@ def test_an_atomic_field_of_a_buffer_counts() -> None:
 
 def test_an_unknown_atomic_change_is_refused() -> None:
     def body(b: Builder, _: Value, a: Value) -> None:
-        b.run(Atomic, a, (constant(b, 0),), constant(b, 1), "[]", "nand")
+        b.run(AtomicUpdate, a, (constant(b, 0),), constant(b, 1), "[]", "nand")
 
     with pytest.raises(BuildError, match=r"(?m): `atomic` has no meaning for i32$"):
         launch(kernel({"a": NDArrayType(I32, 1)}, body), 1, np.zeros(1, np.int32))
@@ -369,17 +369,17 @@ def test_each_axis_has_its_own_size(
     assert caught.value.problem == f"{expected}, in work item (0, 0, 0)"
 
 
-@pytest.mark.parametrize("kind", [Load, Place, Atomic])
-def test_every_kind_of_access_is_checked(kind: type[Load | Place | Atomic]) -> None:
+@pytest.mark.parametrize("kind", [Load, Place, AtomicUpdate])
+def test_every_kind_of_access_is_checked(kind: type[Load | Place | AtomicUpdate]) -> None:
     struct, content = table()
     fields: dict[object, tuple[object, ...]] = {
         Load: ("cell[].kind",),
         Place: ("cell[]",),
-        Atomic: (constant(Builder(), 1), "sparse[]", "add"),
+        AtomicUpdate: (constant(Builder(), 1), "sparse[]", "add"),
     }
 
     def body(b: Builder, _: Value, t: Value) -> None:
-        extra = [constant(b, 1), *fields[kind][1:]] if kind is Atomic else fields[kind]
+        extra = [constant(b, 1), *fields[kind][1:]] if kind is AtomicUpdate else fields[kind]
         b.value(kind, t, (constant(b, LENGTH),), *extra, type=I32)
 
     with pytest.raises(KernelIndexError, match=r"index 4 is outside `t\.(cell|sparse)`"):

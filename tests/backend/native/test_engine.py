@@ -30,7 +30,7 @@ from tests.runtime.interrupting import Signal, with_ctrl_c
 from trilby.backend.base import Scalar
 from trilby.backend.native import NativeBackend
 from trilby.backend.native.engine import Engine
-from trilby.backend.native.host import Host, this_host
+from trilby.backend.native.host import HostProcessor, this_host
 from trilby.backend.native.llvm import load, object_code
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.queue_code import (
@@ -45,7 +45,7 @@ from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError
 
 
-def with_threads(threads: int) -> Host:
+def with_threads(threads: int) -> HostProcessor:
     return replace(this_host(), threads=threads)
 
 

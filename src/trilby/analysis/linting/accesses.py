@@ -17,7 +17,7 @@ Calls: TypeAlias = tuple[tuple[str, Location], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Memory:
+class AccessedMemory:
     """A buffer parameter (`number` is its place), or an array of a group or a work item."""
 
     kind: MemoryKind
@@ -27,10 +27,10 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AccessedPlace:
     """A place in some memory that a value stands for where `condition` holds."""
 
-    memory: Memory
+    memory: AccessedMemory
     path: str
     indices: tuple[Expr, ...]
     condition: Expr
@@ -57,14 +57,14 @@ Phases: TypeAlias = tuple[Phase, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Access:
+class MemoryAccess:
     """One access to memory; `guards` hold all when it happens, `phases` say behind what barrier.
 
     `stored` is what is written, or the operand of an atomic, whose `change` says what it does.
     """
 
     number: int
-    memory: Memory
+    memory: AccessedMemory
     path: str
     indices: tuple[Expr, ...]
     does: Does
@@ -109,9 +109,9 @@ class Walked:
     """A kernel that was followed. `lost` is what could not be: nothing is proved of that."""
 
     terms: Terms
-    accesses: tuple[Access, ...]
+    accesses: tuple[MemoryAccess, ...]
     stops: tuple[Stop, ...]
-    memories: tuple[Memory, ...]
+    memories: tuple[AccessedMemory, ...]
     fields: frozenset[str]
     """The fields of the kernel context that it reads."""
     lost: tuple[Lost, ...] = ()

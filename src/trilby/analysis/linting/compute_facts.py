@@ -6,7 +6,7 @@ from dataclasses import field
 from trilby.analysis.linting.dispatches import SeenDispatch, seen_dispatches
 from trilby.analysis.reach import ComputeGraph
 from trilby.analysis.residency_plan import plan_transfers
-from trilby.analysis.transfer_plan import Action, Copy, TransferPlan, When
+from trilby.analysis.transfer_plan import Action, PlannedCopy, TransferPlan, When
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks
 from trilby.model.ops.host import HostFor, HostIf, HostWhile
@@ -68,7 +68,7 @@ class LedgerFacts:
 class PlacedCopy:
     """A copy of the plan: before which op, in how many loops, and whether in each turn."""
 
-    copy: Copy
+    copy: PlannedCopy
     op: Op
     func: Func
     loops: tuple[Op, ...]
@@ -138,9 +138,9 @@ def _walked(
                 yield from _walked(inner, loops, every=sure)
 
 
-def _copies(actions: tuple[Action, ...], *, sure: bool) -> Iterator[tuple[Copy, bool]]:
+def _copies(actions: tuple[Action, ...], *, sure: bool) -> Iterator[tuple[PlannedCopy, bool]]:
     for action in actions:
-        if isinstance(action, Copy):
+        if isinstance(action, PlannedCopy):
             yield action, sure
         elif isinstance(action, When):
             arms = [
@@ -151,6 +151,6 @@ def _copies(actions: tuple[Action, ...], *, sure: bool) -> Iterator[tuple[Copy, 
                 yield copy, shared and all(any(_is_alike(copy, c) for c in arm) for arm in arms)
 
 
-def _is_alike(one: Copy, other: Copy) -> bool:
+def _is_alike(one: PlannedCopy, other: PlannedCopy) -> bool:
     """Whether both bring something of the same buffer to the same side."""
     return one.to == other.to and one.what == other.what

@@ -15,8 +15,8 @@ assumption of the report.
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from trilby.analysis.linting.accesses import Access, Walked
-from trilby.analysis.linting.launch import AXES, Launch, extents_of
+from trilby.analysis.linting.accesses import MemoryAccess, Walked
+from trilby.analysis.linting.launch import AXES, LaunchFacts, extents_of
 from trilby.analysis.linting.terms import Terms, leaves_of, wraps
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import I32
@@ -64,7 +64,7 @@ def _most_items(walked: Walked, *, reads: bool) -> dict[str, int]:
     return most
 
 
-def _rooms(access: Access, index: Expr, extent: Expr) -> Iterator[tuple[str, int]]:
+def _rooms(access: MemoryAccess, index: Expr, extent: Expr) -> Iterator[tuple[str, int]]:
     """How many items fit along an axis, by an index such as `local_x + 1` or `ly * 16 + lx`."""
     size = extent.what if extent.op == "constant" else None
     if not isinstance(size, int):
@@ -87,7 +87,7 @@ def _local_axis(leaf: Expr) -> str | None:
     return name[-1] if name in {f"local_{axis}" for axis in AXES} else None
 
 
-def _guards(access: Access, name: str) -> bool:
+def _guards(access: MemoryAccess, name: str) -> bool:
     return any(leaf.what == name for leaf in leaves_of(access.guards) if leaf.op == "grid")
 
 
@@ -132,7 +132,7 @@ def _keeps(cast: Expr, inner: Expr) -> bool:
 # -- ranges and pitches
 
 
-def contract_of(walked: Walked, launch: Launch) -> Contract:
+def contract_of(walked: Walked, launch: LaunchFacts) -> Contract:
     """What the accesses of a kernel count on, and what the dispatch says."""
     terms = walked.terms
     told = tuple(_relations(terms, launch))
@@ -150,13 +150,13 @@ def contract_of(walked: Walked, launch: Launch) -> Contract:
     )
 
 
-def _relations(terms: Terms, launch: Launch) -> Iterator[Expr]:
+def _relations(terms: Terms, launch: LaunchFacts) -> Iterator[Expr]:
     for relation in launch.relations:
         leaf = terms.make(relation.kind, (), relation.what, I32)
         yield terms.compare("eq", leaf, relation.number.term(terms, launch.parameters))
 
 
-def _is_told(launch: Launch, condition: Expr) -> bool:
+def _is_told(launch: LaunchFacts, condition: Expr) -> bool:
     """Whether the dispatch says how a range and a length are related."""
     size, extent = condition.args or (condition, condition)
     return any(
@@ -187,7 +187,7 @@ def _ranges(walked: Walked, axes: tuple[str, ...]) -> Iterator[tuple[Expr, str]]
         yield terms.compare("le", size, extent), text
 
 
-Counted: TypeAlias = tuple[Access, int, str, Expr, Expr]
+Counted: TypeAlias = tuple[MemoryAccess, int, str, Expr, Expr]
 """An access whose index at a place is an id and a number: the id's axis, the index, the extent."""
 
 
@@ -202,7 +202,7 @@ def _counted(walked: Walked, axes: tuple[str, ...]) -> Iterator[Counted]:
                     yield access, place, axis, index, extent
 
 
-def _shift(counted: list[Counted], access: Access, place: int, axis: str) -> int:
+def _shift(counted: list[Counted], access: MemoryAccess, place: int, axis: str) -> int:
     """The number by which every access to an array is shifted, where it is written so.
 
     An integral image has a row and a column of zeros in front: `sums.array[y + 1, x + 1]`.
@@ -232,7 +232,7 @@ def id_index(index: Expr, extent: Expr) -> str:
     return str(leaf.what) if is_plain or is_mirrored else ""
 
 
-def is_guarded(access: Access, axis: str) -> bool:
+def is_guarded(access: MemoryAccess, axis: str) -> bool:
     """Whether a condition compares the id with a length or an argument."""
     return any(compares_id(guard, axis) for guard in access.guards)
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from trilby.analysis import host_code
 from trilby.analysis.host_code import expression_tree
 from trilby.analysis.linting.evaluate import folded
-from trilby.analysis.linting.launch import AXES, Launch, Relation
+from trilby.analysis.linting.launch import AXES, LaunchFacts, Relation
 from trilby.analysis.linting.terms import Terms
 from trilby.analysis.reach import ComputeGraph
 from trilby.analysis.touching.expressions import Expr
@@ -29,15 +29,15 @@ from trilby.model.value import Value
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class BufferChoice:
     """One of two buffers, by a test."""
 
     test: str
     arms: tuple[object, object]
 
-    def may_be(self, other: "Choice | object") -> bool:
+    def may_be(self, other: "BufferChoice | object") -> bool:
         """Whether both can be one buffer at the same time."""
-        if not isinstance(other, Choice):
+        if not isinstance(other, BufferChoice):
             return other in self.arms
         if self.test == other.test:
             return any(a == b for a, b in zip(self.arms, other.arms, strict=True))
@@ -95,15 +95,17 @@ class HostBuffers:
     def _tree(self, op: Op | None) -> host_code.Node | None:
         return expression_tree(op.code, len(op.inputs)) if isinstance(op, HostValue) else None
 
-    def choice(self, value: Value) -> Choice | object:
+    def choice(self, value: Value) -> BufferChoice | object:
         """A choice of two buffers, or the key of the only one."""
         op = self.made.get(value)
         if isinstance(op, VarLoad) and self.names.get(op.var) in self.inits:
             op = self.made.get(self.inits[self.names[op.var]])
         node = self._tree(op)
-        if not isinstance(node, host_code.Choice) or not isinstance(op, HostValue):
+        if not isinstance(node, host_code.Conditional) or not isinstance(op, HostValue):
             return self.key(value)
-        return Choice(node.test.code, (self._arm(node.then, op), self._arm(node.otherwise, op)))
+        return BufferChoice(
+            node.test.code, (self._arm(node.then, op), self._arm(node.otherwise, op))
+        )
 
     def _arm(self, node: host_code.Node, op: HostValue) -> object:
         if isinstance(node, host_code.Hole):
@@ -116,10 +118,10 @@ class HostBuffers:
             chosen, against = self.choice(one), self.choice(other)
             if self.key(one) == self.key(other) or _kind(one) != _kind(other):
                 continue
-            if isinstance(chosen, Choice):
+            if isinstance(chosen, BufferChoice):
                 if chosen.may_be(against):
                     yield first, second
-            elif isinstance(against, Choice) and against.may_be(chosen):
+            elif isinstance(against, BufferChoice) and against.may_be(chosen):
                 yield first, second
 
 
@@ -251,11 +253,11 @@ class HostNumbers:
         if not isinstance(op, HostValue):
             return (self.number(value),), ()
         node = expression_tree(op.code, len(op.inputs))
-        if isinstance(node, host_code.Call):
+        if isinstance(node, host_code.CallExpression):
             return self._ndrange(node, op)
         return self._axes(node, op), ()
 
-    def _ndrange(self, call: host_code.Call, op: HostValue) -> tuple[Sizes, Sizes]:
+    def _ndrange(self, call: host_code.CallExpression, op: HostValue) -> tuple[Sizes, Sizes]:
         name = call.function
         called = name.name if isinstance(name, host_code.Name | host_code.Member) else ""
         if called != "NDRange" or not call.args:
@@ -283,7 +285,7 @@ class SeenDispatch:
 
     op: Dispatch
     func: Func
-    launch: Launch
+    launch: LaunchFacts
     if_same: tuple[str, str] | None = None
 
 
@@ -330,7 +332,7 @@ def _seen(
         yield SeenDispatch(op, func, replace(launch, same={**launch.same, second: first}), names)
 
 
-def _launch(graph: ComputeGraph, numbers: HostNumbers, op: Dispatch) -> Launch:
+def _launch(graph: ComputeGraph, numbers: HostNumbers, op: Dispatch) -> LaunchFacts:
     params = graph.kernels[op.kernel].entry.params
     sizes, groups = numbers.sizes(op.range)
     axes = AXES[: len(sizes)]
@@ -354,7 +356,7 @@ def _launch(graph: ComputeGraph, numbers: HostNumbers, op: Dispatch) -> Launch:
         if _is_read(size):
             relations.append(Relation("grid", f"max_{axis}", size))
     local = {a: g.what for a, g in zip(axes, groups, strict=False) if g.op == "constant"}
-    return Launch(
+    return LaunchFacts(
         axes,
         {axis: n for axis, n in known.items() if isinstance(n, int)},
         {axis: n for axis, n in local.items() if isinstance(n, int)},

@@ -46,10 +46,10 @@ def folded(op: str, numbers: list[int], type_: ScalarType) -> int | None:
 
 def evaluated(term: Expr, leaves: Mapping[int, int]) -> int | None:
     """What a term comes to, by the numbers of its leaves; None where one is missing."""
-    return _Evaluation(dict(leaves)).of(term)
+    return _TermEvaluation(dict(leaves)).of(term)
 
 
-class _Evaluation:
+class _TermEvaluation:
     def __init__(self, known: dict[int, int]) -> None:
         self.known: dict[int, int | None] = {**known}
 

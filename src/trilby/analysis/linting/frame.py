@@ -11,13 +11,13 @@ from typing import Any, TypeAlias
 from trilby.analysis.linting.accesses import (
     ANYWHERE,
     BEGINNING,
-    Access,
+    AccessedMemory,
+    AccessedPlace,
     Calls,
     Lost,
-    Memory,
+    MemoryAccess,
     Phase,
     Phases,
-    Place,
     Stop,
 )
 from trilby.analysis.linting.terms import LoopMark, Terms, Unknown
@@ -31,7 +31,7 @@ from trilby.model.ops.debug import Assert
 from trilby.model.value import Value, VarType
 from trilby.source import Location
 
-Known: TypeAlias = "Expr | tuple[Place, ...] | Mapping[str, Expr] | None"
+Known: TypeAlias = "Expr | tuple[AccessedPlace, ...] | Mapping[str, Expr] | None"
 """What is known of a value: a number, places, the leaves of a struct, or nothing."""
 
 Rule: TypeAlias = "Callable[[Frame, Any], Expr | None]"
@@ -42,7 +42,7 @@ ORDERED = ("local", "global")
 
 
 @dataclass(slots=True)
-class Walk:
+class KernelWalk:
     """One kernel while it is followed."""
 
     graph: KernelGraph
@@ -51,10 +51,10 @@ class Walk:
     written: frozenset[int]
     """The parameters that the kernel writes."""
     terms: Terms = field(default_factory=Terms)
-    accesses: list[Access] = field(default_factory=list[Access])
+    accesses: list[MemoryAccess] = field(default_factory=list[MemoryAccess])
     stops: list[Stop] = field(default_factory=list[Stop])
     lost: list[Lost] = field(default_factory=list[Lost])
-    memories: list[Memory] = field(default_factory=list[Memory])
+    memories: list[AccessedMemory] = field(default_factory=list[AccessedMemory])
     fields: set[str] = field(default_factory=set[str])
     sites: dict[object, int] = field(default_factory=dict[object, int])
     functions: Mapping[str, Func] = field(init=False)
@@ -108,7 +108,7 @@ class Arm:
 class Frame:
     """One call of a function, or the kernel itself; `here` are the conditions that hold here."""
 
-    walk: Walk
+    walk: KernelWalk
     function: Func
     arguments: list[Known]
     here: tuple[Expr, ...]
@@ -156,7 +156,7 @@ class Frame:
         known = self.values.get(value)
         return known if isinstance(known, Expr) else self.unknown(BOOL, "a condition")
 
-    def places(self, value: Value) -> tuple[Place, ...]:
+    def places(self, value: Value) -> tuple[AccessedPlace, ...]:
         """The places that a value may stand for."""
         known = self.values.get(value)
         return known if isinstance(known, tuple) else ()
@@ -312,20 +312,23 @@ def joined(terms: Terms, condition: Expr, then: Known, otherwise: Known) -> Know
     return found if len(found) <= MOST_PLACES else None
 
 
-def _merged(terms: Terms, places: tuple[Place, ...]) -> tuple[Place, ...]:
+def _merged(terms: Terms, places: tuple[AccessedPlace, ...]) -> tuple[AccessedPlace, ...]:
     """Each place once, where one of its conditions holds."""
-    found: dict[object, Place] = {}
+    found: dict[object, AccessedPlace] = {}
     for place in places:
         key = (place.memory, place.path, place.indices)
         known = found.get(key)
         either = terms.either(known.condition, place.condition) if known else place.condition
-        found[key] = Place(place.memory, place.path, place.indices, either)
+        found[key] = AccessedPlace(place.memory, place.path, place.indices, either)
     return tuple(found.values())
 
 
-def _where(terms: Terms, condition: Expr, places: tuple[Place, ...]) -> tuple[Place, ...]:
+def _where(
+    terms: Terms, condition: Expr, places: tuple[AccessedPlace, ...]
+) -> tuple[AccessedPlace, ...]:
     return tuple(
-        Place(p.memory, p.path, p.indices, terms.both(condition, p.condition)) for p in places
+        AccessedPlace(p.memory, p.path, p.indices, terms.both(condition, p.condition))
+        for p in places
     )
 
 

@@ -4,16 +4,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import TypeAlias
 
-from trilby.analysis.linting.accesses import Access, Walked
+from trilby.analysis.linting.accesses import MemoryAccess, Walked
 from trilby.analysis.linting.contract import Contract
-from trilby.analysis.linting.launch import Launch, inside_of
+from trilby.analysis.linting.launch import LaunchFacts, inside_of
 from trilby.analysis.linting.question import Decider, Example, Witness, unknown_leaves
 from trilby.analysis.linting.races import Collision, collisions
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.expressions import Expr
 from trilby.dataclass import dataclass
 
-Confirm: TypeAlias = "Callable[[Example, tuple[Access, ...]], bool]"
+Confirm: TypeAlias = "Callable[[Example, tuple[MemoryAccess, ...]], bool]"
 """Runs the work items of an example; true where they do what the accesses say."""
 
 
@@ -28,7 +28,7 @@ class KernelFacts:
 
     graph: KernelGraph
     walked: Walked
-    launch: Launch
+    launch: LaunchFacts
     decider: Decider
     confirm: Confirm
     confirm_divergence: "Callable[[Example], bool]"
@@ -48,7 +48,7 @@ class KernelFacts:
             self._collisions = tuple(collisions(self))
         return self._collisions
 
-    def of_kind(self, *kinds: str) -> Iterator[Access]:
+    def of_kind(self, *kinds: str) -> Iterator[MemoryAccess]:
         """The accesses of some memories: `global`, `local`, `private`."""
         return (access for access in self.walked.accesses if access.memory.kind in kinds)
 

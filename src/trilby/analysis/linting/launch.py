@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Protocol
 
-from trilby.analysis.linting.accesses import Access, Memory
+from trilby.analysis.linting.accesses import AccessedMemory, MemoryAccess
 from trilby.analysis.linting.terms import Terms
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.dtypes import I32
@@ -15,7 +15,7 @@ from trilby.dataclass import dataclass
 AXES: tuple[str, ...] = ("x", "y", "z")
 
 
-class Number(Protocol):
+class ComputedNumber(Protocol):
     """A number that host code computes, which has a term."""
 
     def term(self, terms: Terms, parameters: Mapping[object, int]) -> Expr:
@@ -33,11 +33,11 @@ class Relation:
 
     kind: str
     what: object
-    number: Number
+    number: ComputedNumber
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchFacts:
     """What is given of a launch; what is not may be anything.
 
     `size` and `local` have an entry for each axis, None where it is free. `lengths` are those of
@@ -78,14 +78,14 @@ class Launch:
         return found
 
 
-def launch_of(ndrange: NDRange) -> Launch:
+def launch_of(ndrange: NDRange) -> LaunchFacts:
     """The launch over a range that is given."""
     axes = AXES[: len(ndrange.size)]
     local = dict(zip(axes, ndrange.local, strict=True)) if ndrange.local else {}
-    return Launch(axes, dict(zip(axes, ndrange.size, strict=True)), local, is_given=True)
+    return LaunchFacts(axes, dict(zip(axes, ndrange.size, strict=True)), local, is_given=True)
 
 
-def extents_of(terms: Terms, memory: Memory, path: str) -> list[Expr]:
+def extents_of(terms: Terms, memory: AccessedMemory, path: str) -> list[Expr]:
     """How many elements there are for each index of a place."""
     found: list[Expr] = []
     here = memory.type
@@ -99,7 +99,7 @@ def extents_of(terms: Terms, memory: Memory, path: str) -> list[Expr]:
     return found
 
 
-def _dims(terms: Terms, memory: Memory, array: object) -> list[Expr]:
+def _dims(terms: Terms, memory: AccessedMemory, array: object) -> list[Expr]:
     if isinstance(array, NDArrayType):
         return [terms.make("extent", (), (memory.number, n), I32) for n in range(array.rank)]
     if isinstance(array, ArrayType):
@@ -112,7 +112,7 @@ def _dims(terms: Terms, memory: Memory, array: object) -> list[Expr]:
     return []
 
 
-def inside_of(terms: Terms, access: Access) -> Expr:
+def inside_of(terms: Terms, access: MemoryAccess) -> Expr:
     """The condition that all indices of an access are inside of its array."""
     zero = terms.number(0)
     extents = extents_of(terms, access.memory, access.path)
@@ -122,7 +122,7 @@ def inside_of(terms: Terms, access: Access) -> Expr:
     )
 
 
-def common_indices(left: Access, right: Access) -> int | None:
+def common_indices(left: MemoryAccess, right: MemoryAccess) -> int | None:
     """How many indices two accesses have in common up to where their places part.
 
     None where they are apart whatever the indices are. Members of a union lie on each other.

@@ -42,7 +42,7 @@ class _Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class _DecidedItem:
     """A work item: its ids, and the numbers of all leaves."""
 
     at: Mapping[str, int]
@@ -129,7 +129,7 @@ def _choices(question: Question, leaf: Expr) -> tuple[int, ...]:
 
 def _items(
     question: Question, chosen: _Chosen, leaves: list[Expr], turned: int = 4
-) -> Iterator[tuple[_Item, ...]]:
+) -> Iterator[tuple[_DecidedItem, ...]]:
     """One item, or two different ones."""
     turns = [leaf.number for leaf in leaves if leaf.op == "turn"]
     axes = question.launch.axes
@@ -143,7 +143,9 @@ def _items(
             yield picked
 
 
-def _item(chosen: _Chosen, leaves: list[Expr], at: dict[str, int], turns: dict[int, int]) -> _Item:
+def _item(
+    chosen: _Chosen, leaves: list[Expr], at: dict[str, int], turns: dict[int, int]
+) -> _DecidedItem:
     found = {**chosen.shared, **turns}
     for leaf in leaves:
         if leaf.op == "grid":
@@ -151,7 +153,7 @@ def _item(chosen: _Chosen, leaves: list[Expr], at: dict[str, int], turns: dict[i
         elif leaf.op == "group_start":
             axis = str(leaf.what)
             found[leaf.number] = at[axis] // chosen.local[axis] * chosen.local[axis]
-    return _Item(at, found)
+    return _DecidedItem(at, found)
 
 
 def _field(chosen: _Chosen, at: Mapping[str, int], name: str) -> int:
@@ -169,7 +171,7 @@ def _field(chosen: _Chosen, at: Mapping[str, int], name: str) -> int:
     }[name]
 
 
-def _hold(question: Question, items: tuple[_Item, ...]) -> bool:
+def _hold(question: Question, items: tuple[_DecidedItem, ...]) -> bool:
     """Whether all conditions on single items hold."""
     for part, item in zip(question.items, items, strict=True):
         if any(not item.of(c) for c in (*part.conditions, *question.assumed)):
@@ -179,7 +181,7 @@ def _hold(question: Question, items: tuple[_Item, ...]) -> bool:
     return True
 
 
-def _meet(question: Question, chosen: _Chosen, items: tuple[_Item, ...]) -> bool:
+def _meet(question: Question, chosen: _Chosen, items: tuple[_DecidedItem, ...]) -> bool:
     """Whether two items are where they have to be to each other."""
     if len(items) == 1:
         return True
@@ -199,7 +201,7 @@ def _meet(question: Question, chosen: _Chosen, items: tuple[_Item, ...]) -> bool
     return any(_same(a, b, items) for a in first.phases for b in second.phases)
 
 
-def _same(left: Phase, right: Phase, items: tuple[_Item, ...]) -> bool:
+def _same(left: Phase, right: Phase, items: tuple[_DecidedItem, ...]) -> bool:
     """Whether two items are behind the same barrier."""
     one, other = items
     if not one.of(left.guard) or not other.of(right.guard):
@@ -211,7 +213,7 @@ def _same(left: Phase, right: Phase, items: tuple[_Item, ...]) -> bool:
 
 
 def _example(
-    question: Question, chosen: _Chosen, leaves: list[Expr], items: tuple[_Item, ...]
+    question: Question, chosen: _Chosen, leaves: list[Expr], items: tuple[_DecidedItem, ...]
 ) -> Example:
     axes = question.launch.axes
     local = tuple(chosen.local[a] for a in axes) if question.launch.has_groups else None

@@ -9,7 +9,7 @@ from dataclasses import field
 from typing import Protocol
 
 from trilby.analysis.linting.accesses import Phases
-from trilby.analysis.linting.launch import Launch
+from trilby.analysis.linting.launch import LaunchFacts
 from trilby.analysis.linting.terms import LoopMark, Terms, leaves_of
 from trilby.analysis.touching.expressions import Expr
 from trilby.data.ndrange import NDRange
@@ -168,7 +168,7 @@ class Question:
     """
 
     terms: Terms
-    launch: Launch
+    launch: LaunchFacts
     items: tuple[ItemPart, ...]
     meets: bool = False
     same_group: bool = False

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from trilby.analysis.linting.accesses import Access
+from trilby.analysis.linting.accesses import MemoryAccess
 from trilby.analysis.linting.launch import common_indices, inside_of
 from trilby.analysis.linting.question import (
     Example,
@@ -33,8 +33,8 @@ class Collision:
     """
 
     kind: RaceKind
-    first: Access
-    second: Access
+    first: MemoryAccess
+    second: MemoryAccess
     example: Example | None
     missing: str = ""
     is_benign: bool = False
@@ -54,7 +54,7 @@ def collisions(facts: "KernelFacts") -> Iterator[Collision]:
             yield found
 
 
-def _kind(first: Access, second: Access) -> RaceKind | None:
+def _kind(first: MemoryAccess, second: MemoryAccess) -> RaceKind | None:
     does = {first.does, second.does}
     if does == {"write"}:
         return "write-write"
@@ -68,7 +68,7 @@ def _kind(first: Access, second: Access) -> RaceKind | None:
 def _collision(
     facts: "KernelFacts",
     kind: RaceKind,
-    pair: tuple[Access, Access],
+    pair: tuple[MemoryAccess, MemoryAccess],
     common: int,
     tickets: frozenset[object],
 ) -> Collision | None:
@@ -88,7 +88,10 @@ def _collision(
 
 
 def _question(
-    facts: "KernelFacts", pair: tuple[Access, Access], common: int, tickets: frozenset[object]
+    facts: "KernelFacts",
+    pair: tuple[MemoryAccess, MemoryAccess],
+    common: int,
+    tickets: frozenset[object],
 ) -> Question:
     first, second = (_part(facts, access, common) for access in pair)
     return Question(
@@ -103,14 +106,16 @@ def _question(
     )
 
 
-def _part(facts: "KernelFacts", access: Access, common: int) -> ItemPart:
+def _part(facts: "KernelFacts", access: MemoryAccess, common: int) -> ItemPart:
     """An access that happens, inside of its array, by an item that leaves no array."""
     within = inside_of(facts.walked.terms, access)
     conditions = (*access.guards, within, *facts.premises())
     return ItemPart(conditions, access.indices[:common], access.phases)
 
 
-def _are_apart(facts: "KernelFacts", first: Access, second: Access, common: int) -> bool:
+def _are_apart(
+    facts: "KernelFacts", first: MemoryAccess, second: MemoryAccess, common: int
+) -> bool:
     """True where both are at the same indices, and every id is one of them."""
     indices, others = first.indices[:common], second.indices[:common]
     if any(a is not b for a, b in zip(indices, others, strict=True)):
@@ -120,7 +125,7 @@ def _are_apart(facts: "KernelFacts", first: Access, second: Access, common: int)
     return all((f"local_{axis}" if is_local else axis) in ids for axis in facts.launch.axes)
 
 
-def _same_value(terms: Terms, first: Access, second: Access) -> bool:
+def _same_value(terms: Terms, first: MemoryAccess, second: MemoryAccess) -> bool:
     """Whether both write one constant, or one argument of the launch."""
     if first.stored is None or second.stored is None:
         return False
@@ -144,7 +149,7 @@ def _is_counter(facts: "KernelFacts", ticket: Ticket) -> bool:
     return all(_only_grows(access) for access in touching)
 
 
-def _only_grows(access: Access) -> bool:
+def _only_grows(access: MemoryAccess) -> bool:
     stored = access.stored
     by = stored.what if stored is not None and stored.op == "constant" else None
     return access.does == "atomic" and access.change == "add" and isinstance(by, int) and by > 0

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from trilby.analysis.linting.accesses import Access
+from trilby.analysis.linting.accesses import MemoryAccess
 from trilby.analysis.linting.question import Witness, range_text
 from trilby.data.schema import ArrayType, NDArrayType, path_steps, step_into
 from trilby.dataclass import dataclass
@@ -90,7 +90,7 @@ class Report:
 # How findings speak of elements, work items and launches.
 
 
-def element_text(access: Access, indices: Sequence[int]) -> str:
+def element_text(access: MemoryAccess, indices: Sequence[int]) -> str:
     """`grid.array[1, 2]`, `table.result[3].x`."""
     text = access.memory.name
     left = list(indices)

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from trilby.analysis.access import Access as Does
+from trilby.analysis.access import AccessMode as Does
 from trilby.analysis.access import access_table
-from trilby.analysis.linting.accesses import Memory, Place, Walked
-from trilby.analysis.linting.frame import BRANCH_RULES, Frame, Known, Walk, beginning
+from trilby.analysis.linting.accesses import AccessedMemory, AccessedPlace, Walked
+from trilby.analysis.linting.frame import BRANCH_RULES, Frame, KernelWalk, Known, beginning
 from trilby.analysis.linting.walk_loops import LOOP_RULES
 from trilby.analysis.linting.walk_memory import MEMORY_RULES
 from trilby.analysis.reach import KernelGraph
@@ -30,10 +30,10 @@ def walk_kernel(
     """
     same = same or {}
     entry = graph.entry
-    walk = Walk(graph, RULES, known or {}, _written(graph, same))
+    walk = KernelWalk(graph, RULES, known or {}, _written(graph, same))
     for number, param in enumerate(entry.params):
         if isinstance(param.type, BufferType | NDArrayType):
-            walk.memories.append(Memory("global", number, param.hint, param.type))
+            walk.memories.append(AccessedMemory("global", number, param.hint, param.type))
     arguments = [
         _argument(walk, number, same, param, (scalars or {}).get(number))
         for number, param in enumerate(entry.params)
@@ -63,12 +63,12 @@ def _written(graph: KernelGraph, same: Mapping[int, int]) -> frozenset[int]:
 
 
 def _argument(
-    walk: Walk, number: int, same: Mapping[int, int], param: Value, given: int | None
+    walk: KernelWalk, number: int, same: Mapping[int, int], param: Value, given: int | None
 ) -> Known:
     if isinstance(param.type, BufferType | NDArrayType):
         wanted = same.get(number, number)
         memory = next(m for m in walk.memories if m.number == wanted)
-        return (Place(memory, "", (), walk.terms.true),)
+        return (AccessedPlace(memory, "", (), walk.terms.true),)
     if isinstance(param.type, ScalarType):
         if given is not None and not param.type.is_float:
             return walk.terms.constant(given, param.type)

@@ -2,13 +2,13 @@
 
 from trilby.analysis.access import is_length
 from trilby.analysis.linting.accesses import (
-    Access,
+    AccessedMemory,
+    AccessedPlace,
     Does,
     Lost,
-    Memory,
+    MemoryAccess,
     Phase,
     Phases,
-    Place,
     Stop,
 )
 from trilby.analysis.linting.evaluate import folded
@@ -24,7 +24,7 @@ from trilby.model.ops.arith import ARITH_OPS, BitAnd, BitOr, BitXor, Math
 from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.memory import (
-    Atomic,
+    AtomicUpdate,
     CompareExchange,
     Extent,
     Load,
@@ -157,15 +157,17 @@ def _var_store(frame: Frame, op: VarStore) -> None:
 # -- memory
 
 
-def _places(frame: Frame, base: Value, indices: Operands, path: str) -> list[Place]:
+def _places(frame: Frame, base: Value, indices: Operands, path: str) -> list[AccessedPlace]:
     numbers = tuple(frame.term(index) for index in indices)
     return [
-        Place(p.memory, join_path(p.path, path), (*p.indices, *numbers), p.condition)
+        AccessedPlace(p.memory, join_path(p.path, path), (*p.indices, *numbers), p.condition)
         for p in frame.places(base)
     ]
 
 
-def _touch(frame: Frame, op: Load | Store | Atomic | CompareExchange, does: Does) -> list[Place]:
+def _touch(
+    frame: Frame, op: Load | Store | AtomicUpdate | CompareExchange, does: Does
+) -> list[AccessedPlace]:
     """Take an access down, at each place that it may be; lengths are no data."""
     found = _places(frame, op.base, op.indices, op.path)
     given = op.stored if isinstance(op, Store) else getattr(op, "operand", None)
@@ -178,7 +180,7 @@ def _touch(frame: Frame, op: Load | Store | Atomic | CompareExchange, does: Does
         scope = "local" if place.memory.kind == "local" else "global"
         guards = (*frame.here, *((place.condition,) * (place.condition is not frame.terms.true)))
         frame.walk.accesses.append(
-            Access(
+            MemoryAccess(
                 len(frame.walk.accesses),
                 place.memory,
                 place.path,
@@ -190,7 +192,7 @@ def _touch(frame: Frame, op: Load | Store | Atomic | CompareExchange, does: Does
                 op.location,
                 frame.calls,
                 stored if isinstance(stored, Expr) else None,
-                op.change if isinstance(op, Atomic) else "",
+                op.change if isinstance(op, AtomicUpdate) else "",
             )
         )
     return found
@@ -204,7 +206,7 @@ def _load(frame: Frame, op: Load) -> None:
     frame.values[op.value] = length or _content(frame, found, op.value.type)
 
 
-def _content(frame: Frame, places: list[Place], type_: ScalarType) -> Expr:
+def _content(frame: Frame, places: list[AccessedPlace], type_: ScalarType) -> Expr:
     """What memory holds: a function of the place where nobody writes, else nobody knows."""
     if len(places) == 1:
         (place,) = places
@@ -242,7 +244,7 @@ def _store(frame: Frame, op: Store) -> None:
     _touch(frame, op, "write")
 
 
-def _atomic(frame: Frame, op: Atomic | CompareExchange) -> None:
+def _atomic(frame: Frame, op: AtomicUpdate | CompareExchange) -> None:
     found = _touch(frame, op, "atomic")
     if op.result is None or not isinstance(op.result.type, ScalarType):
         return
@@ -255,9 +257,11 @@ def _atomic(frame: Frame, op: Atomic | CompareExchange) -> None:
         frame.terms.fact(made, frame.terms.compare("le", frame.terms.number(0), made))
 
 
-def _ticket(frame: Frame, op: Atomic | CompareExchange, places: list[Place]) -> Ticket | None:
+def _ticket(
+    frame: Frame, op: AtomicUpdate | CompareExchange, places: list[AccessedPlace]
+) -> Ticket | None:
     """What names the counter of which this is a number, where no two numbers are equal."""
-    if not isinstance(op, Atomic) or op.change != "add" or len(places) != 1:
+    if not isinstance(op, AtomicUpdate) or op.change != "add" or len(places) != 1:
         return None
     amount = frame.values.get(op.operand)
     if not isinstance(amount, Expr) or amount.op != "constant" or amount.what != 1:
@@ -281,10 +285,10 @@ def _array(frame: Frame, op: LocalArray | PrivateArray) -> None:
     type_ = made.to if isinstance(made, RefType) else made
     walk = frame.walk
     known = next((m for m in walk.memories if m.kind == kind and m.number == id(op)), None)
-    memory = known or Memory(kind, id(op), op.value.hint or f"the {kind} array", type_)
+    memory = known or AccessedMemory(kind, id(op), op.value.hint or f"the {kind} array", type_)
     if known is None:
         walk.memories.append(memory)
-    frame.values[op.value] = (Place(memory, "", (), frame.terms.true),)
+    frame.values[op.value] = (AccessedPlace(memory, "", (), frame.terms.true),)
 
 
 # -- structs
@@ -387,7 +391,7 @@ MEMORY_RULES: dict[type[Op], Rule] = {
     VarStore: _var_store,
     Load: _load,
     Store: _store,
-    Atomic: _atomic,
+    AtomicUpdate: _atomic,
     CompareExchange: _atomic,
     PlaceOp: _place,
     Extent: _extent,

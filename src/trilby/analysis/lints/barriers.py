@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trilby.analysis.linting.accesses import Access, Stop
+from trilby.analysis.linting.accesses import MemoryAccess, Stop
 from trilby.analysis.linting.kernel_facts import KernelFacts
 from trilby.analysis.linting.launch import inside_of
 from trilby.analysis.linting.question import (
@@ -27,7 +27,7 @@ from trilby.analysis.touching.expressions import Expr
 # the read, or in a loop around both.
 
 
-def unwritten_reads(facts: "KernelFacts") -> Iterator[tuple[Access, Example | None, str]]:
+def unwritten_reads(facts: "KernelFacts") -> Iterator[tuple[MemoryAccess, Example | None, str]]:
     """Reads of local memory with an example that shows it, or with what is missing to tell."""
     seen: set[object] = set()
     for access in facts.of_kind("local"):
@@ -42,7 +42,7 @@ def unwritten_reads(facts: "KernelFacts") -> Iterator[tuple[Access, Example | No
             yield access, example, missing
 
 
-def _may_fill(writer: Access, reader: Access) -> bool:
+def _may_fill(writer: MemoryAccess, reader: MemoryAccess) -> bool:
     in_one_loop = any(loop in reader.loops for loop in writer.loops)
     return (
         writer.does != "read"
@@ -53,14 +53,14 @@ def _may_fill(writer: Access, reader: Access) -> bool:
     )
 
 
-def _is_own(writer: Access, reader: Access) -> bool:
+def _is_own(writer: MemoryAccess, reader: MemoryAccess) -> bool:
     """Whether the same work item has surely written just what it reads."""
     is_same = all(a is b for a, b in zip(writer.indices, reader.indices, strict=True))
     return is_same and writer.number < reader.number and set(writer.guards) <= set(reader.guards)
 
 
 def _judged(
-    facts: "KernelFacts", reader: Access, writers: list[Access]
+    facts: "KernelFacts", reader: MemoryAccess, writers: list[MemoryAccess]
 ) -> tuple[Example | None, str]:
     terms = facts.walked.terms
     plain = [w for w in writers if _is_plain(w, reader)]
@@ -83,18 +83,18 @@ def _judged(
     return None, ""
 
 
-def _is_plain(writer: Access, reader: Access) -> bool:
+def _is_plain(writer: MemoryAccess, reader: MemoryAccess) -> bool:
     """Whether a write stands before the read, and nothing of it is unknown."""
     is_before = writer.number < reader.number
     return is_before and not unknown_leaves((*writer.guards, *writer.indices))
 
 
-def _depends(writer: Access) -> bool:
+def _depends(writer: MemoryAccess) -> bool:
     return any(leaf.op != "fn" for leaf in unknown_leaves(writer.guards))
 
 
 def _asked(
-    facts: "KernelFacts", reader: Access, writers: list[Access], *, strict: bool
+    facts: "KernelFacts", reader: MemoryAccess, writers: list[MemoryAccess], *, strict: bool
 ) -> Proved | Undecided | Example:
     """Is there a read of an element that none of the writes fills?
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from trilby.analysis.linting.accesses import Access
+from trilby.analysis.linting.accesses import MemoryAccess
 from trilby.analysis.linting.contract import compares_id, id_index, is_guarded
 from trilby.analysis.linting.kernel_facts import KernelFacts
 from trilby.analysis.linting.launch import AXES, extents_of
@@ -44,7 +44,7 @@ class Overrun:
     `example` shows it; `missing` says why nobody knows; neither where it is up to the launch.
     """
 
-    access: Access
+    access: MemoryAccess
     axis: int
     index: Expr
     extent: Expr
@@ -116,7 +116,7 @@ def _shown(
     return replace(asked, missing=missing_rest(terms, access.guards, "it happens"))
 
 
-def _missing_guards(terms: Terms, access: Access) -> str:
+def _missing_guards(terms: Terms, access: MemoryAccess) -> str:
     """What is not known of the conditions, where they come out of data."""
     found = missing_data(terms, access.guards)
     return found.replace("the index depends", "whether it happens depends")

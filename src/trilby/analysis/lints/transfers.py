@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
-from trilby.analysis.access import Access, access_table
-from trilby.analysis.alias import Reference, Reload, Text
+from trilby.analysis.access import AccessMode, access_table
+from trilby.analysis.alias import PlainExpression, Reference, Reload
 from trilby.analysis.linting.compute_facts import ComputeFacts, PlacedCopy
 from trilby.analysis.linting.registry import compute_lint
 from trilby.analysis.linting.report import Finding
@@ -27,7 +27,7 @@ _MADE = re.compile(r"\.(create|of|array)\(")
 
 
 @dataclass(slots=True)
-class Uses:
+class NameUses:
     """A name: whether its buffer is made in the function, who writes it, and whether it is read."""
 
     name: str
@@ -37,7 +37,7 @@ class Uses:
     read: bool = False
 
 
-def uses_of(func: Func, graph: ComputeGraph) -> Iterator[Uses]:
+def uses_of(func: Func, graph: ComputeGraph) -> Iterator[NameUses]:
     """Every local name that holds a buffer which is made in the function."""
     ops = list(walk(func.body))
     made = {op.result: op for op in ops if op.result is not None}
@@ -46,12 +46,12 @@ def uses_of(func: Func, graph: ComputeGraph) -> Iterator[Uses]:
             source = made.get(op.init[0])
             is_made = isinstance(source, HostValue) and bool(_MADE.search(source.code))
             if is_made:
-                uses = Uses(op.name, op.location, is_made_here=True)
+                uses = NameUses(op.name, op.location, is_made_here=True)
                 _follow(uses, op, ops, graph)
                 yield uses
 
 
-def _follow(uses: Uses, var: Var, ops: list[Op], graph: ComputeGraph) -> None:
+def _follow(uses: NameUses, var: Var, ops: list[Op], graph: ComputeGraph) -> None:
     loads = {op.result for op in ops if isinstance(op, VarLoad) and op.var is var.result}
     for op in ops:
         texts = isinstance(op, HostValue | HostRun) and uses.name in op.uses
@@ -65,7 +65,9 @@ def _follow(uses: Uses, var: Var, ops: list[Op], graph: ComputeGraph) -> None:
                 uses.read = True
 
 
-def _dispatched(uses: Uses, op: Dispatch, loads: set[Value | None], graph: ComputeGraph) -> None:
+def _dispatched(
+    uses: NameUses, op: Dispatch, loads: set[Value | None], graph: ComputeGraph
+) -> None:
     kernel = graph.kernels.get(op.kernel)
     if kernel is None or op.range in loads:
         uses.read = True
@@ -73,9 +75,9 @@ def _dispatched(uses: Uses, op: Dispatch, loads: set[Value | None], graph: Compu
     access = {parameter.name: parameter.whole for parameter in access_table(kernel).parameters}
     for value, param in zip(op.args, kernel.entry.params[1:], strict=False):
         if value in loads:
-            done = access.get(param.hint, Access.UNTOUCHED)
-            uses.read = uses.read or Access.READS in done
-            if Access.WRITES in done:
+            done = access.get(param.hint, AccessMode.UNTOUCHED)
+            uses.read = uses.read or AccessMode.READS in done
+            if AccessMode.WRITES in done:
                 uses.written.append(short_name(op.kernel))
 
 
@@ -146,7 +148,11 @@ def _spoken(func: Func, reference: Reference) -> str:
         names = (op.name for op in walk(func.body) if isinstance(op, Var))
         values = (op.value for op in walk(func.body) if isinstance(op, Var))
         return dict(zip(values, names, strict=True)).get(reference.var, "a buffer")
-    return reference.code if isinstance(reference, Text) else getattr(reference, "hint", "a buffer")
+    return (
+        reference.code
+        if isinstance(reference, PlainExpression)
+        else getattr(reference, "hint", "a buffer")
+    )
 
 
 def _cost(func: Func, name: str, path: str) -> str:

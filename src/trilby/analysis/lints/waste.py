@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from trilby.analysis.linting.accesses import Access
+from trilby.analysis.linting.accesses import MemoryAccess
 from trilby.analysis.linting.contract import linear
 from trilby.analysis.linting.kernel_facts import KernelFacts
 from trilby.analysis.linting.registry import kernel_lint
@@ -87,7 +87,7 @@ def write_unseen(facts: KernelFacts) -> Iterator[Finding]:
 
 def _overwritten(facts: KernelFacts) -> Iterator[Finding]:
     """Writes behind which the same element is written again, and nobody looks in between."""
-    by_memory: dict[object, list[Access]] = {}
+    by_memory: dict[object, list[MemoryAccess]] = {}
     for access in facts.walked.accesses:
         by_memory.setdefault(access.memory, []).append(access)
     pairs = (pair for accesses in by_memory.values() for pair in pairwise(accesses))
@@ -143,7 +143,7 @@ def pass_parity(facts: KernelFacts) -> Iterator[Finding]:
             return
 
 
-def _other_arm(facts: KernelFacts, access: Access, guard: Expr) -> bool:
+def _other_arm(facts: KernelFacts, access: MemoryAccess, guard: Expr) -> bool:
     """Whether another buffer is written under the opposite condition."""
     opposite = facts.walked.terms.negated(guard)
     return any(
@@ -265,12 +265,12 @@ def _factor(index: Expr, axis: str) -> int | None:
     return total
 
 
-def _runs_along(access: Access) -> bool:
+def _runs_along(access: MemoryAccess) -> bool:
     """Whether x counts neighbouring elements, and y does something else."""
     return _factor(access.indices[-1], "x") == 1
 
 
-def _runs_across(access: Access) -> bool:
+def _runs_across(access: MemoryAccess) -> bool:
     """Whether y counts neighbouring elements, and x counts rows."""
     last = access.indices[-1]
     if _factor(last, "y") != 1:

@@ -21,7 +21,7 @@ from trilby.analysis.measuring.affine import (
     scaled,
     shifted,
 )
-from trilby.analysis.touching.expressions import Expr, Loop
+from trilby.analysis.touching.expressions import Expr, RangeLoop
 from trilby.data.dtypes import BOOL, I32, ScalarType, wrap
 from trilby.dataclass import dataclass
 
@@ -30,7 +30,7 @@ from trilby.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class LoopTurns:
     """A loop: its variable, the number of a turn, and how many turns there are.
 
     `variable` takes part in boxes: it runs from `first` on, in steps of 1, for as many numbers
@@ -53,7 +53,7 @@ def turns_of(
     variables: Variables,
     bounds: tuple[Number, Number, Number],
     counts_in: ScalarType | None,
-) -> Turns:
+) -> LoopTurns:
     """The turns of `range(start, stop, step)`, as exactly as possible.
 
     `counts_in` is the type of a variable that counts by itself, and may wrap; a range does not.
@@ -76,7 +76,7 @@ def turns_of(
     return _counted(variables, start, step, most, turns)
 
 
-def _counted(variables: Variables, start: Number, step: int, most: int, turns: Number) -> Turns:
+def _counted(variables: Variables, start: Number, step: int, most: int, turns: Number) -> LoopTurns:
     """A loop whose turns can be numbered, each of them standing for one number."""
     fewest = ends(turns)[0]
     first = start if isinstance(start, int) and step == 1 else 0
@@ -84,10 +84,10 @@ def _counted(variables: Variables, start: Number, step: int, most: int, turns: N
     variable = variables.new(first, last, free=True)
     form = Form(0, {variable: 1}, first, last)
     index = form if isinstance(start, int) and step == 1 else variables.sum(start, form, step)
-    return Turns(index, shifted(form, -first), turns, variable, first, fewest, most)
+    return LoopTurns(index, shifted(form, -first), turns, variable, first, fewest, most)
 
 
-def _swept(variables: Variables, start: Form, stop: Number, step: int) -> Turns | None:
+def _swept(variables: Variables, start: Form, stop: Number, step: int) -> LoopTurns | None:
     """`range(x, stop, items)`: each work item goes through its share, and all go through all."""
     if list(start.terms.values()) != [1] or not isinstance(stop, int):
         return None
@@ -97,7 +97,9 @@ def _swept(variables: Variables, start: Form, stop: Number, step: int) -> Turns 
         return None
     index = variables.form(start.low, stop - 1, free=True)
     turn = variables.form(0, (stop - 1 - start.low) // step, free=False)
-    return Turns(index, turn, variables.form(0, ends(turn)[1] + 1, free=False), None, 0, 0, 1, var)
+    return LoopTurns(
+        index, turn, variables.form(0, ends(turn)[1] + 1, free=False), None, 0, 0, 1, var
+    )
 
 
 def _may_wrap(type_: ScalarType, start: Number, step: int, most: int) -> bool:
@@ -106,14 +108,14 @@ def _may_wrap(type_: ScalarType, start: Number, step: int, most: int) -> bool:
     return low + min(0, step * most) < type_.lowest or high + max(0, step * most) > type_.highest
 
 
-def _any(variables: Variables, low: int, high: int) -> Turns:
+def _any(variables: Variables, low: int, high: int) -> LoopTurns:
     """A loop of which only the bounds of its variable are known."""
     index = variables.form(low, high, free=False)
     count = variables.form(0, 1 << 62, free=False)
-    return Turns(index, count, count, None, 0, 0, 1)
+    return LoopTurns(index, count, count, None, 0, 0, 1)
 
 
-def _between(variables: Variables, start: Form, stop: Number, step: int, most: int) -> Turns:
+def _between(variables: Variables, start: Form, stop: Number, step: int, most: int) -> LoopTurns:
     """A loop whose first number and length depend on the work item."""
     low, high = start.low, start.high
     if step > 0:
@@ -122,7 +124,7 @@ def _between(variables: Variables, start: Form, stop: Number, step: int, most: i
         low = min(high, ends(stop)[0] + 1)
     index = variables.form(low, high, free=False)
     turn = variables.form(0, max(most - 1, 0), free=False)
-    return Turns(index, turn, variables.form(0, most, free=False), None, 0, 0, most)
+    return LoopTurns(index, turn, variables.form(0, most, free=False), None, 0, 0, most)
 
 
 # ----------------------------------------------------------------------------------------- evaluate
@@ -153,7 +155,7 @@ class Evaluation:
         self.conditions: dict[int, Condition] = {}
         self.ids = [self.variables.form(0, items - 1, free=True) for items in size]
         self._pass_id = pass_id
-        self._turns: dict[int, Turns] = {}
+        self._turns: dict[int, LoopTurns] = {}
         self._starts: dict[int, Number] = {}
 
     def run(self, plan: Sequence[Expr]) -> None:
@@ -181,7 +183,7 @@ class Evaluation:
             return number if low <= number <= high else wrap(number, type_)
         return number if low <= number.low and number.high <= high else self.unknown(low, high)
 
-    def turns(self, loop: Loop) -> Turns:
+    def turns(self, loop: RangeLoop) -> LoopTurns:
         """The numbers of a loop whose bounds have been evaluated."""
         found = self._turns.get(loop.number)
         if found is None:
@@ -357,15 +359,15 @@ def _select(at: Evaluation, expr: Expr) -> Number:
 
 
 def _index(at: Evaluation, expr: Expr) -> Number:
-    return at.turns(cast("Loop", expr.what)).index
+    return at.turns(cast("RangeLoop", expr.what)).index
 
 
 def _turn(at: Evaluation, expr: Expr) -> Number:
-    return at.turns(cast("Loop", expr.what)).turn
+    return at.turns(cast("RangeLoop", expr.what)).turn
 
 
 def _turns(at: Evaluation, expr: Expr) -> Number:
-    return at.turns(cast("Loop", expr.what)).turns
+    return at.turns(cast("RangeLoop", expr.what)).turns
 
 
 _NUMBERS: dict[str, Callable[[Evaluation, Expr], Number]] = {

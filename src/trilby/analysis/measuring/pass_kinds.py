@@ -54,14 +54,14 @@ def pass_kinds(
     `used` are the expressions that are indices or bounds of loops. `numbers` are those of any
     pass: what does not depend on it is the same in all.
     """
-    uses = _Uses(numbers, last)
+    uses = _PassNumberUses(numbers, last)
     if not all(map(uses.follow, expressions)) or any(e.number in uses.shifts for e in used):
         return None
     starts = tuple(sorted(start for start in uses.starts if start >= 0))
     return PassKinds(starts, uses.period) if uses.period * len(starts) <= MOST_KINDS else None
 
 
-class _Uses:
+class _PassNumberUses:
     """What becomes of the number of the pass.
 
     `shifts` are the expressions that are this number and some other; `depending` are all that

@@ -47,7 +47,7 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class MemberBytes:
     """A member of a buffer in a launch: its bytes, and its axes."""
 
     start: int
@@ -115,17 +115,17 @@ def _gaps_in_header(buffer: BufferType) -> Mapping[int, int]:
     return {start: stop - start for start, stop in Ranges.span(*found.hull) - found}
 
 
-def members_of(type_: Type, given: object) -> Mapping[str, Member]:
+def members_of(type_: Type, given: object) -> Mapping[str, MemberBytes]:
     """The members of a buffer or n-d array with its lengths or its shape."""
     if isinstance(type_, NDArrayType) and isinstance(given, tuple):
         shape = cast("tuple[int, ...]", given)
         strides = [type_.element.size * prod(shape[axis + 1 :]) for axis in range(len(shape))]
         axes = tuple(zip(shape, strides, strict=True))
-        return {"": Member(0, type_.element.size * prod(shape), axes)}
+        return {"": MemberBytes(0, type_.element.size * prod(shape), axes)}
     if isinstance(type_, BufferType) and isinstance(given, Mapping):
         slots = layout(type_, cast("Mapping[str, int]", given)).slots
         return {
-            name: Member(
+            name: MemberBytes(
                 slot.offset,
                 slot.offset + slot.size,
                 tuple(zip(slot.shape, slot.strides, strict=True)),
@@ -135,14 +135,14 @@ def members_of(type_: Type, given: object) -> Mapping[str, Member]:
     raise TypeError(given)
 
 
-def content_of(type_: Type, members: Mapping[str, Member]) -> Ranges:
+def content_of(type_: Type, members: Mapping[str, MemberBytes]) -> Ranges:
     """All bytes of a buffer but its lengths, and but padding that no member is followed by."""
     if not isinstance(type_, BufferType):
         return union((member.start, member.stop) for member in members.values())
     return union(_own_bytes(type_, members))
 
 
-def _own_bytes(type_: BufferType, members: Mapping[str, Member]) -> Iterator[tuple[int, int]]:
+def _own_bytes(type_: BufferType, members: Mapping[str, MemberBytes]) -> Iterator[tuple[int, int]]:
     gaps = _gaps_in_header(type_)
     for field in type_.fields:
         if isinstance(field.type, PadType) or field.name in type_.length_names:
@@ -161,7 +161,7 @@ MOST_RANGES = 4096
 """An access of more ranges than this is as good as one from the first to the last of them."""
 
 
-class Region:
+class TouchedRegion:
     """Gathers the bytes of one buffer that are touched in a launch.
 
     `surely` tells whether these are at most the bytes that are touched, or at least those.
@@ -170,12 +170,12 @@ class Region:
     less than what was asked for has been taken in.
     """
 
-    def __init__(self, space: Space, members: Mapping[str, Member], *, surely: bool) -> None:
+    def __init__(self, space: Space, members: Mapping[str, MemberBytes], *, surely: bool) -> None:
         self.is_exact = True
         self._space = space
         self._members = members
         self._surely = surely
-        self._ways: dict[tuple[object, ...], _Way] = {}
+        self._ways: dict[tuple[object, ...], _AccessFamily] = {}
         self._inner: dict[tuple[int, int, int], list[Box]] = {}
         self._loose: dict[int, Number] = {}
         self._alive: list[object] = []
@@ -201,11 +201,13 @@ class Region:
         if boxes:
             self._way(spot, member, terms, boxes).starts.append((const, const + spot.size))
 
-    def _way(self, spot: Spot, member: Member, terms: dict[int, int], boxes: list[Box]) -> "_Way":
+    def _way(
+        self, spot: Spot, member: MemberBytes, terms: dict[int, int], boxes: list[Box]
+    ) -> "_AccessFamily":
         key = (spot.member, id(boxes), *terms.items())
         way = self._ways.get(key)
         if way is None:
-            way = _Way(spot, member, {var: f for var, f in terms.items() if f}, boxes)
+            way = _AccessFamily(spot, member, {var: f for var, f in terms.items() if f}, boxes)
             self._ways[key] = way
         return way
 
@@ -242,7 +244,7 @@ class Region:
     def ranges(self) -> Ranges:
         """All bytes."""
         rows: dict[tuple[str, tuple[Repeat, ...]], list[Range]] = {}
-        ways: dict[str, _Way] = {}
+        ways: dict[str, _AccessFamily] = {}
         for way in self._ways.values():
             for box in way.boxes:
                 for part, terms in self._space.resolved(box, way.terms):
@@ -259,7 +261,7 @@ class Region:
         return union(found) if len(found) != 1 else Ranges.span(*found[0])
 
     def _rows(
-        self, way: "_Way", box: Box, terms: Mapping[int, int]
+        self, way: "_AccessFamily", box: Box, terms: Mapping[int, int]
     ) -> Iterator[tuple[int, int, list[Repeat]]]:
         """The first place of every access in a box, its bytes, and how it is repeated."""
         shift = 0
@@ -273,7 +275,9 @@ class Region:
         for first, last in way.starts:
             yield first + shift, *way.joined(first + shift, last - first, repeats)
 
-    def _spread(self, way: "_Way", runs: list[Range], repeats: list[Repeat]) -> list[Range]:
+    def _spread(
+        self, way: "_AccessFamily", runs: list[Range], repeats: list[Repeat]
+    ) -> list[Range]:
         """Runs of bytes, those that touch put together, at every place that they are repeated."""
         found: list[Range] = []
         for start, stop in union(runs) if len(runs) > 1 else runs:
@@ -301,11 +305,11 @@ def _places(start: int, repeats: list[Repeat]) -> Iterable[int]:
     return (at for place in first for at in _places(place, others)) if others else first
 
 
-class _Way:
+class _AccessFamily:
     """Accesses that differ only by a constant number of bytes."""
 
     def __init__(
-        self, spot: Spot, member: Member, terms: Mapping[int, int], boxes: list[Box]
+        self, spot: Spot, member: MemberBytes, terms: Mapping[int, int], boxes: list[Box]
     ) -> None:
         self.member = spot.member
         self.terms = terms

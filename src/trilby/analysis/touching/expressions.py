@@ -56,7 +56,7 @@ class Expr:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Loop:
+class RangeLoop:
     """A loop over `range(start, stop, step)`.
 
     `counts` is true where a `while` counts by itself: its variable wraps, a range's does not.
@@ -102,7 +102,7 @@ class Expressions:
         number = self._count
         self._count += 1
         newest = max((arg.newest for arg in args), default=-1)
-        if isinstance(what, Loop):
+        if isinstance(what, RangeLoop):
             newest = max(newest, what.number)
         depth = 1 + max((arg.depth for arg in args), default=0)
         return Expr(op, args, what, type_, number, newest, depth)
@@ -119,14 +119,14 @@ class Expressions:
 
     def loop(
         self, name: str, bounds: tuple[Expr, Expr, Expr], *, counts: bool = False
-    ) -> tuple[Loop, Expr]:
+    ) -> tuple[RangeLoop, Expr]:
         """A new loop, and its variable."""
         number = self._count
         self._count += 1
-        made = Loop(number, name, *bounds, counts)
+        made = RangeLoop(number, name, *bounds, counts)
         return made, self.make("index", bounds, made, bounds[0].type)
 
-    def of_loop(self, op: str, loop: Loop) -> Expr:
+    def of_loop(self, op: str, loop: RangeLoop) -> Expr:
         """`turn` or `turns` of a loop."""
         return self.make(op, (loop.start, loop.stop, loop.step), loop, I64)
 
@@ -195,16 +195,16 @@ class Does(Flag):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scope:
+class ConditionScope:
     """When something happens, within a parent scope; the outermost has none.
 
     Where `guard` is true, or once in every turn of `loop`.
     """
 
     number: int = 0
-    parent: "Scope | None" = None
+    parent: "ConditionScope | None" = None
     guard: Expr | None = None
-    loop: Loop | None = None
+    loop: RangeLoop | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,14 +223,14 @@ Known: TypeAlias = Expr | tuple[Target, ...] | Leaves | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Touch:
+class KernelTouch:
     """One access: to which parameter (by its number), at which path and indices, and when."""
 
     parameter: int
     path: str
     indices: tuple[Expr, ...]
     does: Does
-    scope: Scope
+    scope: ConditionScope
     location: Location
 
     @property

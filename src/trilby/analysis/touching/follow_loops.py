@@ -7,7 +7,7 @@ turn. Every other variable that a loop sets may hold anything in it and behind i
 from collections.abc import Iterator, Mapping
 
 from trilby.analysis.access import is_length
-from trilby.analysis.touching.expressions import Expr, Loop
+from trilby.analysis.touching.expressions import Expr, RangeLoop
 from trilby.analysis.touching.followed_call import FollowedCall, Rule
 from trilby.analysis.touching.integers import cast, computed, counted_type
 from trilby.data.dtypes import BOOL, I64, ScalarType
@@ -25,7 +25,7 @@ DEEPEST_LOOK = 32
 
 
 @dataclass(frozen=True, slots=True)
-class _Turns:
+class _LoopEffects:
     """What a loop does to the function around it.
 
     `stored` are the variables that it sets, `breaks` tells whether a turn may be its last for
@@ -38,7 +38,7 @@ class _Turns:
     skips: bool
 
 
-def _turns(call: FollowedCall, op: For | While) -> _Turns:
+def _turns(call: FollowedCall, op: For | While) -> _LoopEffects:
     stored: dict[Value, None] = {}
     leaves = False
     for block in blocks(op):
@@ -49,7 +49,7 @@ def _turns(call: FollowedCall, op: For | While) -> _Turns:
             leaves |= isinstance(inner, Return | Assert) or is_asserting
     own = list(_own(op.body))
     breaks = leaves or any(isinstance(inner, Break) for inner in own)
-    return _Turns(tuple(stored), breaks, leaves, any(isinstance(o, Continue) for o in own))
+    return _LoopEffects(tuple(stored), breaks, leaves, any(isinstance(o, Continue) for o in own))
 
 
 def _own(block: Block) -> Iterator[Op]:
@@ -64,7 +64,7 @@ def _own(block: Block) -> Iterator[Op]:
 # -- variables that grow
 
 
-def _steps(call: FollowedCall, op: For | While, turns: _Turns) -> dict[Value, Expr]:
+def _steps(call: FollowedCall, op: For | While, turns: _LoopEffects) -> dict[Value, Expr]:
     """The variables that grow by one amount in every turn, and that amount."""
     if turns.skips:
         return {}
@@ -190,7 +190,11 @@ def _for(call: FollowedCall, op: For) -> Expr:
 
 
 def _run_body(
-    call: FollowedCall, body: Block, loop: Loop, turns: _Turns, steps: Mapping[Value, Expr]
+    call: FollowedCall,
+    body: Block,
+    loop: RangeLoop,
+    turns: _LoopEffects,
+    steps: Mapping[Value, Expr],
 ) -> None:
     made = call.made
     ends = {
@@ -223,16 +227,16 @@ def _while(call: FollowedCall, op: While) -> Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
+class _CountedWhile:
     """A `while` that counts like a range; `only` is false where its test says more than that."""
 
     var: Value
-    loop: Loop
+    loop: RangeLoop
     steps: Mapping[Value, Expr]
     only: bool
 
 
-def _counted(call: FollowedCall, op: While, turns: _Turns) -> _Counted | None:
+def _counted(call: FollowedCall, op: While, turns: _LoopEffects) -> _CountedWhile | None:
     """Read `while i < stop` with a body that adds a number to `i`."""
     steps = _steps(call, op, turns)
     look = _Look(call, _definitions(op.test), frozenset(turns.stored))
@@ -258,7 +262,7 @@ def _counted(call: FollowedCall, op: While, turns: _Turns) -> _Counted | None:
             if isinstance(test, arith.Le | arith.Ge):
                 bounds = _one_further(call, bounds, rises=rises)
             loop, _ = call.made.loop(read.var.hint, bounds, counts=True)
-            return _Counted(read.var, loop, steps, only)
+            return _CountedWhile(read.var, loop, steps, only)
     return None
 
 
@@ -289,7 +293,9 @@ def _one_further(
     return start, call.made.make("add", (stop, one)), step
 
 
-def _run_counted(call: FollowedCall, op: While, turns: _Turns, counted: _Counted) -> None:
+def _run_counted(
+    call: FollowedCall, op: While, turns: _LoopEffects, counted: _CountedWhile
+) -> None:
     """The test runs once more than the body."""
     made = call.made
     count = made.make("add", (made.of_loop("turns", counted.loop), made.constant(1)))
@@ -303,11 +309,11 @@ def _run_counted(call: FollowedCall, op: While, turns: _Turns, counted: _Counted
         with call.within(call.following.scope(scope, made.opaque(BOOL)), made.opaque(BOOL)):
             call.block(op.test)
     breaks = turns.breaks or not counted.only
-    body = _Turns(turns.stored, breaks, turns.leaves, turns.skips)
+    body = _LoopEffects(turns.stored, breaks, turns.leaves, turns.skips)
     _run_body(call, op.body, counted.loop, body, counted.steps)
 
 
-def _run_unknown(call: FollowedCall, op: While, turns: _Turns) -> None:
+def _run_unknown(call: FollowedCall, op: While, turns: _LoopEffects) -> None:
     for var in turns.stored:
         call.set(var, call.anything(var))
     perhaps = call.made.opaque(BOOL)

@@ -11,14 +11,14 @@ from typing import Any, TypeAlias
 from trilby.analysis.access import Aliases, Summary, aliases_of, summaries_of
 from trilby.analysis.reach import KernelGraph, reaching
 from trilby.analysis.touching.expressions import (
+    ConditionScope,
     Does,
     Expr,
     Expressions,
+    KernelTouch,
     Known,
-    Loop,
-    Scope,
+    RangeLoop,
     Target,
-    Touch,
 )
 from trilby.analysis.touching.integers import counted_type
 from trilby.data.dtypes import BOOL, I64
@@ -43,14 +43,14 @@ class Following:
     graph: KernelGraph
     rules: Mapping[type[Op], Rule]
     made: Expressions = field(default_factory=Expressions)
-    touches: list[Touch] = field(default_factory=list[Touch])
+    touches: list[KernelTouch] = field(default_factory=list[KernelTouch])
     summaries: Mapping[str, Summary] = field(init=False)
     functions: Mapping[str, Func] = field(init=False)
     asserting: frozenset[str] = field(init=False)
     budget: int = field(init=False)
     _scopes: int = 0
-    _written: dict[tuple[object, ...], list[Scope]] = field(
-        default_factory=dict[tuple[object, ...], list[Scope]]
+    _written: dict[tuple[object, ...], list[ConditionScope]] = field(
+        default_factory=dict[tuple[object, ...], list[ConditionScope]]
     )
     _aliases: dict[str, Aliases] = field(default_factory=dict[str, Aliases])
 
@@ -66,24 +66,26 @@ class Following:
             self._aliases[function.name] = aliases_of(function)
         return self._aliases[function.name]
 
-    def scope(self, parent: Scope, guard: Expr | None = None, loop: Loop | None = None) -> Scope:
+    def scope(
+        self, parent: ConditionScope, guard: Expr | None = None, loop: RangeLoop | None = None
+    ) -> ConditionScope:
         """A scope within another."""
         if guard is self.made.true:
             return parent
         self._scopes += 1
-        return Scope(self._scopes, parent, guard, loop)
+        return ConditionScope(self._scopes, parent, guard, loop)
 
-    def touch(self, target: Target, does: Does, scope: Scope, location: Location) -> None:
+    def touch(self, target: Target, does: Does, scope: ConditionScope, location: Location) -> None:
         """Take an access down."""
         inner = self.scope(scope, target.condition)
-        touch = Touch(target.parameter, target.path, target.indices, does, inner, location)
+        touch = KernelTouch(target.parameter, target.path, target.indices, does, inner, location)
         if Does.READS in does and self._is_own(touch):
             touch = replace(touch, does=does & ~Does.READS | Does.REREADS)
         if Does.COVERS in does:
             self._written.setdefault(touch.place, []).append(inner)
         self.touches.append(touch)
 
-    def _is_own(self, touch: Touch) -> bool:
+    def _is_own(self, touch: KernelTouch) -> bool:
         """Whether a work item that comes here has written the place itself.
 
         It has if a sure write stands before it in the same scope or one around it: who is here
@@ -91,7 +93,7 @@ class Following:
         there is the same number.
         """
         scopes = self._written.get(touch.place)
-        scope: Scope | None = touch.scope if scopes else None
+        scope: ConditionScope | None = touch.scope if scopes else None
         while scope is not None:
             if scope in (scopes or ()):
                 return True
@@ -100,14 +102,14 @@ class Following:
 
 
 @dataclass(slots=True)
-class Arm:
+class FollowedArm:
     """What following a block under a condition has shown.
 
     `falls` is when control comes to its end, `changes` are the variables that it sets, and
     `touches` where its accesses stand in the list of all.
     """
 
-    scope: Scope
+    scope: ConditionScope
     falls: Expr
     changes: Mapping[Value, Known]
     touches: slice
@@ -125,7 +127,7 @@ class FollowedCall:
     following: Following
     function: Func
     arguments: list[Known]
-    scope: Scope
+    scope: ConditionScope
     here: Expr = field(init=False)
     leaves: Expr = field(init=False)
     loops: int = 0
@@ -216,7 +218,7 @@ class FollowedCall:
         self.scope, self.here = scope, here
         return falls
 
-    def arm(self, block: Block, guard: Expr) -> Arm:
+    def arm(self, block: Block, guard: Expr) -> FollowedArm:
         """Follow a block that runs under a condition; variables are as before afterwards."""
         start = len(self.following.touches)
         with self.within(self.following.scope(self.scope, guard), guard), self.changes() as changes:
@@ -225,10 +227,10 @@ class FollowedCall:
             last = block.ops[-1] if block.ops else None
         yielded = self.values.get(getattr(last, "yielded", Value(BOOL)))
         touches = slice(start, len(self.following.touches))
-        return Arm(scope, falls, changes, touches, yielded)
+        return FollowedArm(scope, falls, changes, touches, yielded)
 
     @contextmanager
-    def within(self, scope: Scope, guard: Expr) -> Generator[None]:
+    def within(self, scope: ConditionScope, guard: Expr) -> Generator[None]:
         """Follow something in an inner scope."""
         outer, here = self.scope, self.here
         self.scope, self.here = scope, self.made.both(here, guard)

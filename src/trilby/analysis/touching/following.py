@@ -6,21 +6,21 @@ number of ops that grows with the size of the models; further calls count with a
 callee may do.
 """
 
-from trilby.analysis.access import Access, is_length
+from trilby.analysis.access import AccessMode, is_length
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.expressions import (
+    ConditionScope,
     Does,
     Expr,
     Expressions,
+    KernelTouch,
     Known,
-    Scope,
     Target,
-    Touch,
 )
 from trilby.analysis.touching.follow_loops import LOOP_RULES
 from trilby.analysis.touching.followed_call import (
     MOST_TARGETS,
-    Arm,
+    FollowedArm,
     FollowedCall,
     Following,
     Rule,
@@ -35,7 +35,7 @@ from trilby.model.ops.control import AndThen, If, OrElse, Ternary
 from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore
 from trilby.model.ops.debug import Assert
 from trilby.model.ops.grid import Grid
-from trilby.model.ops.memory import Atomic, CompareExchange, Extent, Load, Place, Store
+from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Extent, Load, Place, Store
 from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import Value
 from trilby.source import Location
@@ -61,7 +61,7 @@ def _ternary(call: FollowedCall, op: Ternary) -> None:
     call.values[op.value] = found
 
 
-def _arms(call: FollowedCall, op: If | Ternary, condition: Expr) -> tuple[Arm, Arm]:
+def _arms(call: FollowedCall, op: If | Ternary, condition: Expr) -> tuple[FollowedArm, FollowedArm]:
     then = call.arm(op.then, condition)
     otherwise = call.arm(op.otherwise, call.made.negated(condition))
     for var in dict.fromkeys((*then.changes, *otherwise.changes)):
@@ -76,7 +76,7 @@ def _after(
     call: FollowedCall,
     value: Value,
     condition: Expr,
-    arms: tuple[Arm, Arm],
+    arms: tuple[FollowedArm, FollowedArm],
     known: tuple[Known, Known],
 ) -> Known:
     """A variable or result behind a branch; an arm that control does not leave has no say."""
@@ -111,7 +111,7 @@ def _where(call: FollowedCall, condition: Expr, targets: tuple[Target, ...]) -> 
     )
 
 
-def _cover_in_both(call: FollowedCall, then: Arm, otherwise: Arm) -> None:
+def _cover_in_both(call: FollowedCall, then: FollowedArm, otherwise: FollowedArm) -> None:
     """What both arms surely write is surely written, whatever the condition is."""
     in_second = {touch.place for touch in _sure(call, otherwise)}
     in_both = {touch.place: touch for touch in _sure(call, then) if touch.place in in_second}
@@ -120,7 +120,7 @@ def _cover_in_both(call: FollowedCall, then: Arm, otherwise: Arm) -> None:
         call.following.touch(target, Does.COVERS, call.scope, touch.location)
 
 
-def _sure(call: FollowedCall, arm: Arm) -> list[Touch]:
+def _sure(call: FollowedCall, arm: FollowedArm) -> list[KernelTouch]:
     touches = call.following.touches[arm.touches]
     return [t for t in touches if Does.COVERS in t.does and t.scope is arm.scope]
 
@@ -205,7 +205,9 @@ def _places(call: FollowedCall, base: Value, indices: Operands, path: str) -> li
     return found
 
 
-def _touch(call: FollowedCall, op: Load | Store | Atomic | CompareExchange, does: Does) -> None:
+def _touch(
+    call: FollowedCall, op: Load | Store | AtomicUpdate | CompareExchange, does: Does
+) -> None:
     for target in _places(call, op.base, op.indices, op.path):
         call.following.touch(target, does, call.scope, op.location)
 
@@ -239,7 +241,7 @@ def _store(call: FollowedCall, op: Store) -> None:
     _touch(call, op, Does.WRITES | Does.COVERS)
 
 
-def _atomic(call: FollowedCall, op: Atomic | CompareExchange) -> None:
+def _atomic(call: FollowedCall, op: AtomicUpdate | CompareExchange) -> None:
     _touch(call, op, Does.READS | Does.WRITES)
     type_ = counted_type(op.value) if op.result else None
     if type_:
@@ -297,13 +299,13 @@ def touch_all(
     following: Following,
     function: Func,
     arguments: list[Known],
-    scope: Scope,
+    scope: ConditionScope,
     location: Location,
 ) -> None:
     """The touches of a function that is not looked into: all that it may do at all."""
     for (number, path), access in following.summaries[function.name].items():
-        does = Does.READS if Access.READS in access else Does.NOTHING
-        does |= Does.WRITES if Access.WRITES in access else Does.NOTHING
+        does = Does.READS if AccessMode.READS in access else Does.NOTHING
+        does |= Does.WRITES if AccessMode.WRITES in access else Does.NOTHING
         for target in below(following.made, arguments[number], function.params[number], path):
             following.touch(target, does, scope, location)
 
@@ -324,7 +326,7 @@ MEMORY_RULES: dict[type[Op], Rule] = {
     VarStore: _var_store,
     Load: _load,
     Store: _store,
-    Atomic: _atomic,
+    AtomicUpdate: _atomic,
     CompareExchange: _atomic,
     Place: _place,
     Extent: _extent,
@@ -341,15 +343,15 @@ RULES = {**MEMORY_RULES, **BRANCH_RULES, **LOOP_RULES}
 """How each op is followed; those without a rule touch nothing and give nothing."""
 
 
-def touches_of(graph: KernelGraph) -> tuple[Touch, ...]:
+def touches_of(graph: KernelGraph) -> tuple[KernelTouch, ...]:
     """All accesses of a kernel, in the order in which they are written."""
     following = Following(graph, RULES)
     entry = graph.entry
     arguments = [_argument(following.made, number, p) for number, p in enumerate(entry.params)]
     if entry.raw:
-        touch_all(following, entry, arguments, Scope(), entry.location)
+        touch_all(following, entry, arguments, ConditionScope(), entry.location)
     else:
-        FollowedCall(following, entry, arguments, Scope()).run()
+        FollowedCall(following, entry, arguments, ConditionScope()).run()
     return tuple(following.touches)
 
 

@@ -25,7 +25,7 @@ from trilby.backend.failures import closed, foreign, freed, no_room, not_shared
 from trilby.backend.group_size import GroupLimits, group_size
 from trilby.backend.interpreter.arguments import POISON, InterpreterMemory, bind
 from trilby.backend.interpreter.execute import execute
-from trilby.backend.interpreter.translate import Program, translate
+from trilby.backend.interpreter.translate import KernelProgram, translate
 from trilby.backend.run_again import PassByPass, RunAgain
 from trilby.backend.work_memory import checked
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
@@ -45,7 +45,7 @@ LIMITS = GroupLimits(MAX_GROUP_ITEMS, (MAX_GROUP_ITEMS,) * MAX_DIMENSIONS)
 class InterpreterPrepared:
     """A kernel with a range, its groups, its arguments and the number of its pass."""
 
-    program: Program
+    program: KernelProgram
     size: NDRange
     local: tuple[int, ...]
     arguments: list[Argument]
@@ -79,7 +79,7 @@ class InterpreterBackend:
         self.device = device
         self._is_open = True
 
-    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Program:
+    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> KernelProgram:
         """Translate a kernel to Python; the definition rounds twice, whatever is allowed."""
         self._check_open()
         arrays = checked(graph, self.device)
@@ -88,7 +88,7 @@ class InterpreterBackend:
 
     def begin_compile(
         self, graph: KernelGraph, *, fast_math: bool = False
-    ) -> Callable[[], Program]:
+    ) -> Callable[[], KernelProgram]:
         """Nothing can be begun: all is done later."""
         return partial(self.compile, graph, fast_math=fast_math)
 
@@ -156,7 +156,7 @@ class InterpreterBackend:
     ) -> InterpreterPrepared:
         """Decide on groups; the arguments are checked here and at each run."""
         self._check_open()
-        if not isinstance(executable, Program):
+        if not isinstance(executable, KernelProgram):
             raise foreign(self.device, executable)
         for argument in arguments:
             self._checked(argument)
@@ -164,7 +164,7 @@ class InterpreterBackend:
         self._check_arrays(executable, local)
         return InterpreterPrepared(executable, size, local, list(arguments))
 
-    def _check_arrays(self, program: Program, local: tuple[int, ...]) -> None:
+    def _check_arrays(self, program: KernelProgram, local: tuple[int, ...]) -> None:
         """Raise where the arrays of a group are more than the interpreter makes."""
         arrays = program.arrays
         items = math.prod(local) if program.waits else 1

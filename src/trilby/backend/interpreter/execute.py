@@ -18,8 +18,8 @@ from trilby.backend.interpreter.numbers import (
     OutOfRangeError,
     UndefinedError,
 )
-from trilby.backend.interpreter.translate import Program, call_chain
-from trilby.backend.interpreter.writer import Line, known
+from trilby.backend.interpreter.translate import KernelProgram, call_chain
+from trilby.backend.interpreter.writer import PythonLine, known
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import (
@@ -36,7 +36,7 @@ from trilby.source import Location
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class WorkGroup:
     """What the work items of one group share; kernels read it through their context.
 
     `local_max_*` is the size that was asked for in every group, also in the last one of an
@@ -69,7 +69,7 @@ class WorkItem:
 
     __slots__ = ("group", "local_x", "local_y", "local_z", "x", "y", "z")
 
-    def __init__(self, group: Group, local_x: int, local_y: int, local_z: int) -> None:
+    def __init__(self, group: WorkGroup, local_x: int, local_y: int, local_z: int) -> None:
         self.group = group
         self.local_x = local_x
         self.local_y = local_y
@@ -83,7 +83,7 @@ class WorkItem:
 
 
 def execute(
-    program: Program,
+    program: KernelProgram,
     size: NDRange,
     local: tuple[int, ...],
     arguments: Sequence[object],
@@ -94,7 +94,7 @@ def execute(
         _run_group(program, group, arguments)
 
 
-def groups(size: NDRange, local: tuple[int, ...], pass_id: int = 0) -> Iterator[Group]:
+def groups(size: NDRange, local: tuple[int, ...], pass_id: int = 0) -> Iterator[WorkGroup]:
     """The groups of a range, those along x first."""
     steps = NDRange(local).padded
     whole = NDRange(rounded_up(size, local)).padded
@@ -102,10 +102,10 @@ def groups(size: NDRange, local: tuple[int, ...], pass_id: int = 0) -> Iterator[
     for z in range(nz):
         for y in range(ny):
             for x in range(nx):
-                yield Group(x, y, z, *size.padded, *steps, nx, ny, nz, pass_id)
+                yield WorkGroup(x, y, z, *size.padded, *steps, nx, ny, nz, pass_id)
 
 
-def work_items(group: Group) -> Iterator[WorkItem]:
+def work_items(group: WorkGroup) -> Iterator[WorkItem]:
     """The items of a group that lie within the range."""
     nx = min(group.local_max_x, group.max_x - group.group_x * group.local_max_x)
     ny = min(group.local_max_y, group.max_y - group.group_y * group.local_max_y)
@@ -114,7 +114,7 @@ def work_items(group: Group) -> Iterator[WorkItem]:
         yield WorkItem(group, x, y, z)
 
 
-def _run_group(program: Program, group: Group, arguments: Sequence[object]) -> None:
+def _run_group(program: KernelProgram, group: WorkGroup, arguments: Sequence[object]) -> None:
     if program.waits:
         _run_in_step(program, group, arguments)
         return
@@ -126,7 +126,7 @@ def _run_group(program: Program, group: Group, arguments: Sequence[object]) -> N
             raise explained(error, program, item) from None
 
 
-def _run_in_step(program: Program, group: Group, arguments: Sequence[object]) -> None:
+def _run_in_step(program: KernelProgram, group: WorkGroup, arguments: Sequence[object]) -> None:
     """Run all items from barrier to barrier; they must all come to the same one."""
     run: Callable[..., Generator[tuple[str, int]]] = program.run
     items = [(item, run(item, *arguments)) for item in work_items(group)]
@@ -142,14 +142,16 @@ Stop: TypeAlias = tuple[str, int] | None
 """The barrier at which a work item waits; None where it has ended."""
 
 
-def _advance(program: Program, item: WorkItem, running: Generator[tuple[str, int]]) -> Stop:
+def _advance(program: KernelProgram, item: WorkItem, running: Generator[tuple[str, int]]) -> Stop:
     try:
         return next(running, None)
     except TRAPS as error:
         raise explained(error, program, item) from None
 
 
-def _diverged(program: Program, items: list[WorkItem], places: list[Stop]) -> KernelDivergenceError:
+def _diverged(
+    program: KernelProgram, items: list[WorkItem], places: list[Stop]
+) -> KernelDivergenceError:
     """Two items of the group that came to different places."""
     other = next(n for n, place in enumerate(places) if place != places[0])
     told = [f"work item {items[n]} {_stop_text(program, places[n])}" for n in (0, other)]
@@ -162,18 +164,18 @@ def _diverged(program: Program, items: list[WorkItem], places: list[Stop]) -> Ke
     )
 
 
-def _stop_text(program: Program, place: Stop) -> str:
+def _stop_text(program: KernelProgram, place: Stop) -> str:
     if place is None:
         return "has ended"
     return f"waits at {_barrier_location(program, place)}"
 
 
-def _barrier_location(program: Program, place: tuple[str, int]) -> Location | None:
+def _barrier_location(program: KernelProgram, place: tuple[str, int]) -> Location | None:
     lines = [line for line in program.lines if line.text.strip() == f"yield {place!r}"]
     return known(lines[0].op.location) if lines and lines[0].op else None
 
 
-def explained(error: Exception, program: Program, item: WorkItem) -> TrilbyError:
+def explained(error: Exception, program: KernelProgram, item: WorkItem) -> TrilbyError:
     """The error of a work item as the user should see it."""
     trail = program.trail(error.__traceback__)
     op = trail[-1].op
@@ -187,7 +189,7 @@ def explained(error: Exception, program: Program, item: WorkItem) -> TrilbyError
     )
 
 
-def _told(error: Exception, line: Line) -> tuple[type[TrilbyError], str, str]:
+def _told(error: Exception, line: PythonLine) -> tuple[type[TrilbyError], str, str]:
     """What to raise, what is wrong, and what to do."""
     if isinstance(error, OutOfRangeError):
         return KernelIndexError, *_index_text(error)

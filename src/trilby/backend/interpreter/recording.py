@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
 
-from trilby.backend.interpreter.execute import Group, WorkItem, explained, groups, work_items
+from trilby.backend.interpreter.execute import WorkGroup, WorkItem, explained, groups, work_items
 from trilby.backend.interpreter.numbers import TRAPS
-from trilby.backend.interpreter.translate import Program
+from trilby.backend.interpreter.translate import KernelProgram
 from trilby.data.dtypes import SCALARS
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
@@ -35,7 +35,7 @@ class Recorded:
 
 
 @dataclass(slots=True)
-class Recording:
+class ItemRecording:
     """The accesses of the items that were run, and how each of them ended.
 
     `failures` are the errors of items, `stops` the barriers at which each item waited.
@@ -63,7 +63,7 @@ class Recording:
         group = group_ids(self._item.group)
         self.accesses.append(Recorded(who, group, waited, id(content), start, start + size, writes))
 
-    def run(self, program: Program, item: WorkItem, step: Callable[[], Any]) -> Any:
+    def run(self, program: KernelProgram, item: WorkItem, step: Callable[[], Any]) -> Any:
         """Let an item do something; None where it has ended or failed."""
         self._item = item
         try:
@@ -78,21 +78,21 @@ def ids(item: WorkItem) -> Ids:
     return item.x, item.y, item.z
 
 
-def group_ids(group: Group) -> Ids:
+def group_ids(group: WorkGroup) -> Ids:
     """The ids of a group."""
     return group.group_x, group.group_y, group.group_z
 
 
 def record(
-    program: Program,
+    program: KernelProgram,
     size: NDRange,
     local: tuple[int, ...],
     arguments: Sequence[object],
     wanted: frozenset[Ids],
-) -> Recording:
+) -> ItemRecording:
     """Run the groups of some work items, or these items alone where nobody waits."""
     memories = (getattr(argument, "bytes", None) for argument in arguments)
-    recording = Recording(buffers=frozenset(id(memory) for memory in memories))
+    recording = ItemRecording(buffers=frozenset(id(memory) for memory in memories))
     with _listening(program.names, recording):
         for group in groups(size, local):
             items = list(work_items(group))
@@ -108,7 +108,7 @@ def record(
     return recording
 
 
-def barrier_scope(program: Program, stop: object) -> str:
+def barrier_scope(program: KernelProgram, stop: object) -> str:
     """Which memory the barrier orders at which an item stopped."""
     text = f"yield {stop!r}"
     ops = (line.op for line in program.lines if line.text.strip() == text)
@@ -116,13 +116,16 @@ def barrier_scope(program: Program, stop: object) -> str:
 
 
 def _run_alone(
-    program: Program, recording: Recording, item: WorkItem, arguments: Sequence[object]
+    program: KernelProgram, recording: ItemRecording, item: WorkItem, arguments: Sequence[object]
 ) -> None:
     recording.run(program, item, lambda: program.run(item, *arguments))
 
 
 def _run_in_step(
-    program: Program, recording: Recording, items: list[WorkItem], arguments: Sequence[object]
+    program: KernelProgram,
+    recording: ItemRecording,
+    items: list[WorkItem],
+    arguments: Sequence[object],
 ) -> None:
     """From barrier to barrier; items that come to other barriers than most go on all the same."""
     running = [(item, program.run(item, *arguments)) for item in items]
@@ -144,7 +147,7 @@ def _next(steps: Iterator[object]) -> Callable[[], object]:
 
 
 @contextmanager
-def _listening(names: dict[str, Any], recording: Recording) -> Generator[None]:
+def _listening(names: dict[str, Any], recording: ItemRecording) -> Generator[None]:
     before = dict(names)
     names["say"] = _silent
     for type_ in SCALARS.values():
@@ -160,7 +163,9 @@ def _silent(*_said: object) -> None:
     """Work items that are only watched print nothing."""
 
 
-def _heard_load(load: Callable[..., Any], size: int, recording: Recording) -> Callable[..., Any]:
+def _heard_load(
+    load: Callable[..., Any], size: int, recording: ItemRecording
+) -> Callable[..., Any]:
     def heard(content: bytearray, offset: int) -> Any:
         recording.hear(content, offset, size, writes=False)
         return load(content, offset)
@@ -168,7 +173,9 @@ def _heard_load(load: Callable[..., Any], size: int, recording: Recording) -> Ca
     return heard
 
 
-def _heard_store(store: Callable[..., Any], size: int, recording: Recording) -> Callable[..., Any]:
+def _heard_store(
+    store: Callable[..., Any], size: int, recording: ItemRecording
+) -> Callable[..., Any]:
     def heard(content: bytearray, offset: int, value: Any) -> None:
         recording.hear(content, offset, size, writes=True)
         store(content, offset, value)

@@ -9,7 +9,7 @@ computed as doubles and rounded to the type after every op, which is exact for
 import math
 from collections.abc import Callable
 
-from trilby.backend.interpreter.writer import FunctionWriter, Renderer, no_meaning, scalar
+from trilby.backend.interpreter.writer import PythonFunctionWriter, Renderer, no_meaning, scalar
 from trilby.data.dtypes import BF16, BOOL, F32, F64, Number, ScalarType, convert
 from trilby.model.intrinsics import INTRINSICS, Intrinsic
 from trilby.model.op import Op
@@ -116,7 +116,7 @@ def _operand_type(op: Op, operand: Value, *kinds: str) -> ScalarType:
 def _binary(spell: Callable[[str, str, ScalarType], str], *kinds: str) -> Renderer:
     """A renderer for two operands of these kinds of types."""
 
-    def render(writer: FunctionWriter, op: Binary | Compare) -> None:
+    def render(writer: PythonFunctionWriter, op: Binary | Compare) -> None:
         of = _operand_type(op, op.left, *kinds)
         writer.assign(op, spell(writer.name(op.left), writer.name(op.right), of))
 
@@ -126,7 +126,7 @@ def _binary(spell: Callable[[str, str, ScalarType], str], *kinds: str) -> Render
 def _unary(spell: Callable[[str, ScalarType], str], *kinds: str) -> Renderer:
     """A renderer for one operand of these kinds of types."""
 
-    def render(writer: FunctionWriter, op: Unary) -> None:
+    def render(writer: PythonFunctionWriter, op: Unary) -> None:
         of = _operand_type(op, op.operand, *kinds)
         writer.assign(op, spell(writer.name(op.operand), of))
 
@@ -187,12 +187,12 @@ def _not(operand: str, _: ScalarType) -> str:
     return f"not {operand}"
 
 
-def _cast(writer: FunctionWriter, op: Cast) -> None:
+def _cast(writer: PythonFunctionWriter, op: Cast) -> None:
     source = scalar(op, op.operand.type)
     writer.assign(op, cast_text(writer.name(op.operand), source, scalar(op, op.value.type)))
 
 
-def _math(writer: FunctionWriter, op: Math) -> None:
+def _math(writer: PythonFunctionWriter, op: Math) -> None:
     """The meaning of the intrinsics' table on doubles or integers, then fitted."""
     of = scalar(op, op.args[0].type if op.args else op.value.type)
     row = INTRINSICS.get(op.function)

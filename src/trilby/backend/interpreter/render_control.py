@@ -1,7 +1,13 @@
 """What variables, calls, control flow and the kernel context mean, as Python statements."""
 
 from trilby.backend.interpreter.render_arith import literal_text
-from trilby.backend.interpreter.writer import FunctionWriter, Renderer, known, no_meaning, scalar
+from trilby.backend.interpreter.writer import (
+    PythonFunctionWriter,
+    Renderer,
+    known,
+    no_meaning,
+    scalar,
+)
 from trilby.data.dtypes import BOOL
 from trilby.data.kernel_context import GRID_FIELDS
 from trilby.data.schema import StructType, leaves
@@ -29,12 +35,12 @@ from trilby.model.ops.structs import Pack, Unpack
 # yields the number of the barrier, and goes on when all work items of its group are there.
 
 
-def _pack(writer: FunctionWriter, op: Pack) -> None:
+def _pack(writer: PythonFunctionWriter, op: Pack) -> None:
     parts = "".join(f"{writer.name(part)}, " for part in op.parts)
     writer.assign(op, f"({parts})")
 
 
-def _unpack(writer: FunctionWriter, op: Unpack) -> None:
+def _unpack(writer: PythonFunctionWriter, op: Unpack) -> None:
     whole = op.whole.type
     if not isinstance(whole, StructType):
         raise no_meaning(op, whole)
@@ -42,17 +48,17 @@ def _unpack(writer: FunctionWriter, op: Unpack) -> None:
     writer.assign(op, f"{writer.name(op.whole)}[{number}]")
 
 
-def _barrier(writer: FunctionWriter, op: Barrier) -> None:
+def _barrier(writer: PythonFunctionWriter, op: Barrier) -> None:
     """What is yielded tells the barriers of a kernel apart."""
     writer.line(f"yield {(writer.function.name, len(writer.lines))!r}", op)
 
 
-def _assert(writer: FunctionWriter, op: Assert) -> None:
+def _assert(writer: PythonFunctionWriter, op: Assert) -> None:
     condition = writer.name(op.condition)
     writer.line(f"if not {condition}: raise AssertionFailedError({op.message!r})", op)
 
 
-def _print(writer: FunctionWriter, op: Print) -> None:
+def _print(writer: PythonFunctionWriter, op: Print) -> None:
     args = "".join(
         f", bool({name})" if arg.type is BOOL else f", {name}"
         for arg, name in zip(op.args, map(writer.name, op.args), strict=True)
@@ -76,11 +82,11 @@ ITEM_FIELDS = ("x", "y", "z", "local_x", "local_y", "local_z")
 """What differs within a group; all other fields of the context belong to the group."""
 
 
-def _constant(writer: FunctionWriter, op: Constant) -> None:
+def _constant(writer: PythonFunctionWriter, op: Constant) -> None:
     writer.define(op.value, literal_text(op.literal, scalar(op, op.value.type)))
 
 
-def _var(writer: FunctionWriter, op: Var) -> None:
+def _var(writer: PythonFunctionWriter, op: Var) -> None:
     """A variable is a Python variable; without a first content it is unbound until stored."""
     name = writer.temporary(op.name)
     writer.define(op.value, name)
@@ -88,15 +94,15 @@ def _var(writer: FunctionWriter, op: Var) -> None:
         writer.line(f"{name} = {writer.name(init)}", op)
 
 
-def _var_load(writer: FunctionWriter, op: VarLoad) -> None:
+def _var_load(writer: PythonFunctionWriter, op: VarLoad) -> None:
     writer.assign(op, writer.name(op.var))
 
 
-def _var_store(writer: FunctionWriter, op: VarStore) -> None:
+def _var_store(writer: PythonFunctionWriter, op: VarStore) -> None:
     writer.line(f"{writer.name(op.var)} = {writer.name(op.stored)}", op)
 
 
-def _call(writer: FunctionWriter, op: Call) -> None:
+def _call(writer: PythonFunctionWriter, op: Call) -> None:
     name = writer.functions.get(op.callee)
     if name is None:
         raise BuildError(
@@ -106,15 +112,15 @@ def _call(writer: FunctionWriter, op: Call) -> None:
     writer.assign(op, f"{wait}{name}({', '.join(writer.name(arg) for arg in op.args)})")
 
 
-def _return(writer: FunctionWriter, op: Return) -> None:
+def _return(writer: PythonFunctionWriter, op: Return) -> None:
     writer.line(" ".join(["return", *(writer.name(value) for value in op.returned)]), op)
 
 
-def _yield(writer: FunctionWriter, op: Yield) -> None:
+def _yield(writer: PythonFunctionWriter, op: Yield) -> None:
     writer.line(f"{writer.into} = {writer.name(op.yielded)}", op)
 
 
-def _if(writer: FunctionWriter, op: If) -> None:
+def _if(writer: PythonFunctionWriter, op: If) -> None:
     writer.line(f"if {writer.name(op.condition)}:", op)
     writer.block(op.then)
     if op.otherwise.ops:
@@ -122,7 +128,7 @@ def _if(writer: FunctionWriter, op: If) -> None:
         writer.block(op.otherwise)
 
 
-def _while(writer: FunctionWriter, op: While) -> None:
+def _while(writer: PythonFunctionWriter, op: While) -> None:
     """The test is a block of its own, so it stands at the top of an endless loop."""
     go_on = writer.temporary("go_on")
     writer.line("while True:", op)
@@ -132,7 +138,7 @@ def _while(writer: FunctionWriter, op: While) -> None:
     writer.block(op.body)
 
 
-def _for(writer: FunctionWriter, op: For) -> None:
+def _for(writer: PythonFunctionWriter, op: For) -> None:
     """Python's `range`: the loop value lies between two numbers of its type, so it fits."""
     (item,) = op.body.params
     bounds = ", ".join(writer.name(value) for value in (op.start, op.stop, op.step))
@@ -140,15 +146,15 @@ def _for(writer: FunctionWriter, op: For) -> None:
     writer.block(op.body)
 
 
-def _break(writer: FunctionWriter, op: Break) -> None:
+def _break(writer: PythonFunctionWriter, op: Break) -> None:
     writer.line("break", op)
 
 
-def _continue(writer: FunctionWriter, op: Continue) -> None:
+def _continue(writer: PythonFunctionWriter, op: Continue) -> None:
     writer.line("continue", op)
 
 
-def _ternary(writer: FunctionWriter, op: Ternary) -> None:
+def _ternary(writer: PythonFunctionWriter, op: Ternary) -> None:
     result = writer.name(op.value)
     writer.line(f"if {writer.name(op.condition)}:", op)
     writer.block(op.then, into=result)
@@ -156,21 +162,21 @@ def _ternary(writer: FunctionWriter, op: Ternary) -> None:
     writer.block(op.otherwise, into=result)
 
 
-def _and_then(writer: FunctionWriter, op: AndThen) -> None:
+def _and_then(writer: PythonFunctionWriter, op: AndThen) -> None:
     result = writer.name(op.value)
     writer.line(f"{result} = {writer.name(op.first)}", op)
     writer.line(f"if {result}:", op)
     writer.block(op.rest, into=result)
 
 
-def _or_else(writer: FunctionWriter, op: OrElse) -> None:
+def _or_else(writer: PythonFunctionWriter, op: OrElse) -> None:
     result = writer.name(op.value)
     writer.line(f"{result} = {writer.name(op.first)}", op)
     writer.line(f"if not {result}:", op)
     writer.block(op.rest, into=result)
 
 
-def _grid(writer: FunctionWriter, op: Grid) -> None:
+def _grid(writer: PythonFunctionWriter, op: Grid) -> None:
     """The context of a work item never changes, so its fields are written where used."""
     if op.field not in GRID_FIELDS:
         raise BuildError(

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from trilby.backend.interpreter.arguments import POISON, fixed_offsets
 from trilby.backend.interpreter.render_arith import difference_text, sum_text
 from trilby.backend.interpreter.writer import (
-    FunctionWriter,
+    PythonFunctionWriter,
     Renderer,
     known,
     no_meaning,
@@ -35,7 +35,7 @@ from trilby.dataclass import dataclass
 from trilby.errors import BuildError
 from trilby.model.op import Op
 from trilby.model.ops.memory import (
-    Atomic,
+    AtomicUpdate,
     CompareExchange,
     Extent,
     Load,
@@ -46,7 +46,7 @@ from trilby.model.ops.memory import (
 )
 from trilby.model.value import RefType
 
-Access: TypeAlias = Load | Store | Place | Atomic | CompareExchange
+Access: TypeAlias = Load | Store | Place | AtomicUpdate | CompareExchange
 
 CHANGES: dict[str, Callable[[str, str, ScalarType], str]] = {
     "add": sum_text,
@@ -62,7 +62,7 @@ CHANGES: dict[str, Callable[[str, str, ScalarType], str]] = {
 
 
 @dataclass(slots=True)
-class _Spot:
+class _PathOffset:
     """A place while its path is followed: the bytes it lies in and its offset so far."""
 
     content: str
@@ -78,7 +78,7 @@ class _Spot:
         return " + ".join(terms)
 
 
-def _spot(writer: FunctionWriter, op: Access) -> _Spot:
+def _spot(writer: PythonFunctionWriter, op: Access) -> _PathOffset:
     """Follow the path of an op; writes the checks of its indices."""
     if len(op.indices) != index_count(_root(op), op.path):
         raise BuildError(
@@ -106,18 +106,18 @@ def _root(op: Access) -> Type:
     return op.base.type.to if isinstance(op.base.type, RefType) else op.base.type
 
 
-def _base(writer: FunctionWriter, op: Access) -> _Spot:
+def _base(writer: PythonFunctionWriter, op: Access) -> _PathOffset:
     base = writer.name(op.base)
     match op.base.type:
         case BufferType() | NDArrayType():
-            return _Spot(f"{base}.bytes", op.base.type, op.base.hint)
+            return _PathOffset(f"{base}.bytes", op.base.type, op.base.hint)
         case RefType(to):
-            return _Spot(f"{base}[0]", to, op.base.hint, [f"{base}[1]"])
+            return _PathOffset(f"{base}[0]", to, op.base.hint, [f"{base}[1]"])
         case other:
             raise no_meaning(op, other)
 
 
-def _into_field(writer: FunctionWriter, op: Access, spot: _Spot, name: str) -> None:
+def _into_field(writer: PythonFunctionWriter, op: Access, spot: _PathOffset, name: str) -> None:
     """Members behind a length-bound array have their offset beside the buffer."""
     if isinstance(spot.type, BufferType):
         offsets = fixed_offsets(spot.type)
@@ -129,9 +129,9 @@ def _into_field(writer: FunctionWriter, op: Access, spot: _Spot, name: str) -> N
 
 
 def _into_element(
-    writer: FunctionWriter,
+    writer: PythonFunctionWriter,
     op: Access,
-    spot: _Spot,
+    spot: _PathOffset,
     indices: Iterator[str],
 ) -> None:
     """Row-major: `(y * width + x) * stride`."""
@@ -147,7 +147,7 @@ def _into_element(
         spot.terms.append(f"{flat} * {stride}")
 
 
-def _axes(writer: FunctionWriter, op: Access, array: Type) -> tuple[Sequence[str], int]:
+def _axes(writer: PythonFunctionWriter, op: Access, array: Type) -> tuple[Sequence[str], int]:
     """The size of each axis as an expression, and the distance of two elements."""
     base = writer.name(op.base)
     match array:
@@ -160,7 +160,7 @@ def _axes(writer: FunctionWriter, op: Access, array: Type) -> tuple[Sequence[str
             raise no_meaning(op, array)
 
 
-def _load(writer: FunctionWriter, op: Load) -> None:
+def _load(writer: PythonFunctionWriter, op: Load) -> None:
     """The number at a place. A length never changes, so it is written where it is used."""
     if op.path in sizes_of(op.base.type):
         writer.define(op.value, f"{writer.name(op.base)}.n_{op.path}")
@@ -169,18 +169,18 @@ def _load(writer: FunctionWriter, op: Load) -> None:
     writer.assign(op, f"load_{scalar(op, spot.type)}({spot.content}, {spot.offset})[0]")
 
 
-def _store(writer: FunctionWriter, op: Store) -> None:
+def _store(writer: PythonFunctionWriter, op: Store) -> None:
     spot = _spot(writer, op)
     of, stored = scalar(op, spot.type), writer.name(op.stored)
     writer.line(f"store_{of}({spot.content}, {spot.offset}, {stored})", op)
 
 
-def _place(writer: FunctionWriter, op: Place) -> None:
+def _place(writer: PythonFunctionWriter, op: Place) -> None:
     spot = _spot(writer, op)
     writer.assign(op, f"({spot.content}, {spot.offset})")
 
 
-def _atomic(writer: FunctionWriter, op: Atomic) -> None:
+def _atomic(writer: PythonFunctionWriter, op: AtomicUpdate) -> None:
     """Work items run one after the other, so reading and writing is one step."""
     spot = _spot(writer, op)
     of = scalar(op, spot.type)
@@ -195,7 +195,7 @@ def _atomic(writer: FunctionWriter, op: Atomic) -> None:
     writer.line(f"store_{of}({spot.content}, {at}, {new})", op)
 
 
-def _compare_exchange(writer: FunctionWriter, op: CompareExchange) -> None:
+def _compare_exchange(writer: PythonFunctionWriter, op: CompareExchange) -> None:
     spot = _spot(writer, op)
     of = scalar(op, spot.type)
     old = writer.name(op.result) if op.result else writer.temporary("old")
@@ -214,18 +214,18 @@ def _size(op: Op) -> int:
     return size_of(made.to)
 
 
-def _local(writer: FunctionWriter, op: LocalArray) -> None:
+def _local(writer: PythonFunctionWriter, op: LocalArray) -> None:
     """The group makes the bytes when its first work item gets here, and keeps them."""
     key = writer.temporary("shared")
     context = writer.name(writer.function.params[0])
     writer.assign(op, f"({context}.group.shared({key!r}, {_size(op)}), 0)")
 
 
-def _private(writer: FunctionWriter, op: PrivateArray) -> None:
+def _private(writer: PythonFunctionWriter, op: PrivateArray) -> None:
     writer.assign(op, f"(bytearray([{POISON}]) * {_size(op)}, 0)")
 
 
-def _extent(writer: FunctionWriter, op: Extent) -> None:
+def _extent(writer: PythonFunctionWriter, op: Extent) -> None:
     """The shape never changes, so it is written where it is used."""
     array = op.base.type
     if not isinstance(array, NDArrayType) or not 0 <= op.axis < array.rank:
@@ -237,7 +237,7 @@ MEMORY_RENDERERS: dict[type[Op], Renderer] = {
     Load: _load,
     Store: _store,
     Place: _place,
-    Atomic: _atomic,
+    AtomicUpdate: _atomic,
     CompareExchange: _compare_exchange,
     LocalArray: _local,
     PrivateArray: _private,

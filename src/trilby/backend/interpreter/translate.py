@@ -16,7 +16,13 @@ from trilby.backend.interpreter.numbers import vocabulary
 from trilby.backend.interpreter.render_arith import ARITH_RENDERERS
 from trilby.backend.interpreter.render_control import CONTROL_RENDERERS, GROUP_RENDERERS
 from trilby.backend.interpreter.render_memory import MEMORY_RENDERERS
-from trilby.backend.interpreter.writer import FunctionWriter, Line, Names, Renderer, known
+from trilby.backend.interpreter.writer import (
+    PythonFunctionWriter,
+    PythonLine,
+    PythonNames,
+    Renderer,
+    known,
+)
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory
 from trilby.dataclass import dataclass
 from trilby.errors import BuildError
@@ -39,7 +45,7 @@ _BUILTINS = frozenset({*dir(builtins), "__builtins__"})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class KernelProgram:
     """A kernel ready to run: `run` is called once for each work item.
 
     Where `waits` is true it is a generator that yields at every barrier.
@@ -47,7 +53,7 @@ class Program:
 
     entry: Func
     waits: bool
-    lines: tuple[Line, ...]
+    lines: tuple[PythonLine, ...]
     run: Callable[..., Any]
     names: dict[str, Any]
     debugs: bool = False  # it prints; what fails is raised by the launch itself
@@ -58,9 +64,9 @@ class Program:
         """The Python text."""
         return "\n".join(line.text for line in self.lines) + "\n"
 
-    def trail(self, traceback: TracebackType | None) -> list[Line]:
+    def trail(self, traceback: TracebackType | None) -> list[PythonLine]:
         """The lines that were running when an error arose, outermost first."""
-        lines: list[Line] = []
+        lines: list[PythonLine] = []
         while traceback is not None:
             if traceback.tb_frame.f_globals is self.names:
                 lines.append(self.lines[traceback.tb_lineno - 1])
@@ -68,7 +74,7 @@ class Program:
         return lines
 
 
-def translate(graph: KernelGraph) -> Program:
+def translate(graph: KernelGraph) -> KernelProgram:
     """Write a kernel as Python and compile it."""
     entry = graph.entry
     if not entry.params or entry.params[0].type != KERNEL_CONTEXT:
@@ -84,7 +90,7 @@ def translate(graph: KernelGraph) -> Program:
     _load(entry, lines, names)
     run = names[functions[entry.name]]
     prints = entry.name in reaching(graph, Print)
-    return Program(entry, entry.name in waiting, tuple(lines), run, names, prints)
+    return KernelProgram(entry, entry.name in waiting, tuple(lines), run, names, prints)
 
 
 def short_name(function: Func) -> str:
@@ -92,7 +98,7 @@ def short_name(function: Func) -> str:
     return function.name.rpartition(".")[2]
 
 
-def call_chain(trail: list[Line]) -> list[tuple[str, Location]]:
+def call_chain(trail: list[PythonLine]) -> list[tuple[str, Location]]:
     """The helper calls on the way to an error, innermost first."""
     return [
         (short_name(inner.function), outer.op.location)
@@ -102,7 +108,7 @@ def call_chain(trail: list[Line]) -> list[tuple[str, Location]]:
 
 
 def _function_names(graph: KernelGraph, taken: frozenset[str]) -> dict[str, str]:
-    fresh = Names(taken | _BUILTINS).fresh
+    fresh = PythonNames(taken | _BUILTINS).fresh
     return {function.name: fresh(short_name(function)) for function in graph.functions}
 
 
@@ -111,19 +117,19 @@ def _write(
     functions: dict[str, str],
     taken: frozenset[str],
     waiting: frozenset[str],
-) -> list[Line]:
-    lines: list[Line] = []
+) -> list[PythonLine]:
+    lines: list[PythonLine] = []
     for function in graph.functions:
         heading = f"# {printable(function.name)}"
         if known(function.location):
             heading += f", {function.location.short}"
-        lines.append(Line(heading, function))
-        lines += FunctionWriter(function, functions, RENDERERS, taken, waiting).write()
-        lines.append(Line("", function))
+        lines.append(PythonLine(heading, function))
+        lines += PythonFunctionWriter(function, functions, RENDERERS, taken, waiting).write()
+        lines.append(PythonLine("", function))
     return lines[:-1]
 
 
-def _load(entry: Func, lines: list[Line], names: dict[str, Any]) -> None:
+def _load(entry: Func, lines: list[PythonLine], names: dict[str, Any]) -> None:
     """Run the module's text, which only defines its functions."""
     text = "\n".join(line.text for line in lines)
     try:

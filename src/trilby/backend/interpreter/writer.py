@@ -17,12 +17,12 @@ from trilby.model.op import Block, Func, Op
 from trilby.model.value import Value
 from trilby.source import NOWHERE, Location
 
-Renderer: TypeAlias = "Callable[[FunctionWriter, Any], None]"
+Renderer: TypeAlias = "Callable[[PythonFunctionWriter, Any], None]"
 """Writes one op of the class it stands for in the table."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PythonLine:
     """A line of Python, the function it is part of, and the op that it carries out."""
 
     text: str
@@ -30,7 +30,7 @@ class Line:
     op: Op | None = None
 
 
-class Names:
+class PythonNames:
     """Gives out Python names that are not taken yet."""
 
     __slots__ = ("_last", "_taken")
@@ -52,7 +52,7 @@ class Names:
         return name
 
 
-class FunctionWriter:
+class PythonFunctionWriter:
     """Collects the lines of one function; renderers call its methods.
 
     `functions` gives the Python name of every symbol that may be called, `waiting` has those
@@ -70,15 +70,15 @@ class FunctionWriter:
         self.function = function
         self.functions = functions
         self.waiting = waiting
-        self.lines: list[Line] = []
+        self.lines: list[PythonLine] = []
         self._renderers = renderers
-        self._names = Names(taken | frozenset(functions.values()))
+        self._names = PythonNames(taken | frozenset(functions.values()))
         self._texts: dict[Value, str] = {}
         self._depth = 0
         self._into = ""
         self._place = NOWHERE
 
-    def write(self) -> list[Line]:
+    def write(self) -> list[PythonLine]:
         """The whole function."""
         params = ", ".join(self.name(param) for param in self.function.params)
         self.line(f"def {self.functions[self.function.name]}({params}):")
@@ -89,7 +89,7 @@ class FunctionWriter:
         """Append a line, after a comment with its place where that is a new one."""
         if op is not None and op.location != NOWHERE:
             self._mark(op.location)
-        self.lines.append(Line("    " * self._depth + text, self.function, op))
+        self.lines.append(PythonLine("    " * self._depth + text, self.function, op))
 
     def _mark(self, location: Location) -> None:
         if (location.file, location.line) != (self._place.file, self._place.line):

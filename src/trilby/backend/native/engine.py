@@ -17,8 +17,8 @@ from functools import cache
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from trilby.at_exit import PROGRAM_END, Step
-from trilby.backend.native.host import Host, this_host
+from trilby.at_exit import PROGRAM_END, EndStep
+from trilby.backend.native.host import HostProcessor, this_host
 from trilby.backend.native.objects import Objects, objects_for
 from trilby.backend.native.queue_code import (
     SEQUENCE,
@@ -52,7 +52,7 @@ class Recall:
     `wait` returns when a record is done, and submits nothing.
     """
 
-    def __init__(self, state: "State", wait: Callable[[int], None]) -> None:
+    def __init__(self, state: "QueueState", wait: Callable[[int], None]) -> None:
         self._state = state
         self._ring = len(state.slots)
         self._wait = wait
@@ -120,7 +120,7 @@ _NOTHING: Kept = [0, None]
 _take_first: Callable[[deque[Kept]], Kept] = deque[Kept].popleft
 
 
-class Slot(ctypes.Structure):
+class QueueSlot(ctypes.Structure):
     """`%Slot` of `queue.ll`."""
 
     _fields_ = (
@@ -134,7 +134,7 @@ class Slot(ctypes.Structure):
     )
 
 
-class State(ctypes.Structure):
+class QueueState(ctypes.Structure):
     """`%Queue` of `queue.ll`."""
 
     _fields_ = (
@@ -157,7 +157,7 @@ class State(ctypes.Structure):
         ("threads", ctypes.c_uint64),
         ("patience", ctypes.c_uint64),
         ("clock", ctypes.c_uint64),
-        ("slots", Slot * RING),
+        ("slots", QueueSlot * RING),
     )
 
 
@@ -167,13 +167,13 @@ _KEPT_OVER_FORKS = ("submitted", "threads", "patience", "clock", "slots")
 class Engine:
     """One queue with its threads, which start when they are first needed."""
 
-    def __init__(self, host: Host, objects: Objects) -> None:
+    def __init__(self, host: HostProcessor, objects: Objects) -> None:
         self.host = host
         self._code = begin_functions(host.processor, objects)
         self._opened: QueueFunctions | None = None
         # Threads may need their queue until the process ends: it is never freed.
-        self.address = _zeroed(ctypes.sizeof(State))
-        self.state = State.from_address(self.address)
+        self.address = _zeroed(ctypes.sizeof(QueueState))
+        self.state = QueueState.from_address(self.address)
         self.state.threads = host.threads
         self.state.patience = SPIN_NS if host.threads > 1 else 0
         self.state.clock = time.CLOCK_MONOTONIC
@@ -353,7 +353,7 @@ class Engine:
 
     def times(self, sequence: int) -> tuple[int, int] | None:
         """When a record began its first unit and ended its last one; None where it is forgotten."""
-        slot: Slot = self.state.slots[(sequence - 1) % RING]
+        slot: QueueSlot = self.state.slots[(sequence - 1) % RING]
         if self.state.completed < sequence or slot.sequence != sequence:
             return None
         return slot.begun, slot.ended
@@ -386,12 +386,12 @@ class Engine:
         """Begin anew in a child: all that is there of the threads is what they left in memory."""
         self._is_giving = False
         completed = self.state.completed
-        fresh = State()
+        fresh = QueueState()
         for name in _KEPT_OVER_FORKS:
             setattr(fresh, name, getattr(self.state, name))
         fresh.completed = fresh.submitted
         self._lost = range(completed + 1, fresh.submitted + 1)
-        ctypes.memmove(self.address, ctypes.addressof(fresh), ctypes.sizeof(State))
+        ctypes.memmove(self.address, ctypes.addressof(fresh), ctypes.sizeof(QueueState))
         if self._opened is not None:
             self._opened.open(self.address)
 
@@ -401,7 +401,7 @@ def shared_engine() -> Engine:
     """The engine of this process."""
     host = this_host()
     engine = Engine(host, objects_for(host.processor))
-    PROGRAM_END.add(Step.STOP_THREADS, engine.stop)
+    PROGRAM_END.add(EndStep.STOP_THREADS, engine.stop)
     hold_over_forks(2, engine.lock.acquire, engine.lock.release, engine.lock.release)
     hold_over_forks(3, engine.before_fork, lambda: None, engine.after_fork)
     return engine

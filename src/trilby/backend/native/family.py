@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from trilby.backend.base import DeviceInfo
 from trilby.backend.native.device import NativeBackend
 from trilby.backend.native.engine import shared_engine
-from trilby.backend.native.host import Host, this_host
+from trilby.backend.native.host import HostProcessor, this_host
 from trilby.backend.native.modules import shared_modules
 from trilby.backend.native.objects import objects_for
 from trilby.backend.native.processor import MAX_GROUP_ITEMS
@@ -33,7 +33,7 @@ class NativeFamily:
         return NativeBackend(describe(host), shared_engine(), objects, shared_modules())
 
 
-def describe(host: Host) -> DeviceInfo:
+def describe(host: HostProcessor) -> DeviceInfo:
     """A processor as a device."""
     return DeviceInfo(
         backend=NativeFamily.name,

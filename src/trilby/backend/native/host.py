@@ -68,7 +68,7 @@ _NARROWEST = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class HostProcessor:
     """A processor: LLVM's description, the features it has, the bits of a vector, its names.
 
     `vector_math` is the library of math on vectors that is loaded, or nothing.
@@ -86,7 +86,7 @@ class Host:
 
 
 @cache
-def this_host() -> Host:
+def this_host() -> HostProcessor:
     """The machine that this runs on; raises where its system has not what the device needs."""
     check_system(sys.platform, sys.byteorder, 64 if sys.maxsize > 2**32 else 32)
     told = _told_by_system()
@@ -95,13 +95,13 @@ def this_host() -> Host:
     return replace(host, vector_math=loaded_vector_math())
 
 
-def host_from(found: Detected, *, threads: int, told: Mapping[str, str]) -> Host:
+def host_from(found: Detected, *, threads: int, told: Mapping[str, str]) -> HostProcessor:
     """A host from what LLVM and the system say of it; either may know nothing."""
     has = frozenset(name for name, present in found.features if present)
     flat = ",".join(f"{'+' if present else '-'}{name}" for name, present in sorted(found.features))
     machine = found.triple.partition("-")[0]
     known = found.cpu or "generic"
-    return Host(
+    return HostProcessor(
         Processor(found.triple, known, flat),
         has,
         width_bits(machine, has),

@@ -41,7 +41,7 @@ _MUCH = 1024
 """A number may grow so much in one step, or double, without being taken for another."""
 
 
-class MemoryOwner(Protocol):
+class NativeMemoryOwner(Protocol):
     """Knows the memory that its launches may use; `moment` changes when some of it is freed."""
 
     moment: int
@@ -124,7 +124,7 @@ class NativePrepared:
 
     def __init__(
         self,
-        owner: MemoryOwner,
+        owner: NativeMemoryOwner,
         executable: NativeKernel,
         size: NDRange,
         arguments: Sequence[Argument],

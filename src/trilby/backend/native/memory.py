@@ -25,7 +25,7 @@ ALIGNMENT = 64
 """Memory begins at a cache line, and its size is rounded up to whole ones."""
 
 
-class Block:
+class NativeBlock:
     """Bytes and where they begin; `size` is 0 for those of the host, which are not kept.
 
     The queue may still use them when nobody else does. So the engine owns the content, and gives
@@ -61,7 +61,7 @@ class NativeMemory:
 
     nbytes: int
     owner: object
-    block: Block | None
+    block: NativeBlock | None
 
 
 class Arena:
@@ -73,9 +73,9 @@ class Arena:
         self._lock = new_lock()
         # Memory is freed at any moment, also by the garbage collector in the middle of a method
         # of this class: it arrives here, without a lock, and is put in order later.
-        self._arrived: deque[Block] = deque()
-        self._foreign: deque[tuple[Block, tuple[Event, ...]]] = deque()
-        self._kept: defaultdict[int, list[Block]] = defaultdict(list)
+        self._arrived: deque[NativeBlock] = deque()
+        self._foreign: deque[tuple[NativeBlock, tuple[Event, ...]]] = deque()
+        self._kept: defaultdict[int, list[NativeBlock]] = defaultdict(list)
         self._oldest: deque[int] = deque()
         self._account = [0]
 
@@ -89,7 +89,7 @@ class Arena:
         """The bytes that nobody owns."""
         return sum(size * len(blocks) for size, blocks in self._kept.items())
 
-    def take(self, nbytes: int) -> Block:
+    def take(self, nbytes: int) -> NativeBlock:
         """Memory of the device; raises where there is no room."""
         size = max(-(-nbytes // ALIGNMENT), 1) * ALIGNMENT
         with self._lock:
@@ -100,7 +100,7 @@ class Arena:
                 raise no_room(self._device, nbytes, self.held)
             return block
 
-    def give(self, block: Block, work: Sequence[Event]) -> None:
+    def give(self, block: NativeBlock, work: Sequence[Event]) -> None:
         """Take memory back; `work` is what may still use it. Never waits."""
         others = tuple(e for e in work if not isinstance(e, NativeEvent) and not e.done)
         if others:
@@ -137,7 +137,7 @@ class Arena:
             if blocks:
                 kept -= blocks.pop(0).size
 
-    def _create(self, size: int) -> Block | None:
+    def _create(self, size: int) -> NativeBlock | None:
         # The system gives more than there is, and ends the process later.
         if self.held + size > self._device.memory_bytes:
             self._release(0)
@@ -148,13 +148,13 @@ class Arena:
         except MemoryError:
             return None
         address = -(-address_of(content) // ALIGNMENT) * ALIGNMENT
-        return Block(self._engine, content, address, size, self._account)
+        return NativeBlock(self._engine, content, address, size, self._account)
 
 
-def block_of(engine: Engine, source: memoryview) -> Block:
+def block_of(engine: Engine, source: memoryview) -> NativeBlock:
     """The host's bytes, which it keeps alive."""
     content = bytes_of(source)
-    return Block(engine, content, address_of(content), 0, [0])
+    return NativeBlock(engine, content, address_of(content), 0, [0])
 
 
 def bytes_of(view: memoryview) -> Live:

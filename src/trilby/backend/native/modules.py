@@ -32,10 +32,10 @@ _PLAIN = (str, int, float, bool, type(None))
 
 def identity(*things: object) -> str:
     """The text of functions of a model, and of other things that consist of fields."""
-    return ",".join(map(_Writer().text, things))
+    return ",".join(map(_IdentityWriter().text, things))
 
 
-class _Writer:
+class _IdentityWriter:
     """Writes things; values and types have numbers, and are told of once."""
 
     def __init__(self) -> None:

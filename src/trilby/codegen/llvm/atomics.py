@@ -11,7 +11,7 @@ from trilby.codegen.llvm.places import pointer_of
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.errors import BuildError
-from trilby.model.ops.memory import Atomic, CompareExchange
+from trilby.model.ops.memory import AtomicUpdate, CompareExchange
 from trilby.model.value import space_of
 
 _WORDS = {"exchange": "xchg"}
@@ -20,7 +20,7 @@ _SUMS = {"add": "add", "sub": "add", "and": "and", "or": "or", "xor": "xor"}
 """The reductions that give the same as one change after the other."""
 
 
-def atomic(writer: KernelWriter, op: Atomic) -> None:
+def atomic(writer: KernelWriter, op: AtomicUpdate) -> None:
     """Change a place in one step."""
     pointer, number = _place(writer, op), writer.take(op.operand)
     type_ = scalar(op.operand.type)
@@ -91,7 +91,7 @@ def compare_exchange(writer: KernelWriter, op: CompareExchange) -> None:
     writer.give(op, _one_by_one(writer, pointer, pair, change))
 
 
-def _place(writer: KernelWriter, op: Atomic | CompareExchange) -> Lanes:
+def _place(writer: KernelWriter, op: AtomicUpdate | CompareExchange) -> Lanes:
     if space_of(op.base.type) == "private":
         raise BuildError(
             "an array of one work item needs no atomics",
@@ -113,7 +113,7 @@ def _changed(word: str, place: str, kind: str, text: str) -> str:
     return f"atomicrmw {word} ptr {place}, {kind} {text} monotonic"
 
 
-def _is_sum(op: Atomic, type_: ScalarType) -> bool:
+def _is_sum(op: AtomicUpdate, type_: ScalarType) -> bool:
     return type_.is_integer and (op.change in _SUMS or op.change in _SIGNED)
 
 

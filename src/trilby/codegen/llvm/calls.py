@@ -21,7 +21,7 @@ from trilby.codegen.llvm.writer import (
     OutlinedFunction,
     Scope,
     Scratch,
-    Slot,
+    VariableSlot,
 )
 from trilby.codegen.names import own_name
 from trilby.model.op import Func, walk
@@ -99,7 +99,7 @@ def _scratch(writer: KernelWriter) -> str:
     return "%scratch" if writer.scratch.fixed else "null"
 
 
-def _result_slots(writer: KernelWriter, result: Value | None) -> list[Slot]:
+def _result_slots(writer: KernelWriter, result: Value | None) -> list[VariableSlot]:
     if result is None:
         return []
     return writer.slots(result.type, (None,) * len(part_kinds(result.type)))
@@ -161,7 +161,9 @@ def _read_arguments(
             writer.values[param] = ()
             continue
         kinds = zip(part_kinds(param.type), strides[param], strict=True)
-        slots = [Slot(f"%a{number}.{n}", kind, step) for n, (kind, step) in enumerate(kinds)]
+        slots = [
+            VariableSlot(f"%a{number}.{n}", kind, step) for n, (kind, step) in enumerate(kinds)
+        ]
         writer.values[param] = writer.read(slots)
         taken += [f"ptr {slot.pointer}" for slot in slots]
     return taken
@@ -171,14 +173,14 @@ def _write_body(writer: KernelWriter, func: Func) -> list[str]:
     """Run the body by the lanes of the mask; gives the parameters for the parts of the result."""
     (whole,) = func.body.ops
     scope = Scope(writer.fresh("function_done"), "", is_loop=False)
-    results: list[Slot] = []
+    results: list[VariableSlot] = []
     with writer.masked(writer.load(writer.vector(BIT), "%mask")):
         writer.scopes.append(scope)
         writer.block(func.body, scope.end)
         writer.scopes.pop()
         if whole.result is not None:
             kinds = part_kinds(whole.result.type)
-            results = [Slot(f"%r{n}", kind, None) for n, kind in enumerate(kinds)]
+            results = [VariableSlot(f"%r{n}", kind, None) for n, kind in enumerate(kinds)]
             writer.fill(results, writer.values[whole.result])
     writer.label(scope.end)
     return [f"ptr {slot.pointer}" for slot in results]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
 from trilby.codegen.llvm.shapes import Shapes
-from trilby.codegen.llvm.writer import KernelWriter, Scope, Slot
+from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
 from trilby.data.dtypes import ScalarType
 from trilby.model.op import Block, Op, blocks, walk
 from trilby.model.ops import arith
@@ -26,7 +26,7 @@ from trilby.model.ops.control import (
 from trilby.model.ops.core import Call, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier
-from trilby.model.ops.memory import Atomic, CompareExchange, Load, Store
+from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Load, Store
 from trilby.model.value import Value, VarType
 
 # -------------------------------------------------------------------------------------------- costs
@@ -36,7 +36,7 @@ FREELY = 24
 """The steps that a block may take at the most to be run without a jump."""
 
 _NEVER = 1 << 20
-_SLOW = (arith.Pow, Call, For, While, Assert, Print, Barrier, Atomic, CompareExchange)
+_SLOW = (arith.Pow, Call, For, While, Assert, Print, Barrier, AtomicUpdate, CompareExchange)
 
 
 def is_short(block: Block, shapes: Shapes, *, loads: bool) -> bool:
@@ -220,7 +220,7 @@ def _choose(
     writer: KernelWriter,
     condition: Lanes,
     arms: tuple[Block, ...],
-    slots: list[Slot],
+    slots: list[VariableSlot],
     *,
     splits: bool,
 ) -> None:

@@ -35,7 +35,7 @@ PASS_ID, REPORT, PRINTER = 9, 10, 11
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchSizes:
     """The sizes of a launch, by the names in `LAUNCH`."""
 
     sizes: dict[str, str]
@@ -44,7 +44,7 @@ class Launch:
         return self.sizes[name]
 
 
-def read_launch(writer: KernelWriter) -> Launch:
+def read_launch(writer: KernelWriter) -> LaunchSizes:
     """Load the launch, and give the fields of the context that are the same for all groups."""
     sizes = {name: _launch_number(writer, n) for n, name in enumerate(LAUNCH)}
     for axis in AXES:
@@ -54,7 +54,7 @@ def read_launch(writer: KernelWriter) -> Launch:
     for name, number in (("report", REPORT), ("printer", PRINTER)):
         place = writer.let(f"getelementptr i64, ptr %launch, i64 {number}")
         setattr(writer, name, writer.let(f"load ptr, ptr {place}"))
-    return Launch(sizes)
+    return LaunchSizes(sizes)
 
 
 def _launch_number(writer: KernelWriter, number: int) -> str:
@@ -152,7 +152,7 @@ def end_count(writer: KernelWriter, loop: Counted, step: int = 1) -> None:
 
 
 def write_groups(
-    writer: KernelWriter, launch: Launch, body: Callable[[list[str], list[str]], None]
+    writer: KernelWriter, launch: LaunchSizes, body: Callable[[list[str], list[str]], None]
 ) -> None:
     """Run all groups of the call; `body` is given their first ids and their sizes."""
     last = writer.let("add i64 %first, %count")
@@ -172,7 +172,7 @@ def write_rows(writer: KernelWriter, starts: list[str], ends: list[str]) -> None
     end_count(writer, planes)
 
 
-def _group(writer: KernelWriter, launch: Launch, number: str) -> tuple[list[str], list[str]]:
+def _group(writer: KernelWriter, launch: LaunchSizes, number: str) -> tuple[list[str], list[str]]:
     """The first ids of a group, and how many work items it has along each axis."""
     starts: list[str] = []
     ends: list[str] = []

@@ -12,10 +12,10 @@ from typing import TypeAlias
 from trilby.codegen.llvm import entry
 from trilby.codegen.llvm.ir import ALL
 from trilby.codegen.llvm.lanes import BIT, Lanes, part_kinds, size_of_kind
-from trilby.codegen.llvm.regions import Plan, Region, values_of
+from trilby.codegen.llvm.regions import Region, RegionPlan, values_of
 from trilby.codegen.llvm.rules import OP_RULES
 from trilby.codegen.llvm.shapes import Shapes
-from trilby.codegen.llvm.writer import KernelWriter, Scope, Slot
+from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
 from trilby.data.dtypes import Type
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, operands, walk
@@ -26,7 +26,7 @@ Action: TypeAlias = Callable[[str, str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptValue:
     """Memory for one part of a value in every vector: where it begins, and its size in each."""
 
     base: str
@@ -42,31 +42,31 @@ class GroupScope:
     end: str
     exit: str = ""
     is_loop: bool = False
-    alive: Kept | None = None
-    turn: Kept | None = None
-    results: list[Kept] = field(default_factory=list[Kept])
+    alive: KeptValue | None = None
+    turn: KeptValue | None = None
+    results: list[KeptValue] = field(default_factory=list[KeptValue])
 
     @property
-    def running(self) -> Kept | None:
+    def running(self) -> KeptValue | None:
         """The lanes that are in it now."""
         return self.turn if self.is_loop else self.alive
 
 
-class Group:
+class GroupVectors:
     """What the vectors of a group keep, and how they are run."""
 
-    def __init__(self, writer: KernelWriter, plan: Plan, same: Shapes) -> None:
+    def __init__(self, writer: KernelWriter, plan: RegionPlan, same: Shapes) -> None:
         self.writer = writer
         self.plan = plan
         self.scopes: list[GroupScope] = []
         self._same = same
-        self._kept: dict[Value, list[Kept]] = {}
-        self._shared: dict[Value, list[Slot]] = {}
+        self._kept: dict[Value, list[KeptValue]] = {}
+        self._shared: dict[Value, list[VariableSlot]] = {}
         self._starts: list[str] = []
         self._ends: list[str] = []
         self._per_row = ""
 
-    def begin(self, launch: entry.Launch) -> None:
+    def begin(self, launch: entry.LaunchSizes) -> None:
         """Find out how many vectors a group has."""
         writer = self.writer
         raised = writer.let(f"add i64 {launch['local_x']}, {writer.lanes - 1}")
@@ -81,18 +81,18 @@ class Group:
 
     # -- what is kept -----------------------------------------------------------------
 
-    def keep(self, kind: str, stride: int | None) -> Kept:
+    def keep(self, kind: str, stride: int | None) -> KeptValue:
         """Memory for a number in every vector."""
         lanes = self.writer.lanes if stride is None else 1
         size = max(1, lanes // 8) if kind == BIT else lanes * size_of_kind(kind)
         base, distance = self.writer.scratch.each(self.writer, size)
-        return Kept(base, distance, kind, stride)
+        return KeptValue(base, distance, kind, stride)
 
-    def results(self, type_: Type) -> list[Kept]:
+    def results(self, type_: Type) -> list[KeptValue]:
         """Memory for a result, in which all lanes may differ."""
         return [self.keep(kind, None) for kind in part_kinds(type_)]
 
-    def kept(self, value: Value) -> list[Kept]:
+    def kept(self, value: Value) -> list[KeptValue]:
         """The memory of a value that is used in several regions."""
         if value not in self._kept:
             type_ = value.type.of if isinstance(value.type, VarType) else value.type
@@ -100,22 +100,22 @@ class Group:
             self._kept[value] = [self.keep(kind, stride) for kind, stride in kinds]
         return self._kept[value]
 
-    def name_results(self, value: Value, results: list[Kept]) -> None:
+    def name_results(self, value: Value, results: list[KeptValue]) -> None:
         """Let a value be what lies in some memory."""
         self._kept[value] = results
 
-    def slot(self, kept: Kept, chunk: str) -> Slot:
+    def slot(self, kept: KeptValue, chunk: str) -> VariableSlot:
         """The memory of one vector."""
         writer = self.writer
         distance = writer.let(f"mul i64 {chunk}, {kept.size}")
         pointer = writer.let(f"getelementptr i8, ptr {kept.base}, i64 {distance}", "k")
-        return Slot(pointer, kept.kind, kept.stride)
+        return VariableSlot(pointer, kept.kind, kept.stride)
 
     def _is_shared(self, value: Value) -> bool:
         """Whether a value is the same for the whole group."""
         return all(stride == 0 for stride in self._same.of(value))
 
-    def _shared_slots(self, value: Value) -> list[Slot]:
+    def _shared_slots(self, value: Value) -> list[VariableSlot]:
         if value not in self._shared:
             self._shared[value] = self.writer.slots(value.type, (0,) * len(part_kinds(value.type)))
         return self._shared[value]
@@ -191,7 +191,7 @@ class Group:
         made.results = [self.slot(result, chunk) for result in scope.results]
         return made
 
-    def running(self) -> Kept | None:
+    def running(self) -> KeptValue | None:
         """The mask of the innermost scope that has one."""
         return next((s.running for s in reversed(self.scopes) if s.running is not None), None)
 
@@ -324,7 +324,7 @@ class Group:
         self.each([], look)
         return writer.load(BIT, found)
 
-    def copy_mask(self, target: Kept, source: Kept | None) -> None:
+    def copy_mask(self, target: KeptValue, source: KeptValue | None) -> None:
         """Let a mask be what another is, or all lanes."""
         writer = self.writer
 

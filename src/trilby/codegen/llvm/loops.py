@@ -7,7 +7,7 @@ from trilby.codegen.llvm.control import yielded
 from trilby.codegen.llvm.conversions import scalar
 from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
 from trilby.codegen.llvm.trips import trips
-from trilby.codegen.llvm.writer import KernelWriter, Scope, Slot
+from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
 from trilby.dataclass import dataclass
 from trilby.model.op import walk
 from trilby.model.ops.control import For, While
@@ -23,7 +23,7 @@ def while_(writer: KernelWriter, op: While) -> None:
         writer.block(op.test, "")
         return writer.take(yielded(op.test))
 
-    _Loop(writer, op).write(_Steps(test, lambda: None, lambda: None))
+    _LoopBlocks(writer, op).write(_Steps(test, lambda: None, lambda: None))
 
 
 def for_(writer: KernelWriter, op: For) -> None:
@@ -33,7 +33,7 @@ def for_(writer: KernelWriter, op: For) -> None:
     (item,) = op.body.params
     counter = writer.slots(type_, writer.shapes.of(item))
     writer.fill(counter, [start])
-    turns = _Turns(writer, counter[0].kind)
+    turns = _TurnCounter(writer, counter[0].kind)
     if step.literal not in {1, -1}:
         turns.count(trips(writer, type_, start, stop, step))
 
@@ -52,22 +52,22 @@ def for_(writer: KernelWriter, op: For) -> None:
         writer.fill(counter, [writer.add(now, step)])
         turns.advance()
 
-    _Loop(writer, op).write(_Steps(test, begin, advance))
+    _LoopBlocks(writer, op).write(_Steps(test, begin, advance))
 
 
-class _Turns:
+class _TurnCounter:
     """The number of the turn, the same for all lanes that are in the loop."""
 
     def __init__(self, writer: KernelWriter, kind: str) -> None:
         self._writer = writer
         self._kind = kind
-        self.slots: list[Slot] = []
+        self.slots: list[VariableSlot] = []
         self._all: Lanes | None = None
 
     def count(self, number: Lanes) -> None:
         """Count turns, of which each lane has so many."""
         self._all = number
-        self.slots = [Slot(self._writer.alloca(self._kind), self._kind, 0)]
+        self.slots = [VariableSlot(self._writer.alloca(self._kind), self._kind, 0)]
         self._writer.fill(self.slots, [of_kind(0, self._kind)])
 
     def go_on(self) -> Lanes:
@@ -85,7 +85,7 @@ class _Turns:
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _LoopLabels:
     """The labels of a loop: where its test begins, and its body."""
 
     head: str
@@ -105,7 +105,7 @@ class _Steps:
     advance: Callable[[], None]
 
 
-class _Loop:
+class _LoopBlocks:
     """The blocks and masks of a loop.
 
     A loop that lanes may leave one by one is written twice, if nothing runs in it but itself: as
@@ -125,16 +125,16 @@ class _Loop:
     def write(self, steps: _Steps) -> None:
         """The whole loop."""
         writer = self._writer
-        slow = _Turn(writer.fresh("loop"), writer.fresh("body"))
+        slow = _LoopLabels(writer.fresh("loop"), writer.fresh("body"))
         if self._is_twice:
-            fast = _Turn(writer.fresh("loop"), writer.fresh("body"))
+            fast = _LoopLabels(writer.fresh("loop"), writer.fresh("body"))
             with writer.masked(None):
                 self._run(fast, slow, steps)
         with writer.masked(writer.mask):
             self._run(slow, slow, steps)
         writer.label(self._exit)
 
-    def _run(self, turn: _Turn, slow: _Turn, steps: _Steps) -> None:
+    def _run(self, turn: _LoopLabels, slow: _LoopLabels, steps: _Steps) -> None:
         writer = self._writer
         is_fast = turn is not slow
         writer.label(turn.head)
@@ -149,7 +149,7 @@ class _Loop:
         steps.advance()
         self._again(turn, slow)
 
-    def _test(self, turn: _Turn, slow: _Turn, condition: Lanes) -> None:
+    def _test(self, turn: _LoopLabels, slow: _LoopLabels, condition: Lanes) -> None:
         """Go on with the lanes for which the condition holds."""
         writer = self._writer
         if condition.is_uniform:
@@ -178,7 +178,7 @@ class _Loop:
         writer.scopes.pop()
         writer.label(scope.end)
 
-    def _again(self, turn: _Turn, slow: _Turn) -> None:
+    def _again(self, turn: _LoopLabels, slow: _LoopLabels) -> None:
         """Back to the head, if a lane is left."""
         writer = self._writer
         if not self._is_divergent or not self._leaves:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.analysis.spans import Spans
 from trilby.codegen.llvm.entry import (
-    Launch,
+    LaunchSizes,
     begin_count,
     end_count,
     read_arguments,
@@ -28,7 +28,7 @@ from trilby.model.op import Block, Func, Op, block_fields, operands, walk
 from trilby.model.ops.control import For, While
 from trilby.model.ops.core import Var, VarLoad, VarStore
 from trilby.model.ops.grid import Barrier, Grid
-from trilby.model.ops.memory import Atomic, Extent, LocalArray
+from trilby.model.ops.memory import AtomicUpdate, Extent, LocalArray
 from trilby.model.rewrite import mapped
 from trilby.model.value import KERNEL_CONTEXT, Value
 
@@ -108,7 +108,7 @@ class Tally:
     kind: str
 
 
-def begin_tallies(writer: KernelWriter, launch: Launch) -> list[Tally]:
+def begin_tallies(writer: KernelWriter, launch: LaunchSizes) -> list[Tally]:
     """Clear the copies; from now on, the arrays are the copies where these are used."""
     return [_begin(writer, launch, param) for param in _candidates(writer.func)]
 
@@ -141,24 +141,24 @@ def _candidates(func: Func) -> list[Value]:
     if not all(isinstance(param.type, NDArrayType | ScalarType) for param in given):
         return []
     used = {value for op in ops for value in operands(op)}
-    added = {op.base for op in ops if isinstance(op, Atomic) and _only_adds(op, used)}
+    added = {op.base for op in ops if isinstance(op, AtomicUpdate) and _only_adds(op, used)}
     other = {
         v
         for op in ops
-        if not (isinstance(op, Atomic) and _only_adds(op, used))
+        if not (isinstance(op, AtomicUpdate) and _only_adds(op, used))
         for v in operands(op)
         if not isinstance(op, Extent)
     }
     return [param for param in given if param in added and param not in other]
 
 
-def _only_adds(op: Atomic, used: set[Value]) -> bool:
+def _only_adds(op: AtomicUpdate, used: set[Value]) -> bool:
     type_ = op.operand.type
     is_whole = isinstance(type_, ScalarType) and type_.is_integer and type_.bits >= 32
     return is_whole and op.change in {"add", "sub"} and op.result not in used
 
 
-def _begin(writer: KernelWriter, launch: Launch, param: Value) -> Tally:
+def _begin(writer: KernelWriter, launch: LaunchSizes, param: Value) -> Tally:
     if not isinstance(param.type, NDArrayType):
         raise TypeError(param.type)
     size = param.type.element.size

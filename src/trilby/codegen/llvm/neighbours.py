@@ -29,7 +29,7 @@ from trilby.model.ops import arith
 from trilby.model.ops.core import Call, Constant
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier, Grid
-from trilby.model.ops.memory import Atomic, CompareExchange, Extent, Load, Store
+from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Extent, Load, Store
 from trilby.model.value import RefType, Value, space_of
 
 Access: TypeAlias = Load | Store
@@ -37,7 +37,7 @@ Access: TypeAlias = Load | Store
 MOST_ROWS = 32
 """A kernel that has more of them is so long that compiling it would take longer than it saves."""
 
-_CHANGES = (Call, Store, Atomic, CompareExchange, Barrier, Assert, Print)
+_CHANGES = (Call, Store, AtomicUpdate, CompareExchange, Barrier, Assert, Print)
 _PURE = (Constant, Grid, Extent, arith.Binary, arith.Unary, arith.Cast)
 
 
@@ -50,7 +50,7 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
+class _BytePlace:
     """A place: bytes behind something that is known by `root`, in a memory space."""
 
     root: Hashable
@@ -59,7 +59,7 @@ class _Spot:
     kind: str
     space: str
 
-    def overlaps(self, other: "_Spot") -> bool:
+    def overlaps(self, other: "_BytePlace") -> bool:
         """Whether a work item may mean the same bytes by two places."""
         if self.root != other.root:
             return self.space == other.space
@@ -67,11 +67,11 @@ class _Spot:
 
 
 @dataclass(slots=True)
-class _Row:
+class _AccessRow:
     """Accesses that belong together so far."""
 
     ops: list[Access] = field(default_factory=list[Access])
-    spots: list[_Spot] = field(default_factory=list[_Spot])
+    spots: list[_BytePlace] = field(default_factory=list[_BytePlace])
 
 
 def neighbours_of(func: Func) -> dict[Op, tuple[Neighbour, ...]]:
@@ -79,7 +79,7 @@ def neighbours_of(func: Func) -> dict[Op, tuple[Neighbour, ...]]:
     places = _Places(func)
     found: dict[Op, tuple[Neighbour, ...]] = {}
     for block in _all_blocks(func.body):
-        for row in _Rows(places).of(block):
+        for row in _BlockRows(places).of(block):
             first = row.spots[0].offset
             members = zip(row.ops, row.spots, strict=True)
             found[row.ops[0]] = tuple(Neighbour(op, spot.offset - first) for op, spot in members)
@@ -93,15 +93,15 @@ def _all_blocks(block: Block) -> Iterator[Block]:
             yield from _all_blocks(inner)
 
 
-class _Rows:
+class _BlockRows:
     """The rows of one block."""
 
     def __init__(self, places: "_Places") -> None:
         self._places = places
-        self._open: dict[tuple[type[Op], Hashable, str], _Row] = {}
-        self._found: list[_Row] = []
+        self._open: dict[tuple[type[Op], Hashable, str], _AccessRow] = {}
+        self._found: list[_AccessRow] = []
 
-    def of(self, block: Block) -> list[_Row]:
+    def of(self, block: Block) -> list[_AccessRow]:
         """All that have more than one access."""
         for op in block.ops:
             inner = [one for held in blocks(op) for one in walk(held)]
@@ -133,7 +133,7 @@ class _Rows:
             return
         key = (type(op), spot.root, spot.kind)
         if key not in self._open:
-            self._open[key] = _Row()
+            self._open[key] = _AccessRow()
             self._found.append(self._open[key])
         self._open[key].ops.append(op)
         self._open[key].spots.append(spot)
@@ -181,7 +181,7 @@ class _Places:
             return "", self._literals[value]
         return self._sums.get(value, (self._of(value), 0))
 
-    def spot(self, op: Access) -> _Spot:
+    def spot(self, op: Access) -> _BytePlace:
         """Where an access happens."""
         root: list[Hashable] = [self._of(op.base)]
         offset = 0
@@ -204,7 +204,7 @@ class _Places:
             here = step_into(here, step)
         if not isinstance(here, ScalarType):
             raise TypeError(op.path)
-        return _Spot(tuple(root), offset, here.size, stored_kind(here), space_of(op.base.type))
+        return _BytePlace(tuple(root), offset, here.size, stored_kind(here), space_of(op.base.type))
 
 
 def _attribute(op: Op) -> str:

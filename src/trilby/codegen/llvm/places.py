@@ -32,15 +32,15 @@ from trilby.data.schema import (
     sizes_of,
     step_into,
 )
-from trilby.model.ops.memory import Atomic, CompareExchange, Load, Place, Store
+from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Load, Place, Store
 from trilby.model.value import RefType, Value, space_of
 
-Access = Load | Store | Place | Atomic | CompareExchange
+Access = Load | Store | Place | AtomicUpdate | CompareExchange
 
 
 def pointer_of(writer: KernelWriter, op: Access) -> Lanes:
     """The pointer to the place of an access."""
-    walk = _Walk(writer, op)
+    walk = _PathWalk(writer, op)
     here: Type | None = op.base.type.to if isinstance(op.base.type, RefType) else op.base.type
     for step in path_steps(op.path):
         if here is None:
@@ -53,7 +53,7 @@ def pointer_of(writer: KernelWriter, op: Access) -> Lanes:
     return walk.pointer()
 
 
-class _Walk:
+class _PathWalk:
     """A pointer on its way down a path; what is the same for all lanes is added up first."""
 
     def __init__(self, writer: KernelWriter, op: Access) -> None:

@@ -166,7 +166,7 @@ def waits(op: Op) -> bool:
     )
 
 
-class Plan:
+class RegionPlan:
     """The regions of a kernel, and the values that are used in another one than they are made."""
 
     def __init__(self, func: Func, is_same: Callable[[Value], bool]) -> None:

@@ -26,7 +26,7 @@ from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import (
-    Atomic,
+    AtomicUpdate,
     CompareExchange,
     Extent,
     Load,
@@ -59,7 +59,7 @@ OP_RULES: Rules = {
     Store: access.store,
     Place: access.place,
     Extent: access.extent,
-    Atomic: _late("atomics", "atomic"),
+    AtomicUpdate: _late("atomics", "atomic"),
     CompareExchange: _late("atomics", "compare_exchange"),
     LocalArray: access.array,
     PrivateArray: access.array,

@@ -32,7 +32,7 @@ from trilby.model.ops.control import (
 from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import (
-    Atomic,
+    AtomicUpdate,
     CompareExchange,
     Extent,
     Load,
@@ -95,7 +95,7 @@ def shapes_of(
 
 
 @dataclass(slots=True)
-class _Scope:
+class _ShapeScope:
     """A loop or function that lanes may leave, and the context in which its body begins."""
 
     op: Op | None
@@ -115,8 +115,8 @@ class _Analysis:
         self._context = 0
         self._homes: dict[Value, int] = {}
         self._literals: dict[Value, object] = {}
-        self._loops: list[_Scope] = []
-        self._frames: list[_Scope] = []
+        self._loops: list[_ShapeScope] = []
+        self._frames: list[_ShapeScope] = []
 
     def run(self, func: Func) -> bool:
         """Look at everything once; true where something new was found."""
@@ -125,7 +125,7 @@ class _Analysis:
         for param in func.params:
             same = (0,) * len(part_kinds(param.type))
             self.found.parts[param] = self._params.get(param, same)
-        self._frames = [_Scope(None, self._context)]
+        self._frames = [_ShapeScope(None, self._context)]
         self._block(func.body)
         return self._changed
 
@@ -216,7 +216,7 @@ class _Analysis:
             self._range(op)
         if op in self.found.divergent:
             self._context = next(self._contexts)
-        self._loops.append(_Scope(op, self._context))
+        self._loops.append(_ShapeScope(op, self._context))
         left: set[Target] = set()
         if isinstance(op, While):
             left |= self._block(op.test)
@@ -242,7 +242,7 @@ class _Analysis:
         even = step == 0 and (start == 0 or ir.has_steps(counter.type))
         self._join(counter, (start if even else None,))
 
-    def _exit(self, op: Op, scope: _Scope, how: str) -> set[Target]:
+    def _exit(self, op: Op, scope: _ShapeScope, how: str) -> set[Target]:
         """Leave a scope; where all lanes that are in it come by here, nobody is left behind."""
         if self._context == scope.context and op not in self.found.leaving:
             return set()
@@ -262,7 +262,7 @@ class _Analysis:
     def _inlined(self, op: Inlined) -> set[Target]:
         outer = self._context
         loops, self._loops = self._loops, []
-        self._frames.append(_Scope(op, outer))
+        self._frames.append(_ShapeScope(op, outer))
         left = self._block(op.body)
         self._frames.pop()
         self._loops = loops
@@ -337,7 +337,7 @@ class _Analysis:
                 return -found[0]
             case Cast():
                 return ir.cast(op.operand, op.value.type, found[0], self._spans)
-            case Atomic() | CompareExchange():
+            case AtomicUpdate() | CompareExchange():
                 return None
             case Load() | Place() if space_of(op.base.type) == "private":
                 return None

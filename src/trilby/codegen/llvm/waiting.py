@@ -5,14 +5,14 @@ from typing import Any
 
 from trilby.codegen.llvm.control import yielded
 from trilby.codegen.llvm.conversions import scalar
-from trilby.codegen.llvm.entry import Launch, write_groups
-from trilby.codegen.llvm.groups import Group, GroupScope, Kept
+from trilby.codegen.llvm.entry import LaunchSizes, write_groups
+from trilby.codegen.llvm.groups import GroupScope, GroupVectors, KeptValue
 from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.lanes import BIT, of_kind
-from trilby.codegen.llvm.regions import Plan, Region, leaves_outwards
+from trilby.codegen.llvm.regions import Region, RegionPlan, leaves_outwards
 from trilby.codegen.llvm.shapes import Shapes
 from trilby.codegen.llvm.trips import trips
-from trilby.codegen.llvm.writer import KernelWriter, Slot
+from trilby.codegen.llvm.writer import KernelWriter, VariableSlot
 from trilby.model.op import Block, Op
 from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
 from trilby.model.ops.core import Return, Yield
@@ -20,10 +20,10 @@ from trilby.model.ops.grid import Barrier
 from trilby.model.value import Value
 
 
-def write_waiting_groups(writer: KernelWriter, launch: Launch, same: Shapes) -> None:
+def write_waiting_groups(writer: KernelWriter, launch: LaunchSizes, same: Shapes) -> None:
     """Run all groups of a kernel with barriers; `same` is what is the same for a whole group."""
     writer.next_group = launch["local_x"]
-    group = Group(writer, Plan(writer.func, lambda value: _is_same(same, value)), same)
+    group = GroupVectors(writer, RegionPlan(writer.func, lambda value: _is_same(same, value)), same)
     group.begin(launch)
 
     def body(starts: list[str], ends: list[str]) -> None:
@@ -42,7 +42,7 @@ def _is_same(same: Shapes, value: Value) -> bool:
     return all(stride == 0 for stride in same.of(value))
 
 
-def _block(group: Group, block: Block, end: str) -> None:
+def _block(group: GroupVectors, block: Block, end: str) -> None:
     for item in group.plan.items(block):
         match item:
             case Region():
@@ -63,11 +63,11 @@ def _block(group: Group, block: Block, end: str) -> None:
             writer.label(go_on)
 
 
-def _leaves_one_by_one(group: Group, *blocks: Block) -> bool:
+def _leaves_one_by_one(group: GroupVectors, *blocks: Block) -> bool:
     return any(leaves_outwards(item) for block in blocks for item in group.plan.items(block))
 
 
-def _begin_masks(group: Group, scope: GroupScope, *blocks: Block) -> None:
+def _begin_masks(group: GroupVectors, scope: GroupScope, *blocks: Block) -> None:
     """Masks for a scope, if work items may leave it one by one."""
     if _leaves_one_by_one(group, *blocks):
         scope.alive = group.keep(BIT, None)
@@ -75,7 +75,7 @@ def _begin_masks(group: Group, scope: GroupScope, *blocks: Block) -> None:
         scope.turn = group.keep(BIT, None) if scope.is_loop else None
 
 
-def _exit(group: Group, op: Break | Continue | Return) -> None:
+def _exit(group: GroupVectors, op: Break | Continue | Return) -> None:
     """All work items that are here leave at once."""
     writer = group.writer
     if isinstance(op, Break):
@@ -89,7 +89,7 @@ def _exit(group: Group, op: Break | Continue | Return) -> None:
         writer.jump(frame.end)
 
 
-def _keep(group: Group, value: Value, results: list[Kept]) -> None:
+def _keep(group: GroupVectors, value: Value, results: list[KeptValue]) -> None:
     """Put a value in memory of every vector."""
     writer = group.writer
 
@@ -100,7 +100,7 @@ def _keep(group: Group, value: Value, results: list[Kept]) -> None:
     group.each([value], keep)
 
 
-def _if(group: Group, op: If) -> None:
+def _if(group: GroupVectors, op: If) -> None:
     writer = group.writer
     then, otherwise, end = (writer.fresh(word) for word in ("then", "else", "end"))
     writer.branch(group.decide(op.condition), then, otherwise)
@@ -111,7 +111,7 @@ def _if(group: Group, op: If) -> None:
     writer.label(end)
 
 
-def _ternary(group: Group, op: Ternary) -> None:
+def _ternary(group: GroupVectors, op: Ternary) -> None:
     writer = group.writer
     results = group.results(op.value.type)
     then, otherwise, end = (writer.fresh(word) for word in ("then", "else", "end"))
@@ -125,7 +125,7 @@ def _ternary(group: Group, op: Ternary) -> None:
     group.name_results(op.value, results)
 
 
-def _short_circuit(group: Group, op: AndThen | OrElse) -> None:
+def _short_circuit(group: GroupVectors, op: AndThen | OrElse) -> None:
     writer = group.writer
     results = group.results(op.value.type)
     rest, end = writer.fresh("rest"), writer.fresh("end")
@@ -140,7 +140,7 @@ def _short_circuit(group: Group, op: AndThen | OrElse) -> None:
     group.name_results(op.value, results)
 
 
-def _inlined(group: Group, op: Inlined) -> None:
+def _inlined(group: GroupVectors, op: Inlined) -> None:
     writer = group.writer
     scope = GroupScope(writer.fresh("returned"))
     if op.result is not None:
@@ -154,7 +154,7 @@ def _inlined(group: Group, op: Inlined) -> None:
         group.name_results(op.result, scope.results)
 
 
-def _while(group: Group, op: While) -> None:
+def _while(group: GroupVectors, op: While) -> None:
     def test() -> str:
         _block(group, op.test, "")
         return group.decide(yielded(op.test))
@@ -162,13 +162,13 @@ def _while(group: Group, op: While) -> None:
     _loop(group, [op.test, op.body], test, lambda: None)
 
 
-def _for(group: Group, op: For) -> None:
+def _for(group: GroupVectors, op: For) -> None:
     writer = group.writer
     start, stop, step = (group.number(value) for value in (op.start, op.stop, op.step))
     type_ = scalar(op.start.type)
-    counter = [Slot(writer.alloca(start.kind), start.kind, 0)]
+    counter = [VariableSlot(writer.alloca(start.kind), start.kind, 0)]
     writer.fill(counter, [start])
-    turns = [Slot(writer.alloca(start.kind), start.kind, 0)]
+    turns = [VariableSlot(writer.alloca(start.kind), start.kind, 0)]
     writer.fill(turns, [of_kind(0, start.kind)])
     total = trips(writer, type_, start, stop, step)
 
@@ -186,7 +186,7 @@ def _for(group: Group, op: For) -> None:
 
 
 def _loop(
-    group: Group, blocks: list[Block], test: Callable[[], str], advance: Callable[[], None]
+    group: GroupVectors, blocks: list[Block], test: Callable[[], str], advance: Callable[[], None]
 ) -> None:
     writer = group.writer
     head, body = writer.fresh("loop"), writer.fresh("body")
@@ -210,7 +210,7 @@ def _loop(
     writer.label(scope.exit)
 
 
-_RULES: Mapping[type[Op], Callable[[Group, Any], None]] = {
+_RULES: Mapping[type[Op], Callable[[GroupVectors, Any], None]] = {
     If: _if,
     Ternary: _ternary,
     AndThen: _short_circuit,

@@ -199,7 +199,7 @@ class SourceLines:
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class VariableSlot:
     """Memory for one part of a variable."""
 
     pointer: str
@@ -222,7 +222,7 @@ class Scope:
     is_loop: bool
     alive: str = ""
     turn: str = ""
-    results: list[Slot] = field(default_factory=list[Slot])
+    results: list[VariableSlot] = field(default_factory=list[VariableSlot])
     of_group: bool = False
 
 
@@ -266,8 +266,8 @@ class KernelWriter(Ir):
         self.target = target
         self._rules = rules
         self.values: dict[Value, tuple[Lanes, ...]] = {}
-        self.variables: dict[Value, list[Slot]] = {}
-        self.spilled: dict[Value, list[Slot]] = {}
+        self.variables: dict[Value, list[VariableSlot]] = {}
+        self.spilled: dict[Value, list[VariableSlot]] = {}
         self.arrays: dict[Op, tuple[str, int]] = {}
         self.grid: dict[str, Lanes] = {}
         self.scopes: list[Scope] = []
@@ -348,14 +348,16 @@ class KernelWriter(Ir):
         if op.result is not None:
             self.values[op.result] = parts
 
-    def slots(self, type_: Type, strides: Parts) -> list[Slot]:
+    def slots(self, type_: Type, strides: Parts) -> list[VariableSlot]:
         """Memory for all parts of a value."""
         return [
-            Slot(self.alloca(self.type_of(stride, kind)), kind, stride)
+            VariableSlot(self.alloca(self.type_of(stride, kind)), kind, stride)
             for kind, stride in zip(part_kinds(type_), strides, strict=True)
         ]
 
-    def fill(self, slots: Sequence[Slot], parts: Sequence[Lanes], *, blend: bool = False) -> None:
+    def fill(
+        self, slots: Sequence[VariableSlot], parts: Sequence[Lanes], *, blend: bool = False
+    ) -> None:
         """Put a value in memory; with `blend` only in the lanes that run."""
         for slot, part in zip(slots, parts, strict=True):
             new = self.with_stride(part, slot.stride)
@@ -367,7 +369,7 @@ class KernelWriter(Ir):
                 text = self.let(f"select {mask}, {type_} {text}, {type_} {old}")
             self.store(type_, text, slot.pointer)
 
-    def read(self, slots: Sequence[Slot]) -> tuple[Lanes, ...]:
+    def read(self, slots: Sequence[VariableSlot]) -> tuple[Lanes, ...]:
         """A value from memory."""
         return tuple(
             Lanes(s.kind, self.load(self.type_of(s.stride, s.kind), s.pointer), s.stride)

@@ -43,7 +43,7 @@ class Place(Op):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Atomic(Op):
+class AtomicUpdate(Op):
     """Change a place in one indivisible step; the result is the old number.
 
     `change` says how: one of `ATOMIC_CHANGES`.
@@ -95,4 +95,4 @@ class Extent(Op):
 ATOMIC_CHANGES = ("add", "sub", "min", "max", "and", "or", "xor", "exchange")
 """How an atomic op may change a place."""
 
-MEMORY_OPS = (Load, Store, Place, Atomic, CompareExchange, LocalArray, PrivateArray, Extent)
+MEMORY_OPS = (Load, Store, Place, AtomicUpdate, CompareExchange, LocalArray, PrivateArray, Extent)

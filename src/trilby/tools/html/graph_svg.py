@@ -14,7 +14,7 @@ MOST_NODES = 30
 """Of each kind; a graph with more is no picture any more."""
 
 
-class Node(NamedTuple):
+class GraphBox(NamedTuple):
     """A box, by its left and right edge and its middle."""
 
     name: str
@@ -45,7 +45,7 @@ def graph_svg(flow: Dataflow) -> Html:
     kernels = _ordered(list(flow.kernels)[:MOST_NODES], flow, buffers)
     tallest = max(len(hosts), len(buffers), len(kernels), 1)
     height = HEAD + tallest * ROW
-    boxes: dict[object, Node] = {}
+    boxes: dict[object, GraphBox] = {}
     for column, keys, names in (
         (HOST, [("host", name) for name in hosts], hosts),
         (BUFFERS, [number for number, _ in buffers], [name for _, name in buffers]),
@@ -85,14 +85,14 @@ def _ordered(names: list[str], flow: Dataflow, buffers: Sequence[tuple[int, str]
     return sorted(names, key=middle)
 
 
-def _boxes(column: Column, names: Iterable[str], height: float) -> Iterator[Node]:
+def _boxes(column: Column, names: Iterable[str], height: float) -> Iterator[GraphBox]:
     found = list(names)
     first = HEAD + (height - HEAD - len(found) * ROW) / 2
     for number, name in enumerate(found):
-        yield Node(name, column.left, column.right, first + number * ROW + ROW / 2, column.kind)
+        yield GraphBox(name, column.left, column.right, first + number * ROW + ROW / 2, column.kind)
 
 
-def _box(node: Node) -> Html:
+def _box(node: GraphBox) -> Html:
     most = int((node.right - node.left - 20) / 7)
     name = node.name if len(node.name) <= most else f"{node.name[: most - 1]}…"
     return tag(
@@ -118,7 +118,7 @@ def _box(node: Node) -> Html:
     )
 
 
-def _edge(edge: Edge, kinds: dict[str, str], boxes: dict[object, Node]) -> Iterator[Html]:
+def _edge(edge: Edge, kinds: dict[str, str], boxes: dict[object, GraphBox]) -> Iterator[Html]:
     actor = boxes.get((kinds.get(edge.actor), edge.actor))
     buffer = boxes.get(edge.buffer)
     if actor is None or buffer is None:

@@ -20,7 +20,7 @@ _LETTER = 6.6
 """About how wide a letter is."""
 
 
-class Row(NamedTuple):
+class TimelineRow(NamedTuple):
     """A row: what it is called, and the kinds of slices in it."""
 
     name: str
@@ -29,11 +29,13 @@ class Row(NamedTuple):
 
 
 ROWS = (
-    Row("compute calls", "host", frozenset({"compute"})),
-    Row("host", "host", frozenset({"compile", "wait", "read", "write", "access", "dispatch"})),
-    Row("to the device", "up", frozenset({"copy"})),
-    Row("kernels", "kernel", frozenset({"kernel"})),
-    Row("to the host", "down", frozenset({"copy"})),
+    TimelineRow("compute calls", "host", frozenset({"compute"})),
+    TimelineRow(
+        "host", "host", frozenset({"compile", "wait", "read", "write", "access", "dispatch"})
+    ),
+    TimelineRow("to the device", "up", frozenset({"copy"})),
+    TimelineRow("kernels", "kernel", frozenset({"kernel"})),
+    TimelineRow("to the host", "down", frozenset({"copy"})),
 )
 
 LEGEND = (
@@ -48,7 +50,7 @@ LEGEND = (
 )
 
 
-class Window(NamedTuple):
+class TimeWindow(NamedTuple):
     """The stretch of time that a drawing shows."""
 
     begin: float
@@ -66,7 +68,7 @@ class Window(NamedTuple):
 
 def timeline_svgs(timeline: Timeline) -> Iterator[tuple[str, Html]]:
     """The whole run, and, where the device has worked for a small part of it, that part."""
-    whole = Window(0.0, max(timeline.seconds, 1e-6))
+    whole = TimeWindow(0.0, max(timeline.seconds, 1e-6))
     yield "the whole run", timeline_svg(timeline, whole)
     busy = [one for one in timeline.slices if one.track != "host" or one.kind == "dispatch"]
     if not busy:
@@ -75,14 +77,14 @@ def timeline_svgs(timeline: Timeline) -> Iterator[tuple[str, Html]]:
     end = min(end, max(one.end for one in timeline.slices if one.kind != "compute"))
     spare = (end - begin) / 50
     if 0 < end - begin < 0.7 * timeline.seconds:
-        window = Window(max(begin - spare, 0.0), min(end + spare, timeline.seconds))
+        window = TimeWindow(max(begin - spare, 0.0), min(end + spare, timeline.seconds))
         yield (
             f"from the first work of the device on ({time_text(end - begin)})",
             timeline_svg(timeline, window),
         )
 
 
-def timeline_svg(timeline: Timeline, window: Window) -> Html:
+def timeline_svg(timeline: Timeline, window: TimeWindow) -> Html:
     """One drawing."""
     height = AXIS + ROW * len(ROWS) + 6
     parts = [*_axis(window, height)]
@@ -108,7 +110,7 @@ def legend() -> Html:
     )
 
 
-def _axis(window: Window, height: int) -> Iterator[Html]:
+def _axis(window: TimeWindow, height: int) -> Iterator[Html]:
     length = window.end - window.begin
     step = _step(length)
     tick = -(-window.begin // step) * step
@@ -130,7 +132,7 @@ def _step(length: float) -> float:
         step *= 10
 
 
-def _row(timeline: Timeline, window: Window, row: Row, y: int) -> Iterator[Html]:
+def _row(timeline: Timeline, window: TimeWindow, row: TimelineRow, y: int) -> Iterator[Html]:
     yield tag("text", row.name, x=0, y=y + BAR / 2 + 8, class_="strong")
     width = WIDTH - LEFT - RIGHT
     yield tag("rect", x=LEFT, y=y + 4, width=width, height=BAR, rx=3, class_="lane")
@@ -190,7 +192,7 @@ def described(one: Slice) -> str:
 _Y = {row.track: AXIS + ROW * number + 4 for number, row in enumerate(ROWS)}
 
 
-def _flows(flows: Sequence[Flow], window: Window) -> Iterator[Html]:
+def _flows(flows: Sequence[Flow], window: TimeWindow) -> Iterator[Html]:
     shown = [flow for flow in flows if window.shows(flow.copy)]
     if len(shown) > MOST_FLOWS:
         return
@@ -203,7 +205,7 @@ def _flows(flows: Sequence[Flow], window: Window) -> Iterator[Html]:
     yield tag("g", joined(lines), class_="flows")
 
 
-def _line(first: Slice, second: Slice, window: Window) -> Html:
+def _line(first: Slice, second: Slice, window: TimeWindow) -> Html:
     x1 = window.x(first.end if first.track != "host" else min(first.end, second.begin))
     x2 = window.x(second.begin if second.track != "host" else second.end)
     above = _Y[first.track] < _Y[second.track]

@@ -14,7 +14,7 @@ from trilby.analysis.linting.accesses import ANYWHERE
 from trilby.analysis.linting.encoding.session import Session
 from trilby.analysis.linting.encoding.terms import Encoding, ItemTerms
 from trilby.analysis.linting.evaluate import evaluated
-from trilby.analysis.linting.launch import Launch
+from trilby.analysis.linting.launch import LaunchFacts
 from trilby.analysis.linting.plain_decider import is_plain
 from trilby.analysis.linting.question import Cover, Example, Outcome, Proved, Question, Undecided
 from trilby.analysis.linting.terms import LoopMark, Terms, leaves_of, level_of
@@ -285,7 +285,7 @@ class Z3Decider:
         return solver.check()
 
 
-def _small_launches(launch: Launch) -> Iterator[Launch]:
+def _small_launches(launch: LaunchFacts) -> Iterator[LaunchFacts]:
     """The launch with small numbers for what is left open: z3 is quicker to find those."""
     open_groups = launch.has_groups and len(launch.local) < len(launch.axes)
     if len(launch.size) == len(launch.axes) and not open_groups:

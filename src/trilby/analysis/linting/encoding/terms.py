@@ -6,7 +6,7 @@ from itertools import combinations, product
 from typing import Any
 
 from trilby.analysis.linting.encoding.session import Session
-from trilby.analysis.linting.launch import AXES, Launch
+from trilby.analysis.linting.launch import AXES, LaunchFacts
 from trilby.analysis.linting.question import Item
 from trilby.analysis.linting.terms import Level, LoopMark, Terms, leaves_of, level_of, wraps
 from trilby.analysis.touching.expressions import Expr
@@ -131,7 +131,7 @@ LARGEST = 2**31 - 1
 class Encoding:
     """The numbers that all work items of a launch share, and what holds of them."""
 
-    def __init__(self, z3: Session, terms: Terms, launch: Launch, *, abstract: bool) -> None:
+    def __init__(self, z3: Session, terms: Terms, launch: LaunchFacts, *, abstract: bool) -> None:
         self.z3 = z3
         self.products = Products(z3, abstract=abstract)
         self.terms = terms

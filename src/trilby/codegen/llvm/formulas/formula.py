@@ -1,6 +1,6 @@
 """Writing one function of vectors as LLVM IR: the arithmetic that formulas are made of.
 
-A formula is written once, for floats and for doubles; `Kind` has what differs. Comparisons are
+A formula is written once, for floats and for doubles; `FloatKind` has what differs. Comparisons are
 false for NaN, so what is chosen by one has to be right for NaN where it is not chosen.
 """
 
@@ -13,7 +13,7 @@ from trilby.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FloatKind:
     """A type of floats: its name, its integer, and the bits of a number and of its fraction."""
 
     name: str
@@ -47,15 +47,15 @@ class Kind:
         return int(struct.unpack(codes[1], struct.pack(codes[0], number))[0])
 
 
-FLOAT = Kind("float", "i32", 32, 23)
-DOUBLE = Kind("double", "i64", 64, 52)
-KINDS: Mapping[str, Kind] = {"float": FLOAT, "double": DOUBLE}
+FLOAT = FloatKind("float", "i32", 32, 23)
+DOUBLE = FloatKind("double", "i64", 64, 52)
+KINDS: Mapping[str, FloatKind] = {"float": FLOAT, "double": DOUBLE}
 
 
 class Formula:
     """The body of a function of vectors while it is written."""
 
-    def __init__(self, lanes: int, kind: Kind) -> None:
+    def __init__(self, lanes: int, kind: FloatKind) -> None:
         self.ir = Ir(lanes)
         self.kind = kind
 
