@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pyopencl as cl
 
 from trilby.analysis.access import access_table
-from trilby.codegen.opencl import generate
+from trilby.codegen.opencl_c import generate
 from trilby.runtime.compile import analyse_kernel
 
 ROUNDS = 9

@@ -22,7 +22,7 @@ from trilby.data.views import Array
 from trilby.errors import TrilbyError
 from trilby.loading import loading
 from trilby.options import Transfers
-from trilby.reflect.atomics import (
+from trilby.reflect.atomic_functions import (
     atomic_add,
     atomic_and,
     atomic_compare_exchange,

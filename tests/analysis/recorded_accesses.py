@@ -25,9 +25,9 @@ from trilby.analysis.footprint import (
 )
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Scalar
-from trilby.backend.interpreter import device as interpreter
-from trilby.backend.interpreter.arguments import Given, InterpreterMemory, bind
+from trilby.backend.interpreter import interpreter_device as interpreter
 from trilby.backend.interpreter.execute import execute
+from trilby.backend.interpreter.kernel_arguments import Given, InterpreterMemory, bind
 from trilby.backend.interpreter.translate import KernelProgram, translate
 from trilby.data.buffer import Buffer
 from trilby.data.dtypes import SCALARS, ScalarType, Type

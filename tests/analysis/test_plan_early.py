@@ -11,7 +11,7 @@ from trilby import ComputeContext, F32Array, KernelContext, NDRange, S32Array, T
 from trilby.codegen.python import to_python
 from trilby.reflect.functions import Compute
 from trilby.runtime.compile import analyse_compute
-from trilby.transform.passes import compute_passes, run_passes
+from trilby.transform.pipelines import compute_passes, run_passes
 
 COUNT = 3
 

@@ -54,7 +54,7 @@ LATE_IMPORTS = {
     "trilby.runtime.launches": "many passes are loaded by programs that have some",
     "trilby.data.dtypes": "only `bf16` needs ml_dtypes",
     "trilby.arguments": "only mistakes need difflib",
-    "trilby.transform.passes": "a strategy loads what it has; few models are verified",
+    "trilby.transform.pipelines": "a strategy loads what it has; few models are verified",
 }
 """The modules that may import inside a function, and why."""
 

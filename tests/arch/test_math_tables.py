@@ -12,7 +12,7 @@ from trilby.data import matrices, vectors
 from trilby.model import lane_math, math_functions
 from trilby.model.composed import COMPOSED, Composed
 from trilby.model.intrinsics import INTRINSICS
-from trilby.reflect.calls import MATH_FUNCTIONS, is_composed
+from trilby.reflect.kernel_calls import MATH_FUNCTIONS, is_composed
 from trilby.reflect.vector_math import COMPOSED_LOWERINGS
 
 ROWS = {**INTRINSICS, **COMPOSED}

@@ -22,7 +22,7 @@ from trilby.model.rewrite import Rewriter, rewrite
 from trilby.model.text import to_text
 from trilby.model.verify import verify
 from trilby.reflect.functions import Compute
-from trilby.reflect.host import reflect_compute
+from trilby.reflect.host_functions import reflect_compute
 
 
 def load(folder: Path, text: str) -> ModuleType:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from tests.codegen.running import Array
 
-from trilby.codegen.opencl import OPENCL
+from trilby.codegen.opencl_c import OPENCL
 from trilby.data.dtypes import BF16, BOOL, F16, F32, F64, SCALARS, ScalarType
 
 ALL = {name: type_ for name, type_ in SCALARS.items() if type_ in OPENCL.scalars}

@@ -19,7 +19,7 @@ from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Argument, Backend, Executable, Memory, Scalar
 from trilby.backend.interpreter import InterpreterFamily
 from trilby.backend.opencl import OpenCLFamily
-from trilby.codegen.opencl import generate
+from trilby.codegen.opencl_c import generate
 from trilby.data.buffer import Buffer
 from trilby.data.dtypes import I32, Number, ScalarType, scalar_of
 from trilby.data.ndrange import NDRange

@@ -26,7 +26,7 @@ from trilby.backend.interpreter.translate import translate
 from trilby.codegen.llvm import inlining
 from trilby.codegen.llvm.module import generate as generate_llvm
 from trilby.codegen.llvm.target import LlvmTarget
-from trilby.codegen.opencl import generate as generate_opencl
+from trilby.codegen.opencl_c import generate as generate_opencl
 from trilby.errors import BuildError, KernelAssertionError, RecursionRefusedError
 from trilby.runtime.compile import analyse_kernel
 

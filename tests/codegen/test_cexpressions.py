@@ -21,7 +21,7 @@ from tests.codegen.running import (
 
 import trilby as tb
 from trilby import KernelContext, NDArray, f32, i32, i64, u64
-from trilby.codegen.opencl import generate
+from trilby.codegen.opencl_c import generate
 from trilby.data.dtypes import (
     BOOL,
     F16,

@@ -7,7 +7,7 @@ from tests.codegen.golden_kernels import FOLDER, GOLDEN, Particles, ResultTable,
 from tests.codegen.running import Array, build_log, graph_of, run_both, text_of
 
 from trilby import F32Array, NDRange, S32Array, S32Array2D
-from trilby.codegen.opencl import generate
+from trilby.codegen.opencl_c import generate
 
 
 @pytest.mark.parametrize("name", GOLDEN)

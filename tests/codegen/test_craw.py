@@ -4,7 +4,7 @@ import pytest
 from tests.reflect.kernel_cases import analysed, kernel, lined
 
 from trilby.backend.opencl import OpenCLFamily
-from trilby.codegen.opencl import generate
+from trilby.codegen.opencl_c import generate
 from trilby.errors import BuildError
 from trilby.tools.emit import emit
 

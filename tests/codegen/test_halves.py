@@ -3,7 +3,7 @@
 import numpy as np
 from tests.codegen.running import Array, run_text
 
-from trilby.codegen.opencl import OPENCL
+from trilby.codegen.opencl_c import OPENCL
 from trilby.codegen.support import support_text
 from trilby.data.dtypes import F16, F64
 

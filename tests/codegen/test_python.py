@@ -37,7 +37,7 @@ from trilby.model.rewrite import Rewriter, rewrite
 from trilby.model.value import NONE, Value
 from trilby.model.verify import verify
 from trilby.reflect.functions import Compute
-from trilby.reflect.host import reflect_compute
+from trilby.reflect.host_functions import reflect_compute
 
 
 def function_of(folder: Path, program: str) -> FunctionType:

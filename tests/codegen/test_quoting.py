@@ -14,7 +14,7 @@ import pytest
 import trilby as tb
 from trilby import Accelerator
 from trilby.backend.failures import first_complaint
-from trilby.codegen.text import Line, c_string, llvm_string, with_line_directives
+from trilby.codegen.ctext import Line, c_string, llvm_string, with_line_directives
 from trilby.errors import BuildError, KernelAssertionError
 from trilby.model.parse import named_types, parse
 from trilby.model.text import to_text

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.codegen.running import run_text
 
-from trilby.codegen.opencl import OPENCL
+from trilby.codegen.opencl_c import OPENCL
 from trilby.codegen.support import SUPPORT_NAMES, support_text
 from trilby.data.dtypes import F32, I32, SCALARS, U32
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations, product
 
 from trilby.analysis.linting.question import Example
-from trilby.backend.interpreter.arguments import bind
-from trilby.backend.interpreter.recording import Recorded, record
+from trilby.backend.interpreter.item_recording import Recorded, record
+from trilby.backend.interpreter.kernel_arguments import bind
 from trilby.data.ndrange import NDRange
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import analyse_kernel

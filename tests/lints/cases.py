@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from trilby.analysis.linting.report import Verdict
+from trilby.analysis.linting.findings import Verdict
 from trilby.data.ndrange import NDRange
 from trilby.reflect.functions import Kernel
 

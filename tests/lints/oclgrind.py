@@ -13,7 +13,7 @@ import numpy as np
 from tests.lints.cases import Case, Sees
 
 from trilby.backend.group_size import rounded_up
-from trilby.codegen.opencl import generate
+from trilby.codegen.opencl_c import generate
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import layout
 from trilby.data.ndrange import NDRange, as_range

@@ -12,8 +12,8 @@ from tests.lints.test_corpus import CASES
 
 import trilby as tb
 from trilby import Accelerator, S32Array
+from trilby.analysis.linting.lint_registry import all_lints, kernel_lint
 from trilby.analysis.linting.plain_decider import PlainDecider
-from trilby.analysis.linting.registry import all_lints, kernel_lint
 from trilby.errors import ArgumentValueError
 from trilby.runtime import linting
 from trilby.runtime.lint_warnings import LintWarning

@@ -6,7 +6,7 @@ from tests.reflect.struct_cases import accepted, check_refusal, model_of, names,
 
 import trilby as tb
 from trilby.errors import FieldError, UnsupportedSyntaxError
-from trilby.reflect.calls import is_record
+from trilby.reflect.kernel_calls import is_record
 
 
 def test_members_in_any_order_are_leaves_in_the_order_of_memory() -> None:

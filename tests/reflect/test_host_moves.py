@@ -10,7 +10,7 @@ from trilby import ComputeContext, S32Array
 from trilby.codegen.python import to_python
 from trilby.model.ops.host import Dispatch
 from trilby.reflect.functions import Compute
-from trilby.reflect.host import reflect_compute
+from trilby.reflect.host_functions import reflect_compute
 
 
 @tb.compute

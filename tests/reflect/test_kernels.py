@@ -23,7 +23,7 @@ from tests.reflect.random_kernels import program
 
 import trilby as tb
 from trilby import F32Array, KernelContext, NDArray, S32Array, f32, i32
-from trilby.codegen.opencl import generate
+from trilby.codegen.opencl_c import generate
 from trilby.errors import KernelNameError, KernelTypeError, UnsupportedSyntaxError
 from trilby.model.op import walk
 from trilby.model.text import to_text

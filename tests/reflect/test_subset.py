@@ -7,7 +7,7 @@ import pytest
 from tests.reflect.kernel_cases import error_of, indented, said
 
 from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
-from trilby.reflect import arithmetic, expressions, statements
+from trilby.reflect import expressions, kernel_arithmetic, statements
 from trilby.reflect.subset import REFUSED, refuse
 from trilby.source import Location
 
@@ -18,7 +18,7 @@ ELSEWHERE = {ast.And, ast.Or, ast.Not, ast.Invert, ast.UAdd, ast.USub}
 SUPPORTED = {
     *statements.RULES,
     *expressions.RULES,
-    *arithmetic.BINARY,
+    *kernel_arithmetic.BINARY,
     *expressions.COMPARE,
     *ELSEWHERE,
 }

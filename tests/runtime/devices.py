@@ -9,8 +9,8 @@ from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Argument, Event, Executable, Memory, Prepared, Rows
 from trilby.backend.done import DoneEvent
 from trilby.backend.interpreter import InterpreterFamily
-from trilby.backend.interpreter.arguments import InterpreterMemory
-from trilby.backend.interpreter.device import InterpreterBackend, InterpreterPrepared
+from trilby.backend.interpreter.interpreter_device import InterpreterBackend, InterpreterPrepared
+from trilby.backend.interpreter.kernel_arguments import InterpreterMemory
 from trilby.backend.interpreter.translate import KernelProgram
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError, OutOfDeviceMemoryError, TrilbyError

@@ -33,8 +33,8 @@ from tests.runtime.reached import Place, follow
 
 ROOT = Path(__file__).parents[2]
 MODULES = (
-    *("content", "contents", "pieces", "room", "watch", "replicas", "residency", "recording"),
-    *("order", "known", "given", "launches", "pass_launches", "held", "prefetches"),
+    *("content", "watch", "replicas", "residency", "recording", "known", "launches"),
+    *("pass_launches", "held", "put_get"),
 )
 QUICK_TESTS = (
     *("content", "contents", "pieces", "room", "watch", "residency", "recording", "launches"),

@@ -12,8 +12,8 @@ from trilby.analysis.reach import KernelGraph
 from trilby.backend import registry
 from trilby.backend.base import Backend, DeviceInfo, Event, Memory, Prepared, Rows
 from trilby.backend.done import DoneEvent
-from trilby.backend.interpreter.arguments import InterpreterMemory
-from trilby.backend.interpreter.device import InterpreterBackend
+from trilby.backend.interpreter.interpreter_device import InterpreterBackend
+from trilby.backend.interpreter.kernel_arguments import InterpreterMemory
 from trilby.backend.interpreter.translate import KernelProgram
 from trilby.backend.registry import Entry
 from trilby.errors import BuildError, DeviceError, DeviceUnavailableError, OutOfDeviceMemoryError

@@ -25,7 +25,7 @@ import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, f32
 from trilby.analysis.reach import KernelGraph
 from trilby.codegen.cfamily import Generated
-from trilby.codegen.opencl import generate
+from trilby.codegen.opencl_c import generate
 from trilby.errors import (
     ArgumentTypeError,
     ArgumentValueError,

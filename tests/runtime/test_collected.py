@@ -17,7 +17,7 @@ from tests.runtime.programs import add, dispatch, plus_one, spin, spun
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, i32
 from trilby.backend.base import Argument, Executable
-from trilby.backend.interpreter.device import InterpreterPrepared
+from trilby.backend.interpreter.interpreter_device import InterpreterPrepared
 from trilby.data.ndrange import NDRange
 from trilby.locks import GIVING
 from trilby.runtime.content import LOCK

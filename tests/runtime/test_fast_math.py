@@ -11,7 +11,7 @@ from trilby import Accelerator, KernelContext, NDArray, f32
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.native.device import NativeBackend
 from trilby.backend.registry import open_backend
-from trilby.codegen import opencl
+from trilby.codegen import opencl_c
 from trilby.runtime.compile import analyse_kernel
 
 
@@ -68,5 +68,5 @@ def test_the_code_of_the_processor_fuses(fast: bool) -> None:  # noqa: FBT001 --
 
 
 def test_opencl_may_fuse_if_asked() -> None:
-    assert "FP_CONTRACT OFF" in opencl.generate(graph()).text
-    assert "FP_CONTRACT ON" in opencl.generate(graph(), fuses=True).text
+    assert "FP_CONTRACT OFF" in opencl_c.generate(graph()).text
+    assert "FP_CONTRACT ON" in opencl_c.generate(graph(), fuses=True).text

@@ -18,7 +18,7 @@ from tests.runtime.programs import add, dispatch
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, S32Array, i32
 from trilby.backend.native.engine import Engine
-from trilby.backend.native.kernels import NativePrepared
+from trilby.backend.native.native_kernels import NativePrepared
 from trilby.backend.native.repeated import NativeRepeated
 from trilby.backend.native.tallies import NativeRuns
 from trilby.backend.opencl_bursts import OpenCLRepeated

@@ -6,7 +6,7 @@ import pytest
 
 from trilby.backend.base import Event, Memory, Prepared
 from trilby.backend.interpreter import InterpreterFamily
-from trilby.backend.interpreter.device import DoneEvent, InterpreterBackend
+from trilby.backend.interpreter.interpreter_device import DoneEvent, InterpreterBackend
 from trilby.backend.null import NullBackend
 from trilby.backend.registry import open_backend
 from trilby.errors import DeviceError

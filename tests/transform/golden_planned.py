@@ -22,7 +22,7 @@ from trilby import ComputeContext, KernelContext, S32Array, S32Array2D
 from trilby.reflect.functions import Compute
 from trilby.runtime.compile import analyse_compute
 from trilby.tools.explanation import compute_section
-from trilby.transform.passes import Pass, run_passes
+from trilby.transform.pipelines import Pass, run_passes
 from trilby.transform.place_transfers import place_transfers
 
 FOLDER = Path(__file__).parent.parent / "golden" / "planned"

@@ -18,7 +18,7 @@ from trilby.options import Transfers
 from trilby.reflect.functions import Compute
 from trilby.runtime.compile import analyse_compute
 from trilby.tools.explanation import compute_section
-from trilby.transform.passes import compute_passes, run_passes
+from trilby.transform.pipelines import compute_passes, run_passes
 
 FOLDER = Path(__file__).parent.parent / "golden" / "tracking"
 

@@ -22,7 +22,7 @@ from trilby.data.segment import Segment
 from trilby.data.window import Window, exact_index, window_of
 from trilby.model.verify import verify
 from trilby.reflect.functions import Compute, Kernel, is_compute
-from trilby.reflect.host import reflect_compute
+from trilby.reflect.host_functions import reflect_compute
 from trilby.reflect.quote import quote
 from trilby.runtime.binding import bind, positional, ranks_of
 from trilby.runtime.compile import analyse_compute, analyse_kernel

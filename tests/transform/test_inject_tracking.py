@@ -18,7 +18,7 @@ from trilby.model.parse import named_types, parse
 from trilby.model.text import to_text
 from trilby.model.verify import verify
 from trilby.reflect.functions import Compute
-from trilby.reflect.host import reflect_compute
+from trilby.reflect.host_functions import reflect_compute
 from trilby.transform.inject_tracking import inject_tracking
 
 

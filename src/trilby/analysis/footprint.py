@@ -15,7 +15,7 @@ from typing import TypeAlias
 from trilby.analysis.measuring.boxes import WHOLE, Box, Space
 from trilby.analysis.measuring.evaluate import Argument, Evaluation
 from trilby.analysis.measuring.pass_kinds import PassKinds, looks_at_passes, pass_kinds
-from trilby.analysis.measuring.regions import (
+from trilby.analysis.measuring.touched_bytes import (
     MemberBytes,
     Spot,
     TouchedRegion,
@@ -24,8 +24,14 @@ from trilby.analysis.measuring.regions import (
     spot_of,
 )
 from trilby.analysis.reach import KernelGraph
-from trilby.analysis.touching.expressions import ConditionScope, Does, Expr, KernelTouch, RangeLoop
 from trilby.analysis.touching.following import touches_of
+from trilby.analysis.touching.kernel_expressions import (
+    ConditionScope,
+    Does,
+    Expr,
+    KernelTouch,
+    RangeLoop,
+)
 from trilby.data.dtypes import BOOL, Type
 from trilby.data.ranges import Ranges
 from trilby.data.schema import BufferType, NDArrayType

@@ -3,7 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias, cast
 
-from trilby.analysis.touching.expressions import ConditionScope, Does, Expr, KernelTouch, RangeLoop
+from trilby.analysis.touching.kernel_expressions import (
+    ConditionScope,
+    Does,
+    Expr,
+    KernelTouch,
+    RangeLoop,
+)
 from trilby.data.dtypes import BOOL, Type
 from trilby.data.schema import INDEX, BufferType, NDArrayType, index_count, path_steps, step_into
 from trilby.model.value import Value

@@ -24,7 +24,13 @@ from trilby.analysis.host_ops import HostOps
 from trilby.analysis.measuring.affine import Number, ends
 from trilby.analysis.measuring.evaluate import Evaluation
 from trilby.analysis.plan_state import Events
-from trilby.analysis.touching.expressions import ConditionScope, Does, Expr, KernelTouch, RangeLoop
+from trilby.analysis.touching.kernel_expressions import (
+    ConditionScope,
+    Does,
+    Expr,
+    KernelTouch,
+    RangeLoop,
+)
 from trilby.analysis.transfer_plan import Side
 from trilby.data.dtypes import BOOL, I32, Type
 from trilby.data.schema import INDEX, ArrayType, type_at

@@ -28,8 +28,8 @@ from trilby.analysis.plan_state import (
 )
 from trilby.analysis.plan_walk import PlanWalk
 from trilby.analysis.reach import ComputeGraph, KernelGraph
-from trilby.analysis.touching.expressions import Does
 from trilby.analysis.touching.following import touches_of
+from trilby.analysis.touching.kernel_expressions import Does
 from trilby.analysis.transfer_plan import (
     Action,
     NewerFlag,

@@ -21,7 +21,7 @@ import pyopencl as cl
 from pyopencl._cl import _Program  # pyright: ignore[reportPrivateUsage]
 
 from trilby.dataclass import dataclass
-from trilby.trace import tell
+from trilby.messages import tell
 
 SLOW_SECONDS = 5.0
 """After so long a user is told what the driver is doing. It is the time of this process on the

@@ -68,8 +68,8 @@ from trilby.backend.work_memory import (
     checked_by_driver,
     limited_by_stack,
 )
-from trilby.codegen.names import OWN
-from trilby.codegen.opencl import generate
+from trilby.codegen.identifiers import OWN
+from trilby.codegen.opencl_c import generate
 from trilby.data.ndrange import NDRange
 from trilby.data.segment import Live, address_of
 from trilby.errors import BuildError

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
-from trilby.trace import tell
+from trilby.messages import tell
 
 PLATFORM = "Portable Computing Language"
 

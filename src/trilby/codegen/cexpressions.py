@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from trilby.codegen.cfunction import CFunctionWriter
-from trilby.codegen.text import (
+from trilby.codegen.ctext import (
     BITS,
     CHOICE,
     EQUAL,

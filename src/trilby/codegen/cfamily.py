@@ -14,11 +14,11 @@ from trilby.codegen.cfunction import CFunctionWriter, Module
 from trilby.codegen.cgroups import FAILED, FAILURE_TEXT
 from trilby.codegen.csignature import GUARD, PASSED, guard_text, head
 from trilby.codegen.cstatements import write_function
+from trilby.codegen.ctext import Line, with_line_directives
 from trilby.codegen.dialect import Dialect
-from trilby.codegen.names import Identifiers, own_name
-from trilby.codegen.structs import Structs
+from trilby.codegen.identifiers import Identifiers, own_name
+from trilby.codegen.struct_types import Structs
 from trilby.codegen.support import SUPPORT_NAMES, support_text
-from trilby.codegen.text import Line, with_line_directives
 from trilby.data.kernel_context import GRID_FIELDS
 from trilby.dataclass import dataclass
 from trilby.errors import BuildError

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from dataclasses import field
 
 from trilby.analysis.spans import Spans
+from trilby.codegen.ctext import Dependence, Line, Text
 from trilby.codegen.dialect import Dialect
-from trilby.codegen.names import Identifiers
-from trilby.codegen.structs import Structs
-from trilby.codegen.text import Dependence, Line, Text
+from trilby.codegen.identifiers import Identifiers
+from trilby.codegen.struct_types import Structs
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import (
     BufferType,

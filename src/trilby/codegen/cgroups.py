@@ -1,7 +1,7 @@
 """Local and private arrays, barriers, structs as values, `assert` and `print` in C."""
 
 from trilby.codegen.cfunction import CFunctionWriter
-from trilby.codegen.text import CHOICE, MEMORY, POSTFIX, UNARY, Text, c_string, reads_of
+from trilby.codegen.ctext import CHOICE, MEMORY, POSTFIX, UNARY, Text, c_string, reads_of
 from trilby.data.dtypes import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, ScalarType, Type
 from trilby.data.schema import ArrayType, StructType, leaves
 from trilby.model.ops.debug import Assert, Print, texts_of

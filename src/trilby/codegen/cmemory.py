@@ -1,8 +1,8 @@
 """Places in memory, as the C family writes them."""
 
 from trilby.codegen.cfunction import CFunctionWriter
-from trilby.codegen.structs import is_fixed
-from trilby.codegen.text import EQUAL, MEMORY, POSTFIX, SUM, UNARY, Dependence, Text, reads_of
+from trilby.codegen.ctext import EQUAL, MEMORY, POSTFIX, SUM, UNARY, Dependence, Text, reads_of
+from trilby.codegen.struct_types import is_fixed
 from trilby.data.dtypes import BF16, BOOL, F16, U32, ScalarType, Type
 from trilby.data.layout import stride_of
 from trilby.data.schema import (

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from trilby.codegen.cfunction import CFunctionWriter
 from trilby.codegen.cmemory import find_arrays, size_variables
+from trilby.codegen.ctext import Text
 from trilby.codegen.dialect import Dialect
-from trilby.codegen.text import Text
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import BufferType
 from trilby.model.value import KERNEL_CONTEXT

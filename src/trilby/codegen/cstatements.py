@@ -7,7 +7,7 @@ from trilby.codegen import cexpressions, cgroups, cmemory
 from trilby.codegen.cexpressions import choice
 from trilby.codegen.cfunction import CFunctionWriter
 from trilby.codegen.csignature import head, prologue
-from trilby.codegen.text import AND, MEMORY, OR, POSTFIX, UNARY, Dependence, Line, Text, reads_of
+from trilby.codegen.ctext import AND, MEMORY, OR, POSTFIX, UNARY, Dependence, Line, Text, reads_of
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import (
     BufferType,

@@ -17,7 +17,7 @@ from trilby.model.ops.core import Constant, VarStore
 from trilby.model.ops.memory import Load, Store
 from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import RefType, Value
-from trilby.reflect.arithmetic import convert_for, describe, loaded
+from trilby.reflect.kernel_arithmetic import convert_for, describe, loaded
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import (
     Aggregate,

@@ -29,7 +29,7 @@ from trilby.reflect.aggregates import (
     store_struct,
     struct_of,
 )
-from trilby.reflect.arithmetic import (
+from trilby.reflect.kernel_arithmetic import (
     binary,
     cast,
     convert_for,

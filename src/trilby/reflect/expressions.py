@@ -17,7 +17,8 @@ from trilby.model.ops.core import Var, VarLoad, VarStore, Yield
 from trilby.model.value import Value, VarType
 from trilby.reflect.aggregates import is_struct, is_value, packed, settled, struct_of
 from trilby.reflect.aggregates import parts as parts_of
-from trilby.reflect.arithmetic import (
+from trilby.reflect.capture import MISSING
+from trilby.reflect.kernel_arithmetic import (
     binary,
     cast,
     describe,
@@ -27,7 +28,6 @@ from trilby.reflect.arithmetic import (
     typed,
     unary,
 )
-from trilby.reflect.capture import MISSING
 from trilby.reflect.lowering import Level, Lowering
 from trilby.reflect.operands import Aggregate, Literal, LocalStruct, Operand, Several
 from trilby.reflect.places import attribute, subscript
@@ -409,7 +409,7 @@ def _subscript(lw: Lowering, node: ast.expr) -> Operand:
 def _call(lw: Lowering, node: ast.expr) -> Operand:
     if not isinstance(node, ast.Call):
         raise TypeError(node)
-    from trilby.reflect.calls import call  # noqa: PLC0415 -- it knows all that can be called
+    from trilby.reflect.kernel_calls import call  # noqa: PLC0415 -- it knows all that can be called
 
     return call(lw, node)
 

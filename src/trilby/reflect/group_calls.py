@@ -10,8 +10,8 @@ from trilby.model.ops.debug import Print
 from trilby.model.ops.grid import BARRIER_SCOPES, Barrier
 from trilby.model.ops.memory import LocalArray, PrivateArray
 from trilby.model.value import KERNEL_CONTEXT, RefType, Value
-from trilby.reflect.arithmetic import describe, number, typed
 from trilby.reflect.device_arrays import local
+from trilby.reflect.kernel_arithmetic import describe, number, typed
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import KnownObject, Literal, Operand
 

@@ -27,7 +27,7 @@ from trilby.reflect.aggregates import (
     place_of,
     struct_of,
 )
-from trilby.reflect.arithmetic import describe, read, typed
+from trilby.reflect.kernel_arithmetic import describe, read, typed
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import (
     HeldArray,

@@ -13,7 +13,6 @@ from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore, Yiel
 from trilby.model.ops.debug import Assert
 from trilby.model.value import NONE, Value, VarType
 from trilby.reflect.aggregates import value_for
-from trilby.reflect.arithmetic import describe, number, typed
 from trilby.reflect.assignments import (
     annotated_assignment,
     assign_name,
@@ -21,6 +20,7 @@ from trilby.reflect.assignments import (
     augmented_assignment,
 )
 from trilby.reflect.expressions import condition
+from trilby.reflect.kernel_arithmetic import describe, number, typed
 from trilby.reflect.lowering import Level, Loop, Lowering, inner_path
 from trilby.reflect.operands import KnownObject, Literal, Operand
 from trilby.reflect.promotion import literal_type, scalar_type

@@ -10,7 +10,7 @@ from trilby.data.vector_types import matrix_of, vector_of, vector_type
 from trilby.model.ops.arith import Math
 from trilby.model.value import Value
 from trilby.reflect.aggregates import is_numeric, parts, struct_of
-from trilby.reflect.arithmetic import binary, convert_for, describe, number, typed, unary
+from trilby.reflect.kernel_arithmetic import binary, convert_for, describe, number, typed, unary
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import Aggregate, Literal, Operand
 

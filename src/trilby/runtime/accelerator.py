@@ -15,6 +15,7 @@ from trilby.backend.preference import Preference
 from trilby.backend.registry import Choice, PassedOver, as_preferences, open_backend, open_preferred
 from trilby.data.ndarray import NDArray
 from trilby.errors import ArgumentTypeError, ArgumentValueError, MissingFeatureError, TrilbyError
+from trilby.messages import is_told, set_up, tell
 from trilby.options import MemoryKind, Options, Transfers, TransfersName, as_bytes, as_transfers
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.reflect.signature import ranks_from_use
@@ -38,7 +39,6 @@ from trilby.runtime.replicas import Moved
 from trilby.runtime.residency import Residency, add_open, close_all, close_dropped
 from trilby.runtime.watch import is_gone
 from trilby.source import Location
-from trilby.trace import is_told, set_up, tell
 
 if TYPE_CHECKING:
     from trilby.runtime.ledger import Ledger

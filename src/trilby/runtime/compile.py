@@ -34,7 +34,7 @@ from trilby.model.op import Func
 from trilby.model.value import space_of
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
-from trilby.reflect.host import ReflectedCompute, reflect_compute
+from trilby.reflect.host_functions import ReflectedCompute, reflect_compute
 from trilby.reflect.kernels import Reflected, reflect_helper, reflect_kernel
 from trilby.reflect.lowering import Callee
 from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
@@ -43,7 +43,7 @@ from trilby.runtime.profiles import compiling
 from trilby.shown import Shown
 from trilby.source import NOWHERE
 from trilby.stages import stage
-from trilby.transform.passes import Pass, Passed, compute_passes, run_passes
+from trilby.transform.pipelines import Pass, Passed, compute_passes, run_passes
 
 # ----------------------------------------------------------------------------------------- features
 # Whether a device has what a kernel needs: the one check, for all backends, before building.

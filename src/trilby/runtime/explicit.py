@@ -15,9 +15,9 @@ from trilby.data.buffer import Buffer
 from trilby.data.ndarray import NDArray
 from trilby.data.ranges import Ranges
 from trilby.errors import OutOfDeviceMemoryError, StaleReadError
+from trilby.messages import tell
 from trilby.runtime.callers import name_in_program
 from trilby.runtime.content import Content, Replica
-from trilby.trace import tell
 
 if TYPE_CHECKING:
     from trilby.runtime.replicas import Reason, Replicas

@@ -14,9 +14,9 @@ from trilby.backend.registry import any_fits, open_preferred
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, DeviceUnavailableError
 from trilby.locks import new_rlock
+from trilby.messages import tell
 from trilby.reflect.functions import Compute
 from trilby.source import Location
-from trilby.trace import tell
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator

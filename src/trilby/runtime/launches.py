@@ -21,6 +21,7 @@ from trilby.data.ndrange import NDRange, as_range, dividing, spelled
 from trilby.data.schema import in_global, spoken
 from trilby.data.segment import ACCESSES, Segment
 from trilby.errors import ArgumentValueError, RangeError
+from trilby.messages import is_told
 from trilby.model.value import space_of
 from trilby.options import Transfers
 from trilby.reflect.functions import Kernel
@@ -44,7 +45,6 @@ from trilby.runtime.pass_options import PassOptions
 from trilby.runtime.profiles import PROFILES, RECORDINGS, keep_runs
 from trilby.runtime.residency import Standing, Work
 from trilby.runtime.watch import is_gone, watched
-from trilby.trace import is_told
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator

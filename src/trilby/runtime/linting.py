@@ -16,18 +16,18 @@ from trilby.analysis.linting.contract import contract_of, local_sizes, used_axes
 from trilby.analysis.linting.dispatches import SeenDispatch
 from trilby.analysis.linting.encoding.session import z3_module
 from trilby.analysis.linting.encoding.solver import Z3Decider
+from trilby.analysis.linting.findings import Finding, Report, Severity, is_silenced
 from trilby.analysis.linting.kernel_facts import KernelFacts
 from trilby.analysis.linting.launch import LaunchFacts, launch_of
+from trilby.analysis.linting.lint_registry import Lint, all_lints
 from trilby.analysis.linting.plain_decider import PlainDecider
 from trilby.analysis.linting.question import Decider, Example
-from trilby.analysis.linting.registry import Lint, all_lints
-from trilby.analysis.linting.report import Finding, Report, Severity, is_silenced
 from trilby.analysis.linting.walk import walk_kernel
 from trilby.analysis.reach import KernelGraph, short_name, works_in_groups
 from trilby.arguments import brief
 from trilby.backend.base import Scalar, StructArgument
-from trilby.backend.interpreter.arguments import Given, InterpreterMemory, bind
-from trilby.backend.interpreter.recording import ItemRecording, Recorded, barrier_scope, record
+from trilby.backend.interpreter.item_recording import ItemRecording, Recorded, barrier_scope, record
+from trilby.backend.interpreter.kernel_arguments import Given, InterpreterMemory, bind
 from trilby.backend.interpreter.translate import KernelProgram, translate
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import layout, numpy_dtype, size_of

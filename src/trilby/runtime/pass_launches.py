@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trilby.analysis.footprint import LaunchNumbers
 from trilby.analysis.pass_footprints import PassFootprints
 from trilby.dataclass import dataclass
+from trilby.messages import is_told
 from trilby.options import Transfers
 from trilby.runtime.binding import Bound, bind
 from trilby.runtime.callers import Caller
@@ -22,7 +23,6 @@ from trilby.runtime.pass_options import PassOptions
 from trilby.runtime.passes import KnownPasses, PassesRun, PassWork, PreparedPasses
 from trilby.runtime.profiles import RECORDINGS
 from trilby.runtime.residency import Work
-from trilby.trace import is_told
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator

@@ -17,6 +17,7 @@ from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, ReentryError, TrilbyError
 from trilby.mending import mend
+from trilby.messages import is_told, tell
 from trilby.options import Transfers
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK, Content, Replica, has_failed
@@ -25,7 +26,6 @@ from trilby.runtime.held import HeldBuffer, KernelWrite, Use, held_by, merged, v
 from trilby.runtime.profiles import PROFILES, RECORDINGS, profiles_of
 from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
 from trilby.runtime.watch import wait_for, watched
-from trilby.trace import is_told, tell
 
 
 @dataclass(frozen=True, slots=True)

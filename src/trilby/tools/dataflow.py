@@ -9,7 +9,7 @@ from trilby.oracle.trace import HOST, Trace
 from trilby.runtime.compile import ContextOf
 from trilby.runtime.ledger import Ledger
 from trilby.source import NOWHERE
-from trilby.tools.launches import ValueNames, kernels_of, launch_of
+from trilby.tools.named_launches import ValueNames, kernels_of, launch_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.registry import open_backend
-from trilby.codegen.opencl import generate
+from trilby.codegen.opencl_c import generate
 from trilby.data.schema import NDArrayType
 from trilby.errors import ArgumentValueError
 from trilby.model.text import to_text

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from trilby.codegen.opencl import generate
+from trilby.codegen.opencl_c import generate
 from trilby.codegen.python import to_python
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError
@@ -19,9 +19,9 @@ from trilby.reflect.functions import Reflectable, is_compute, is_kernel
 from trilby.runtime.compile import AnalysedKernel, ContextOf, analyse_compute, analyse_kernel
 from trilby.runtime.tracing import TracedRun
 from trilby.source import printable
-from trilby.tools.launches import kernels_of
 from trilby.tools.margin import Note, copies_made, planned_notes
-from trilby.transform.passes import Passed, listing, run_passes
+from trilby.tools.named_launches import kernels_of
+from trilby.transform.pipelines import Passed, listing, run_passes
 
 
 @dataclass(frozen=True, slots=True)

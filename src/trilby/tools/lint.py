@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any, Literal, TypeAlias
 from urllib.parse import quote
 
-from trilby.analysis.linting.registry import Lint, all_lints, lint_named
-from trilby.analysis.linting.report import Finding, Report
+from trilby.analysis.linting.findings import Finding, Report
+from trilby.analysis.linting.lint_registry import Lint, all_lints, lint_named
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError, TrilbyError
 from trilby.reflect.capture import imports_trilby

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from trilby.analysis.linting.report import Report
+from trilby.analysis.linting.findings import Report
 from trilby.data.ndrange import NDRange
 from trilby.reflect.functions import Compute, Kernel
 from trilby.runtime.linting import lint

@@ -9,7 +9,7 @@ from trilby.model.ops.transfer import Owed, ToDevice, ToHost, Tracking
 from trilby.options import Transfers
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.tracing import TracedRun
-from trilby.tools.launches import NamedLaunch, ValueNames, launch_of
+from trilby.tools.named_launches import NamedLaunch, ValueNames, launch_of
 
 if TYPE_CHECKING:
     from trilby.runtime.ledger import Copy

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from trilby.backend.base import Argument, Event, Memory, Scalar
 from trilby.backend.native import NativeBackend
+from trilby.backend.native.arena import NativeMemory
 from trilby.backend.native.events import NativeEvent
-from trilby.backend.native.kernels import NativeKernel, NativePrepared
-from trilby.backend.native.memory import NativeMemory
+from trilby.backend.native.native_kernels import NativeKernel, NativePrepared
 from trilby.codegen.llvm.target import LlvmModule
 from trilby.data.dtypes import I32, ScalarType
 from trilby.data.ndrange import NDRange

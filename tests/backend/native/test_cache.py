@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from tests.backend.test_private_folder import MOST, UNSAFE, give_away
 
 from trilby.backend.native.cache import MAGIC, TAG, Cache
-from trilby.backend.native.host import this_host
+from trilby.backend.native.host_processor import this_host
 from trilby.backend.native.objects import Objects, identity
 from trilby.backend.native.processor import Processor
 from trilby.backend.native.toolchain import object_code
@@ -255,7 +255,7 @@ READ_ONLY = """
 import os, sys
 from trilby.backend.native.cache import Cache
 from trilby import logger  # the other user may not read it
-from trilby.trace import set_up
+from trilby.messages import set_up
 set_up("info")
 folder = sys.argv[1]
 if os.geteuid() == 0:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from trilby.backend.native import host
-from trilby.backend.native.host import detect, lasting
+from trilby.backend.native import host_processor
+from trilby.backend.native.host_processor import detect, lasting
 from trilby.backend.native.processor import Detected
 
 TOLD = "processor\t: 0\nmodel name\t: Fast 9000\ncpu MHz\t\t: {}\nflags\t\t: {}\n\nprocessor\t: 1\n"
@@ -21,7 +21,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append("asked")
         return FAST
 
-    monkeypatch.setattr(host, "detected", ask)
+    monkeypatch.setattr(host_processor, "detected", ask)
     monkeypatch.setenv("TRILBY_CACHE", str(tmp_path / "kept"))
     return found
 
@@ -36,7 +36,7 @@ def test_a_machine_is_asked_about_once(asked: list[str]) -> None:
 
 def test_another_llvmlite_is_asked_again(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     detect(TOLD.format(1, "avx2"))
-    monkeypatch.setattr(host, "installed", lambda: "another")
+    monkeypatch.setattr(host_processor, "installed", lambda: "another")
     detect(TOLD.format(1, "avx2"))
     assert len(asked) == 2
 

@@ -30,7 +30,7 @@ from tests.runtime.interrupting import Signal, with_ctrl_c
 from trilby.backend.base import Scalar
 from trilby.backend.native import NativeBackend
 from trilby.backend.native.engine import Engine
-from trilby.backend.native.host import HostProcessor, this_host
+from trilby.backend.native.host_processor import HostProcessor, this_host
 from trilby.backend.native.llvm import load, object_code
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.queue_code import (

@@ -13,7 +13,7 @@ from struct import pack_into, unpack_from
 import pytest
 
 from trilby.backend.native import linking
-from trilby.backend.native.host import this_host
+from trilby.backend.native.host_processor import this_host
 from trilby.backend.native.linking import linked, sections_of, symbols_of
 from trilby.backend.native.llvm import object_code
 

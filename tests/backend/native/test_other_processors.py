@@ -17,7 +17,7 @@ from tests.docs.native_kernels import KERNELS, escape, group_sums, histogram, pr
 import trilby as tb
 from trilby import Accelerator, ComputeContext, F32Array, F32Array2D, NDRange, S32Array, S32Array2D
 from trilby.backend.native.engine import Engine
-from trilby.backend.native.host import this_host, width_bits
+from trilby.backend.native.host_processor import this_host, width_bits
 from trilby.backend.native.llvm import assembly
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.processor import Processor

@@ -18,7 +18,7 @@ from trilby.errors import GuardError
 from trilby.options import Transfers
 from trilby.runtime.compile import analyse_compute
 from trilby.shown import Shown
-from trilby.transform.passes import run_passes
+from trilby.transform.pipelines import run_passes
 
 MOST_LETTERS = 60_000
 

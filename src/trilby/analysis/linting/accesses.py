@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Literal, TypeAlias
 
 from trilby.analysis.linting.terms import LoopMark, Terms
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import Type
 from trilby.dataclass import dataclass
 from trilby.source import Location

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from trilby.analysis.linting.accesses import MemoryAccess, Walked
 from trilby.analysis.linting.launch import AXES, LaunchFacts, extents_of
 from trilby.analysis.linting.terms import Terms, leaves_of, wraps
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import I32
 from trilby.dataclass import dataclass
 

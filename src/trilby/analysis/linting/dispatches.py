@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 from trilby.analysis import host_code
 from trilby.analysis.host_code import expression_tree
-from trilby.analysis.linting.evaluate import folded
 from trilby.analysis.linting.launch import AXES, LaunchFacts, Relation
+from trilby.analysis.linting.term_values import folded
 from trilby.analysis.linting.terms import Terms
 from trilby.analysis.reach import ComputeGraph
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import I32, ScalarType
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.dataclass import dataclass

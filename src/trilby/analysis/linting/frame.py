@@ -22,7 +22,7 @@ from trilby.analysis.linting.accesses import (
 )
 from trilby.analysis.linting.terms import LoopMark, Terms, Unknown
 from trilby.analysis.reach import KernelGraph
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import BOOL, I64, ScalarType, Type
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, walk

@@ -5,12 +5,12 @@ from dataclasses import field
 from typing import TypeAlias
 
 from trilby.analysis.linting.accesses import MemoryAccess, Walked
+from trilby.analysis.linting.conflicts import Collision, collisions
 from trilby.analysis.linting.contract import Contract
 from trilby.analysis.linting.launch import LaunchFacts, inside_of
 from trilby.analysis.linting.question import Decider, Example, Witness, unknown_leaves
-from trilby.analysis.linting.races import Collision, collisions
 from trilby.analysis.reach import KernelGraph
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.dataclass import dataclass
 
 Confirm: TypeAlias = "Callable[[Example, tuple[MemoryAccess, ...]], bool]"

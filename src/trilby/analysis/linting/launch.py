@@ -6,7 +6,7 @@ from typing import Protocol
 
 from trilby.analysis.linting.accesses import AccessedMemory, MemoryAccess
 from trilby.analysis.linting.terms import Terms
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import ArrayType, NDArrayType, StructType, path_steps, step_into

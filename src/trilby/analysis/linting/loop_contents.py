@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from trilby.analysis.linting.accesses import AROUND, Phase, Phases
-from trilby.analysis.linting.evaluate import evaluated
 from trilby.analysis.linting.frame import ORDERED, Frame, Known, LoopExits, phases_of_ways
+from trilby.analysis.linting.term_values import evaluated
 from trilby.analysis.linting.terms import Level, LoopMark, Terms, Unknown, leaves_of, level_of
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import I64, ScalarType
 from trilby.dataclass import dataclass
 from trilby.model.op import blocks, walk

@@ -12,11 +12,11 @@ from typing import cast
 
 from trilby.analysis.linting.accesses import ANYWHERE, Phase
 from trilby.analysis.linting.contract import linear
-from trilby.analysis.linting.evaluate import evaluated
 from trilby.analysis.linting.launch import AXES
 from trilby.analysis.linting.question import Example, ItemPart, Outcome, Proved, Question, Undecided
+from trilby.analysis.linting.term_values import evaluated
 from trilby.analysis.linting.terms import leaves_of, level_of
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
 

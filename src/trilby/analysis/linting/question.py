@@ -11,7 +11,7 @@ from typing import Protocol
 from trilby.analysis.linting.accesses import Phases
 from trilby.analysis.linting.launch import LaunchFacts
 from trilby.analysis.linting.terms import LoopMark, Terms, leaves_of
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
 

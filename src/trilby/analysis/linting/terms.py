@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from trilby.analysis.touching.expressions import Expr, Expressions
+from trilby.analysis.touching.kernel_expressions import Expr, Expressions
 from trilby.data.dtypes import BOOL, I64, ScalarType
 from trilby.dataclass import dataclass
 from trilby.source import NOWHERE, Location

@@ -11,7 +11,7 @@ from trilby.analysis.linting.loop_contents import (
     tried_turn,
 )
 from trilby.analysis.linting.terms import LoopMark, Unknown
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import BOOL
 from trilby.model.op import Op
 from trilby.model.ops.control import Break, Continue, For, While

@@ -11,12 +11,12 @@ from trilby.analysis.linting.accesses import (
     Phases,
     Stop,
 )
-from trilby.analysis.linting.evaluate import folded
 from trilby.analysis.linting.frame import ORDERED, Frame, Known, Rule, phases_of_ways
+from trilby.analysis.linting.term_values import folded
 from trilby.analysis.linting.terms import Terms, Ticket, Unknown
 from trilby.analysis.reach import short_name
-from trilby.analysis.touching.expressions import Expr
 from trilby.analysis.touching.integers import computed, counted_type
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import BOOL, I64, ScalarType
 from trilby.data.schema import StructType, join_path, leaves
 from trilby.model.op import Op, Operands, operands

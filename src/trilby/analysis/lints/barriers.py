@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 
 from trilby.analysis.linting.accesses import MemoryAccess, Stop
+from trilby.analysis.linting.findings import Finding, element_text, launch_text
 from trilby.analysis.linting.kernel_facts import KernelFacts
 from trilby.analysis.linting.launch import inside_of
+from trilby.analysis.linting.lint_registry import kernel_lint
 from trilby.analysis.linting.question import (
     Cover,
     Example,
@@ -16,9 +18,7 @@ from trilby.analysis.linting.question import (
     missing_rest,
     unknown_leaves,
 )
-from trilby.analysis.linting.registry import kernel_lint
-from trilby.analysis.linting.report import Finding, element_text, launch_text
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 
 # ---------------------------------------------------------------------------------------- unwritten
 # Which reads of local memory may find an element that no work item of the group has written.

@@ -5,8 +5,10 @@ from dataclasses import replace
 
 from trilby.analysis.linting.accesses import MemoryAccess
 from trilby.analysis.linting.contract import compares_id, id_index, is_guarded
+from trilby.analysis.linting.findings import Finding, element_text, launch_text
 from trilby.analysis.linting.kernel_facts import KernelFacts
 from trilby.analysis.linting.launch import AXES, extents_of
+from trilby.analysis.linting.lint_registry import kernel_lint
 from trilby.analysis.linting.question import (
     Example,
     ItemPart,
@@ -16,10 +18,8 @@ from trilby.analysis.linting.question import (
     missing_data,
     missing_rest,
 )
-from trilby.analysis.linting.registry import kernel_lint
-from trilby.analysis.linting.report import Finding, element_text, launch_text
 from trilby.analysis.linting.terms import Terms, leaves_of
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.dataclass import dataclass
 
 # ------------------------------------------------------------------------------------------- bounds

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from trilby.analysis.linting.compute_facts import LedgerFacts
-from trilby.analysis.linting.registry import ledger_lint
-from trilby.analysis.linting.report import Finding
+from trilby.analysis.linting.findings import Finding
+from trilby.analysis.linting.lint_registry import ledger_lint
 from trilby.oracle.excess import Excess, Kind
 from trilby.oracle.trace import HOST
 from trilby.source import NOWHERE, Location

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from trilby.analysis.linting.conflicts import Collision, RaceKind
+from trilby.analysis.linting.findings import Finding, element_text, launch_text
 from trilby.analysis.linting.kernel_facts import KernelFacts
-from trilby.analysis.linting.races import Collision, RaceKind
-from trilby.analysis.linting.registry import kernel_lint
-from trilby.analysis.linting.report import Finding, element_text, launch_text
+from trilby.analysis.linting.lint_registry import kernel_lint
 
 
 @kernel_lint("race-write-write", severity="error")

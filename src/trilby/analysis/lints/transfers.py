@@ -7,8 +7,8 @@ from dataclasses import field
 from trilby.analysis.access import AccessMode, access_table
 from trilby.analysis.alias import PlainExpression, Reference, Reload
 from trilby.analysis.linting.compute_facts import ComputeFacts, PlacedCopy
-from trilby.analysis.linting.registry import compute_lint
-from trilby.analysis.linting.report import Finding
+from trilby.analysis.linting.findings import Finding
+from trilby.analysis.linting.lint_registry import compute_lint
 from trilby.analysis.reach import ComputeGraph, short_name
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import ArrayType, BufferType, NDArrayType, Type, type_at

@@ -5,11 +5,11 @@ from itertools import pairwise
 
 from trilby.analysis.linting.accesses import MemoryAccess
 from trilby.analysis.linting.contract import linear
+from trilby.analysis.linting.findings import Finding
 from trilby.analysis.linting.kernel_facts import KernelFacts
-from trilby.analysis.linting.registry import kernel_lint
-from trilby.analysis.linting.report import Finding
+from trilby.analysis.linting.lint_registry import kernel_lint
 from trilby.analysis.linting.terms import leaves_of
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import F64, ScalarType
 from trilby.data.ndrange import spelled
 from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, Type

@@ -21,7 +21,7 @@ from trilby.analysis.measuring.affine import (
     scaled,
     shifted,
 )
-from trilby.analysis.touching.expressions import Expr, RangeLoop
+from trilby.analysis.touching.kernel_expressions import Expr, RangeLoop
 from trilby.data.dtypes import BOOL, I32, ScalarType, wrap
 from trilby.dataclass import dataclass
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import lcm
 
 from trilby.analysis.measuring.evaluate import Evaluation
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.dataclass import dataclass
 
 MOST_KINDS = 32

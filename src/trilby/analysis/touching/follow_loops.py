@@ -7,9 +7,9 @@ turn. Every other variable that a loop sets may hold anything in it and behind i
 from collections.abc import Iterator, Mapping
 
 from trilby.analysis.access import is_length
-from trilby.analysis.touching.expressions import Expr, RangeLoop
 from trilby.analysis.touching.followed_call import FollowedCall, Rule
 from trilby.analysis.touching.integers import cast, computed, counted_type
+from trilby.analysis.touching.kernel_expressions import Expr, RangeLoop
 from trilby.data.dtypes import BOOL, I64, ScalarType
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Op, blocks, operands, walk

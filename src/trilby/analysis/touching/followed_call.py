@@ -10,7 +10,8 @@ from typing import Any, TypeAlias
 
 from trilby.analysis.access import Aliases, Summary, aliases_of, summaries_of
 from trilby.analysis.reach import KernelGraph, reaching
-from trilby.analysis.touching.expressions import (
+from trilby.analysis.touching.integers import counted_type
+from trilby.analysis.touching.kernel_expressions import (
     ConditionScope,
     Does,
     Expr,
@@ -20,7 +21,6 @@ from trilby.analysis.touching.expressions import (
     RangeLoop,
     Target,
 )
-from trilby.analysis.touching.integers import counted_type
 from trilby.data.dtypes import BOOL, I64
 from trilby.data.schema import index_count, join_path
 from trilby.dataclass import dataclass

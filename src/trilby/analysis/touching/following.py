@@ -8,15 +8,6 @@ callee may do.
 
 from trilby.analysis.access import AccessMode, is_length
 from trilby.analysis.reach import KernelGraph
-from trilby.analysis.touching.expressions import (
-    ConditionScope,
-    Does,
-    Expr,
-    Expressions,
-    KernelTouch,
-    Known,
-    Target,
-)
 from trilby.analysis.touching.follow_loops import LOOP_RULES
 from trilby.analysis.touching.followed_call import (
     MOST_TARGETS,
@@ -27,6 +18,15 @@ from trilby.analysis.touching.followed_call import (
     below,
 )
 from trilby.analysis.touching.integers import computed, counted_type
+from trilby.analysis.touching.kernel_expressions import (
+    ConditionScope,
+    Does,
+    Expr,
+    Expressions,
+    KernelTouch,
+    Known,
+    Target,
+)
 from trilby.data.dtypes import BOOL, I64
 from trilby.data.schema import BufferType, NDArrayType, StructType, join_path, leaves
 from trilby.model.op import Func, Op, Operands

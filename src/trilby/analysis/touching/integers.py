@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from trilby.analysis.touching.expressions import Expr, Expressions
+from trilby.analysis.touching.kernel_expressions import Expr, Expressions
 from trilby.data.dtypes import BOOL, ScalarType
 from trilby.model.op import Op, operands
 from trilby.model.ops import arith

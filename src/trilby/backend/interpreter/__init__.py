@@ -5,6 +5,6 @@ and run work item by work item on memory of its own, with every index checked. A
 backends agree with it bit for bit on integers and within a stated distance on floats.
 """
 
-from trilby.backend.interpreter.device import InterpreterBackend, InterpreterFamily
+from trilby.backend.interpreter.interpreter_device import InterpreterBackend, InterpreterFamily
 
 __all__ = ["InterpreterBackend", "InterpreterFamily"]

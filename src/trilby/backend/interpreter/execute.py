@@ -11,15 +11,15 @@ from itertools import product
 from typing import TypeAlias
 
 from trilby.backend.group_size import rounded_up
-from trilby.backend.interpreter.arguments import POISON
+from trilby.backend.interpreter.kernel_arguments import POISON
 from trilby.backend.interpreter.numbers import (
     TRAPS,
     AssertionFailedError,
     OutOfRangeError,
     UndefinedError,
 )
+from trilby.backend.interpreter.python_writer import PythonLine, known
 from trilby.backend.interpreter.translate import KernelProgram, call_chain
-from trilby.backend.interpreter.writer import PythonLine, known
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import (

@@ -9,7 +9,12 @@ computed as doubles and rounded to the type after every op, which is exact for
 import math
 from collections.abc import Callable
 
-from trilby.backend.interpreter.writer import PythonFunctionWriter, Renderer, no_meaning, scalar
+from trilby.backend.interpreter.python_writer import (
+    PythonFunctionWriter,
+    Renderer,
+    no_meaning,
+    scalar,
+)
 from trilby.data.dtypes import BF16, BOOL, F32, F64, Number, ScalarType, convert
 from trilby.model.intrinsics import INTRINSICS, Intrinsic
 from trilby.model.op import Op

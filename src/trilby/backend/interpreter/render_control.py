@@ -1,13 +1,13 @@
 """What variables, calls, control flow and the kernel context mean, as Python statements."""
 
-from trilby.backend.interpreter.render_arith import literal_text
-from trilby.backend.interpreter.writer import (
+from trilby.backend.interpreter.python_writer import (
     PythonFunctionWriter,
     Renderer,
     known,
     no_meaning,
     scalar,
 )
+from trilby.backend.interpreter.render_arith import literal_text
 from trilby.data.dtypes import BOOL
 from trilby.data.kernel_context import GRID_FIELDS
 from trilby.data.schema import StructType, leaves

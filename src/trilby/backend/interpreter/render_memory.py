@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
-from trilby.backend.interpreter.arguments import POISON, fixed_offsets
-from trilby.backend.interpreter.render_arith import difference_text, sum_text
-from trilby.backend.interpreter.writer import (
+from trilby.backend.interpreter.kernel_arguments import POISON, fixed_offsets
+from trilby.backend.interpreter.python_writer import (
     PythonFunctionWriter,
     Renderer,
     known,
     no_meaning,
     scalar,
 )
+from trilby.backend.interpreter.render_arith import difference_text, sum_text
 from trilby.data.dtypes import BOOL, ScalarType, Type
 from trilby.data.layout import layout, size_of, stride_of
 from trilby.data.schema import (

@@ -13,16 +13,16 @@ from typing import Any
 
 from trilby.analysis.reach import KernelGraph, reaching, waiting_functions
 from trilby.backend.interpreter.numbers import vocabulary
-from trilby.backend.interpreter.render_arith import ARITH_RENDERERS
-from trilby.backend.interpreter.render_control import CONTROL_RENDERERS, GROUP_RENDERERS
-from trilby.backend.interpreter.render_memory import MEMORY_RENDERERS
-from trilby.backend.interpreter.writer import (
+from trilby.backend.interpreter.python_writer import (
     PythonFunctionWriter,
     PythonLine,
     PythonNames,
     Renderer,
     known,
 )
+from trilby.backend.interpreter.render_arith import ARITH_RENDERERS
+from trilby.backend.interpreter.render_control import CONTROL_RENDERERS, GROUP_RENDERERS
+from trilby.backend.interpreter.render_memory import MEMORY_RENDERERS
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory
 from trilby.dataclass import dataclass
 from trilby.errors import BuildError

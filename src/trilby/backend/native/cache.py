@@ -20,7 +20,7 @@ from errno import EACCES, EPERM, EROFS
 from functools import cache
 
 from trilby.backend.private_folder import UNFINISHED, opened, read_file, write_file
-from trilby.trace import tell
+from trilby.messages import tell
 
 LIMIT_BYTES = 64 * 2**20
 """The most that all entries may have together. Those that were not used for longest go first."""

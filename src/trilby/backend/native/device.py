@@ -23,11 +23,11 @@ from trilby.backend.base import (
 )
 from trilby.backend.done import DoneEvent
 from trilby.backend.failures import beyond, closed, foreign, freed, not_shared, refused_code
+from trilby.backend.native.arena import Arena, NativeMemory, block_of, bytes_of, is_free
 from trilby.backend.native.engine import Engine
 from trilby.backend.native.events import DebuggingEvent, NativeEvent
-from trilby.backend.native.kernels import NativeKernel, NativePrepared, ThreadMemory
-from trilby.backend.native.memory import Arena, NativeMemory, block_of, bytes_of, is_free
 from trilby.backend.native.modules import Modules, generated
+from trilby.backend.native.native_kernels import NativeKernel, NativePrepared, ThreadMemory
 from trilby.backend.native.objects import Objects
 from trilby.backend.native.printing import Printed
 from trilby.backend.native.processor import Code, RefusedTextError, native_group
@@ -35,8 +35,8 @@ from trilby.backend.native.queue_code import REPORT, SEQUENCE, copied, make_reco
 from trilby.backend.native.repeated import NativeRepeated, Unchecked
 from trilby.backend.native.toolchain import assembly
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory, checked
+from trilby.codegen.identifiers import OWN
 from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
-from trilby.codegen.names import OWN
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import (
     sizes_of,
@@ -368,7 +368,7 @@ class NativeBackend:
 
     def passes(self, prepared: Prepared) -> Passes:
         """Run passes, each portion as one entry of the queue."""
-        from trilby.backend.native.passes import (  # noqa: PLC0415 -- few programs have any
+        from trilby.backend.native.native_passes import (  # noqa: PLC0415 -- few programs have any
             NativePasses,
             debugging_passes,
         )

@@ -18,7 +18,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trilby.at_exit import PROGRAM_END, EndStep
-from trilby.backend.native.host import HostProcessor, this_host
+from trilby.backend.native.host_processor import HostProcessor, this_host
 from trilby.backend.native.objects import Objects, objects_for
 from trilby.backend.native.queue_code import (
     SEQUENCE,

@@ -15,7 +15,7 @@ from struct import Struct, error, pack_into
 from typing import Any, NamedTuple
 
 from trilby.dataclass import dataclass
-from trilby.trace import tell
+from trilby.messages import tell
 
 # ---------------------------------------------------------------------------------------------- elf
 # Object files as LLVM makes them for x86-64: what they consist of, as far as it is understood.

@@ -14,8 +14,8 @@ from trilby.backend.native.toolchain import (
     load_llvm,
     object_code,
 )
+from trilby.messages import tell
 from trilby.options import cache_folder
-from trilby.trace import tell
 from trilby.version import VERSION
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from trilby.backend.base import Argument, Event, Repeated, events_of
 from trilby.backend.native.events import NativeEvent
-from trilby.backend.native.kernels import NativePrepared
+from trilby.backend.native.native_kernels import NativePrepared
 from trilby.backend.native.queue_code import COST, SEQUENCE, address_of_record
 
 if TYPE_CHECKING:

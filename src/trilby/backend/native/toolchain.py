@@ -16,8 +16,8 @@ from trilby.backend.native.linking import can_link, linked
 from trilby.backend.native.processor import Code, Detected, Processor
 from trilby.errors import DeviceUnavailableError
 from trilby.loading import loading
+from trilby.messages import tell
 from trilby.options import symbols_folder
-from trilby.trace import tell
 
 if TYPE_CHECKING:
     from types import ModuleType

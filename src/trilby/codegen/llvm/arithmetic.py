@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from trilby.codegen.llvm import ir, lanes
+from trilby.codegen.llvm import ir, lane_values
 from trilby.codegen.llvm.conversions import rounded, scalar
-from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
+from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.model.op import Op
@@ -40,7 +40,7 @@ _ORDERS: Mapping[type[Op], str] = {
 
 def constant(writer: KernelWriter, op: Constant) -> None:
     """A number."""
-    writer.give(op, lanes.constant(op.literal, scalar(op.value.type)))
+    writer.give(op, lane_values.constant(op.literal, scalar(op.value.type)))
 
 
 def grid(writer: KernelWriter, op: Grid) -> None:

@@ -5,9 +5,9 @@ What is asked of a place is its change in one step; the old number goes to the l
 
 from collections.abc import Callable
 
+from trilby.codegen.llvm.addresses import pointer_of
 from trilby.codegen.llvm.conversions import scalar
-from trilby.codegen.llvm.lanes import BIT, POINTER, Lanes, of_kind, size_of_kind
-from trilby.codegen.llvm.places import pointer_of
+from trilby.codegen.llvm.lane_values import BIT, POINTER, Lanes, of_kind, size_of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.errors import BuildError

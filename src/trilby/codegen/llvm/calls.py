@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 
 from trilby.analysis.reach import short_name
 from trilby.analysis.spans import Spans
+from trilby.codegen.identifiers import own_name
+from trilby.codegen.llvm.emitters import OP_RULES
 from trilby.codegen.llvm.entry import AXES, read_launch
-from trilby.codegen.llvm.lanes import BIT, Lanes, can_interleave, part_kinds
+from trilby.codegen.llvm.lane_values import BIT, Lanes, can_interleave, part_kinds
 from trilby.codegen.llvm.neighbours import neighbours_of
-from trilby.codegen.llvm.rules import OP_RULES
 from trilby.codegen.llvm.shapes import IN_ROW, Parts, joined, shapes_of
 from trilby.codegen.llvm.writer import (
     Analysed,
@@ -23,7 +24,6 @@ from trilby.codegen.llvm.writer import (
     Scratch,
     VariableSlot,
 )
-from trilby.codegen.names import own_name
 from trilby.model.op import Func, walk
 from trilby.model.ops.core import Call
 from trilby.model.ops.debug import Assert

@@ -2,7 +2,7 @@
 
 from trilby.codegen.llvm import ir
 from trilby.codegen.llvm.ir import Ir
-from trilby.codegen.llvm.lanes import BIT, Lanes, kind_of, of_kind, stored_kind
+from trilby.codegen.llvm.lane_values import BIT, Lanes, kind_of, of_kind, stored_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import BF16, BOOL, F16, F64, ScalarType, Type
 from trilby.model.ops.arith import Cast

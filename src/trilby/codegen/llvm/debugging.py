@@ -1,7 +1,7 @@
 """`assert` and `print`: what a kernel says while it runs."""
 
 from trilby.codegen.llvm.conversions import scalar, to_storage
-from trilby.codegen.llvm.lanes import Lanes
+from trilby.codegen.llvm.lane_values import Lanes
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.model.ops.debug import Assert, Print
 

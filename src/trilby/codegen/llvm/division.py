@@ -4,7 +4,7 @@ Processors have no division of integers in vectors. Integers of 32 bits are divi
 quotient of two of them is further from the next whole number than rounding goes.
 """
 
-from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
+from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.model.ops.arith import Binary, FloorDiv

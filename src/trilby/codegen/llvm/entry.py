@@ -7,7 +7,7 @@ lanes run, and for what is left at the end of a row.
 from collections.abc import Callable
 
 from trilby.codegen.llvm.conversions import from_storage
-from trilby.codegen.llvm.lanes import (
+from trilby.codegen.llvm.lane_values import (
     POINTER,
     Lanes,
     part_kinds,

@@ -10,10 +10,10 @@ from dataclasses import field
 from typing import TypeAlias
 
 from trilby.codegen.llvm import entry
+from trilby.codegen.llvm.emitters import OP_RULES
 from trilby.codegen.llvm.ir import ALL
-from trilby.codegen.llvm.lanes import BIT, Lanes, part_kinds, size_of_kind
+from trilby.codegen.llvm.lane_values import BIT, Lanes, part_kinds, size_of_kind
 from trilby.codegen.llvm.regions import Region, RegionPlan, values_of
-from trilby.codegen.llvm.rules import OP_RULES
 from trilby.codegen.llvm.shapes import Shapes
 from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
 from trilby.data.dtypes import Type

@@ -6,7 +6,7 @@ Nothing here knows ops or kernels. Mutable state lives in `alloca`s, which LLVM 
 from collections.abc import Sequence
 
 from trilby.analysis.spans import Span, Spans
-from trilby.codegen.llvm.lanes import (
+from trilby.codegen.llvm.lane_values import (
     BIT,
     LONG,
     POINTER,

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from trilby.codegen.llvm.arithmetic import compared
-from trilby.codegen.llvm.control import yielded
+from trilby.codegen.llvm.control_flow import yielded
 from trilby.codegen.llvm.conversions import scalar
-from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
+from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
 from trilby.codegen.llvm.trips import trips
 from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
 from trilby.dataclass import dataclass

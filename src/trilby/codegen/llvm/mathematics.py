@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from trilby.codegen.llvm.conversions import rounded, scalar
 from trilby.codegen.llvm.formulas import function_of, has_formula
-from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
+from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.model.intrinsics import INTRINSICS

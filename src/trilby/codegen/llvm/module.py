@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.analysis.spans import Spans
+from trilby.codegen.identifiers import own_name
+from trilby.codegen.llvm.emitters import OP_RULES
 from trilby.codegen.llvm.entry import (
     LaunchSizes,
     begin_count,
@@ -14,13 +16,11 @@ from trilby.codegen.llvm.entry import (
     write_rows,
 )
 from trilby.codegen.llvm.inlining import inline
-from trilby.codegen.llvm.lanes import POINTER, Lanes
+from trilby.codegen.llvm.lane_values import POINTER, Lanes
 from trilby.codegen.llvm.neighbours import neighbours_of
-from trilby.codegen.llvm.rules import OP_RULES
 from trilby.codegen.llvm.shapes import IN_GROUP, shapes_of
 from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
 from trilby.codegen.llvm.writer import Analysed, KernelWriter, SourceLines
-from trilby.codegen.names import own_name
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import NDArrayType
 from trilby.dataclass import dataclass

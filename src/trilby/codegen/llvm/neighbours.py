@@ -9,8 +9,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import field
 from typing import TypeAlias
 
-from trilby.codegen.llvm.lanes import stored_kind
-from trilby.codegen.structs import fixed_offsets
+from trilby.codegen.llvm.lane_values import stored_kind
+from trilby.codegen.struct_types import fixed_offsets
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import layout, stride_of
 from trilby.data.schema import (

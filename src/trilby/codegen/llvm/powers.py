@@ -1,6 +1,6 @@
 """Powers of integers and of floats."""
 
-from trilby.codegen.llvm.lanes import Lanes
+from trilby.codegen.llvm.lane_values import Lanes
 from trilby.codegen.llvm.mathematics import computed
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType

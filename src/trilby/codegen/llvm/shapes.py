@@ -13,7 +13,7 @@ from typing import TypeAlias
 from trilby.analysis.spans import Spans
 from trilby.codegen.llvm import ir
 from trilby.codegen.llvm.inlining import Inlined
-from trilby.codegen.llvm.lanes import Stride, part_kinds
+from trilby.codegen.llvm.lane_values import Stride, part_kinds
 from trilby.data.dtypes import Type
 from trilby.data.schema import StructType, leaves
 from trilby.dataclass import dataclass

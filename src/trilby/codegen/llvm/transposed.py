@@ -8,10 +8,10 @@ that members between the first and the last are read.
 
 from collections.abc import Iterable, Sequence
 
+from trilby.codegen.llvm.addresses import pointer_of
 from trilby.codegen.llvm.conversions import from_storage, scalar, to_storage
-from trilby.codegen.llvm.lanes import Lanes, size_of_kind, stored_kind
+from trilby.codegen.llvm.lane_values import Lanes, size_of_kind, stored_kind
 from trilby.codegen.llvm.neighbours import Neighbour
-from trilby.codegen.llvm.places import pointer_of
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.model.ops.memory import Load, Store
 

@@ -4,7 +4,7 @@ Turns are counted, so that no bound can be jumped over by wrapping round.
 """
 
 from trilby.codegen.llvm.arithmetic import compared
-from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
+from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trilby.codegen.llvm.control import yielded
+from trilby.codegen.llvm.control_flow import yielded
 from trilby.codegen.llvm.conversions import scalar
 from trilby.codegen.llvm.entry import LaunchSizes, write_groups
 from trilby.codegen.llvm.groups import GroupScope, GroupVectors, KeptValue
 from trilby.codegen.llvm.inlining import Inlined
-from trilby.codegen.llvm.lanes import BIT, of_kind
+from trilby.codegen.llvm.lane_values import BIT, of_kind
 from trilby.codegen.llvm.regions import Region, RegionPlan, leaves_outwards
 from trilby.codegen.llvm.shapes import Shapes
 from trilby.codegen.llvm.trips import trips

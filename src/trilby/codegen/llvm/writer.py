@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 from trilby.analysis.reach import short_name
 from trilby.analysis.spans import Spans
+from trilby.codegen.ctext import llvm_string
 from trilby.codegen.llvm.ir import ALL, Ir
-from trilby.codegen.llvm.lanes import BIT, Lanes, Stride, can_interleave, part_kinds
+from trilby.codegen.llvm.lane_values import BIT, Lanes, Stride, can_interleave, part_kinds
 from trilby.codegen.llvm.neighbours import Neighbour
 from trilby.codegen.llvm.shapes import Parts, Shapes
 from trilby.codegen.llvm.target import LlvmTarget
-from trilby.codegen.text import llvm_string
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import round_up
 from trilby.dataclass import dataclass

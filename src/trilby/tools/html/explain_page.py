@@ -20,7 +20,7 @@ from trilby.tools.html.report import ledger_section, run_figures
 from trilby.tools.margin import SIGNS, Note
 from trilby.tools.movements import movements
 from trilby.tools.output_files import write_output
-from trilby.transform.passes import changed_lines
+from trilby.transform.pipelines import changed_lines
 
 _COLOURS = {"up": "up", "ran-up": "up", "down": "down", "ran-down": "down", "launch": "launch"}
 

@@ -34,7 +34,7 @@ from trilby.tools.html.graph_svg import graph_svg
 from trilby.tools.html.timeline_svg import legend, timeline_svgs
 from trilby.tools.movements import movements
 from trilby.tools.timeline import timeline_of
-from trilby.transform.passes import Passed, listing
+from trilby.transform.pipelines import Passed, listing
 
 MOST_ROWS = 20
 MOST_LINES = 300

@@ -11,14 +11,14 @@ from math import prod
 from typing import Any, TypeAlias
 
 from trilby.analysis.linting.accesses import ANYWHERE
+from trilby.analysis.linting.encoding.encoded_terms import Encoding, ItemTerms
 from trilby.analysis.linting.encoding.session import Session
-from trilby.analysis.linting.encoding.terms import Encoding, ItemTerms
-from trilby.analysis.linting.evaluate import evaluated
 from trilby.analysis.linting.launch import LaunchFacts
 from trilby.analysis.linting.plain_decider import is_plain
 from trilby.analysis.linting.question import Cover, Example, Outcome, Proved, Question, Undecided
+from trilby.analysis.linting.term_values import evaluated
 from trilby.analysis.linting.terms import LoopMark, Terms, leaves_of, level_of
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.ndrange import NDRange
 
 # ------------------------------------------------------------------------------------------ fitting

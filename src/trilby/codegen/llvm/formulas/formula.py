@@ -8,7 +8,7 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from trilby.codegen.llvm.ir import Ir
-from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
+from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
 from trilby.dataclass import dataclass
 
 

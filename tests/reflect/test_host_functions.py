@@ -20,7 +20,7 @@ from trilby.model.text import to_text
 from trilby.model.value import VarType
 from trilby.model.verify import verify
 from trilby.reflect.functions import Compute
-from trilby.reflect.host import ReflectedCompute, reflect_compute
+from trilby.reflect.host_functions import ReflectedCompute, reflect_compute
 from trilby.source import Location
 
 MODULE = samples.__name__

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trilby.backend.native.family import describe
-from trilby.backend.native.host import (
+from trilby.backend.native.host_processor import (
     check_system,
     host_from,
     quota,

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from trilby.analysis.linting.compute_facts import ComputeFacts
-from trilby.analysis.linting.registry import compute_lint
-from trilby.analysis.linting.report import Finding
+from trilby.analysis.linting.findings import Finding
+from trilby.analysis.linting.lint_registry import compute_lint
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.op import Block, Func, Op, blocks, walk
 from trilby.model.ops.core import Constant, Var, VarLoad

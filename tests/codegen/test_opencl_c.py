@@ -8,7 +8,7 @@ from tests.codegen.edge_values import ALL
 from tests.codegen.golden_kernels import squares
 from tests.codegen.running import build_log, graph_of
 
-from trilby.codegen.opencl import OPENCL, generate, is_keyword, is_used
+from trilby.codegen.opencl_c import OPENCL, generate, is_keyword, is_used
 from trilby.data.dtypes import F16, F32, F64
 from trilby.data.kernel_context import GRID_FIELDS
 from trilby.model.intrinsics import INTRINSICS

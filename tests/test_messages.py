@@ -10,7 +10,7 @@ import pytest
 
 from trilby import logger as trilby_logger
 from trilby.logger import StandardError
-from trilby.trace import set_up, tell
+from trilby.messages import set_up, tell
 
 
 @pytest.fixture

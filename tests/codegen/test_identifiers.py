@@ -11,8 +11,8 @@ from tests.codegen.running import build_log, run_both, text_of
 
 import trilby as tb
 from trilby import KernelContext, NDArray, S32Array, f32, i32
-from trilby.codegen.names import Identifiers, own_name
-from trilby.codegen.opencl import is_keyword, is_reserved, is_used
+from trilby.codegen.identifiers import Identifiers, own_name
+from trilby.codegen.opencl_c import is_keyword, is_reserved, is_used
 from trilby.reflect.functions import Kernel
 
 

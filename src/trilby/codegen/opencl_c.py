@@ -9,7 +9,7 @@ import numpy as np
 from trilby.analysis.reach import KernelGraph
 from trilby.codegen.cfamily import Generated, generate_c
 from trilby.codegen.dialect import Dialect
-from trilby.codegen.names import C_WORDS
+from trilby.codegen.identifiers import C_WORDS
 from trilby.data.dtypes import (
     BF16,
     BOOL,

@@ -19,7 +19,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Literal, TypeAlias
 
-from trilby.analysis.linting.report import Finding, Severity
+from trilby.analysis.linting.findings import Finding, Severity
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError
 

@@ -14,9 +14,9 @@ from trilby.model.ops.control import Break
 from trilby.model.ops.host import HostRun
 from trilby.model.text import to_text
 from trilby.options import Transfers
-from trilby.reflect.host import reflect_compute
+from trilby.reflect.host_functions import reflect_compute
 from trilby.runtime.compile import analyse_compute
-from trilby.transform.passes import Pass, changed_lines, compute_passes, listing, run_passes
+from trilby.transform.pipelines import Pass, changed_lines, compute_passes, listing, run_passes
 from trilby.transform.repeat_turns import repeat_turns
 
 

@@ -9,7 +9,7 @@ from trilby.analysis.linting.encoding.session import Session
 from trilby.analysis.linting.launch import AXES, LaunchFacts
 from trilby.analysis.linting.question import Item
 from trilby.analysis.linting.terms import Level, LoopMark, Terms, leaves_of, level_of, wraps
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import BOOL, ScalarType
 
 # ----------------------------------------------------------------------------------------- products

@@ -4,15 +4,15 @@ A store in idle lanes must not happen, and a load there must not fault, so both 
 not all lanes run.
 """
 
-from trilby.codegen.llvm.conversions import from_storage, scalar, to_storage
-from trilby.codegen.llvm.lanes import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
-from trilby.codegen.llvm.places import (
+from trilby.codegen.llvm.addresses import (
     gathered,
     is_interleaved,
     pointer_of,
     safe_places,
     size,
 )
+from trilby.codegen.llvm.conversions import from_storage, scalar, to_storage
+from trilby.codegen.llvm.lane_values import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
 from trilby.codegen.llvm.transposed import finish_stores, join_loads, join_stores
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.layout import size_of

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from trilby.codegen.dialect import Dialect
-from trilby.codegen.names import Identifiers, own_name, plain
+from trilby.codegen.identifiers import Identifiers, own_name, plain
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import field_align, header_size, layout, size_of, stride_of
 from trilby.data.schema import (

@@ -7,7 +7,7 @@ import numpy as np
 
 from trilby.backend.base import Argument, Event, Passes
 from trilby.backend.native.events import DebuggingEvent, NativeEvent
-from trilby.backend.native.kernels import NativePrepared
+from trilby.backend.native.native_kernels import NativePrepared
 from trilby.backend.native.queue_code import PASS, REPORT, SEQUENCE, copied
 from trilby.backend.run_again import PassByPass
 from trilby.data.segment import address_of

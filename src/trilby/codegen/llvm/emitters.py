@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from trilby.codegen.llvm import access, arithmetic, control
+from trilby.codegen.llvm import arithmetic, control_flow, loads_and_stores
 from trilby.codegen.llvm.conversions import cast
 from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.writer import KernelWriter, Rules
@@ -55,30 +55,30 @@ OP_RULES: Rules = {
     **dict.fromkeys(UNARIES, arithmetic.unary),
     Cast: cast,
     Math: _late("mathematics", "math"),
-    Load: access.load,
-    Store: access.store,
-    Place: access.place,
-    Extent: access.extent,
+    Load: loads_and_stores.load,
+    Store: loads_and_stores.store,
+    Place: loads_and_stores.place,
+    Extent: loads_and_stores.extent,
     AtomicUpdate: _late("atomics", "atomic"),
     CompareExchange: _late("atomics", "compare_exchange"),
-    LocalArray: access.array,
-    PrivateArray: access.array,
-    Pack: access.pack,
-    Unpack: access.unpack,
+    LocalArray: loads_and_stores.array,
+    PrivateArray: loads_and_stores.array,
+    Pack: loads_and_stores.pack,
+    Unpack: loads_and_stores.unpack,
     Assert: _late("debugging", "assertion"),
     Print: _late("debugging", "print_line"),
-    Var: control.var,
-    VarLoad: control.var_load,
-    VarStore: control.var_store,
-    Inlined: control.inlined,
+    Var: control_flow.var,
+    VarLoad: control_flow.var_load,
+    VarStore: control_flow.var_store,
+    Inlined: control_flow.inlined,
     Call: _late("calls", "call"),
-    Return: control.return_,
-    Break: control.break_,
-    Continue: control.continue_,
-    If: control.if_,
-    Ternary: control.ternary,
-    AndThen: control.and_then,
-    OrElse: control.or_else,
+    Return: control_flow.return_,
+    Break: control_flow.break_,
+    Continue: control_flow.continue_,
+    If: control_flow.if_,
+    Ternary: control_flow.ternary,
+    AndThen: control_flow.and_then,
+    OrElse: control_flow.or_else,
     For: _late("loops", "for_"),
     While: _late("loops", "while_"),
 }

@@ -23,7 +23,11 @@ from trilby.model.ops.core import Call
 from trilby.model.ops.memory import AtomicUpdate, CompareExchange
 from trilby.model.value import NONE, RefType, Value
 from trilby.reflect.aggregates import parts, settled, struct_of, value_for
-from trilby.reflect.arithmetic import (
+from trilby.reflect.atomic_functions import COMPARE_EXCHANGE, AtomicFunction
+from trilby.reflect.device_arrays import local, private
+from trilby.reflect.functions import Compute, Helper, Kernel, is_helper
+from trilby.reflect.group_calls import barrier, device_array, print_call
+from trilby.reflect.kernel_arithmetic import (
     boolean,
     constant,
     convert_for,
@@ -31,10 +35,6 @@ from trilby.reflect.arithmetic import (
     number,
     typed,
 )
-from trilby.reflect.atomics import COMPARE_EXCHANGE, AtomicFunction
-from trilby.reflect.device_arrays import local, private
-from trilby.reflect.functions import Compute, Helper, Kernel, is_helper
-from trilby.reflect.group_calls import barrier, device_array, print_call
 from trilby.reflect.lowering import Callee, Lowering
 from trilby.reflect.operands import Aggregate, KnownObject, Literal, Operand, PlaceOf
 from trilby.reflect.places import element_of

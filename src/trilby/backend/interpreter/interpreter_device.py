@@ -23,8 +23,8 @@ from trilby.backend.base import (
 from trilby.backend.done import DoneEvent
 from trilby.backend.failures import closed, foreign, freed, no_room, not_shared
 from trilby.backend.group_size import GroupLimits, group_size
-from trilby.backend.interpreter.arguments import POISON, InterpreterMemory, bind
 from trilby.backend.interpreter.execute import execute
+from trilby.backend.interpreter.kernel_arguments import POISON, InterpreterMemory, bind
 from trilby.backend.interpreter.translate import KernelProgram, translate
 from trilby.backend.run_again import PassByPass, RunAgain
 from trilby.backend.work_memory import checked

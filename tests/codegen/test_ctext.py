@@ -10,8 +10,8 @@ from tests.codegen.running import graph_of, run_both
 import trilby as tb
 from trilby import KernelContext, NDArray, S32Array, i32
 from trilby.backend.opencl import OpenCLFamily
-from trilby.codegen.opencl import generate
-from trilby.codegen.text import MEMORY, PRODUCT, SUM, Line, Text, reads_of, with_line_directives
+from trilby.codegen.ctext import MEMORY, PRODUCT, SUM, Line, Text, reads_of, with_line_directives
+from trilby.codegen.opencl_c import generate
 from trilby.errors import BuildError
 from trilby.source import Location
 

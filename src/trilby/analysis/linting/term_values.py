@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from trilby.analysis.touching.expressions import Expr
+from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import ScalarType
 
 # ------------------------------------------------------------------------------------- walk numbers

@@ -7,7 +7,7 @@ run, each by its own lanes, and jumped around if there are none.
 from collections.abc import Iterator, Sequence
 
 from trilby.codegen.llvm.inlining import Inlined
-from trilby.codegen.llvm.lanes import BIT, Lanes, of_kind
+from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
 from trilby.codegen.llvm.shapes import Shapes
 from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
 from trilby.data.dtypes import ScalarType

@@ -9,7 +9,7 @@ the lane.
 """
 
 from trilby.codegen.llvm.ir import ALL
-from trilby.codegen.llvm.lanes import (
+from trilby.codegen.llvm.lane_values import (
     BIT,
     LONG,
     POINTER,
@@ -18,7 +18,7 @@ from trilby.codegen.llvm.lanes import (
     size_of_kind,
 )
 from trilby.codegen.llvm.writer import KernelWriter
-from trilby.codegen.structs import first_bound, fixed_offsets
+from trilby.codegen.struct_types import first_bound, fixed_offsets
 from trilby.data.dtypes import I32, ScalarType, Type
 from trilby.data.layout import field_align, header_size, layout, round_up, size_of, stride_of
 from trilby.data.schema import (
