@@ -6,12 +6,12 @@ import pytest
 from scripts.counts import counts, fragments, modules, mutable_state, repeated_classes
 
 CEILINGS = {
-    "files": 485,
+    "files": 348,
     "classes": 789,
     "lines": 70_200,
-    "class names with several meanings": 65,
-    "module names with several meanings": 45,
-    "modules of under 60 lines with one importer": 30,
+    "class names with several meanings": 0,
+    "module names with several meanings": 0,
+    "modules of under 60 lines with one importer": 2,
     "containers at the top of modules": 9,
 }
 """Who makes a count smaller writes the new one here."""
