@@ -20,7 +20,7 @@ import pytest
 from tests.data.watching import Device
 
 import trilby as tb
-from trilby import F32Array2D, NDArray, S32Array, f32, i32
+from trilby import ComputeContext, F32Array2D, KernelContext, NDArray, S32Array, f32, i32
 from trilby.errors import ArgumentTypeError
 
 Made: TypeAlias = Callable[[], Any]
@@ -519,3 +519,63 @@ def test_the_state_of_a_struct_is_its_own() -> None:
     make, given, *_ = cast("Any", table.pair[0].__reduce__())
     table.pair[0].y = 5
     assert make(*given).y == 0
+
+
+# --------------------------------------------------- kernels that an operand launches
+
+
+@tb.kernel
+def increase(kc: KernelContext, a: NDArray[i32]) -> None:
+    a[kc.x] = a[kc.x] + 1
+
+
+@tb.compute
+def increase_all(cc: ComputeContext, a: NDArray[i32]) -> None:
+    cc.dispatch(a.shape[0], increase, a)
+
+
+class Launching:
+    """An index that launches a kernel on the array that it is used with, and may fail then."""
+
+    def __init__(self, launch: Callable[[], object], *, fails: bool = False) -> None:
+        self.launch = launch
+        self.fails = fails
+
+    def __index__(self) -> int:
+        self.launch()
+        if self.fails:
+            raise LookupError
+        return 2
+
+
+BY_INDEX: dict[str, tuple[Callable[[Any, Any], object], list[int]]] = {
+    "put": (lambda a, late: np.put(a, [late], 70), [1, 2, 70, 4]),
+    "put one": (lambda a, late: np.put(a, late, 70), [1, 2, 70, 4]),
+    "at": (lambda a, late: np.add.at(a, late, 5), [1, 2, 8, 4]),
+    "set": (lambda a, late: a.__setitem__(late, 70), [1, 2, 70, 4]),
+    "cumulated": (lambda a, late: np.cumsum([[[1] * 4]] * 2, late, None, a[None, None]), []),
+}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("name", BY_INDEX)
+def test_a_kernel_that_an_index_launches_is_not_lost(name: str, *, fails: bool) -> None:
+    with tb.Accelerator("interpreter", poison=True) as accelerator:
+        a = accelerator.array(np.arange(4, dtype=np.int32))
+        late = Launching(lambda: accelerator.compute(increase_all, a), fails=fails)
+        write, expected = BY_INDEX[name]
+        with suppress(LookupError, ValueError):
+            write(a, late)
+        assert np.asarray(a).tolist() == (expected if expected and not fails else [1, 2, 3, 4])
+
+
+def test_what_a_callback_writes_beside_a_mask_stays() -> None:
+    a = cast("Any", NDArray[int](np.arange(4, dtype=np.int32)))
+
+    def add(value: int) -> int:
+        a[0] = 50
+        return value + 100
+
+    mask = np.array([False, True, False, True])
+    np.frompyfunc(add, 1, 1)(a, out=a, where=mask, casting="unsafe")
+    assert a.tolist() == [50, 101, 2, 103]

@@ -1,5 +1,6 @@
 """What accessors announce: exact ranges, nothing read for nothing, no gap destroyed."""
 
+import math
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -247,10 +248,22 @@ def test_a_ufunc_that_cannot_store_its_result_has_written_nothing() -> None:
 
 def test_a_ufunc_that_raises_at_its_end_has_written() -> None:
     numbers = F32Array.of([1, 0])
-    recorder = recorded(numbers.segment)
+    device = Device(numbers.segment)
     with np.errstate(all="raise"), pytest.raises(FloatingPointError):
-        np.divide(1.0, numbers.array, out=cast("Any", numbers.array))
-    assert recorder.events[-1] == ("wrote", 4, 8)
+        np.divide(np.float32(1), np.array([4, 0], np.float32), out=cast("Any", numbers.array))
+    assert device.truth[4:].view(np.float32).tolist() == [0.25, math.inf]
+    assert numbers.array.tolist() == [0.25, math.inf]
+
+
+def test_an_error_before_anything_is_written_leaves_what_the_device_has() -> None:
+    numbers = F32Array.of([1, 2])
+    device = Device(numbers.segment)
+    device.truth[4:].view(np.float32)[:] = [5, 6]
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        np.add(np.ones(2, np.float32), 1e300, out=cast("Any", numbers.array))
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        np.copyto(cast("Any", numbers.array), 1e300)
+    assert numbers.array.tolist() == [5, 6]
 
 
 def test_a_slice_fetches_when_it_is_used_and_is_never_stale() -> None:

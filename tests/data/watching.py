@@ -25,6 +25,9 @@ class Recorder:
     def after_write(self, ranges: Ranges) -> None:
         self._hear("wrote", ranges)
 
+    def stale(self, ranges: Ranges) -> Ranges:
+        return Ranges.EMPTY
+
     def after_failed_write(self, ranges: Ranges) -> None:
         self._hear("failed", ranges)
 
@@ -79,6 +82,9 @@ class Device:
             self.truth[start:stop] = self.memory[start:stop]
         self.pending -= ranges
         self.spoil()
+
+    def stale(self, ranges: Ranges) -> Ranges:
+        return ranges - self.current
 
     def after_failed_write(self, ranges: Ranges) -> None:
         self.pending -= ranges - self.current

@@ -120,7 +120,7 @@ def set_part(w: Writer) -> bool:
         return False
     text, own = part(w, *found)
     number = value_for(w, text=found[0], view=own)
-    target = text if text.endswith("]") else f"{text}[...]"
+    target = f"{text}[...]" if text == found[0] else text  # an array in a list is no part of it
     if own.kind == "bits":
         ways = [f"{target} = {number}", f"{target} %= 7", f"wipe({text})", f"{text}.fill({number})"]
     else:
@@ -145,7 +145,7 @@ def copy_part(w: Writer) -> bool:
     found = part_of_shape(w, source, whole[source], own.shape)
     if found is None:
         return False
-    target = target if target.endswith("]") else f"{target}[...]"
+    target = f"{target}[...]" if target == text else target
     w.line(f"{target} = {w.draft.pick([found, found, f'{found} + 2', f'np.flip({found})'])}")
     return True
 

@@ -56,6 +56,7 @@ def ends(text: str, patch: pytest.MonkeyPatch) -> set[str]:
     return found
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_programs_agree_that_start_again(patched: pytest.MonkeyPatch) -> None:
     @settings(
         max_examples=PROGRAMS,

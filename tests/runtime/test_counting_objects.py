@@ -22,6 +22,7 @@ class Source:
     def __init__(self, log: list[str], *things: S32Array) -> None:
         self.log = log
         self.things = things
+        self.manager = Manager(log, things[-1])
 
     def __getitem__(self, place: int) -> S32Array:
         self.log.append(f"[{place}]")
@@ -116,7 +117,54 @@ def lists(cc: ComputeContext, a: S32Array, b: S32Array, source: Any, q: Any) -> 
     return pair[number].array[number], pair[q % 2].array.sum()
 
 
-FUNCTIONS = [items, indices, choices, turns, lists]
+class Manager:
+    """Gives something else than itself to a `with` block, and has attributes like a buffer."""
+
+    def __init__(self, log: list[str], thing: S32Array) -> None:
+        self.log = log
+        self.thing = thing
+
+    @property
+    def array(self) -> Any:
+        self.log.append("array")
+        return self.thing.array
+
+    def __enter__(self) -> S32Array:
+        self.log.append("enter")
+        return self.thing
+
+    def __exit__(self, *_: object) -> None:
+        self.log.append("exit")
+
+
+@tb.compute
+def managed(cc: ComputeContext, a: S32Array, b: S32Array, source: Any, q: Any) -> Any:
+    with Manager(source.log, a) as x:
+        cc.dispatch(4, increase, x)
+        first = x.array[0]
+    with source.manager as x:
+        cc.dispatch(4, increase, x)
+        return first, x.array[0]
+
+
+@tb.compute
+def unpacked(cc: ComputeContext, a: S32Array, b: S32Array, source: Any, q: Any) -> Any:
+    both: list[Any] = [a, b]
+    seen: list[int] = []
+    for x in [*both]:
+        cc.dispatch(4, increase, x)
+        seen.append(x.array[0])
+    first, second = [*both]
+    cc.dispatch(4, increase, second)
+    last, *rest = (*both, first)
+    cc.dispatch(4, increase, rest[0])
+    named: dict[str, Any] = {"k": last}
+    cc.dispatch(4, increase, {**named}["k"])
+    seen += [x.array[1] for x in [*both, *rest]]
+    return seen, second.array[2], q + 1 > 0
+
+
+FUNCTIONS = [items, indices, choices, turns, lists, managed, unpacked]
 
 
 def run(

@@ -1,10 +1,16 @@
 """Compute calls that start again on another device, or say why they do not."""
 
 import logging
+import math
+import threading
+from collections import ChainMap, UserList, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
@@ -446,6 +452,114 @@ def adds_by_a_dictionary(cc: ComputeContext, a: Any) -> None:
 def puts_along_an_axis(cc: ComputeContext, a: Any) -> None:
     np.put_along_axis(a.array, np.array([0]), a.array[0] + 10, 0)
     cc.dispatch(a.length, add_one, a)
+
+
+class Number(int):
+    """A number whose operator leaves a trace."""
+
+    def __add__(self, other: int) -> "Number":
+        COUNTER.count += 1
+        return self
+
+
+class Holder:
+    """Has such an object as an attribute of its class."""
+
+    it = Counter()
+
+
+class Meta(type):
+    """A class of classes with an operator."""
+
+    def __len__(cls) -> int:
+        COUNTER.count += 1
+        return 1
+
+
+class Counted(metaclass=Meta):
+    """Its length leaves a trace."""
+
+
+@tb.compute
+def uses(cc: ComputeContext, a: S32Array, thing: Any) -> None:
+    cc.dispatch(a.length, add_one, a)
+    _ = thing
+
+
+HIDING: dict[str, Callable[[], object]] = {
+    "a subclass of int": lambda: Number(3),
+    "an attribute of a class": Holder,
+    "a class": lambda: Holder,
+    "a class of classes": lambda: Counted,
+    "a list of another kind": lambda: UserList([iter([3])]),
+    "a view of a dictionary": {1: Counter()}.values,
+    "a read-only dictionary": lambda: MappingProxyType({1: Counter()}),
+    "a chain": lambda: ChainMap({1: Counter()}),
+    "an exception": lambda: ValueError(Counter()),
+    "a thread's own": threading.local,
+    "a dictionary that adds": lambda: defaultdict[int, int](int),
+    "a generator": lambda: (n for n in range(3)),
+}
+
+
+@pytest.mark.parametrize("make", HIDING.values(), ids=HIDING)
+def test_what_is_not_known_to_be_harmless_hinders(
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[], object]
+) -> None:
+    accelerator = of(monkeypatch, Simulated(GPU, "run"), Simulated(CPU))
+    with pytest.raises(DeviceError) as caught:
+        accelerator.compute(uses, numbers(), [make()])
+    assert "`uses` is given an" in caught.value.advice
+
+
+HARMLESS: dict[str, object] = {
+    "numbers": [1, 2.0, 3j, True, None, np.float32(4), Fraction(1, 3)],
+    "records": [SimpleNamespace(x=[1]), {"k": {1, 2}}, World(numbers(), [])],
+    "others": [Path("file"), np.arange(3), range(3), slice(3), add_one, math],
+}
+
+
+@pytest.mark.parametrize("things", HARMLESS.values(), ids=HARMLESS)
+def test_what_only_computes_hinders_nothing(
+    monkeypatch: pytest.MonkeyPatch, things: object
+) -> None:
+    accelerator = of(monkeypatch, Simulated(GPU, "run", 1), Simulated(CPU))
+    a = numbers()
+    accelerator.compute(uses, a, things)
+    assert content(a) == (START + 1).tolist()
+
+
+OUTER = [3]
+LENT = np.zeros(8, np.int32)
+
+
+@tb.compute
+def pads(cc: ComputeContext, a: S32Array) -> None:
+    np.pad(cast("Any", a.array), 1, cast("Any", print))
+    cc.dispatch(a.length, add_one, a)
+
+
+@tb.compute
+def takes_one_of_outer(cc: ComputeContext, a: S32Array) -> None:
+    one = max([OUTER], default=[0])
+    one.append(1)
+    cc.dispatch(a.length, add_one, a)
+
+
+@tb.compute
+def writes_to_wrapped(cc: ComputeContext, a: S32Array) -> None:
+    lent = S32Array.bind(LENT, length=4)
+    lent.array[0] += 1
+    cc.dispatch(a.length, add_one, a)
+
+
+@pytest.mark.parametrize("entry", [pads, takes_one_of_outer, writes_to_wrapped])
+def test_what_is_not_the_functions_own_is_not_changed_twice(
+    monkeypatch: pytest.MonkeyPatch, entry: Any
+) -> None:
+    accelerator = of(monkeypatch, Simulated(GPU, "run"), Simulated(CPU))
+    with pytest.raises(DeviceError, match="which cannot be undone"):
+        accelerator.compute(entry, numbers())
 
 
 def test_plain_objects_hinder_nothing(monkeypatch: pytest.MonkeyPatch, first: Any) -> None:

@@ -190,6 +190,31 @@ def test_a_signal_handler_works_or_is_refused(
         assert len(set(other.array.tolist())) == 1
 
 
+@pytest.mark.parametrize(("program", "slack"), PROGRAMS.values(), ids=PROGRAMS)
+def test_a_signal_handler_with_new_buffers_works_or_is_refused(
+    accelerator: Accelerator, program: Any, slack: int
+) -> None:
+    """It makes buffers, brings and uses them, and lets go of them: all of that, or an error."""
+    trial = Trial(accelerator, program)
+
+    def handle() -> None:
+        new, put = S32Array.of([3] * LENGTH), S32Array.of([5] * LENGTH)
+        accelerator.compute(once, new)
+        assert new.array.tolist() == [4] * LENGTH
+        accelerator.put(put)
+        accelerator.get(new)
+        with accelerator.array(np.arange(LENGTH, dtype=np.int32)) as wrapped:
+            accelerator.put(wrapped)
+
+    for moment in range(0, 100_000, 3 * step_of(accelerator)):
+        run = trial.run(moment, handle)
+        if run.where is None:
+            return
+        if run.raised is not None:
+            assert "signal handler" in str(run.raised)
+        assert run.counted <= run.launched <= run.counted + slack, run.where
+
+
 def test_a_function_that_numpy_calls_on_errors_launches_nothing(accelerator: Accelerator) -> None:
     a = S32Array.of([4] * LENGTH)
     accelerator.compute(once, a)

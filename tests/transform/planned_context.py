@@ -82,6 +82,9 @@ class Twins:
         self.on_host |= ranges
         self.on_device -= ranges
 
+    def stale(self, ranges: Ranges) -> Ranges:
+        return ranges - self.on_host
+
     def after_failed_write(self, ranges: Ranges) -> None:
         self.after_write(ranges & self.on_host)
 

@@ -330,9 +330,14 @@ class _Trees:
         match tree:
             case ast.Tuple(elts=items) | ast.List(elts=items):
                 ordered = not any(isinstance(item, ast.Starred) for item in items)
-                return Display(tuple(map(self.node, items)), ordered)
-            case ast.Set() | ast.Dict():
-                return Display(self._children(tree), ordered=False)
+                return Display(tuple(map(self._entry, items)), ordered)
+            case ast.Set(elts=items):
+                return Display(tuple(map(self._entry, items)), ordered=False)
+            case ast.Dict(keys=keys, values=values):
+                merged = {id(v) for k, v in zip(keys, values, strict=True) if k is None}
+                own = (*filter(None, keys), *(v for v in values if id(v) not in merged))
+                others = (self._element(v) for v in values if id(v) in merged)
+                return Display((*map(self.node, own), *others), ordered=False)
             case ast.Slice():
                 whole = not self._children(tree)
                 return SliceIndex(self._children(tree), whole)
@@ -342,6 +347,15 @@ class _Trees:
                 return self._comprehension(tree)
             case _:
                 return self._binding(tree)
+
+    def _entry(self, item: ast.expr) -> Node:
+        """What a list has inside: of another one that is unpacked into it, the elements."""
+        if isinstance(item, ast.Starred) and isinstance(item.ctx, ast.Load):
+            return self._element(item.value)
+        return self.node(item)
+
+    def _element(self, of: ast.expr) -> Node:
+        return Item(self.node(of), (Node(),))
 
     def _binding(self, tree: ast.AST) -> Node:
         match tree:

@@ -399,6 +399,8 @@ class HostOps:
         if isinstance(op, HostWith):
             runner.hand(self.seen(value))
             bound = Seen(memory.reach(self.seen(value).things), self.seen(value).is_part)
+            if not self.things.are_buffers(self.seen(value).things):  # whatever it gives out
+                bound = replace(bound, things=bound.things | {runner.found("with")})
         elif self.range_of(op):
             bound = Seen(number=first)
         else:

@@ -34,7 +34,6 @@ from trilby.analysis.host_code import (
     statement_trees,
 )
 from trilby.analysis.host_touches import is_unpacked, written_by_module
-from trilby.analysis.known_calls import NOTHING, READING
 from trilby.analysis.reach import ComputeGraph
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import BufferType, NDArrayType
@@ -64,6 +63,8 @@ CALLS = "calls code that is not known"
 SETS_OUTER = "sets a name of an outer scope"
 
 HARMLESS = known_calls.NOTHING | known_calls.READING - {"print", "next", "map", "filter"}
+MAKING = (known_calls.NOTHING | known_calls.READING) - {"next", "iter", "min", "max", "sum"}
+"""Functions whose result is new: the others may give one of the objects that they are given."""
 """Functions that leave no trace and call nothing that they are given."""
 
 OURS = frozenset(
@@ -376,9 +377,11 @@ class _Looking:
         tree = expression_tree(op.code, len(op.inputs))
         if isinstance(tree, Display | Comprehension | Operation | Number):
             return True
-        return isinstance(tree, CallExpression) and (
-            self._texts(op).makes_buffer(tree) or self._texts(op).is_known(tree, NOTHING | READING)
-        )
+        if not isinstance(tree, CallExpression):
+            return False
+        is_wrapped = isinstance(tree.function, Member) and tree.function.name == "bind"
+        is_own_buffer = self._texts(op).makes_buffer(tree) and not is_wrapped
+        return is_own_buffer or self._texts(op).is_known(tree, MAKING)
 
     # ------------------------------------------------------------------------------- effects
 

@@ -58,6 +58,8 @@ class Entry:
     """Whether it is worth looking for a GPU here. The look itself takes long."""
 
 
+_MOST_DIGITS = 9
+
 ENTRIES = (
     Entry(
         "native",
@@ -278,9 +280,9 @@ def _candidates(spec: str | None) -> tuple[Sequence[Entry], int | None]:
     entry = next((entry for entry in ENTRIES if entry.name == name), None)
     if entry is None:
         raise _unknown(name)
-    if colon and not (number.isascii() and number.isdigit()):
+    if colon and not (number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS):
         raise ArgumentValueError(
-            f"`{spec}` names no device: after the colon comes its number",
+            f"{in_ticks(spec)} names no device: after the colon comes its number",
             advice=f"write `{name}:0`; `trilby devices` lists them all",
         )
     return [entry], int(number) if colon else None

@@ -168,7 +168,7 @@ def as_index(entry: Any) -> Any:
 
 
 def _as_array(entry: Any) -> Any:
-    """An argument in which objects that convert themselves to arrays have done so.
+    """An argument in which objects that convert themselves to arrays or integers have done so.
 
     Whatever they do then is done before any memory is read. Arrays of other packages, which
     answer NumPy's calls themselves, stay as they are.
@@ -181,6 +181,8 @@ def _as_array(entry: Any) -> Any:
     if type(entry) in PLAIN or isinstance(entry, (np.ndarray, np.generic, type)):
         return cast("Any", entry)
     converts = hasattr(entry, "__array__") or hasattr(entry, "__array_interface__")
+    if is_index(entry) and not (converts or hasattr(entry, "__float__")):
+        return index(entry)
     answers = hasattr(entry, "__array_function__") or hasattr(entry, "__array_ufunc__")
     return np.asarray(entry) if converts and not answers else entry
 
@@ -280,8 +282,8 @@ def _called(
 ) -> Any:
     """The result of a call that is made ready, which reads, and is then given what to write to.
 
-    That is live memory in the place of tracked arrays; or copies, which are stored when the call
-    has ended, or failed.
+    That is live memory in the place of tracked arrays; or copies, of which is stored what changed,
+    or all where the call sets all, when it has ended or failed: what kernels wrote meanwhile stays.
     """
     if is_live:
         kind = HostAccess.WRITE if targets else HostAccess.READ
@@ -292,13 +294,21 @@ def _called(
         target if window is None else window.read_by(np.copy)
         for target, window in zip(targets, windows, strict=True)
     ]
+    before = [
+        np.copy(copy) if window else copy for window, copy in zip(windows, copies, strict=True)
+    ]
+    is_done = False
     try:
-        return call(copies)
+        result = call(copies)
+        is_done = True
     finally:
-        for window, copy in zip(windows, copies, strict=True):
+        for window, old, copy in zip(windows, before, copies, strict=True):
             if window is None:
                 continue
-            window.write_by(partial(_fill, copy))
+            changed = True if is_done and not partly else _differs(old, copy)
+            if np.any(changed):
+                window.write_by(partial(_fill, copy, changed), partly=changed is not True)
+    return result
 
 
 def _with_lives(
@@ -326,8 +336,15 @@ def _filled(entry: Any, lives: Iterator[Any]) -> Any:
     return next(lives)
 
 
-def _fill(copy: Live, live: Live) -> None:
-    np.copyto(live, copy)
+def _fill(copy: Live, where: "Live | bool", live: Live) -> None:
+    np.copyto(live, copy, where=where)
+
+
+def _differs(old: Live, new: Live) -> Live:
+    """Which elements have other bytes."""
+    shape = (*old.shape, old.itemsize)
+    both = (np.ascontiguousarray(one).view(np.uint8).reshape(shape) for one in (old, new))
+    return np.asarray(np.not_equal(*both).any(axis=-1))
 
 
 def _windows(entries: Sequence[Any]) -> list[Window]:

@@ -62,6 +62,7 @@ CALLING = frozenset[Function](
     {
         np.apply_along_axis,
         np.apply_over_axes,
+        np.pad,
         np.piecewise,
         np.array2string,
         np.save,

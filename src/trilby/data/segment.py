@@ -5,10 +5,11 @@ that they read or write; the runtime sets a watcher that hears it and sees to it
 are current before they are read.
 """
 
+import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
 from enum import IntEnum
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard, TypeVar, cast
@@ -125,6 +126,10 @@ class HostAccess(IntEnum):
     WRITE = 2
 
 
+_MARK = os.urandom(64)
+"""Bytes that nobody knows, so that nobody writes them."""
+
+
 class _HostAccesses(threading.local):
     now = HostAccess.NONE
 
@@ -178,6 +183,10 @@ class Watcher(Protocol):
 
     def after_write(self, ranges: Ranges) -> None:
         """The bytes were written: from now on the host's content is the content."""
+        ...
+
+    def stale(self, ranges: Ranges) -> Ranges:
+        """Those of these bytes that are not current on the host."""
         ...
 
     def after_failed_write(self, ranges: Ranges) -> None:
@@ -327,6 +336,26 @@ class Segment:
     def copies_nothing(self) -> bool:
         """Whether no copy is made by itself now: an access has to name just its bytes."""
         return self.watcher is not None and self.watcher.copies_nothing
+
+    def mark_stale(self, ranges: Ranges) -> list[tuple[slice, bytes]]:
+        """Put marks at the ends of what is stale on the host, which nobody reads there.
+
+        Whoever sets all of these bytes sets the marks as well; see `has_marks`.
+        """
+        stale = self.watcher.stale(ranges) if self.watcher is not None else Ranges.EMPTY
+        if not stale.parts:
+            return []
+        (first, behind), (before, last) = stale.parts[0], stale.parts[-1]
+        size = len(_MARK)
+        ends = (first, min(behind, first + size)), (max(before, last - size), last)
+        marks = [(slice(*end), _MARK[: end[1] - end[0]]) for end in ends]
+        for end, mark in marks:
+            self.memory[end] = np.frombuffer(mark, np.uint8)
+        return marks[:1] if len(stale.parts) == 1 and behind - first <= size else marks
+
+    def has_marks(self, marks: Iterable[tuple[slice, bytes]]) -> bool:
+        """Whether any of some marks is still there."""
+        return any(self.memory[end].tobytes() == mark for end, mark in marks)
 
     def escape(self, ranges: Ranges) -> Live:
         """Raw bytes for the user, writable, current now, and remembered in `raw_views`."""

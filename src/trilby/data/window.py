@@ -278,21 +278,21 @@ class Window:
         """Write to the live elements, as a part of an access.
 
         `partly` says that not all of them will be, also where an error ends it. An error in the
-        numbers comes when all are written; any other leaves what the host had current in an
-        unknown state, and what it had not as it is on the device.
+        numbers comes before anything is written, or when all is: marks in what was stale show
+        which. Any other leaves what the host had current in an unknown state, and what
+        it had not as it is on the device.
         """
         ranges, exact = self._pieces
         if partly or not exact:
             self.segment.reading(ranges)
         self.segment.writing(ranges)
+        marks = self.segment.mark_stale(ranges)
         try:
             result = use(self.live)
             self.segment.written(ranges)
-        except (FloatingPointError, RuntimeWarning):
-            self.segment.written(ranges)
-            raise
         except BaseException:
-            mend(self.segment.maybe_written, ranges)
+            is_over = bool(marks) and not self.segment.has_marks(marks)
+            mend(self.segment.written if is_over else self.segment.maybe_written, ranges)
             raise
         return result
 

@@ -1,11 +1,18 @@
 """A run of a compute function that can start again elsewhere, and what hinders it from that."""
 
 import builtins
+import datetime as dt
+import pathlib
 import sys
 import weakref
-from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from abc import ABC, ABCMeta
+from array import array
+from collections import OrderedDict, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import field
+from decimal import Decimal
+from enum import Enum, EnumType, Flag, IntEnum, IntFlag, ReprEnum, StrEnum
+from fractions import Fraction
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -14,7 +21,8 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, cast
+from uuid import UUID
 
 import numpy as np
 
@@ -202,10 +210,23 @@ MODULES = {
 MOST_OBJECTS = 100_000
 """So many are looked at; what has more inside may have anything."""
 
-_IMMUTABLE = (int, float, complex, str, bytes, type(None), range, slice, np.generic, np.dtype)
-_CALLED_ONLY = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
+_IMMUTABLE: tuple[type, ...] = (
+    *(bool, int, float, complex, str, bytes, type(None), type(...), range, slice),
+    *(dt.date, dt.time, dt.datetime, dt.timedelta, dt.timezone),
+    *(pathlib.PurePosixPath, pathlib.PosixPath, pathlib.PureWindowsPath, pathlib.WindowsPath),
+    *(Decimal, Fraction, UUID),
+)
+"""Classes whose objects never change, and whose operators only compute; no subclasses."""
+_CALLED_ONLY = (FunctionType, BuiltinFunctionType, MethodType)
 """What does something only if it is called: a call is known, or it is not."""
-_CONTAINERS = (list, tuple, set, frozenset, deque)
+_CONTAINERS = (list, tuple, set, frozenset, deque, dict, OrderedDict)
+_BASES = (
+    *(object, Generic, Protocol, ABC, SimpleNamespace, array, bytearray, memoryview),
+    *(Enum, ReprEnum, IntEnum, StrEnum, Flag, IntFlag),
+    *(type, ABCMeta, EnumType, ModuleType),
+)
+"""Other classes of Python's own whose objects do nothing by themselves."""
+_OWNERS = frozenset({"numpy", "trilby"})
 
 _HARMLESS = frozenset(
     {
@@ -235,19 +256,29 @@ _HARMLESS = frozenset(
 """Special methods that nobody runs by an operator, or whose use counts as a change or a call."""
 
 
-def active_object(roots: Iterable[object]) -> object | None:
-    """The first object in reach of some whose use may run code, or None; itself where too many."""
+def active_object(roots: Iterable[object], names: Collection[str] = ()) -> object | None:
+    """The first object in reach of some whose use may run code, or None; itself where too many.
+
+    Of a module of the user's, what has one of some names is in reach.
+    """
     rest = list(roots)
     seen: dict[int, object] = {}
     while rest:
         one = rest.pop()
-        if isinstance(one, (*_IMMUTABLE, *_CALLED_ONLY)) or id(one) in seen:
+        if type(one) in _IMMUTABLE or isinstance(one, _CALLED_ONLY) or id(one) in seen:
             continue
         seen[id(one)] = one  # kept, so that no other gets its identity
         if len(seen) > MOST_OBJECTS or _runs_code(one):
             return one
+        if isinstance(one, ModuleType) and not _is_known_module(one):
+            rest += [vars(one)[name] for name in names if name in vars(one)]
         rest += _inside(one)
     return None
+
+
+def _is_known_module(module: ModuleType) -> bool:
+    package = module.__name__.partition(".")[0]
+    return package in sys.stdlib_module_names or package in _OWNERS
 
 
 def outer_values(function: FunctionType) -> dict[str, object]:
@@ -256,16 +287,25 @@ def outer_values(function: FunctionType) -> dict[str, object]:
     Names of attributes count as well, since byte code does not tell them apart.
     """
     found: dict[str, object] = {}
+    for one in _reached(function):
+        found |= dict(_found_by(one))
+    return found
+
+
+def used_names(function: FunctionType) -> frozenset[str]:
+    """The names in a function and in the compute functions that it calls, also of attributes."""
+    return frozenset(name for one in _reached(function) for name in _names(one.__code__))
+
+
+def _reached(function: FunctionType) -> Iterator[FunctionType]:
     rest, seen = [function], set[FunctionType]()
     while rest:
         one = rest.pop()
         if one in seen:
             continue
         seen.add(one)
-        values = dict(_found_by(one))
-        found |= values
-        rest += [value.function for value in values.values() if is_compute(value)]
-    return found
+        yield one
+        rest += [value.function for _, value in _found_by(one) if is_compute(value)]
 
 
 def has_usual_meaning(name: str, value: object) -> bool:
@@ -298,21 +338,26 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _runs_code(one: object) -> bool:
-    """Whether using an object may run code of the user's, or move it on."""
-    if isinstance(one, Iterator):
-        return True
+    """Whether using an object may run code of the user's, or change it.
+
+    What is not known to be harmless may do that.
+    """
     if is_ndarray(one) and one.dtype.hasobject:
         return True
-    return _has_hooks(type(one))
+    return any(not _is_harmless(base) for base in type(one).__mro__)
 
 
-def _has_hooks(cls: type) -> bool:
-    return any(_is_users(base) and _defines_hooks(base) for base in cls.__mro__)
+def _is_harmless(cls: type) -> bool:
+    """Whether a class adds no operators, and no attributes that are computed, of the user's."""
+    if _is_users(cls):
+        return not _defines_hooks(cls)
+    is_known = cls in (*_IMMUTABLE, *_CONTAINERS, *_BASES)
+    return is_known or cls.__module__.partition(".")[0] in _OWNERS
 
 
 def _is_users(cls: type) -> bool:
     package = cls.__module__.partition(".")[0]
-    return package not in sys.stdlib_module_names and package not in {"numpy", "trilby"}
+    return package not in sys.stdlib_module_names and package not in _OWNERS
 
 
 def _defines_hooks(cls: type) -> bool:
@@ -340,21 +385,28 @@ def _inside(one: object) -> list[object]:
 
 
 def _entries(one: object) -> Collection[object]:
-    if isinstance(one, Mapping):
-        entries = cast("Mapping[object, object]", one)
-        return [*entries.keys(), *entries.values()]
+    if isinstance(one, dict):
+        entries = cast("dict[object, object]", one)
+        return [*dict[object, object].keys(entries), *dict[object, object].values(entries)]
     return cast("Collection[object]", one) if isinstance(one, _CONTAINERS) else ()
 
 
 def _attributes(one: object) -> Iterator[object]:
-    cls = type(one)
-    if cls is not SimpleNamespace and not _is_users(cls):
+    """What an object, its class, or a class itself has as attributes, if they are the user's."""
+    owner = one if isinstance(one, type) else type(one)
+    if isinstance(one, ModuleType) or (owner is not SimpleNamespace and not _is_users(owner)):
         return
-    yield from getattr(one, "__dict__", {}).values()
-    for base in cls.__mro__:
+    if one is not owner:
+        yield from getattr(one, "__dict__", {}).values()
+    for base in owner.__mro__:
+        members: dict[str, object] = dict(vars(base)) if _is_users(base) else {}
+        for name, member in members.items():
+            is_special = name.startswith("__") and name.endswith("__")
+            if not (is_special or hasattr(type(member), "__get__")):
+                yield member
         slots: str | Iterable[str] = vars(base).get("__slots__", ())
         for name in [slots] if isinstance(slots, str) else slots:
-            if not name.startswith("__"):
+            if one is not owner and not name.startswith("__"):
                 yield getattr(one, name, None)
 
 
@@ -415,11 +467,12 @@ class Attempt:
     def _active_object(self) -> str:
         """What the call is given, or finds, that is another one after a use; empty for nothing."""
         outer = outer_values(self.function.function).values()
+        names = used_names(self.function.function)
         for verb, roots in (
             ("is given", (*self.args, *self.kwargs.values())),
             ("uses", tuple(outer)),
         ):
-            found = active_object(roots)
+            found = active_object(roots, names)
             if isinstance(found, Iterator):
                 return f"`{self.function.name}` {verb} an iterator, which may have moved on"
             if found is not None:

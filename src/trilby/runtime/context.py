@@ -15,7 +15,7 @@ from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_
 from trilby.runtime.binding import check_declared, positional
 from trilby.runtime.callers import Caller, errors_at_dispatch, point_to
 from trilby.runtime.compile import ReadyCompute
-from trilby.runtime.content import CLOCK
+from trilby.runtime.content import CLOCK, check_launch
 from trilby.runtime.explicit import Stale, block_of, explicit_block
 from trilby.runtime.known import is_plain
 from trilby.runtime.parts import Place, are_apart, field_of, part_of
@@ -244,6 +244,7 @@ def run_compute(
     transfers: Transfers,
 ) -> Any:
     """Run a compute function from the outside."""
+    check_launch()
     context = ComputeContext(accelerator, transfers, ready.varying)
     try:
         return _run(context, ready, args, kwargs)

@@ -8,7 +8,7 @@ from trilby.data.buffer import Buffer
 from trilby.data.ndarray import NDArray
 from trilby.dataclass import dataclass
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import LOCK
+from trilby.runtime.content import LOCK, check_launch
 from trilby.runtime.explicit import block_of, name_of
 from trilby.runtime.parts import Part, part_of, parts_of
 from trilby.runtime.profiles import RECORDINGS
@@ -32,6 +32,7 @@ class Redundant:
 
 def put(residency: Residency, given: Sequence[object]) -> Iterator[Redundant]:
     """Start to bring what is given to the device; tells what was there."""
+    check_launch()
     caller = Caller.now()
     for part in list(parts_of(given, "put")):
         _note_raw_views(part)
@@ -47,6 +48,7 @@ def get(residency: Residency, given: Sequence[object]) -> Iterator[Redundant]:
     Whoever reads it waits for it. Memory that can be read without anybody knowing has its
     content when this is done.
     """
+    check_launch()
     caller = Caller.now()
     for part in list(parts_of(given, "get")):
         segment = part.segment
@@ -135,6 +137,7 @@ class Prefetches:
         What may change until it is used without anybody knowing is better brought by the launch,
         and so is everything where memory is short: what came early might have to go again.
         """
+        check_launch()
         known = self._brought.get(id(thing))
         if known is not None and known.is_there and not RECORDINGS:
             return

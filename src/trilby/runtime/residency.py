@@ -20,7 +20,7 @@ from trilby.mending import mend
 from trilby.messages import is_told, tell
 from trilby.options import Transfers
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import LOCK, Content, Replica, has_failed
+from trilby.runtime.content import LOCK, Content, Replica, check_entry, has_failed
 from trilby.runtime.explicit import check_launch
 from trilby.runtime.held import HeldBuffer, KernelWrite, Use, held_by, merged, versions_of
 from trilby.runtime.profiles import PROFILES, RECORDINGS, profiles_of
@@ -72,6 +72,7 @@ class Residency:
 
     def close(self) -> None:
         """Bring home all that only the device has, and free everything on it, for good."""
+        check_entry()
         with LOCK:
             self.replicas.is_closed = True
             pairs = self.replicas.all
@@ -151,6 +152,7 @@ class Residency:
 
     def wait(self) -> None:
         """Return when all work is done; raise what failed."""
+        check_entry()
         with LOCK:
             replicas = [replica for _, replica in self.replicas.all]
             events = [e for one in replicas for e in (*one.writers, *one.readers)]

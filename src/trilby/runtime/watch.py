@@ -27,6 +27,7 @@ from trilby.runtime.content import (
     Replica,
     Scan,
     check_entry,
+    check_launch,
     is_locked_here,
 )
 from trilby.runtime.explicit import block_of, check_host_read
@@ -89,7 +90,7 @@ class Watch:
 
     def fetch(self, ranges: Ranges, why: str, *, wait: bool = False) -> bool:
         """Start to bring bytes home before anybody reads them; false where they are there."""
-        check_entry()
+        check_launch()
         with LOCK:
             content = self.content
             if self not in content.watches:  # its segment is gone, and nobody can look
@@ -139,6 +140,13 @@ class Watch:
                 replica.owner.spoil_device(replica, valid - replica.valid)
         bury_when_idle()
 
+    def stale(self, ranges: Ranges) -> Ranges:
+        """Those of these bytes that are not current on the host."""
+        if self.content.is_quiet:
+            return Ranges.EMPTY
+        with LOCK:
+            return (ranges.shifted(self.address) - self.content.host).shifted(-self.address)
+
     def after_failed_write(self, ranges: Ranges) -> None:
         """What the host had current is the content, whatever was made of it."""
         with LOCK:
@@ -157,6 +165,7 @@ class Watch:
 
         That is waited for before devices let go of it: then they do so at once.
         """
+        check_entry()
         with LOCK:
             if self.borrowed and self in self.content.watches:
                 mine = self.content.replicas_of(self.address, self.nbytes)
