@@ -10,9 +10,11 @@ the host reads must be what NumPy computes. A process that dies says so by its e
 
 import argparse
 import gc
+import os
 import random
 import signal
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -26,6 +28,7 @@ from tests.runtime.test_signals import PROGRAMS, once
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, i32
+from trilby.errors import ReentryError
 
 LENGTH = 4096
 LONGEST_SECONDS = 0.02
@@ -172,7 +175,10 @@ class Soak:
             self.launch_passes,
             self.combine,
             self.combine,
+            self.hear_a_signal,
         ]
+        if self.accelerator.device.backend != "opencl" and hasattr(os, "fork"):
+            steps.append(self.compute_in_a_child)
         until = time.monotonic() + seconds
         strategies = list(tb.Transfers)
         while time.monotonic() < until:
@@ -228,6 +234,50 @@ class Soak:
         (a, x), (b, y), (out, z) = self.any(), self.any(), self.any()
         self.accelerator.compute(combine_all, a, b, out)
         z[:] = x ^ (y + np.int32(1))
+
+    def hear_a_signal(self) -> None:
+        """A signal comes at any step of another operation; its handler computes, or is refused."""
+        before = signal.signal(signal.SIGALRM, self._handle)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, self.chance.uniform(1e-5, 5e-4))
+            for _ in range(3):
+                self.chance.choice([self.make, self.drop, self.write, self.launch, self.combine])()
+        except ReentryError:
+            self.figures["signal handlers that were refused"] += 1
+            self.pairs.clear()  # which of both was done is not known
+            for _ in range(3):
+                self.make()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+    def _handle(self, _: int, _frame: FrameType | None) -> None:
+        numbers = np.arange(self.size, dtype=np.int32)
+        array = self.accelerator.array(numbers.copy())
+        self.accelerator.compute(combine_all, array, array, array)
+        assert np.array_equal(np.asarray(array), numbers ^ (numbers + 1))
+        self.figures["signal handlers that computed"] += 1
+
+    def compute_in_a_child(self) -> None:
+        """A forked child has all arrays as they are, and computes with them."""
+        if self.chance.random() < 0.95:  # a child takes as long as a hundred other operations
+            return
+        array, expected = self.any()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+            child = os.fork()
+        if not child:
+            status = 1
+            try:
+                self.check(array, expected, slice(None))
+                self.accelerator.compute(scale_part, array, 0, self.size, 3)
+                expected[:] = expected * np.int32(3) + np.arange(self.size, dtype=np.int32)
+                self.check(array, expected, slice(None))
+                status = 0
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, "in a child"
+        self.figures["children"] += 1
 
     def check(self, array: NDArray[Any], expected: Any, part: slice) -> None:
         found = np.asarray(array[part])

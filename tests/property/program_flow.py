@@ -338,6 +338,22 @@ def temporary(w: Writer) -> bool:
     return True
 
 
+def borrow(w: Writer) -> bool:
+    """A buffer that an object gives to a `with` block, which is none itself."""
+    kind = w.draft.pick(w.draft.kinds)
+    known = w.buffers(kind)
+    if not known:
+        return False
+    one, name = w.draft.pick(known), w.draft.name("lent")
+    w.line(f"with Lending({one}) as {name}:")
+    with w.block():
+        w.bind(name, kind, [one])
+        for _ in range(w.draft.number(1, 3)):
+            _ = w.draft.pick([*NEUTRAL, dispatch, dispatch, dispatch])(w)
+        w.line("look(0)")
+    return True
+
+
 NEUTRAL: tuple[Rule, ...] = tuple(
     rule for rule in ACCESSES if not rule.__name__.startswith(("name_", "take_raw"))
 )
@@ -362,6 +378,7 @@ FLOWS: tuple[Rule, ...] = (
     make_tick,
     hold,
     temporary,
+    borrow,
 )
 
 

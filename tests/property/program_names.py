@@ -92,6 +92,8 @@ def take_a_pair(w: Writer) -> bool:
     lists = [n for n in w.reach.lists if {one, other} == {f"{n}[0]", f"{n}[1]"}]
     ways += [f"{n}[({number}) % 2], {n}[({number} + 1) % 2]" for n in lists]
     ways += lists
+    ways += [text for n in lists for text in (f"[*{n}]", f"(*{n},)", f"[*{n}, {one}][:2]")]
+    ways += [f"({{**{{'a': {one}}}}}['a'], {other})"]
     w.line(f"{x}, {y} = {w.draft.pick(ways)}")
     for name in (x, y):
         w.bind(name, kind, [one, other])

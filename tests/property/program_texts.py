@@ -108,6 +108,22 @@ class Source(Numbered):
         log.append(1000 + self.looks)
         return self.things[(place + self.looks) % 2]
 
+class Lending:
+    def __init__(self, thing):
+        self.thing = thing
+
+    @property
+    def array(self):
+        log.append(2000)
+        return self.thing.array
+
+    def __enter__(self):
+        log.append(2001)
+        return self.thing
+
+    def __exit__(self, *_):
+        log.append(2002)
+
 class Truth:
     def __init__(self, truth):
         self.truth = truth
