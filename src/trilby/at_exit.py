@@ -24,12 +24,17 @@ class ProgramEnd:
     def __init__(self) -> None:
         self.has_begun = False
         self._actions: list[tuple[EndStep, Callable[[], None]]] = []
+        self._rescues: list[Callable[[], None]] = []
         self._began_in = os.getpid()
         self._watched: int | None = None
 
     def add(self, step: EndStep, action: Callable[[], None]) -> None:
         """Run an action at the end."""
         self._actions.append((step, action))
+
+    def add_rescue(self, action: Callable[[], None]) -> None:
+        """Run an action where Ctrl-C, or `sys.exit` in a signal handler, ends the others early."""
+        self._rescues.append(action)
 
     def watch_this_process(self) -> None:
         """Make sure that the handler runs at the end of this process, which may be a child.
@@ -50,7 +55,14 @@ class ProgramEnd:
     def run(self) -> None:
         """Run all actions by their steps."""
         self.has_begun = True
-        run_all(action for _, action in sorted(self._actions, key=lambda entry: entry[0]))
+        try:
+            run_all(action for _, action in sorted(self._actions, key=lambda entry: entry[0]))
+        except Exception:
+            raise
+        except BaseException:
+            for rescue in self._rescues:
+                rescue()
+            raise
 
 
 def run_all(actions: Iterable[Callable[[], None]]) -> None:

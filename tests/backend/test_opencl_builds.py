@@ -16,6 +16,7 @@ from tests.runtime.interrupting import with_ctrl_c
 from trilby.backend import opencl_builds
 from trilby.backend.opencl_builds import FirstLaunches, build_where_ctrl_c_is_heard
 from trilby.backend.opencl_device import OpenCLBackend
+from trilby.backend.opencl_events import wait_for
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError
 
@@ -96,6 +97,22 @@ def test_a_launch_that_does_not_begin_is_logged_once(
     launches.tell_slow()
     assert [one.startswith(SLOW) for one in caplog.messages] == [True]
     launched.set_status(cl.command_execution_status.COMPLETE)
+
+
+def test_a_device_is_given_up_if_ctrl_c_comes_while_its_driver_compiles(
+    opencl: OpenCLBackend,
+) -> None:
+    launches, launched = FirstLaunches("a device"), cl.UserEvent(opencl.context)
+    launches.add(launched, None, "k")
+    launches.note_interrupt()  # nobody was told that it takes long
+    launches.check()
+    launches.tell_slow()
+    with pytest.raises(KeyboardInterrupt):
+        with_ctrl_c(lambda: wait_for(launched, launches))
+    with pytest.raises(DeviceError, match="was compiling `k` when Ctrl-C came"):
+        wait_for(launched, launches)
+    launched.set_status(cl.command_execution_status.COMPLETE)
+    wait_for(launched, launches)
 
 
 def test_a_launch_that_is_over_is_not_logged(

@@ -225,6 +225,11 @@ def test_names_that_mean_nothing(spec: str, said: str) -> None:
     assert message(caught.value) == said
 
 
+def test_a_number_of_thousands_of_digits_names_no_device() -> None:
+    with pytest.raises(ArgumentValueError, match="after the colon comes its number"):
+        open_backend("native:" + "9" * 5000)
+
+
 def test_a_backend_is_named_by_a_string() -> None:
     wrong: object = 1
     with pytest.raises(ArgumentTypeError, match="a backend is named by a string, and 1 is int"):

@@ -344,7 +344,7 @@ def borrow(w: Writer) -> bool:
     known = w.buffers(kind)
     if not known:
         return False
-    one, name = w.draft.pick(known), w.draft.name("lent")
+    one, name = w.draft.pick(known), w.draft.name(kind)
     w.line(f"with Lending({one}) as {name}:")
     with w.block():
         w.bind(name, kind, [one])

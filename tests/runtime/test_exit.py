@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 from itertools import product
@@ -42,6 +43,61 @@ def test_a_mapped_file_has_the_results_however_the_program_ends(
     assert done.returncode == STATUS.get(way, 0), done.stderr
     assert way == "exception" or not done.stderr
     assert np.fromfile(numbers, np.int32).tolist() == [TIMES] * COUNT
+
+
+INTERRUPTED_END = """
+import os, signal, sys, time
+import numpy as np
+import trilby as tb
+from tests.runtime.conftest import opened_as
+from trilby import ComputeContext, KernelContext, NDArray, f32, i32
+
+@tb.kernel
+def slow(kc: KernelContext, a: NDArray[f32], n: i32) -> None:
+    t = a[kc.x]
+    for _ in range(n):
+        t = t * 1.000001 + 0.5
+        if t > 1000000.0:
+            t = 0.0
+    a[kc.x] = t
+
+@tb.compute
+def launch(cc: ComputeContext, a: NDArray[f32], n: int, often: int) -> None:
+    for _ in range(often):
+        cc.dispatch(a.shape[0], slow, a, n)
+
+def leave(*_: object) -> None:
+    sys.exit(7)
+
+accelerator = opened_as({device!r}).__enter__()
+a = accelerator.array(np.zeros(4096, np.float32))
+accelerator.compute(launch, a, 10, 1)
+signal.signal(signal.SIGTERM, leave)
+started = time.monotonic()
+while time.monotonic() - started < 0.3:  # much more than the device can do meanwhile
+    accelerator.compute(launch, a, 3000, 10)
+print("now", flush=True)
+"""
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_end_that_is_interrupted_ends_at_once(device: str, tmp_path: Path) -> None:
+    """It waits for much work, and then for nothing: kernels may still write to the memory."""
+    file = tmp_path / "program.py"
+    file.write_text(INTERRUPTED_END.format(device=device), encoding="utf-8")
+    with subprocess.Popen(
+        [sys.executable, file],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == "now\n"
+        program.send_signal(signal.SIGTERM)
+        _, told = program.communicate()
+    assert program.returncode in {0, 7}, told  # Python forgets the status of an `atexit` handler
 
 
 def test_a_handler_from_before_the_import_reads_what_was_computed() -> None:

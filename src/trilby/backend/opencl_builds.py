@@ -21,6 +21,7 @@ import pyopencl as cl
 from pyopencl._cl import _Program  # pyright: ignore[reportPrivateUsage]
 
 from trilby.dataclass import dataclass
+from trilby.errors import DeviceError
 from trilby.messages import tell
 
 SLOW_SECONDS = 5.0
@@ -146,13 +147,20 @@ class FirstLaunch:
 
 
 class FirstLaunches:
-    """The first launches of kernels that are not over yet."""
+    """The first launches of kernels that are not over yet.
 
-    __slots__ = ("_device", "_launches")
+    Where Ctrl-C comes while the driver compiles for one, and a user was told so, the device is
+    given up: nobody waits for that driver again, which may never return.
+    """
+
+    __slots__ = ("_device", "_launches", "_told", "given_up")
 
     def __init__(self, device: str) -> None:
         self._device = device
         self._launches: deque[FirstLaunch] = deque()
+        self._told: deque[FirstLaunch] = deque()
+        self.given_up = ""
+        """The kernel that the driver was compiling then."""
 
     def add(self, event: cl.Event, after: Sequence[cl.Event] | None, entry: str) -> None:
         """Note a launch, and forget those that are over."""
@@ -165,5 +173,22 @@ class FirstLaunches:
         for launch in tuple(self._launches):
             if launch.may_compile:
                 _tell_slow(launch.entry, self._device)
+                self._told.append(launch)
                 self._launches.remove(launch)
                 return
+
+    def note_interrupt(self) -> None:
+        """Somebody does not want to wait any more."""
+        for launch in tuple(self._told):
+            if launch.may_compile:
+                self.given_up = launch.entry
+
+    def check(self) -> None:
+        """Raise where the device was given up."""
+        if self.given_up:
+            raise DeviceError(
+                f"the driver of {self._device} was compiling `{self.given_up}` when Ctrl-C came, "
+                "and nobody waits for it any more",
+                advice="what only this device had is lost; start again with another device, or "
+                "with a kernel that its driver compiles sooner",
+            )

@@ -45,7 +45,7 @@ from trilby.backend.failures import (
 from trilby.backend.group_size import GroupLimits
 from trilby.backend.opencl_builds import FirstLaunches, build_where_ctrl_c_is_heard, kernel_of
 from trilby.backend.opencl_bursts import Burst, OpenCLRepeated
-from trilby.backend.opencl_drivers import Drivers, check_drivers, use_drivers
+from trilby.backend.opencl_drivers import Drivers, check_drivers, keep_all, use_drivers
 from trilby.backend.opencl_events import (
     AssertingEvent,
     CopyEvent,
@@ -394,9 +394,12 @@ class OpenCLBackend:
         self.burst.submit()
         self._is_open = False
         self.moment += 1
+        if self.first_launches.given_up:
+            keep_all()
+            return
         try:
             for queue in (self.queue, *self._in_order.values()):
-                wait_for(cl.enqueue_marker(queue), self.first_launches.tell_slow)
+                wait_for(cl.enqueue_marker(queue), self.first_launches)
                 queue.finish()
             self.pool.trim()
         except cl.Error as error:

@@ -6,6 +6,7 @@ thread that takes its global lock again; one that had released it inside of a dr
 aborts the process. So at exit all threads leave the drivers, and none enters them again.
 """
 
+import ctypes
 import gc
 import sys
 import threading
@@ -86,6 +87,23 @@ def _lose() -> None:
         gc.freeze()  # what is garbage now stays
 
 
+def keep_all() -> None:
+    """Never release what the drivers have: that would wait for work that somebody has given up.
+
+    Python ends all objects when a program ends, but for those that are used once more than it
+    knows. Memory of the host that kernels may still write lives as long as they do.
+    """
+    for one in _driver_objects():
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
+
+
+def _give_up() -> None:
+    """At the end: whoever waited for the drivers was interrupted."""
+    if Drivers.are_used:
+        Drivers.are_lost = Drivers.are_left = True
+        keep_all()
+
+
 def _driver_objects() -> list[object]:
     """All that objects of the modules hold that call drivers, themselves or in containers."""
     everything = gc.get_objects()
@@ -100,3 +118,4 @@ def _is_caller(kind: type) -> bool:
 
 hold_over_forks(3, lambda: None, lambda: None, _lose)
 PROGRAM_END.add(EndStep.STOP_THREADS, _leave)
+PROGRAM_END.add_rescue(_give_up)

@@ -92,7 +92,7 @@ class OpenCLEvent:
         """Return when it is done; raise a `DeviceError` if it failed."""
         self.task.submit()
         try:
-            wait_for(self.event, self.task.first_launches.tell_slow)
+            wait_for(self.event, self.task.first_launches)
         except cl.Error as error:
             raise self.task.failed(error) from error
 
@@ -213,23 +213,26 @@ def drop_finished(events: deque[cl.Event]) -> None:
             return
 
 
-def _nothing() -> None:
-    """Not everybody who waits long has something to say."""
-
-
-def wait_for(event: cl.Event, tell_slow: Callable[[], None] = _nothing) -> None:
+def wait_for(event: cl.Event, first_launches: FirstLaunches | None = None) -> None:
     """Return when a command is over; raise the error of OpenCL if it failed.
 
-    `tell_slow` is called if that takes long, now and then.
+    If that takes long, `first_launches` say for which the driver may be compiling.
     """
     check_drivers()
+    if first_launches is not None and not is_over(event):
+        first_launches.check()
     if Drivers.are_left or threading.current_thread() is threading.main_thread():
-        _await_end(event, tell_slow)
+        try:
+            _await_end(event, first_launches)
+        except BaseException:
+            if first_launches is not None:
+                first_launches.note_interrupt()
+            raise
     if not Drivers.are_left or has_failed(event):  # else its device was closed, and waited for it
         event.wait()
 
 
-def _await_end(event: cl.Event, tell_slow: Callable[[], None]) -> None:
+def _await_end(event: cl.Event, first_launches: FirstLaunches | None) -> None:
     started = time.perf_counter()
     patience: Patience | None = None
     while not is_over(event):
@@ -240,8 +243,8 @@ def _await_end(event: cl.Event, tell_slow: Callable[[], None]) -> None:
         time.sleep(min(waited * _PAUSE_SHARE, _LONGEST_PAUSE))
         if waited > _LONG_SECONDS:
             patience = patience or Patience()
-            if patience.is_over:
-                tell_slow()
+            if patience.is_over and first_launches is not None:
+                first_launches.tell_slow()
                 patience = Patience()
 
 
