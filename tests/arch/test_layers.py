@@ -10,8 +10,9 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src"
 
-MODULE_LINES = 600
-FUNCTION_LINES = 60
+MODULE_LINES = 900
+FUNCTION_LINES = 100
+"""Alarms: what is longer is rethought, not cut."""
 
 OWNERS = {
     "ast": (

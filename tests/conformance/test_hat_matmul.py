@@ -60,9 +60,7 @@ GROUP = BLOCK // OWN
 
 
 @tb.kernel
-def register_tiled(  # noqa: C901 -- its shape is that of the well-known one
-    kc: KernelContext, a: F32Array2D, b: F32Array2D, c: F32Array2D
-) -> None:
+def register_tiled(kc: KernelContext, a: F32Array2D, b: F32Array2D, c: F32Array2D) -> None:
     """A block for each group; each work item has OWN by OWN numbers of it in private memory."""
     block_a = tb.local(f32, BLOCK, DEPTH)
     block_b = tb.local(f32, DEPTH, BLOCK)

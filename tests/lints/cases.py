@@ -78,7 +78,7 @@ class Corpus:
         """It depends on data, and these lints say so."""
         return self._adding("unknown", lints, range, arguments, sees, "", given=False)
 
-    def _adding(  # noqa: PLR0913 -- all that makes a case
+    def _adding(
         self,
         verdict: Verdict,
         lints: str,

@@ -96,7 +96,7 @@ def run_until(
 
 
 @tb.compute
-def run_counting(  # noqa: PLR0913, PLR0917 -- each is an option
+def run_counting(
     cc: ComputeContext,
     a: S32Array,
     b: S32Array,

@@ -129,7 +129,7 @@ class Accelerator:
     twice, which is faster, and differs in the last digits.
     """
 
-    def __init__(  # noqa: PLR0913 -- each is a setting by name
+    def __init__(
         self,
         backend: str | None = None,
         /,

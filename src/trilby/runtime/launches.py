@@ -145,7 +145,7 @@ class Launches:
         self._footprints: dict[tuple[object, ...], tuple[ParameterFootprint, ...]] = {}
         self._passes: PassLaunches | None = None
 
-    def again(  # noqa: C901, PLR0912, PLR0915 -- calls would cost more than what they do
+    def again(
         self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers
     ) -> CachedLaunch | None:
         """Launch what was launched before, if nothing stands against it; None where it does.

@@ -166,7 +166,7 @@ class _Analysis:
                 left |= gone
         return left
 
-    def _op(self, op: Op) -> set[Target]:  # noqa: PLR0911 -- one for each kind of op
+    def _op(self, op: Op) -> set[Target]:
         match op:
             case If():
                 return self._branches(op, op.condition, [op.then, op.otherwise])
@@ -294,7 +294,7 @@ class _Analysis:
         if parts is not None:
             self._join(op.var, _uneven(parts) if op in self.found.blended else parts)
 
-    def _parts(self, op: Op) -> Parts | None:  # noqa: PLR0911 -- one for each kind of op
+    def _parts(self, op: Op) -> Parts | None:
         match op:
             case Constant():
                 self._literals[op.value] = op.literal

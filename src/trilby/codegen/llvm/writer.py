@@ -256,9 +256,7 @@ Rules: TypeAlias = "Mapping[type[Op], Callable[[KernelWriter, Any], None]]"
 class KernelWriter(Ir):
     """Writes the ops of one kernel or function."""
 
-    def __init__(  # noqa: PLR0915 -- what is known while a kernel is written
-        self, analysed: Analysed, target: LlvmTarget, lanes: int, rules: Rules
-    ) -> None:
+    def __init__(self, analysed: Analysed, target: LlvmTarget, lanes: int, rules: Rules) -> None:
         super().__init__(lanes, fast_math=target.fast_math)
         self.func = analysed.func
         self.shapes = analysed.shapes
