@@ -8,7 +8,7 @@ from scripts.counts import counts, fragments, modules, mutable_state, repeated_c
 CEILINGS = {
     "files": 348,
     "classes": 789,
-    "lines": 70_200,
+    "lines": 70_300,
     "class names with several meanings": 0,
     "module names with several meanings": 0,
     "modules of under 60 lines with one importer": 2,
