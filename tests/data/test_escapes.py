@@ -521,6 +521,15 @@ def test_the_state_of_a_struct_is_its_own() -> None:
     assert make(*given).y == 0
 
 
+@pytest.mark.parametrize("made", TRACKED.values(), ids=TRACKED)
+def test_a_snapshot_cannot_be_made_writable(made: Made) -> None:
+    snapshot = np.asarray(made())
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        snapshot.flags.writeable = True
+    with pytest.raises(ValueError, match="read-only"):
+        snapshot[0] = 5
+
+
 # --------------------------------------------------- kernels that an operand launches
 
 

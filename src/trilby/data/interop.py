@@ -148,7 +148,7 @@ def snapshot_of(window: Window) -> Live:
     """
     copy = window.read_by(np.copy)
     copy.flags.writeable = False
-    return copy
+    return copy.view()  # of which nobody can say that it may be written
 
 
 def as_index(entry: Any) -> Any:
