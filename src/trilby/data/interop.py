@@ -23,7 +23,7 @@ from trilby.data.numpy_calls import (
     overwrites,
     surely_written,
 )
-from trilby.data.segment import HostAccess, Live, accessing
+from trilby.data.segment import HostAccess, Live, accessing, sealed
 from trilby.data.window import Window, is_index, window_of
 
 _Call: TypeAlias = Callable[[Sequence[Any]], Any]
@@ -146,9 +146,7 @@ def snapshot_of(window: Window) -> Live:
     Where NumPy would give a view of the memory itself, writing to what is only a copy would be
     lost; so it raises.
     """
-    copy = window.read_by(np.copy)
-    copy.flags.writeable = False
-    return copy.view()  # of which nobody can say that it may be written
+    return sealed(window.read_by(np.copy))
 
 
 def as_index(entry: Any) -> Any:
@@ -367,9 +365,7 @@ def _detached(result: Any, windows: Sequence[Window]) -> Any:
         shared = any(np.may_share_memory(view, window.live) for window in windows)
         if not shared:
             return view
-        copy = view.copy()
-        copy.flags.writeable = False
-        return copy
+        return sealed(view.copy())
     return result
 
 

@@ -15,7 +15,7 @@ from trilby.data.dtypes import ScalarType
 from trilby.data.layout import Layout
 from trilby.data.ranges import Ranges
 from trilby.data.schema import StructType
-from trilby.data.segment import Live, Segment
+from trilby.data.segment import Live, Segment, sealed
 from trilby.errors import ArgumentTypeError, FieldError
 
 
@@ -62,7 +62,8 @@ class Record:
             raise ValueError("a struct leaves as a copy; `copy=False` cannot be had")
         wanted = self.__dtype__ if dtype is None else np.dtype(dtype)
         snapshot = self._live().astype(wanted, copy=True)
-        snapshot.flags.writeable = copy is True or wanted != self.__dtype__
+        if copy is not True and wanted == self.__dtype__:
+            snapshot = sealed(snapshot)
         return snapshot
 
     def _live(self) -> Live:

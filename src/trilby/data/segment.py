@@ -126,6 +126,12 @@ class HostAccess(IntEnum):
     WRITE = 2
 
 
+def sealed(copy: Live) -> Live:
+    """A copy of live memory that nobody can write to: what he wrote there would be lost."""
+    copy.flags.writeable = False
+    return copy.view()  # which cannot be made writable again
+
+
 _MARK = os.urandom(64)
 """Bytes that nobody knows, so that nobody writes them."""
 

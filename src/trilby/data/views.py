@@ -17,6 +17,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from trilby.data.dtypes import ScalarType
 from trilby.data.interop import as_index, call_function, call_ufunc, text_of
 from trilby.data.record import Element, Record, unknown_field
+from trilby.data.segment import sealed
 from trilby.data.window import Window, exact_index, is_basic, window_of
 from trilby.errors import ArgumentTypeError, FieldError
 
@@ -180,8 +181,7 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
             )
         wanted = self.dtype if dtype is None else np.dtype(dtype)
         snapshot = self.__window__.read_by(lambda live: live.astype(wanted, order="C", copy=True))
-        snapshot.flags.writeable = copy is True or wanted != self.dtype
-        return snapshot
+        return snapshot if copy is True or wanted != self.dtype else sealed(snapshot)
 
     def copy(self) -> np.ndarray[Any, Any]:
         """The elements as a plain NumPy array of your own."""
