@@ -1,7 +1,7 @@
 """Takes single rules out of the code that moves data, and looks whether a test notices.
 
     python -m tests.runtime.mutations                 all modules; this takes an hour or more
-    python -m tests.runtime.mutations content room    some of them
+    python -m tests.runtime.mutations content known   some of them
     python -m tests.runtime.mutations --only 120:180 residency
 
 Each mutant is a copy of the package that lacks one rule. The tests that come by its line and need
