@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from enum import IntEnum
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard, TypeVar, cast
@@ -134,6 +134,12 @@ def sealed(copy: Live) -> Live:
 
 _MARK = os.urandom(64)
 """Bytes that nobody knows, so that nobody writes them."""
+
+
+def _mark_at(end: slice) -> Live:
+    """What is put there: a byte has the same mark in each of two that overlap."""
+    numbers: Live = np.arange(end.start, end.stop) % len(_MARK)
+    return np.frombuffer(_MARK, np.uint8)[numbers]
 
 
 class _HostAccesses(threading.local):
@@ -346,22 +352,26 @@ class Segment:
     def mark_stale(self, ranges: Ranges) -> list[tuple[slice, bytes]]:
         """Put marks at the ends of what is stale on the host, which nobody reads there.
 
-        Whoever sets all of these bytes sets the marks as well; see `has_marks`.
+        Whoever sets all of these bytes sets the marks as well, see `are_overwritten`. The result
+        says where they are, and what was there.
         """
         stale = self.watcher.stale(ranges) if self.watcher is not None else Ranges.EMPTY
         if not stale.parts:
             return []
         (first, behind), (before, last) = stale.parts[0], stale.parts[-1]
         size = len(_MARK)
-        ends = (first, min(behind, first + size)), (max(before, last - size), last)
-        marks = [(slice(*end), _MARK[: end[1] - end[0]]) for end in ends]
-        for end, mark in marks:
-            self.memory[end] = np.frombuffer(mark, np.uint8)
-        return marks[:1] if len(stale.parts) == 1 and behind - first <= size else marks
+        ends = {(first, min(behind, first + size)), (max(before, last - size), last)}
+        marks = [(slice(*end), self.memory[slice(*end)].tobytes()) for end in sorted(ends)]
+        for end, _ in marks:
+            self.memory[end] = _mark_at(end)
+        return marks
 
-    def has_marks(self, marks: Iterable[tuple[slice, bytes]]) -> bool:
-        """Whether any of some marks is still there."""
-        return any(self.memory[end].tobytes() == mark for end, mark in marks)
+    def are_overwritten(self, marks: Sequence[tuple[slice, bytes]]) -> bool:
+        """Whether there were marks, and all are gone; those that are left are taken away."""
+        left = [mark for mark in marks if (self.memory[mark[0]] == _mark_at(mark[0])).all()]
+        for end, old in left:
+            self.memory[end] = np.frombuffer(old, np.uint8)
+        return bool(marks) and not left
 
     def escape(self, ranges: Ranges) -> Live:
         """Raw bytes for the user, writable, current now, and remembered in `raw_views`."""

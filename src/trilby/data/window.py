@@ -291,7 +291,7 @@ class Window:
             result = use(self.live)
             self.segment.written(ranges)
         except BaseException:
-            is_over = bool(marks) and not self.segment.has_marks(marks)
+            is_over = self.segment.are_overwritten(marks)
             mend(self.segment.written if is_over else self.segment.maybe_written, ranges)
             raise
         return result
