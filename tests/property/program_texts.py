@@ -195,8 +195,9 @@ def program(seed: str, *, calm: bool = False) -> Program:
 def _is_fit(program: Program) -> bool:
     try:
         meaning(program.text)
-    except (UnfitError, NameError, AttributeError):
-        return False  # races, too long, or a callback wants a name that is gone
+    except (UnfitError, NameError, AttributeError, IndexError):
+        # races, too long, a callback wants a name that is gone, or a launch leaves its arrays
+        return False
     return True
 
 

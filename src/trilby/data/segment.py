@@ -138,7 +138,7 @@ _MARK = os.urandom(64)
 
 def _mark_at(end: slice) -> Live:
     """What is put there: a byte has the same mark in each of two that overlap."""
-    numbers: Live = np.arange(end.start, end.stop) % len(_MARK)
+    numbers = np.arange(end.start, end.stop, dtype=np.intp) % len(_MARK)
     return np.frombuffer(_MARK, np.uint8)[numbers]
 
 
