@@ -111,7 +111,8 @@ def tally(kc: Launch, counts: Twin, source: Twin) -> None:
 
 def note_above(kc: Launch, flag: Twin, source: Twin, limit: int) -> None:
     apart(flag, source)
-    flag.array[0] = max(flag.array[0], int((source.array[kc.x] > limit).any()))
+    if (source.array[kc.x] > limit).any():
+        flag.array[0] = max(flag.array[0], 1)
 
 
 def split(kc: Launch, one: Twin, other: Twin, source: Twin) -> None:
