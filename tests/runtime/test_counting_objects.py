@@ -187,3 +187,36 @@ def test_each_operator_runs_as_often_as_it_stands(
         expected = run(function, Transfers.ALWAYS, accelerator)
         assert expected[1]
         assert run(function, transfers, accelerator) == expected
+
+
+# ------------------------------------------------------ what parameters of no known type give
+
+
+@tb.compute
+def unpacks(cc: ComputeContext, both: Any) -> list[int]:
+    seen: list[int] = []
+    for x in [*both]:
+        cc.dispatch(4, increase, x)
+        seen.append(x.array[0])
+    first = (*both,)[0]
+    cc.dispatch(4, increase, first)
+    return [*seen, first.array[0]]
+
+
+@tb.compute
+def borrows(cc: ComputeContext, manager: Any) -> list[int]:
+    with manager as x:
+        cc.dispatch(4, increase, x)
+        return [x.array[0], x.array[1]]
+
+
+@pytest.mark.parametrize("transfers", Transfers)
+def test_what_is_unpacked_or_given_to_a_block_is_not_what_it_comes_from(
+    transfers: Transfers,
+) -> None:
+    with Accelerator("interpreter", poison=True, transfers=transfers) as accelerator:
+        a, b = S32Array.of(range(4)), S32Array.of(range(10, 14))
+        assert accelerator.compute(unpacks, [a, b]) == [1, 11, 2]
+        log: list[str] = []
+        assert accelerator.compute(borrows, Manager(log, b)) == [12, 13]
+        assert log == ["enter", "exit"]
