@@ -8,6 +8,7 @@ from trilby import Accelerator
 from trilby.errors import ArgumentValueError
 from trilby.options import (
     Options,
+    as_bytes,
     cache_folder,
     driver_variables,
     pocl_cache_folder,
@@ -139,3 +140,17 @@ def test_rubbish_in_a_variable(name: str, value: str, monkeypatch: pytest.Monkey
 def test_a_switch_can_be_off() -> None:
     assert Options.from_environment({"TRILBY_LINT": "Off"}).lint is False
     assert Options.from_environment({"TRILBY_LINT": "on"}).lint is True
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1000", 1000), ("256MB", 256_000_000), ("1.5 GiB", 3 * 2**29), ("0.5k", 500)],
+)
+def test_sizes_as_text(text: str, expected: int) -> None:
+    assert as_bytes(text) == expected
+
+
+@pytest.mark.parametrize("text", ["1.5", "1.", ".5b", "0", "-1", "much"])
+def test_a_text_that_is_no_whole_number_of_bytes(text: str) -> None:
+    with pytest.raises(ArgumentValueError, match="is no size of a memory"):
+        as_bytes(text)

@@ -172,7 +172,7 @@ def _bytes_in_text(text: str) -> int | None:
     """The bytes that a text such as `"1.5 GiB"` means, or None; the digits are few."""
     number = r"[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}"
     found = re.fullmatch(rf"\s*({number})\s*([kmgt]?)(i?)b?\s*", text, re.IGNORECASE)
-    if found is None:
+    if found is None or (not found[2] and "." in found[1]):  # there are no parts of a byte
         return None
     power = "kmgt".find(found[2].lower()) + 1 if found[2] else 0
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power)

@@ -372,3 +372,8 @@ def test_columns_leave_each_other_alone(first: list[Step], second: list[Step]) -
         device.spoil()
     assert np.array_equal(np.asarray(made.item.x), x)
     assert np.array_equal(np.asarray(made.item.y), y)
+
+
+def test_an_index_of_thousands_of_digits_is_out_of_bounds() -> None:
+    with pytest.raises(IndexError, match="index an integer of 16610 bits is out of bounds"):
+        _ = S32Array.of(range(4)).array[10**5000]

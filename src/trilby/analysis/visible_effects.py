@@ -63,9 +63,10 @@ CALLS = "calls code that is not known"
 SETS_OUTER = "sets a name of an outer scope"
 
 HARMLESS = known_calls.NOTHING | known_calls.READING - {"print", "next", "map", "filter"}
+"""Functions that leave no trace and call nothing that they are given."""
+
 MAKING = (known_calls.NOTHING | known_calls.READING) - {"next", "iter", "min", "max", "sum"}
 """Functions whose result is new: the others may give one of the objects that they are given."""
-"""Functions that leave no trace and call nothing that they are given."""
 
 OURS = frozenset(
     {"NDRange", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"}

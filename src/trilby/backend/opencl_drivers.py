@@ -36,7 +36,9 @@ class Drivers:
 
 
 def check_drivers() -> None:
-    """Raise in a child of a process that used OpenCL."""
+    """Raise in a child of a process that used OpenCL, and where its end was interrupted."""
+    if Drivers.are_lost and Drivers.are_left:
+        raise _ending()
     if Drivers.are_lost:
         raise DeviceUnavailableError(
             "this process was forked from one that had used OpenCL: drivers do not survive that",
@@ -49,11 +51,15 @@ def use_drivers() -> None:
     """The drivers are about to be used: they are lost to children. Raises at the program's end."""
     check_drivers()
     if Drivers.are_left:
-        raise DeviceUnavailableError(
-            "a device of OpenCL is opened while the program ends",
-            advice="end threads, and work that `atexit` handlers begin, before that",
-        )
+        raise _ending()
     Drivers.are_used = True
+
+
+def _ending() -> DeviceUnavailableError:
+    return DeviceUnavailableError(
+        "a device of OpenCL is used while the program ends",
+        advice="end threads, and work that `atexit` handlers begin, before that",
+    )
 
 
 def _leave() -> None:

@@ -310,7 +310,7 @@ class Window:
         for axis, (position, count) in enumerate(zip(index, self.live.shape, strict=True)):
             if not -count <= position < count:
                 raise IndexError(
-                    f"index {position} is out of bounds for axis {axis} with size {count}"
+                    f"index {brief(position)} is out of bounds for axis {axis} with size {count}"
                 )
             place += (position % count) * self.live.strides[axis]
         return place
