@@ -1,24 +1,21 @@
-"""What a backend is: a device that compiles kernels, holds memory, copies and launches.
+"""The backend protocol: what a device must do so that Trilby can use it.
 
-A backend decides nothing about *when* data moves; the runtime does. It never sees Python
-source: it is handed code models and bytes.
+A backend compiles kernels, holds memory, copies and launches. It decides nothing about *when* data
+moves; the runtime does. It never sees Python source: it gets code models and bytes. The smallest
+complete one is `null.py`; `docs/backends.md` walks through another.
 
-The arguments of a launch follow the kernel's parameters after the kernel context: a
-buffer is its `Memory` and then one `Scalar` for each of its `sizes_of` (the lengths of a buffer,
-the shape of an n-d array); a number is a `Scalar`, a struct a `StructArgument`.
+A device has three in-order queues: `compute` for kernels, `upload` and `download` for copies and
+fills. A command is named by a `Ticket`, its queue and its number there. Commands of one queue run
+in the order of their numbers; where a command must come after one of another queue, the runtime
+says so by `after`. A backend may use one object for all three queues.
+
+The arguments of a launch follow the kernel's parameters after the kernel context: a buffer is its
+`Memory` and then one `Scalar` for each of its `sizes_of` (the lengths of a buffer, the shape of an
+n-d array); a number is a `Scalar`, a struct a `StructArgument`.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Literal,
-    NamedTuple,
-    Protocol,
-    TypeAlias,
-    runtime_checkable,
-)
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -27,13 +24,6 @@ from trilby.data.dtypes import BF16, BOOL, F16, Number, ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import StructType
 from trilby.dataclass import dataclass
-
-if TYPE_CHECKING:
-    from trilby.backend.kept import KeptRuns
-
-
-Times: TypeAlias = tuple[float, float] | None
-"""For how long work was queued and for how long it ran, in seconds; None where it failed."""
 
 Kind: TypeAlias = Literal["cpu", "gpu", "accelerator", "software"]
 
@@ -60,11 +50,11 @@ class DeviceInfo:
     constant_arguments: int = 0
     """How many buffers of a kernel may lie in constant memory; 0 where there is no limit."""
     clock: Literal["device", "host", "none"] = "device"
-    """Who measures what its work takes."""
+    """Whose clock measures commands."""
 
     @property
     def spec(self) -> str:
-        """What to give to `Accelerator`: `opencl:0`."""
+        """The name to give to `Accelerator`: `opencl:0`."""
         return f"{self.backend}:{self.index}"
 
 
@@ -79,92 +69,98 @@ class Rows(NamedTuple):
         return range(0, nbytes - self.size + 1, self.pitch)
 
 
-class Event(Protocol):
-    """Work that was started."""
+# ---------------------------------------------------------------------------------------- queues
 
-    origin: object
-    """Whatever the runtime wants to know of it when it fails."""
+
+class Times(NamedTuple):
+    """What a command took: its beginning on the queue's clock, its duration, its time queued."""
+
+    began: float | None
+    seconds: float
+    queued: float = 0.0
+
+
+class Queue(Protocol):
+    """An in-order queue of a device; its commands have the numbers 1, 2, 3 …
+
+    `submitted` is the number of the last command that the device has. It is exact at any time, also
+    after Ctrl-C has left the call that submitted a command. `by_host_clock` says whether `began`
+    of `Times` is on the clock of `time.perf_counter`.
+    """
+
+    by_host_clock: bool
+
+    @property
+    def submitted(self) -> int: ...
+
+    @property
+    def completed(self) -> int:
+        """The number up to which all commands are over, well or badly."""
+        ...
+
+    def wait(self, number: int) -> None:
+        """Return when this command is over; raise a `DeviceError` if it failed, at every call.
+
+        A kernel whose `assert` failed raises here. `KeyboardInterrupt` gets through.
+        """
+        ...
+
+    def times(self, number: int) -> Times | None:
+        """What a command took that is over; None where it failed.
+
+        A queue measures while `measure(True)` holds, and then remembers the last 4,096 commands.
+        """
+        ...
+
+    def measure(self, on: bool) -> None:  # noqa: FBT001 -- a switch
+        """Begin or end measuring commands."""
+        ...
+
+
+class Ticket(NamedTuple):
+    """A command that a device has: its queue, its number there, and what the runtime says of it.
+
+    `Ticket(queue, 7)` is done as soon as `queue.completed` is 7 or more: all before it are done,
+    too. `origin` is the launch, or for a copy the tickets of the launches whose results it copies.
+    """
+
+    queue: Queue
+    number: int
+    origin: object = None
 
     @property
     def done(self) -> bool:
-        """True once it is over, well or badly: then `wait` returns or raises at once."""
-        ...
-
-    @property
-    def seconds(self) -> float:
-        """How long the device took, once it is done; 0.0 where nobody measures that."""
-        ...
-
-    @property
-    def times(self) -> "Times":
-        """For how long it was queued and for how long it ran, once it is done.
-
-        None where it failed; zeros where nobody measures that.
-        """
-        ...
+        """True once it is over, well or badly."""
+        return self.queue.completed >= self.number
 
     def wait(self) -> None:
-        """Return when it is done; raise a `DeviceError` if it failed, at every call.
-
-        `KeyboardInterrupt` gets through, and leaves the work to go on. A kernel whose `assert`
-        fails raises here, at its own event: what comes after it runs all the same.
-        """
-        ...
+        """Return when it is over; raise a `DeviceError` if it failed."""
+        self.queue.wait(self.number)
 
 
-@runtime_checkable
-class Dated(Protocol):
-    """Work that also knows when it began."""
-
-    by_host_clock: bool
-    """True for the clock of `time.perf_counter`, false for one of the device's own."""
-
-    @property
-    def began(self) -> float | None:
-        """In seconds of that clock, once it is done; None where nobody noted it."""
-        ...
+# ------------------------------------------------------------------------------- kernels, launches
 
 
 class Memory(Protocol):
     """Bytes on a device, of no use to the host but to hand back to the backend."""
 
     @property
-    def nbytes(self) -> int:
-        """How many bytes."""
-        ...
+    def nbytes(self) -> int: ...
 
 
 class Executable(Protocol):
-    """A kernel compiled for one device."""
+    """A kernel compiled for one device.
+
+    `source` is the generated code, for people. A launch of one that `asserts` may fail by itself;
+    one that `prints` is waited for at once.
+    """
 
     @property
-    def source(self) -> str:
-        """The generated text, for people."""
-        ...
-
+    def source(self) -> str: ...
     @property
-    def debugs(self) -> bool:
-        """True for a kernel that asserts or prints: its launches are waited for at once."""
-        ...
-
-
-class Prepared(Protocol):
-    """A launch with everything decided, to be run any number of times, by one thread at a time."""
-
+    def asserts(self) -> bool: ...
     @property
-    def latest(self) -> Event | None:
-        """The last run that the device has, also if Ctrl-C came before `Backend.run` returned it.
-
-        The runtime sets it to None before each run.
-        """
-        ...
-
-    @latest.setter
-    def latest(self, nothing: None) -> None: ...
-
-    def replace(self, position: int, argument: "Argument") -> None:
-        """Set another argument for the runs to come; those under way keep theirs."""
-        ...
+    def prints(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,176 +179,69 @@ class StructArgument:
     content: bytes
 
 
-class Repeated(ABC):
-    """A prepared launch that is run again and again, in as few steps as can be.
-
-    Its events have `origin` as theirs. To run it once more like the last time, with the same
-    numbers and after the last runs of the same others, append `same` to `held`, and call `submit`
-    when there are `most` in it: that is what a hot loop has the time for. `same` is None where it
-    must be `run`. `kept` are its runs since somebody wants to know of each. `begun` counts those of
-    `run` that the device has, or will get: also where Ctrl-C came before `run` was over.
-    """
-
-    __slots__ = ("__weakref__", "begun", "held", "kept", "most", "origin", "same")
-
-    def __init__(self, held: list[Any], most: int) -> None:
-        self.origin: object = None
-        self.begun = 0
-        self.held = held
-        self.most = most
-        self.same: object = None
-        self.kept: KeptRuns | None = None
-
-    @property
-    @abstractmethod
-    def latest(self) -> Event:
-        """The last run; before the first one something that is done."""
-
-    @abstractmethod
-    def run(self, after: "Sequence[Event | Repeated]") -> None:
-        """Run it once more, after some work and the last runs of others that are repeated.
-
-        It may be held back for a moment, until somebody asks for its event, something else is
-        begun or waited for, or `Backend.flush` is called.
-        """
-
-    @abstractmethod
-    def submit(self) -> None:
-        """Give all that is held back to the device."""
-
-    @abstractmethod
-    def replace(self, position: int, argument: "Argument") -> None:
-        """Set another argument for the runs to come."""
-
-    @abstractmethod
-    def keep(self, full: Callable[[], None]) -> "KeptRuns":
-        """Keep what the device has of every run from now on; see `KeptRuns` for `full`."""
-
-    def keep_next(self, kind: Hashable) -> None:  # noqa: B027 -- most backends keep every run
-        """The next runs are of this kind: keep them, however many there were before.
-
-        The first ones that are kept are of the kind None.
-        """
-
-    def keep_no_more(self) -> None:
-        """Nobody wants to know of the runs to come."""
-        self.kept = None
-
-    def runs_begun(self) -> int | None:
-        """A number that all runs from now on reach, and none of those before, held back or not.
-
-        They are the `numbers` of the runs that are kept. Here none is: 0. Where runs are added up
-        by their kinds, they have no numbers: None.
-        """
-        return 0
-
-
-class Passes(ABC):
-    """A prepared launch that is run for one pass after another, from pass 0 on.
-
-    `is_timed` says whether somebody will ask how long the passes to come took.
-    Also when `run` was left by an error, or by Ctrl-C, `begun` is the number of passes that the
-    device has, or has done, and no part of another pass is done.
-    """
-
-    __slots__ = ("_ahead", "is_timed")
-
-    def __init__(self) -> None:
-        self._ahead = 0
-        self.is_timed = False
-
-    def count_from(self, first: int) -> None:
-        """Give the next pass another number, which those behind it follow."""
-        self._ahead = first - self.begun
-
-    @property
-    def next_number(self) -> int:
-        """What the next pass is called."""
-        return self._ahead + self.begun
-
-    @property
-    @abstractmethod
-    def begun(self) -> int:
-        """How many passes the device was given so far."""
-
-    @property
-    @abstractmethod
-    def latest(self) -> Event:
-        """Those of the last call of `run`, or the last of them; there must have been one.
-
-        It is done when all passes so far are. Those that are timed say how long they took.
-        """
-
-    @abstractmethod
-    def run(self, passes: int, after: Sequence[Event] = ()) -> None:
-        """Give the device some more passes: the first after some work, each after the last one."""
-
-    @abstractmethod
-    def replace(self, position: int, argument: "Argument") -> None:
-        """Set another argument for the passes to come."""
-
-
-def events_of(work: Sequence[Event | Repeated]) -> tuple[Event, ...]:
-    """Events as they are; of launches that are repeated, those of their last runs."""
-    return tuple(one.latest if isinstance(one, Repeated) else one for one in work)
-
-
 Argument: TypeAlias = Memory | Scalar | StructArgument
 
 
-class Backend(Protocol):
-    """One opened device.
+class Prepared(Protocol):
+    """A launch with its range and arguments set, to be submitted any number of times.
 
-    Copies, fills and launches start at once and may overlap and overtake each other: `after`
-    names what must be done first. Until they are done they keep the host's bytes alive.
+    `begun` counts the runs that the device has. It is exact at any time, also after Ctrl-C.
     """
 
     @property
-    def device(self) -> DeviceInfo:
-        """What was opened."""
-        ...
+    def begun(self) -> int: ...
 
-    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Executable:
-        """Make a kernel ready to launch, or raise a `BuildError` that names the Python line.
+    def submit(
+        self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()
+    ) -> Ticket:
+        """Run the kernel so many times, with `kc.pass_id` counted from `first_pass` on.
 
-        With `fast_math` it may round `a * b + c` once rather than twice.
+        The ticket is that of the last run. Ctrl-C leaves all of these runs begun, or none.
         """
         ...
 
-    def begin_compile(
-        self, graph: KernelGraph, *, fast_math: bool = False
-    ) -> Callable[[], Executable]:
-        """Begin the same, as far as the host can do other things meanwhile.
+    def replace(self, position: int, argument: Argument) -> None:
+        """Set another argument for the runs to come; those under way keep theirs."""
+        ...
 
-        Calling the result does the rest, and returns or raises what `compile` would.
+
+# ---------------------------------------------------------------------------------------- backends
+
+
+class Backend(Protocol):
+    """One opened device. Commands start at once, and keep the host's bytes alive until done."""
+
+    device: DeviceInfo
+    compute: Queue
+    upload_queue: Queue
+    download_queue: Queue
+
+    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Callable[[], Executable]:
+        """Begin to compile a kernel; calling the result finishes that.
+
+        Either raises a `BuildError` that names the Python line. With `fast_math` the kernel may
+        round `a * b + c` once rather than twice.
         """
         ...
 
     def allocate(self, nbytes: int) -> Memory:
-        """Memory with undefined content; raises a `DeviceError` where there is not enough."""
+        """Memory with undefined content; raises `OutOfDeviceMemoryError` where it is too much."""
         ...
 
-    def can_share(self, address: int, nbytes: int) -> bool:
-        """Whether `share` takes these bytes of the host; never without `shared_memory`."""
-        ...
+    def share(self, source: memoryview) -> Memory | None:
+        """The host's own bytes as memory of the device, kept alive; None where that cannot be.
 
-    def share(self, source: memoryview) -> Memory:
-        """The host's own bytes as memory of the device; it keeps them alive.
-
-        What a kernel wrote is there for the host when the kernel's event was waited for, and
-        what the host wrote is there for kernels that are run afterwards.
+        What a kernel wrote is there for the host when the kernel was waited for, and what the host
+        wrote is there for kernels that are submitted afterwards.
         """
         ...
 
-    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
-        """Give memory back, without waiting. `after` is the work on it that may be under way.
+    def free(self, memory: Memory, after: Sequence[Ticket] = ()) -> None:
+        """Give memory back, without waiting. `after` are the commands on it that may be under way.
 
-        The memory is kept, and handed out again when that work is done.
+        It may be handed out again when these are done. It is called from finalisers and after
+        `close`, too.
         """
-        ...
-
-    def trim(self) -> None:
-        """Let go of all memory that was freed and kept, once the work on it is done."""
         ...
 
     def upload(
@@ -360,9 +249,9 @@ class Backend(Protocol):
         memory: Memory,
         offset: int,
         source: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> Event:
+    ) -> Ticket:
         """Copy host bytes to `offset` in device memory; with `rows`, only these pieces."""
         ...
 
@@ -371,46 +260,26 @@ class Backend(Protocol):
         memory: Memory,
         offset: int,
         target: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> Event:
+    ) -> Ticket:
         """Copy device bytes from `offset` to the host; with `rows`, only these pieces."""
         ...
 
     def fill(
-        self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Event] = ()
-    ) -> Event:
-        """Set every byte of a range."""
+        self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Ticket] = ()
+    ) -> Ticket:
+        """Set every byte of a range, in the order of uploads."""
         ...
 
     def prepare(
         self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
     ) -> Prepared:
-        """Decide all about a launch over a range that is not empty."""
-        ...
-
-    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> Event:
-        """Run a kernel once for each work item of the range it was prepared for."""
-        ...
-
-    def repeated(self, prepared: Prepared) -> Repeated:
-        """The same in fewer steps, for a launch that is run again and again."""
-        ...
-
-    def passes(self, prepared: Prepared) -> Passes:
-        """The same for many passes. Nobody else may use what was prepared."""
-        ...
-
-    def flush(self) -> None:
-        """See to it that all that was begun gets done, without waiting for it."""
-        ...
-
-    def all_begun(self) -> Event:
-        """All that was begun so far, as one event: for work whose own event was lost by Ctrl-C."""
+        """Make a launch ready over a range that is not empty."""
         ...
 
     def close(self) -> None:
-        """Wait for everything and give the device back."""
+        """Wait for everything and give the device back; closing twice is no error."""
         ...
 
 
@@ -419,11 +288,11 @@ class Family(Protocol):
 
     @property
     def name(self) -> str:
-        """`opencl`, `interpreter`, …"""
+        """The backend's name: `opencl`, `interpreter`, …"""
         ...
 
     def devices(self) -> Sequence[DeviceInfo]:
-        """What this machine has; raises `DeviceUnavailableError` with the reason if nothing."""
+        """The devices of this machine; raises `DeviceUnavailableError` with the reason if none."""
         ...
 
     def open(self, index: int) -> Backend:
