@@ -191,9 +191,7 @@ class Prepared(Protocol):
     @property
     def begun(self) -> int: ...
 
-    def submit(
-        self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()
-    ) -> Ticket:
+    def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
         """Run the kernel so many times, with `kc.pass_id` counted from `first_pass` on.
 
         The ticket is that of the last run. Ctrl-C leaves all of these runs begun, or none.
