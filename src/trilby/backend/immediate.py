@@ -52,5 +52,3 @@ class ImmediateQueue:
     def measure(self, on: bool) -> None:  # noqa: FBT001 -- of `Queue`
         """Remember what commands take, or no more."""
         self._measuring += 1 if on else -1
-        if not self._measuring:
-            self._times.clear()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias, cast
 
-from trilby.backend.base import Event
+from trilby.backend.base import Ticket
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment, raw_views_of
 from trilby.errors import ReentryError, TrilbyError
@@ -31,13 +31,13 @@ from trilby.runtime.content import (
     is_locked_here,
 )
 from trilby.runtime.explicit import block_of, check_host_read
-from trilby.runtime.held import KernelWrite
+from trilby.runtime.launch_buffers import KernelWrite
 from trilby.runtime.profiles import PROFILES, RECORDINGS, note_wait
 from trilby.runtime.replicas import Reason, bring_home
 
 _GIVEN_BACK = "its memory is yours, and the array on it is gone"
 
-Coming: TypeAlias = tuple[Iterable[Event], str, Sequence[Replica]]
+Coming: TypeAlias = tuple[Iterable[Ticket], str, Sequence[Replica]]
 """Copies to memory that is given back, why they are made, and from where."""
 
 
@@ -73,7 +73,7 @@ class Watch:
             events = content.before_host_reads(wanted) + content.before_unseen_accesses()
         self._wait_for(events, "the host reads it")
 
-    def start_to_read(self, ranges: Ranges, why: str) -> list[Event]:
+    def start_to_read(self, ranges: Ranges, why: str) -> list[Ticket]:
         """Bring just these bytes, also where nothing moves by itself. The lock is held.
 
         The host may read them when what this gives was waited for.
@@ -115,7 +115,7 @@ class Watch:
             events = self.content.before_host_writes(ranges.shifted(self.address))
         self._wait_for(events, "the host writes to it")
 
-    def _wait_for(self, events: Iterable[Event], why: str) -> None:
+    def _wait_for(self, events: Iterable[Ticket], why: str) -> None:
         """Wait for work; what failed is told here, and then no more."""
         try:
             wait_for(events, why, self.content.replicas)
@@ -367,7 +367,7 @@ def _watched_elsewhere(segment: Segment) -> Watch | None:
 Segment.watcher_of = staticmethod(_watched_elsewhere)
 
 
-def wait_for(events: Iterable[Event], why: str = "", replicas: Sequence[Replica] = ()) -> None:
+def wait_for(events: Iterable[Ticket], why: str = "", replicas: Sequence[Replica] = ()) -> None:
     """Wait for work on some replicas; one that failed says which dispatch it was.
 
     A copy fails with the kernel whose result it should have brought: that is then raised.
@@ -381,7 +381,7 @@ def wait_for(events: Iterable[Event], why: str = "", replicas: Sequence[Replica]
         except TrilbyError as error:
             origin = event.origin
             if isinstance(origin, tuple):
-                wait_for(cast("tuple[Event, ...]", origin), why, replicas)
+                wait_for(cast("tuple[Ticket, ...]", origin), why, replicas)
             if not error.is_placed and isinstance(origin, KernelWrite):
                 error.location = origin.caller.location
             raise

@@ -81,8 +81,9 @@ class NativeKernel:
 
     `parameters` is the number of its arguments. `assertions` are in the order in which a report
     counts them, from 1 on; `printed` is None where nothing is printed. `any_group` is true where
-    work items may be put into any groups, whatever is asked for, and `varies` where data decides for how long it runs. `memory` is what a call takes, and
-    `arrays` what the user's arrays in it are.
+    work items may be put into any groups, whatever is asked for, and `varies` where data decides
+    for how long it runs. `memory` is what a call takes, and `arrays` what the user's arrays in it
+    are.
     """
 
     entry: str
