@@ -29,7 +29,7 @@ import signal
 import numpy as np
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, f32, i32
-from trilby.backend import opencl_builds
+from trilby.backend.opencl import opencl_builds
 
 opencl_builds.SLOW_SECONDS = 0.5
 

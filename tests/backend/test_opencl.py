@@ -12,9 +12,8 @@ from pathlib import Path
 import pyopencl as cl
 import pytest
 
-from trilby.backend import pocl
 from trilby.backend.base import Backend, DeviceInfo, Family
-from trilby.backend.opencl import OpenCLFamily
+from trilby.backend.opencl import OpenCLFamily, pocl
 from trilby.errors import DeviceUnavailableError
 
 
@@ -178,7 +177,7 @@ from trilby.errors import DeviceUnavailableError
 try:
     backend = OpenCLFamily().open(0)
     text = "__kernel void k(int a, int b, int c) {}"
-    backend.run(backend.prepare(backend.build(text, "k"), NDRange(1), [])).wait()
+    backend.prepare(backend.build(text, "k"), NDRange(1), []).submit().wait()
     print("launched")
 except DeviceUnavailableError as error:
     print(error.problem, f"  help: {error.advice}", sep="\\n")

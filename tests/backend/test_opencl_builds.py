@@ -13,10 +13,10 @@ import pytest
 from tests.backend.opencl_running import RANGE, SCALE, Gate
 from tests.runtime.interrupting import with_ctrl_c
 
-from trilby.backend import opencl_builds
-from trilby.backend.opencl_builds import FirstLaunches, build_where_ctrl_c_is_heard
-from trilby.backend.opencl_device import OpenCLBackend
-from trilby.backend.opencl_events import wait_for
+from trilby.backend.opencl import opencl_builds
+from trilby.backend.opencl.opencl_builds import FirstLaunches, build_where_ctrl_c_is_heard
+from trilby.backend.opencl.opencl_device import OpenCLBackend
+from trilby.backend.opencl.opencl_queue import wait_for
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError
 
@@ -137,7 +137,7 @@ def test_the_first_launch_for_each_size_of_groups_is_noted(
     monkeypatch.setattr(FirstLaunches, "add", note)
     kernel = opencl.build(f"__kernel void k({RANGE}) {{}}", "k")
     for local in (1, 1, 2, 2):
-        opencl.run(opencl.prepare(kernel, NDRange(8, local=local), []), [gate.event])
+        opencl.prepare(kernel, NDRange(8, local=local), []).submit(after=[gate.ticket])
     assert noted == ["k", "k"]
     passes = opencl.passes(opencl.prepare(kernel, NDRange(8, local=4), []))
     passes.run(3)
@@ -154,7 +154,7 @@ from tests.backend.opencl_running import download, scaling, upload
 from trilby.backend.opencl import OpenCLFamily
 opencl = OpenCLFamily().open(0)
 memory = upload(opencl, np.arange(4, dtype=np.int32))
-opencl.run(scaling(opencl, memory, 3)).wait()
+scaling(opencl, memory, 3).submit().wait()
 print(download(opencl, memory, np.zeros(4, np.int32)).tolist())
 """
 

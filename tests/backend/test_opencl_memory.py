@@ -13,8 +13,8 @@ import pytest
 from tests.backend.opencl_running import RANGE, Gate, download, scale, scaling, upload
 
 from trilby.backend.base import Scalar
-from trilby.backend.opencl_device import OpenCLBackend
-from trilby.backend.opencl_memory import KEPT_SHARE, MemoryPool, OpenCLMemory
+from trilby.backend.opencl.opencl_device import OpenCLBackend
+from trilby.backend.opencl.opencl_memory import KEPT_SHARE, MemoryPool, OpenCLMemory
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError, OutOfDeviceMemoryError
@@ -58,7 +58,7 @@ def test_memory_in_use_is_not_handed_out(opencl: OpenCLBackend, gate: Gate) -> N
     result = np.zeros_like(ones)
     memory = upload(opencl, ones)
     buffer = buffer_of(memory)
-    scaled = scale(opencl, memory, 3, [gate.event])
+    scaled = scale(opencl, memory, 3, [gate.ticket])
     copied = opencl.download(memory, 0, result.data.cast("B"), [scaled])
     opencl.free(memory, [scaled, copied])
     other = opencl.allocate(memory.nbytes)
@@ -73,7 +73,7 @@ def test_memory_in_use_is_not_handed_out(opencl: OpenCLBackend, gate: Gate) -> N
 def test_idle_memory_is_preferred_to_older_memory_in_use(opencl: OpenCLBackend, gate: Gate) -> None:
     busy, idle = opencl.allocate(64), opencl.allocate(64)
     expected = buffer_of(idle)
-    opencl.free(busy, [opencl.fill(busy, 0, 64, 0, [gate.event])])
+    opencl.free(busy, [opencl.fill(busy, 0, 64, 0, [gate.ticket])])
     opencl.free(idle, [opencl.fill(idle, 0, 64, 0)])
     opencl.queue.flush()
     while (memory := opencl.allocate(64)).buffer is not expected:
@@ -84,7 +84,7 @@ def test_trimming_gives_all_back(opencl: OpenCLBackend, gate: Gate) -> None:
     pool = small_pool(opencl, 64 * KB)
     for _ in range(3):
         give(pool, pool.take(4 * KB))
-    give(pool, pool.take(2 * KB), opencl.fill(opencl.allocate(4), 0, 4, 0, [gate.event]))
+    give(pool, pool.take(2 * KB), opencl.fill(opencl.allocate(4), 0, 4, 0, [gate.ticket]))
     assert pool.held == 6 * KB
     pool.trim()
     assert (pool.held, pool.kept) == (0, 0)
@@ -94,7 +94,7 @@ def test_trimming_leaves_the_work_alone(opencl: OpenCLBackend, gate: Gate) -> No
     ones = np.ones(1000, np.int32)
     result = np.zeros_like(ones)
     memory = upload(opencl, ones)
-    scaled = scale(opencl, memory, 3, [gate.event])
+    scaled = scale(opencl, memory, 3, [gate.ticket])
     copied = opencl.download(memory, 0, result.data.cast("B"), [scaled])
     opencl.free(memory, [copied])
     opencl.trim()
@@ -149,7 +149,7 @@ def test_what_is_kept_makes_room(opencl: OpenCLBackend) -> None:
 
 def test_room_that_is_about_to_be_free_is_waited_for(opencl: OpenCLBackend, gate: Gate) -> None:
     pool = small_pool(opencl, 80 * KB)
-    filled = opencl.fill(opencl.allocate(4), 0, 4, 0, [gate.event])
+    filled = opencl.fill(opencl.allocate(4), 0, 4, 0, [gate.ticket])
     give(pool, pool.take(8 * KB), filled)
     opener = threading.Timer(0.05, gate.open)
     opener.start()
@@ -225,10 +225,10 @@ def test_kernels_work_on_the_hosts_memory_wherever_it_begins(
     memory = opencl.share(array.data.cast("B"))
     assert memory.nbytes == array.nbytes
     prepared = opencl.prepare(opencl.build(text, "k"), NDRange(1024 // width), [memory])
-    opencl.run(prepared).wait()
+    prepared.submit().wait()
     assert np.array_equal(array, np.arange(1024) * 2 + 1)
     array[:] = 5  # the host's turn
-    opencl.run(prepared).wait()
+    prepared.submit().wait()
     assert np.array_equal(array, np.full(1024, 11))
 
 
@@ -263,7 +263,7 @@ def test_shared_memory_keeps_the_hosts_alive_until_the_work_is_done(
     kept = weakref.ref(array)
     result = np.zeros_like(array)
     memory = opencl.share(array.data.cast("B"))
-    scaled = scale(opencl, memory, 3, [gate.event])
+    scaled = scale(opencl, memory, 3, [gate.ticket])
     copied = opencl.download(memory, 0, result.data.cast("B"), [scaled])
     del array
     opencl.free(memory, [scaled, copied])
@@ -292,7 +292,7 @@ def test_two_memories_may_share_the_same_bytes(opencl: OpenCLBackend) -> None:
     array[:] = 1
     whole, half = opencl.share(array.data.cast("B")), opencl.share(array[512:].data.cast("B"))
     first = scale(opencl, whole, 3)
-    opencl.run(scaling(opencl, half, 5), [first]).wait()
+    scaling(opencl, half, 5).submit(after=[first]).wait()
     assert array.tolist() == [3] * 512 + [15] * 512
 
 
@@ -311,7 +311,7 @@ def test_a_number_of_a_launch_is_beside_the_memory(opencl: OpenCLBackend) -> Non
     array[:] = 2
     memory = opencl.share(array.data.cast("B"))
     prepared = scaling(opencl, memory, 3)
-    opencl.run(prepared).wait()
+    prepared.submit().wait()
     prepared.replace(1, Scalar(I32, 10))
-    opencl.run(prepared).wait()
+    prepared.submit().wait()
     assert array.tolist() == [60] * 1024

@@ -11,8 +11,8 @@ from tests.backend.opencl_running import RANGE, SCALE, download, upload
 from trilby.backend.base import Event, Scalar
 from trilby.backend.null import NullPrepared
 from trilby.backend.opencl import OpenCLFamily
-from trilby.backend.opencl_device import OpenCLBackend
-from trilby.backend.opencl_kernels import OpenCLPasses
+from trilby.backend.opencl.opencl_device import OpenCLBackend
+from trilby.backend.opencl.opencl_launches import OpenCLPasses
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
 from trilby.errors import ArgumentTypeError, DeviceError, KernelAssertionError
@@ -70,8 +70,8 @@ def test_the_first_waits_and_what_follows_waits_for_the_last(backend: OpenCLBack
     prepared = backend.prepare(scale, NDRange(1 << 18), [memory, Scalar(I32, 3)])
     passes = backend.passes(prepared)
     passes.run(6, [sent])
-    once = backend.run(
-        backend.prepare(scale, NDRange(1 << 18), [memory, Scalar(I32, 5)]), [passes.latest]
+    once = backend.prepare(scale, NDRange(1 << 18), [memory, Scalar(I32, 5)]).submit(
+        after=[passes.latest]
     )
     passes.run(2, [once])
     backend.download(memory, 0, result.data.cast("B"), [passes.latest]).wait()
@@ -116,7 +116,7 @@ def test_a_plain_run_is_pass_0(backend: OpenCLBackend) -> None:
     passes.count_from(7)
     passes.run(1)
     del passes, prepared  # the next one gets the kernel object, which has the number of that pass
-    backend.run(backend.prepare(kernel, NDRange(4), [memory])).wait()
+    backend.prepare(kernel, NDRange(4), [memory]).submit().wait()
     assert set(download(backend, memory, ones)) == {mixed(1, range(7, 8)) * 3}
 
 

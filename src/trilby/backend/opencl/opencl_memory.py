@@ -14,8 +14,9 @@ from itertools import count
 
 import pyopencl as cl
 
-from trilby.backend.base import DeviceInfo, Event
-from trilby.backend.failures import no_room
+from trilby.backend.base import DeviceInfo, Memory, Ticket
+from trilby.backend.failures import closed, foreign, freed, no_room
+from trilby.backend.opencl.opencl_drivers import check_drivers
 from trilby.dataclass import dataclass
 from trilby.locks import if_free, new_lock
 
@@ -56,18 +57,19 @@ class _FreedBlock:
 
     size: int
     buffer: cl.Buffer
-    work: tuple[Event, ...]
+    work: tuple[Ticket, ...]
     age: int = field(default_factory=count().__next__)
 
     @property
     def idle(self) -> bool:
-        return all(event.done for event in self.work)
+        return all(ticket.done for ticket in self.work)
 
 
 class MemoryPool:
     """The buffers of one device, in use and kept."""
 
     def __init__(self, context: cl.Context, device: DeviceInfo) -> None:
+        self.is_open = True
         self._context = context
         self._device = device
         self._lock = new_lock()
@@ -86,6 +88,21 @@ class MemoryPool:
         """The bytes of the buffers that nobody owns."""
         return sum(size * len(blocks) for size, blocks in self._kept.items())
 
+    def check_open(self) -> None:
+        """Raise after `close`, and in a forked child."""
+        check_drivers()
+        if not self.is_open:
+            raise closed(self._device)
+
+    def buffer_of(self, memory: Memory) -> cl.Buffer:
+        """The buffer behind memory that was allocated here and not freed."""
+        self.check_open()
+        if not isinstance(memory, OpenCLMemory) or memory.context is not self._context:
+            raise foreign(self._device, memory)
+        if memory.buffer is None:
+            raise freed(self._device, memory.nbytes)
+        return memory.buffer
+
     def take(self, nbytes: int) -> OpenCLMemory:
         """Memory of the device that no command uses; raises where there is no room."""
         size = _rounded(nbytes)
@@ -102,10 +119,12 @@ class MemoryPool:
         buffer = cl.Buffer(self._context, flags, hostbuf=source)
         return OpenCLMemory(source.nbytes, self._context, buffer, shared=True)
 
-    def give(self, memory: OpenCLMemory, buffer: cl.Buffer, work: Sequence[Event]) -> None:
-        """Take a buffer back; `work` is what may still use it. Never waits."""
+    def give(self, memory: OpenCLMemory, work: Sequence[Ticket]) -> None:
+        """Take memory back; `work` is what may still use it. Never waits."""
+        if memory.buffer is None:
+            raise freed(self._device, memory.nbytes)
         size = 0 if memory.shared else _rounded(memory.nbytes)
-        block = _FreedBlock(size, buffer, tuple(e for e in work if not e.done))
+        block = _FreedBlock(size, memory.buffer, tuple(one for one in work if not one.done))
         memory.buffer = None
         self._arrived.append(block)  # right after that, so that Ctrl-C loses nothing
         if_free(self._lock, self._put_in_order)

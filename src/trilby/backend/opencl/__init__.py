@@ -1,7 +1,6 @@
 """The OpenCL devices of a machine: found, put in order, described, and opened.
 
-The modules named `opencl…` are the only ones that know pyopencl; `opencl_device` drives one
-device.
+The modules of this folder are the only ones that know pyopencl; `opencl_device` drives one device.
 """
 
 from collections.abc import Sequence
@@ -9,11 +8,11 @@ from typing import Literal, TypeAlias
 
 import pyopencl as cl
 
-from trilby.backend import pocl
 from trilby.backend.base import DeviceInfo
 from trilby.backend.failures import none_left
-from trilby.backend.opencl_device import OpenCLBackend
-from trilby.backend.opencl_drivers import check_drivers, use_drivers
+from trilby.backend.opencl import pocl
+from trilby.backend.opencl.opencl_device import OpenCLBackend
+from trilby.backend.opencl.opencl_drivers import check_drivers, use_drivers
 from trilby.errors import DeviceUnavailableError
 from trilby.locks import computed_once
 from trilby.options import driver_variables, pocl_cache_folder

@@ -1,4 +1,4 @@
-"""Commands of OpenCL under way: order, overlap, waiting, and being dropped."""
+"""Queues of OpenCL: order, overlap, waiting, measuring, and what Ctrl-C leaves."""
 
 import gc
 import threading
@@ -11,22 +11,15 @@ import pytest
 from tests.backend.opencl_running import RANGE, Gate, download, scale, scaling, upload
 from tests.runtime.interrupting import with_ctrl_c
 
-from trilby.backend.base import Scalar
-from trilby.backend.opencl_device import OpenCLBackend
+from trilby.backend.base import Scalar, Ticket, Times
+from trilby.backend.opencl import opencl_launches, opencl_queue
+from trilby.backend.opencl.opencl_device import OpenCLBackend
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError, KernelAssertionError
 from trilby.source import Location
 
-# Two of these meet if they run at the same time; one alone gives up in the end.
-MEET = f"""
-__kernel void meet(volatile __global int *a, int me, int patience, {RANGE}) {{
-    a[me] = 1;
-    int seen = 0;
-    for (int i = 0; i < patience && !seen; i++) seen = a[1 - me];
-    a[2 + me] = seen;
-}}
-"""
+ADD = f"__kernel void add(__global int *a, {RANGE}) {{ a[get_global_id(0)] += 1; }}"
 
 # What the code generator makes of `assert a[x] != 2`.
 CHECK = f"""
@@ -62,43 +55,24 @@ def test_work_starts_although_nobody_waits(opencl: OpenCLBackend) -> None:
     until_done(scale(opencl, memory, 3))
 
 
-def test_independent_kernels_run_at_the_same_time(opencl: OpenCLBackend) -> None:
-    if opencl.device.compute_units < 2:
-        pytest.skip("this device does one thing at a time")
-    memory = upload(opencl, np.zeros(4, np.int32))
-    kernel = opencl.build(MEET, "meet")
-
-    def prepare(me: int, patience: int) -> Any:
-        arguments = [memory, Scalar(I32, me), Scalar(I32, patience)]
-        return opencl.prepare(kernel, NDRange(1, 1), arguments)
-
-    opencl.run(prepare(0, 10)).wait()  # the first launch links the kernel
-    opencl.fill(memory, 0, 16, 0).wait()
-    started = [opencl.run(prepare(me, 2_000_000_000)) for me in (0, 1)]
-    for event in started:
-        event.wait()
-    assert download(opencl, memory, np.zeros(4, np.int32)).tolist() == [1, 1, 1, 1]
-
-
 def test_nothing_starts_before_what_it_comes_after(opencl: OpenCLBackend, gate: Gate) -> None:
     memory = upload(opencl, numbers())
-    other = upload(opencl, numbers())
     result = np.zeros_like(numbers())
-    scaled = scale(opencl, memory, 3, [gate.event])
+    scaled = scale(opencl, memory, 3, [gate.ticket])
     copied = opencl.download(memory, 0, result.data.cast("B"), [scaled])
-    scale(opencl, other, 5).wait()  # is not held up
-    assert [event.done for event in (gate.event, scaled, copied)] == [False] * 3
+    other = upload(opencl, numbers())  # copies are not held up by kernels
+    assert [event.done for event in (gate.ticket, scaled, copied)] == [False] * 3
     gate.open()
     copied.wait()
-    assert [event.done for event in (gate.event, scaled, copied)] == [True] * 3
+    assert [event.done for event in (gate.ticket, scaled, copied)] == [True] * 3
     assert np.array_equal(result, numbers() * 3)
-    assert np.array_equal(download(opencl, other, numbers()), numbers() * 5)
+    assert np.array_equal(download(opencl, other, numbers()), numbers())
 
 
 def test_order_is_kept_along_all_kinds_of_commands(opencl: OpenCLBackend, gate: Gate) -> None:
     memory = opencl.allocate(4000)
     ones, result = np.ones(1000, np.int32), np.zeros(1000, np.int32)
-    event = opencl.fill(memory, 0, 4000, 0xFF, [gate.event])
+    event = opencl.fill(memory, 0, 4000, 0xFF, [gate.ticket])
     event = opencl.upload(memory, 0, ones[:500].data.cast("B"), [event])
     event = opencl.upload(memory, 4000, memoryview(b""), [event])
     event = scale(opencl, memory, 4, [event])
@@ -112,7 +86,7 @@ def test_what_comes_after_a_failure_fails_and_the_device_goes_on(
     opencl: OpenCLBackend, gate: Gate
 ) -> None:
     memory = upload(opencl, numbers())
-    scaled = scale(opencl, memory, 3, [gate.event])
+    scaled = scale(opencl, memory, 3, [gate.ticket])
     copied = opencl.fill(memory, 0, 4, 0, [scaled])
     gate.fail()
     until_done(copied)
@@ -125,22 +99,111 @@ def test_what_comes_after_a_failure_fails_and_the_device_goes_on(
     assert np.array_equal(download(opencl, memory, numbers()), numbers() * 2)
 
 
-def test_commands_are_measured(opencl: OpenCLBackend, gate: Gate) -> None:
+def test_commands_have_numbers_and_are_done_in_their_order(
+    opencl: OpenCLBackend, gate: Gate
+) -> None:
+    queue = opencl.compute
+    memory = upload(opencl, numbers())
+    prepared = scaling(opencl, memory, 1)
+    assert (queue.submitted, queue.completed) == (0, 0)
+    Ticket(queue, 0).wait()  # what comes before all commands
+    tickets = [prepared.submit(), prepared.submit()]
+    tickets[-1].wait()
+    assert (queue.submitted, queue.completed) == (2, 2)
+    tickets += [prepared.submit(5, after=[gate.ticket]), prepared.submit()]
+    assert [ticket.number for ticket in tickets] == [1, 2, 7, 8]
+    assert (queue.submitted, queue.completed, prepared.begun) == (8, 2, 8)
+    gate.open()
+    until_done(tickets[-1])
+    assert queue.completed == 8
+
+
+def test_the_wait_list_has_no_commands_of_the_same_queue(opencl: OpenCLBackend, gate: Gate) -> None:
+    memory = upload(opencl, numbers())
+    scaled = scale(opencl, memory, 3, [gate.ticket])
+    assert opencl.compute.wait_list([scaled]) is None
+    assert len(opencl.upload_queue.wait_list([scaled, scaled]) or ()) == 2
+    gate.open()
+    scaled.wait()
+    assert opencl.upload_queue.wait_list([scaled]) is None
+
+
+def test_who_is_far_ahead_of_the_device_waits(
+    opencl: OpenCLBackend, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opencl_queue, "MOST_UNDER_WAY", 64)
+    prepared = scaling(opencl, upload(opencl, numbers()), 1)
+    prepared.submit(after=[gate.ticket])
+    opener = threading.Timer(0.05, gate.open)
+    opener.start()
+    for _ in range(1000):
+        prepared.submit()
+    assert gate.ticket.done
+    assert len(opencl.compute.events) <= 64 + opencl_launches.HURRY
+    opener.join()
+
+
+# ------------------------------------------------------------------------------ measuring
+
+
+def test_commands_are_measured_for_somebody_who_asks(opencl: OpenCLBackend, gate: Gate) -> None:
     memory = opencl.allocate(1 << 22)
     host = bytearray(1 << 22)
-    events = [
+    prepared = scaling(opencl, memory, 3)
+    unmeasured = prepared.submit()
+    queues = opencl.compute, opencl.upload_queue, opencl.download_queue
+    for queue in (*queues, *queues):  # two who ask
+        queue.measure(on=True)
+    for queue in queues:
+        queue.measure(on=False)
+    tickets = [
+        prepared.submit(),
         opencl.fill(memory, 0, 1 << 22, 1),
         opencl.upload(memory, 0, memoryview(host)),
         opencl.download(memory, 0, memoryview(host)),
-        scale(opencl, memory, 3),
+        prepared.submit(3),
     ]
-    for event in events:
-        event.wait()
-    assert all(0 < event.seconds < 60 for event in events)
-    failed = opencl.fill(memory, 0, 4, 0, [gate.event])
+    for ticket in tickets:
+        ticket.wait()
+        times = ticket.queue.times(ticket.number)
+        assert times is not None
+        assert times.began is not None
+        assert 0 < times.seconds < 60
+        assert 0 <= times.queued < 60
+    assert opencl.compute.times(unmeasured.number) == Times(None, 0.0)
+    failed = opencl.fill(memory, 0, 4, 0, [gate.ticket])
     gate.fail()
     until_done(failed)
-    assert failed.seconds == 0.0
+    assert opencl.upload_queue.times(failed.number) is None
+    for queue in queues:
+        queue.measure(on=False)
+    unmeasured = prepared.submit()
+    unmeasured.wait()
+    assert opencl.compute.times(unmeasured.number) == Times(None, 0.0)
+    assert opencl.compute.times(tickets[0].number) != Times(None, 0.0)
+
+
+def test_the_last_measured_commands_are_remembered(opencl: OpenCLBackend) -> None:
+    prepared = scaling(opencl, upload(opencl, numbers()), 1)
+    opencl.compute.measure(on=True)
+    for _ in range(50):
+        last = prepared.submit(100)
+    last.wait()
+    known = [opencl.compute.times(number) != Times(None, 0.0) for number in range(1, 5001)]
+    assert known == [False] * (5000 - 4096) + [True] * 4096
+
+
+def test_order_is_kept_where_measuring_begins_and_ends(opencl: OpenCLBackend) -> None:
+    memory = upload(opencl, np.ones(1 << 18, np.int32))
+    prepared, expected = scaling(opencl, memory, 3), np.ones(1 << 18, np.int32)
+    other = opencl.prepare(opencl.build(ADD, "add"), NDRange(1 << 18), [memory])
+    for turn in range(4):
+        prepared.submit()
+        opencl.compute.measure(turn % 2 == 0)
+        other.submit()
+        expected = expected * 3 + 1
+    opencl.compute.finish()
+    assert np.array_equal(download(opencl, memory, expected), expected)
 
 
 # -------------------------------------------------------------------------------- waiting
@@ -148,7 +211,7 @@ def test_commands_are_measured(opencl: OpenCLBackend, gate: Gate) -> None:
 
 def test_an_interrupt_ends_the_wait_and_not_the_work(opencl: OpenCLBackend, gate: Gate) -> None:
     memory = upload(opencl, numbers())
-    scaled = scale(opencl, memory, 3, [gate.event])
+    scaled = scale(opencl, memory, 3, [gate.ticket])
     with pytest.raises(KeyboardInterrupt):
         with_ctrl_c(scaled.wait)
     assert not scaled.done
@@ -159,7 +222,7 @@ def test_an_interrupt_ends_the_wait_and_not_the_work(opencl: OpenCLBackend, gate
 
 def test_other_threads_may_wait(opencl: OpenCLBackend, gate: Gate) -> None:
     memory = upload(opencl, numbers())
-    scaled = scale(opencl, memory, 3, [gate.event])
+    scaled = scale(opencl, memory, 3, [gate.ticket])
     waited: list[bool] = []
     threads = [
         threading.Thread(target=lambda: (scaled.wait(), waited.append(scaled.done)))
@@ -177,7 +240,7 @@ def test_other_threads_may_wait(opencl: OpenCLBackend, gate: Gate) -> None:
 def test_closing_waits_for_what_is_under_way(opencl: OpenCLBackend, gate: Gate) -> None:
     result = np.zeros_like(numbers())
     memory = upload(opencl, numbers())
-    scaled = scale(opencl, memory, 3, [gate.event])
+    scaled = scale(opencl, memory, 3, [gate.ticket])
     copied = opencl.download(memory, 0, result.data.cast("B"), [scaled])
     opener = threading.Timer(0.05, gate.open)
     opener.start()
@@ -194,7 +257,7 @@ def test_a_copy_that_nobody_holds_goes_on_without_a_wait(opencl: OpenCLBackend, 
     memory = opencl.allocate(4000)
     source = numbers()
     kept = weakref.ref(source)
-    opencl.upload(memory, 0, source.data.cast("B"), [gate.event])  # its event is dropped
+    opencl.upload(memory, 0, source.data.cast("B"), [gate.ticket])  # its event is dropped
     del source
     gc.collect()
     assert kept() is not None  # the copy still needs it
@@ -208,10 +271,10 @@ def test_a_copy_that_nobody_holds_goes_on_without_a_wait(opencl: OpenCLBackend, 
 def test_a_launch_that_nobody_holds_goes_on(opencl: OpenCLBackend, gate: Gate) -> None:
     memory = upload(opencl, numbers())
     prepared = scaling(opencl, memory, 3)
-    opencl.run(prepared, [gate.event])
+    prepared.submit(after=[gate.ticket])
     del prepared
     gate.open()
-    opencl.queue.finish()
+    opencl.compute.finish()
     assert np.array_equal(download(opencl, memory, numbers()), numbers() * 3)
 
 
@@ -223,7 +286,7 @@ def test_a_failed_assertion_is_raised_by_the_wait_and_by_each_wait(
 ) -> None:
     memory = upload(opencl, np.array([5, 1, 2, 3], np.int32))
     prepared = opencl.prepare(opencl.build(CHECK, "check", ASSERTS), NDRange(4), [memory])
-    checked = opencl.run(prepared, [gate.event])
+    checked = prepared.submit(after=[gate.ticket])
     later = scale(opencl, memory, 2, [checked])
     assert not checked.done
     gate.open()
@@ -241,8 +304,8 @@ def test_each_run_of_a_prepared_launch_reports_for_itself(
 ) -> None:
     memory = upload(opencl, np.array([5, -8, 0, 3], np.int32))
     prepared = opencl.prepare(opencl.build(CHECK, "check", ASSERTS), NDRange(4), [memory])
-    runs = [opencl.run(prepared, [gate.event])]
-    runs += [opencl.run(prepared, [runs[0]])]  # now the second number is 2
+    runs = [prepared.submit(after=[gate.ticket])]
+    runs += [prepared.submit(after=[runs[0]])]  # now the second number is 2
     gate.open()
     runs[0].wait()
     with pytest.raises(KernelAssertionError, match=r"work item \(1, 0, 0\)"):
@@ -252,9 +315,9 @@ def test_each_run_of_a_prepared_launch_reports_for_itself(
 def test_a_launch_with_assertions_may_be_dropped(opencl: OpenCLBackend, gate: Gate) -> None:
     memory = upload(opencl, np.array([5, 1, 2, 3], np.int32))
     prepared = opencl.prepare(opencl.build(CHECK, "check", ASSERTS), NDRange(4), [memory])
-    opencl.run(prepared, [gate.event])
+    prepared.submit(after=[gate.ticket])
     gate.open()
-    opencl.queue.finish()
+    opencl.compute.finish()
     assert download(opencl, memory, np.zeros(4, np.int32)).tolist() == [15, 11, 2, 13]
 
 
@@ -264,6 +327,6 @@ def test_what_a_kernel_prints_comes_between_what_the_host_prints(
     kernel = opencl.build(TALK, "talk")
     for n in range(3):
         print("host", n)  # noqa: T201
-        opencl.run(opencl.prepare(kernel, NDRange(1, 1), [Scalar(I32, n)])).wait()
+        opencl.prepare(kernel, NDRange(1, 1), [Scalar(I32, n)]).submit().wait()
     said = "".join(f"host {n}\ndevice {n}\n" for n in range(3))
     assert capfd.readouterr().out == said
