@@ -56,10 +56,11 @@ class InterpreterPrepared:
         """
         queue = self.owner.compute
         for number in range(first_pass, first_pass + times):
-            queue.run(partial(self._run, number), after)
+            queue.run(partial(self.run_once, number), after)
         return Ticket(queue, queue.submitted)
 
-    def _run(self, number: int) -> None:
+    def run_once(self, number: int) -> None:
+        """Run one pass, and count it."""
         bound = bind(self.program.entry, [self.owner.checked(a) for a in self.arguments])
         memories = {a for a in self.arguments if isinstance(a, InterpreterMemory)}
         before = [(memory, bytes(memory.span(0, memory.nbytes))) for memory in memories]
@@ -130,7 +131,7 @@ class InterpreterBackend:
         """Copy host bytes to the device."""
         self._check_open()
         target = self._own(memory).span(offset, source.nbytes)
-        return self.compute.run(partial(_copy, source, target, rows), after)
+        return self.upload_queue.run(partial(_copy, source, target, rows), after)
 
     def download(
         self,
@@ -143,7 +144,7 @@ class InterpreterBackend:
         """Copy device bytes to the host."""
         self._check_open()
         source = self._own(memory).span(offset, target.nbytes)
-        return self.compute.run(partial(_copy, source, target, rows), after)
+        return self.download_queue.run(partial(_copy, source, target, rows), after)
 
     def fill(
         self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Ticket] = ()
@@ -152,7 +153,7 @@ class InterpreterBackend:
         self._check_open()
         source = memoryview(bytes([byte]) * nbytes)
         target = self._own(memory).span(offset, nbytes)
-        return self.compute.run(partial(_copy, source, target, None), after)
+        return self.upload_queue.run(partial(_copy, source, target, None), after)
 
     def prepare(
         self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
