@@ -150,7 +150,7 @@ class Clocked(InterpreterBackend):
 
     @is_late.setter
     def is_late(self, late: bool) -> None:
-        cast("ClockedQueue", self.compute).is_late = self._copying.is_late = late
+        self.compute.is_late = self._copying.is_late = late
 
     def upload(
         self,
@@ -218,7 +218,7 @@ class DeferredQueue(ImmediateQueue):
         later = Later(self.what, command, [one for one in after if one.queue is not self])
         self.commands.append(later)
         self._events.append(later)
-        self.submitted += 1
+        self.submitted = len(self.commands)
         return Ticket(self, self.submitted)
 
     def wait(self, number: int) -> None:

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.runtime.contents import START, Pending, on_host, replica, span
+from tests.runtime.contents import START, on_host, pending, replica, span
+from trilby.runtime.held import HeldBuffer
 
 from trilby.data.ranges import Ranges
 from trilby.data.segment import RawViews
 from trilby.runtime.content import Content, Replica
-from trilby.runtime.held import HeldBuffer
 
 NOTHING = Ranges.EMPTY
 
@@ -59,8 +59,8 @@ def test_it_is_not_where_there_is_a_raw_view() -> None:
 
 
 UNDER_WAY: dict[str, Callable[[Content], object]] = {
-    "a copy to the host": lambda content: content.arriving.append((span(0, 1), Pending())),
-    "a copy from the host": lambda content: content.leaving.append((span(0, 1), Pending())),
+    "a copy to the host": lambda content: content.arriving.append((span(0, 1), pending())),
+    "a copy from the host": lambda content: content.leaving.append((span(0, 1), pending())),
     "another device": replica,
 }
 

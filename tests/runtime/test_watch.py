@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tests.runtime.conftest import Nulls, with_backend
-from tests.runtime.contents import Pending, failure
+from tests.runtime.contents import failure, pending
 from tests.runtime.devices import Watched
 from tests.runtime.programs import add, dispatch, number, plus_one, write_some
+from trilby.runtime.held import KernelWrite
 
 import trilby as tb
 from trilby import Accelerator, KernelContext, Ledger, NDArray, S32Array, f64
@@ -20,7 +21,6 @@ from trilby.data.segment import Segment
 from trilby.errors import DeviceError, ReentryError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import CONTENTS, LOCK
-from trilby.runtime.held import KernelWrite
 from trilby.runtime.watch import Watch, bury_when_idle, wait_for, watched
 
 
@@ -434,7 +434,7 @@ def test_waiting_raises_what_failed_and_says_where_it_was_dispatched() -> None:
     caller = Caller.now()
     event.origin = KernelWrite("k", caller)
     with pytest.raises(DeviceError, match="lost") as caught:
-        wait_for([Pending(), event])
+        wait_for([pending(), event])
     assert caught.value.location is not None
     assert caught.value.location.line == caller.number
 
@@ -449,7 +449,7 @@ def test_a_copy_that_failed_raises_why_the_kernel_before_it_failed() -> None:
         wait_for([copied])
     assert caught.value.location is not None
     assert caught.value.location.line == caller.number
-    copied.origin = (Pending(),)
+    copied.origin = (pending(),)
     with pytest.raises(DeviceError, match="lost"):
         wait_for([copied])
 

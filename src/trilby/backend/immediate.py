@@ -19,7 +19,7 @@ class ImmediateQueue:
     by_host_clock = True
 
     def __init__(self) -> None:
-        self.submitted = 0
+        self.submitted: int = 0
         self._measuring = 0
         self._times: dict[int, Times] = {}
 

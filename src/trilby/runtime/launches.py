@@ -40,7 +40,7 @@ from trilby.runtime.prepared_launch import (
     numbers_key,
     numbers_of,
 )
-from trilby.runtime.profiles import PROFILES, RECORDINGS, profiles_of
+from trilby.runtime.profiles import RECORDINGS
 from trilby.runtime.watch import is_gone, watched
 
 if TYPE_CHECKING:
@@ -171,8 +171,6 @@ class Launches:
             if frame.f_lasti != caller.instruction or frame.f_code is not caller.code:
                 launch.come_from(Caller.now())
             JOURNAL.commit(launch.prepared.submit, launch.note_latest)
-            if PROFILES:
-                self._tell_profiles(launch)
         return True
 
     def launch(
@@ -321,11 +319,6 @@ class Launches:
         if room.is_tight:
             room.used_by_launch(one.replica for one in launch.buffers)
         return True
-
-    def _tell_profiles(self, launch: PreparedLaunch) -> None:
-        ticket = Ticket(launch.queue, launch.queue.submitted, launch.origin)
-        for book in profiles_of(self._accelerator.residency.backend):
-            book.launched(launch.origin, ticket)
 
     # ----------------------------------------------------------------------- the requests
 

@@ -10,7 +10,16 @@ from typing import Any, cast
 
 from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
 from trilby.analysis.pass_footprints import PassFootprints
-from trilby.backend.base import Argument, Executable, Memory, Prepared, Queue, Scalar, Ticket
+from trilby.backend.base import (
+    Argument,
+    Backend,
+    Executable,
+    Memory,
+    Prepared,
+    Queue,
+    Scalar,
+    Ticket,
+)
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.data.schema import sizes_of
@@ -25,6 +34,7 @@ from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.content import has_failed
 from trilby.runtime.launch_buffers import KernelWrite, LaunchBuffer, Use, touched_by
+from trilby.runtime.profiles import PROFILES, profiles_of
 
 _MOST_CHECKS = 64
 
@@ -122,6 +132,7 @@ class PreparedLaunch:
     kernel: str
     executable: Executable
     prepared: Prepared
+    backend: Backend
     queue: Queue
     buffers: tuple[LaunchBuffer, ...]
     places: tuple[int, ...]
@@ -204,6 +215,14 @@ class PreparedLaunch:
                 one.replica.read_by(ticket)
         if self.executable.asserts:
             self.note_check(ticket)
+        if PROFILES:
+            self.tell_profiles(ticket)
+
+    def tell_profiles(self, ticket: Ticket) -> None:
+        """Let the profiles that are open know of a run; many passes are told of at their end."""
+        if not self.is_one_of_many:
+            for book in profiles_of(self.backend):
+                book.launched(self.origin, ticket, [one.replica for one in self.buffers])
 
     def note_check(self, ticket: Ticket) -> None:
         """Whoever waits for one of the buffers is to hear whether an `assert` failed."""
@@ -215,7 +234,7 @@ class PreparedLaunch:
 
 
 def prepared_launch(
-    request: LaunchRequest, prepared: Prepared, queue: Queue, buffers: Sequence[LaunchBuffer]
+    request: LaunchRequest, prepared: Prepared, backend: Backend, buffers: Sequence[LaunchBuffer]
 ) -> PreparedLaunch:
     """A launch whose buffers have their places on the device."""
     where = {(b.replica.address, b.replica.nbytes): n for n, b in enumerate(buffers)}
@@ -223,7 +242,8 @@ def prepared_launch(
         request.kernel,
         request.executable,
         prepared,
-        queue,
+        backend,
+        backend.compute,
         tuple(buffers),
         tuple(where[use.segment.address, use.segment.nbytes] for use in request.uses),
         KernelWrite(request.kernel, request.caller),

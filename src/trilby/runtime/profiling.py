@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from threading import RLock
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from trilby.backend.base import Backend, Ticket, Times
+from trilby.backend.base import Backend, Queue, Ticket, Times
 from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
 from trilby.locks import if_free, new_rlock
@@ -176,6 +176,7 @@ class Book:
     _last: "tuple[KernelWrite | None, DispatchFigures]" = field(
         default_factory=lambda: (None, DispatchFigures())
     )
+    _told: dict[Queue, int] = field(default_factory=dict)
     _unread: deque[Command] = field(default_factory=deque)
     _unused: dict[tuple[int, int], list[Command]] = field(default_factory=dict)
     _lock: RLock = field(default_factory=new_rlock)
@@ -189,7 +190,14 @@ class Book:
         replicas: "Sequence[Replica]" = (),
         portions: "PortionTimes | None" = None,
     ) -> Command:
-        """A kernel was launched, once or for many passes; without a ticket, it was refused."""
+        """A kernel was launched, once or for many passes; without a ticket, it was refused.
+
+        After an interrupt it may be told twice, and counts once.
+        """
+        if ticket is not None and portions is None:
+            if ticket.number <= self._told.get(ticket.queue, 0):
+                return self._unread[-1] if self._unread else Command(ticket, None)
+            self._told[ticket.queue] = ticket.number
         known, figures = self._last
         if known is not writer:
             figures = self._dispatch(writer)

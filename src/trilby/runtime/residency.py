@@ -101,7 +101,7 @@ class Residency:
         places = {(b.replica.address, b.replica.nbytes): b.replica.memory for b in buffers}
         arguments = request.arguments_with([places[s.address, s.nbytes] for s in request.buffers])
         prepared = self.backend.prepare(request.executable, request.size, arguments)
-        return prepared_launch(request, prepared, self.backend.compute, buffers)
+        return prepared_launch(request, prepared, self.backend, buffers)
 
     def bring(self, launch: PreparedLaunch) -> None:
         """Copy what a launch needs and the device lacks. The lock is held."""
@@ -257,9 +257,8 @@ class Residency:
             uses = {one: (part.reads, part.writes, part.covers) for one, part in below.items()}
             for recording in RECORDINGS:
                 recording.kernel(self.replicas.place, uses, launch.kernel, launch.caller.line)
-        if PROFILES and not launch.is_one_of_many:
-            for book in profiles_of(self.backend):
-                book.launched(launch.origin, ticket, [one.replica for one in launch.buffers])
+        if PROFILES:
+            launch.tell_profiles(ticket)
 
     def _note_written(self, buffer: LaunchBuffer, writes: Ranges, launch: PreparedLaunch) -> None:
         content, replica = buffer.content, buffer.replica
