@@ -371,7 +371,6 @@ class Content:
         self.tidy()
         for replica in self.replicas:
             replica.readers = tuple(one for one in replica.readers if not one.done)
-            replica.checks = tuple(one for one in replica.checks if not one.done)
 
 
 def _setting_valid(replicas: Iterable[Replica], valid: Iterable[Ranges]) -> Iterator[None]:

@@ -75,17 +75,6 @@ class LaunchBuffer:
         return self.replica in self.content.replicas and not self.content.may_be_seen
 
     @property
-    def is_in_place(self) -> bool:
-        """Whether the device has what is needed."""
-        content, replica = self.content, self.replica
-        if not self.is_there:
-            return False
-        if replica.shared:
-            still = not content.arriving and not content.leaving and len(content.replicas) == 1
-            return still and content.host.covers(self.touched.needs)
-        return replica.valid.covers(self.touched.needs)
-
-    @property
     def has_other_users(self) -> bool:
         """True where the host's memory is that of several devices, or of several arrays on one."""
         return self.replica.shared and sum(one.shared for one in self.content.replicas) > 1

@@ -193,7 +193,7 @@ class Launches:
             from trilby.runtime.passes import PassesRun  # noqa: PLC0415 -- few programs have any
 
             if launch is not None or ask() is not None:
-                PassesRun(self, residency, launch, ask, options).run(context)
+                PassesRun(kernel.name, self, residency, launch, ask, options).run(context)
             return
         if launch is None:
             request = ask()

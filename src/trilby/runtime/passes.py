@@ -150,6 +150,7 @@ class PassesRun:
 
     def __init__(
         self,
+        kernel: str,
         launches: Launches,
         residency: Residency,
         launch: PreparedLaunch | None,
@@ -167,7 +168,7 @@ class PassesRun:
         self._last: Ticket | None = None
         self._pace = Pace(launch.portion if launch else 1)
         self._started = self._told = time.perf_counter()
-        self._kernel = launch.kernel if launch else ""
+        self._kernel = kernel
         self._transfers = launch.transfers if launch else Transfers.AUTO
 
     @property
@@ -221,7 +222,7 @@ class PassesRun:
         if self._launch is None:
             request = self._request()
         if request is not None:
-            self._kernel, self._transfers = request.kernel, request.transfers
+            self._transfers = request.transfers
             if self._residency.before_launch is not None:  # it may have to undo this
                 self._residency.before_launch(request)
         with LOCK:
@@ -231,6 +232,7 @@ class PassesRun:
                 count = 1  # the next one is begun when this one went well
             before = launch.queue.submitted
             ticket = self._last = self._residency.launch(launch, count, self.done)
+            launch.transfers = Transfers.AUTO  # what a strategy brings at first, it brings once
             if self._ran is not None:
                 self._ran.add(launch.queue, before + 1, ticket.number)
         self._pace.begun(ticket, count, started)
@@ -238,16 +240,12 @@ class PassesRun:
             self._await_all()
 
     def _ready(self, request: LaunchRequest | None) -> PreparedLaunch:
-        """The launch, with its buffers on the device. The lock is held.
-
-        What a strategy brings beyond what is needed, it brings once.
-        """
+        """The launch, with its buffers on the device. The lock is held."""
         launch, done = self._launch, self.done
         if launch is not None:
             launch.is_one_of_many = True
         if launch is not None and (launch.is_there or launch.is_current):
             if done and not launch.is_current:
-                launch.transfers = Transfers.AUTO
                 launch.touch_from(done, self._options.passes)
             return launch
         launch = self._launches.prepare(request or self._request())
