@@ -104,9 +104,9 @@ class ClockedQueue(ImmediateQueue):
     If it `is_late`, a command is over when somebody has waited for it.
     """
 
-    def __init__(self, says: list[tuple[float, float] | None]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.says = says
+        self.says: list[tuple[float, float] | None] = []
         self.said: dict[int, Times | None] = {}
         self.is_late = False
         self._waited = 0
@@ -139,10 +139,24 @@ class Clocked(InterpreterBackend):
 
     def __init__(self) -> None:
         super().__init__(InterpreterFamily().devices()[0])
-        self.runs: list[tuple[float, float] | None] = []
-        self.copies: list[tuple[float, float] | None] = []
-        self.compute = ClockedQueue(self.runs)
-        self.upload_queue = self.download_queue = self._copying = ClockedQueue(self.copies)
+        self.compute = self._running = ClockedQueue()
+        self.upload_queue = self.download_queue = self._copying = ClockedQueue()
+
+    @property
+    def runs(self) -> list[tuple[float, float] | None]:
+        return self._running.says
+
+    @runs.setter
+    def runs(self, says: list[tuple[float, float] | None]) -> None:
+        self._running.says = says
+
+    @property
+    def copies(self) -> list[tuple[float, float] | None]:
+        return self._copying.says
+
+    @copies.setter
+    def copies(self, says: list[tuple[float, float] | None]) -> None:
+        self._copying.says = says
 
     @property
     def is_late(self) -> bool:
@@ -150,7 +164,7 @@ class Clocked(InterpreterBackend):
 
     @is_late.setter
     def is_late(self, late: bool) -> None:
-        self.compute.is_late = self._copying.is_late = late
+        self._running.is_late = self._copying.is_late = late
 
     def upload(
         self,

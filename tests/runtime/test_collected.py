@@ -3,6 +3,7 @@
 import gc
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from tests.runtime.collected import Ring, program, ring_of
 from tests.runtime.conftest import opened_as, with_backend
 from tests.runtime.devices import Watched
-from tests.runtime.programs import add, dispatch, plus_one, spin
+from tests.runtime.programs import add, dispatch, plus_one, spin, spun
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, i32

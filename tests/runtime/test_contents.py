@@ -103,23 +103,6 @@ def test_who_wrote_the_parts_is_known_of_the_whole() -> None:
     assert larger.writer_of(span(0, 4)) == "a kernel"
 
 
-def test_a_snapshot_of_the_hosts_own_memory_is_taken_when_work_is_done() -> None:
-    own = replica(on_host(), shared=True, place=(4, 12))
-    own.host[:] = bytes(range(8))
-
-    class Writing(Pending):
-        def wait(self) -> None:
-            own.host[2] += 50
-            super().wait()
-
-    own.writers, own.readers = (Writing(),), (Writing(),)
-    taken = own.snapshot(span(5, 7) | span(10, 12))
-    assert taken == [(1005, bytes([1, 102])), (1010, bytes([6, 7]))]
-    own.host[:] = bytes(8)
-    own.restore(taken)
-    assert bytes(own.host) == bytes([0, 1, 102, 0, 0, 0, 6, 7])
-
-
 def test_memory_that_nobody_has_any_more_is_forgotten() -> None:
     contents = Contents()
     old = contents.around(100, 200, ignored)

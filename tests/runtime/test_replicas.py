@@ -8,7 +8,7 @@ import pytest
 from tests.runtime.contents import pending
 from tests.runtime.devices import Deferred, Watched
 
-from trilby.backend.base import Backend, Event, Memory, Rows
+from trilby.backend.base import Backend, Memory, Rows, Ticket
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.errors import DeviceError
@@ -66,12 +66,12 @@ class FailsToUpload(Deferred):
         memory: Memory,
         offset: int,
         source: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> DoneEvent:
+    ) -> Ticket:
         raise DeviceError("upload failed")
 
-    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
+    def free(self, memory: Memory, after: Sequence[Ticket] = ()) -> None:
         self.freed.append(tuple(after))
 
 

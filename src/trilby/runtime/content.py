@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
-from itertools import repeat
+from itertools import count, repeat
 from typing import TYPE_CHECKING, cast
 
 from trilby.backend.base import Memory, Ticket
@@ -119,6 +119,8 @@ class Replica:
     use_before: int = 0
     is_named: bool = False
     asked: Ranges = Ranges.EMPTY
+    serial: int = field(default_factory=count().__next__)
+    """Tells it from others that may have had the same memory before."""
 
     @property
     def nbytes(self) -> int:

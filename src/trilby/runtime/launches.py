@@ -19,7 +19,7 @@ from trilby.backend.failures import check_buffer
 from trilby.data.ndrange import NDRange, as_range, dividing, spelled
 from trilby.data.schema import in_global, spoken
 from trilby.data.segment import ACCESSES, Segment
-from trilby.errors import ArgumentValueError, RangeError
+from trilby.errors import ArgumentValueError, RangeError, TrilbyError
 from trilby.messages import is_told
 from trilby.model.value import space_of
 from trilby.options import Transfers
@@ -170,7 +170,11 @@ class Launches:
             frame, caller = _frame(2), launch.origin.caller
             if frame.f_lasti != caller.instruction or frame.f_code is not caller.code:
                 launch.come_from(Caller.now())
-            JOURNAL.commit(launch.prepared.submit, launch.note_latest)
+            try:
+                JOURNAL.commit(launch.prepared.submit, launch.note_latest)
+            except TrilbyError as error:
+                launch.tell_refused(error)
+                raise
         return True
 
     def launch(

@@ -26,6 +26,7 @@ from trilby.data.schema import sizes_of
 from trilby.data.segment import Segment
 from trilby.data.touched import Touched
 from trilby.dataclass import dataclass
+from trilby.errors import ReentryError, TrilbyError
 from trilby.options import Transfers
 from trilby.reflect.kernels import Reflected
 from trilby.reflect.signature import Parameter
@@ -223,6 +224,12 @@ class PreparedLaunch:
         if not self.is_one_of_many:
             for book in profiles_of(self.backend):
                 book.launched(self.origin, ticket, [one.replica for one in self.buffers])
+
+    def tell_refused(self, error: TrilbyError) -> None:
+        """The device did not take it: for a profile it is a launch that failed."""
+        if not isinstance(error, ReentryError):  # of a signal handler
+            for book in profiles_of(self.backend):
+                book.launched(self.origin, None)
 
     def note_check(self, ticket: Ticket) -> None:
         """Whoever waits for one of the buffers is to hear whether an `assert` failed."""

@@ -162,7 +162,7 @@ class Book:
 
     `backends` are the devices that it uses: more than one where it had to take another. `_unread`
     are commands in the order in which they were submitted; the figures lack what they took.
-    `_unused` are copies to the device that no launch has used yet, by the memory they copy.
+    `_unused` are copies to the device that no launch has used yet, by the serial of their replica.
     Whoever has `_lock` reads, and may wait for commands.
     """
 
@@ -178,7 +178,7 @@ class Book:
     )
     _told: dict[Queue, int] = field(default_factory=dict)
     _unread: deque[Command] = field(default_factory=deque)
-    _unused: dict[tuple[int, int], list[Command]] = field(default_factory=dict)
+    _unused: dict[int, list[Command]] = field(default_factory=dict)
     _lock: RLock = field(default_factory=new_rlock)
 
     # ------------------------------------------------------------------------- taking down
@@ -203,7 +203,7 @@ class Book:
             figures = self._dispatch(writer)
             self._last = writer, figures
         for replica in replicas if self._unused else ():
-            for copy in self._unused.pop((replica.address, replica.nbytes), ()):
+            for copy in self._unused.pop(replica.serial, ()):
                 copy.figures = figures
                 if copy.times is not None:
                     figures.copies.up.add(copy.nbytes, copy.times.seconds)
@@ -217,7 +217,7 @@ class Book:
         figures = None if writer is None else self._dispatch(writer)
         copy = Command(moved.ticket, figures, None, None, is_up, ways, moved.piece.nbytes)
         if is_up:
-            self._unused.setdefault((replica.address, replica.nbytes), []).append(copy)
+            self._unused.setdefault(replica.serial, []).append(copy)
             if len(self._unused) > _MOST_UNUSED:
                 del self._unused[next(iter(self._unused))]
         return self._add(copy)

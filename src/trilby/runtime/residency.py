@@ -14,7 +14,7 @@ from trilby.backend.base import Backend, Ticket
 from trilby.backend.say import say_all
 from trilby.data.ranges import Ranges
 from trilby.data.touched import Touched
-from trilby.errors import DeviceError, ReentryError, TrilbyError
+from trilby.errors import DeviceError, TrilbyError
 from trilby.messages import is_told, tell
 from trilby.options import Transfers
 from trilby.runtime.callers import Caller
@@ -27,7 +27,7 @@ from trilby.runtime.prepared_launch import (
     PreparedLaunch,
     prepared_launch,
 )
-from trilby.runtime.profiles import PROFILES, RECORDINGS, profiles_of
+from trilby.runtime.profiles import PROFILES, RECORDINGS
 from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
 from trilby.runtime.watch import Watch, wait_for, watched
 
@@ -127,11 +127,8 @@ class Residency:
         begin = partial(prepared.submit, times, first_pass, launch.before())
         try:
             JOURNAL.commit(begin, note)
-        except ReentryError:  # of a signal handler
-            raise
-        except TrilbyError:
-            for book in profiles_of(self.backend) if PROFILES else ():
-                book.launched(launch.origin, None)
+        except TrilbyError as error:
+            launch.tell_refused(error)
             raise
 
     def give_back(self, launch: PreparedLaunch, transfers: Transfers) -> list[Ticket]:
