@@ -255,7 +255,7 @@ class Book:
                 self._dispatch(writer).wait_seconds += waited.seconds
 
     def _count_moved(self, moved: "Moved") -> None:
-        times, nbytes = moved.event.times, moved.piece.nbytes
+        times, nbytes = moved.event.times, moved.ranges.nbytes
         seconds = times[1] if times else 0.0
         with self._lock:
             ways = self.buffers.setdefault(_place(moved), BothWays())
@@ -303,8 +303,7 @@ def _replicas_of(seen: "Moved | _Used | _Waited") -> "Sequence[Replica]":
 
 def _place(moved: "Moved") -> CopyPlace:
     """The buffer and, where a copy lies within one field, that field."""
-    replica, piece = moved.replica, moved.piece
-    start = piece.start - replica.address
-    stop = start + (piece.rows - 1) * piece.pitch + piece.size
+    replica = moved.replica
+    start, stop = moved.ranges.shifted(-replica.address).hull
     inside = (name for name, first, last in replica.fields if first <= start and stop <= last)
     return CopyPlace(replica.label, next(inside, ""))

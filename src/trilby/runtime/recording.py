@@ -88,7 +88,7 @@ class Recording:
         number = self._numbers.get((replica.address, replica.nbytes))
         ranges &= replica.whole
         if number is not None and ranges:
-            parts = ranges.shifted(-self._starts[number]).parts
+            parts = tuple(ranges.shifted(-self._starts[number]))
             access = Access(writes=parts, covers=parts) if writes else Access(reads=parts)
             self.trace.touch(HOST, {number: access}, "raw view", invisible=True)
 
@@ -118,10 +118,9 @@ class Recording:
             return
         places = [HOST, replica.owner.place]
         source, target = places if moved.direction == "up" else reversed(places)
-        piece, position = moved.piece, len(self.trace.touches)
-        for row in range(piece.rows):
-            start = piece.start - self._starts[number] + row * piece.pitch
-            copy = CopyMade(position, number, source, target, start, piece.size)
+        position = len(self.trace.touches)
+        for start, stop in moved.ranges.shifted(-self._starts[number]):
+            copy = CopyMade(position, number, source, target, start, stop - start)
             if replica.owner is self.owner:
                 self.own.append(len(self.all_copies))
                 self.copies.append(copy)
@@ -156,7 +155,7 @@ class Recording:
 
     def _parts(self, number: int, address: int, ranges: Ranges) -> "Sequence[tuple[int, int]]":
         """Bytes of an array that begins at an address, as bytes of its buffer in the trace."""
-        return ranges.shifted(address - self._starts[number]).parts
+        return tuple(ranges.shifted(address - self._starts[number]))
 
     def _around(self, address: int, nbytes: int) -> set[int]:
         """The buffers that have some of these bytes."""
@@ -180,8 +179,8 @@ class Recording:
             self._numbers[key] = number = self.trace.buffer(
                 replica.label,
                 nbytes,
-                fresh=(content.fresh & whole).shifted(-address).parts,
-                valid={place: part.shifted(-address).parts for place, part in valid.items()},
+                fresh=tuple((content.fresh & whole).shifted(-address)),
+                valid={place: tuple(part.shifted(-address)) for place, part in valid.items()},
                 fields=replica.fields if replica.has_place_of(address, nbytes) else (),
             )
             if overlapping:
