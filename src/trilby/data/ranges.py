@@ -569,12 +569,17 @@ def copies(wanted: Ranges, movable: Ranges) -> list[Ranges]:
     """
     if not wanted or wanted.rows is not None:
         return [wanted] if wanted else []
+    return [Ranges(*pair) for pair in in_few_ranges(wanted, movable)]
+
+
+def in_few_ranges(wanted: Ranges, movable: Ranges) -> Ranges:
+    """The bytes that are wanted, with gaps closed by `movable` ones: small gaps, or all if many."""
     gaps = Ranges.span(*wanted.hull) - wanted
     small = union(gap for gap in gaps if gap[1] - gap[0] <= SMALL_GAP)
     joined = wanted | _coverable(small, movable)
     if len(joined) > MOST_COPIES:
         joined |= _coverable(gaps, movable)
-    return [Ranges(*pair) for pair in joined]
+    return joined
 
 
 def _coverable(gaps: Ranges, movable: Ranges) -> Ranges:

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import cast
 
-from trilby.analysis.footprint import ParameterFootprint
 from trilby.backend.base import Event
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
+from trilby.data.touched import Touched
 from trilby.dataclass import dataclass
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import Content, Replica
@@ -53,7 +53,7 @@ class Use:
     """
 
     segment: Segment
-    footprint: ParameterFootprint
+    touched: Touched
     label: str
     lengths: tuple[range, ...] = ()
     fields: tuple[tuple[str, int, int], ...] = ()
@@ -97,10 +97,9 @@ class HeldBuffer:
         return replica.valid.covers(self.needs)
 
     @property
-    def below(self) -> tuple[Ranges, Ranges, Ranges]:
-        """Reads, writes and covers, from the start of the segment."""
-        down = -self.replica.address
-        return self.reads.shifted(down), self.writes.shifted(down), self.covers.shifted(down)
+    def below(self) -> Touched:
+        """What is touched, from the start of the segment."""
+        return Touched(self.reads, self.writes, self.covers).shifted(-self.replica.address)
 
 
 def held_with(held: Sequence[HeldBuffer], uses: Sequence[Use]) -> list[HeldBuffer]:
@@ -110,35 +109,25 @@ def held_with(held: Sequence[HeldBuffer], uses: Sequence[Use]) -> list[HeldBuffe
 
 def _with_parts_of(held: HeldBuffer, uses: Sequence[Use]) -> HeldBuffer:
     replica = held.replica
-    parts = [
-        use.footprint
-        for use in uses
-        if replica.has_place_of(use.segment.address, use.segment.nbytes)
-    ]
-
-    def joined(ranges: Iterable[Ranges]) -> Ranges:
-        return Ranges.of(*(span for one in ranges for span in one)).shifted(replica.address)
-
-    return replace(
-        held,
-        reads=joined(part.reads for part in parts),
-        writes=joined(part.writes for part in parts),
-        covers=joined(part.covers for part in parts),
-    )
+    touched = Touched.NOTHING
+    for use in uses:
+        if replica.has_place_of(use.segment.address, use.segment.nbytes):
+            touched |= use.touched
+    touched = touched.shifted(replica.address)
+    return replace(held, reads=touched.reads, writes=touched.writes, covers=touched.covers)
 
 
 def held_by(content: Content, replica: Replica, use: Use) -> HeldBuffer:
     """What a launch does with a buffer on its device."""
-    address = replica.address
-    footprint = use.footprint
+    touched = use.touched.shifted(replica.address)
     ended = content.end_raw_views()
     seen = content.seen
     return HeldBuffer(
         content,
         replica,
-        footprint.reads.shifted(address),
-        footprint.writes.shifted(address),
-        footprint.covers.shifted(address),
+        touched.reads,
+        touched.writes,
+        touched.covers,
         seen | ended,
         seen,
     )

@@ -14,12 +14,13 @@ from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from trilby.analysis.access import AccessMode, AccessTable, ParameterAccess
-from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
+from trilby.analysis.footprint import LaunchNumbers
 from trilby.backend.base import DeviceInfo
 from trilby.backend.failures import check_buffer
 from trilby.data.ndrange import NDRange, as_range, dividing, spelled
 from trilby.data.schema import in_global, spoken
 from trilby.data.segment import ACCESSES, Segment
+from trilby.data.touched import Touched
 from trilby.errors import ArgumentValueError, RangeError
 from trilby.messages import is_told
 from trilby.model.value import space_of
@@ -142,7 +143,7 @@ class Launches:
         self._last: CachedLaunch | None = None
         self._known: dict[tuple[object, ...], CachedLaunch] = {}
         self._buffers: dict[object, tuple[int, ...]] = {}
-        self._footprints: dict[tuple[object, ...], tuple[ParameterFootprint, ...]] = {}
+        self._footprints: dict[tuple[object, ...], tuple[Touched, ...]] = {}
         self._passes: PassLaunches | None = None
 
     def again(
@@ -430,7 +431,7 @@ class Launches:
 
     def _footprints_at(
         self, analysed: AnalysedKernel, launch: LaunchNumbers
-    ) -> tuple[ParameterFootprint, ...]:
+    ) -> tuple[Touched, ...]:
         """What a launch touches, worked out once for the same numbers."""
         key = numbers_key(analysed, launch)
         found = self._footprints.get(key)
@@ -487,7 +488,7 @@ class Launches:
 def _remember_written(used: Sequence[Use], context: "ComputeContext") -> None:
     with LOCK:
         for use in used:
-            if not use.footprint.writes:
+            if not use.touched.writes:
                 continue
             watch = watched(use.segment)
             context.written[id(watch)] = watch

@@ -14,11 +14,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Protocol, cast
 
-from trilby.analysis.footprint import ParameterFootprint
 from trilby.analysis.pass_footprints import Footprints, PassFootprints
 from trilby.backend.base import Event, Passes
 from trilby.backend.done import Together
 from trilby.backend.say import say_all
+from trilby.data.touched import Touched
 from trilby.dataclass import dataclass
 from trilby.errors import PassesCancelledError, PassesTimeoutError
 from trilby.mending import mend
@@ -181,7 +181,7 @@ class PassWork:
     bound: Bound
     known: KnownPasses
 
-    def uses(self, footprints: Sequence[ParameterFootprint]) -> list[Use]:
+    def uses(self, footprints: Sequence[Touched]) -> list[Use]:
         """The uses of their buffers by passes with these footprints."""
         return uses(self.bound, self.analysed.access, footprints)
 

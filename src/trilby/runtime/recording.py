@@ -13,6 +13,7 @@ from trilby.source import NOWHERE, Location
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from trilby.data.touched import Touched
     from trilby.runtime.content import Content, Replica
     from trilby.runtime.held import HeldBuffer
     from trilby.runtime.replicas import Moved, Replicas
@@ -59,17 +60,17 @@ class Recording:
     def kernel(
         self,
         place: str,
-        uses: "Mapping[Replica, tuple[Ranges, Ranges, Ranges]]",
+        uses: "Mapping[Replica, Touched]",
         label: str,
         location: Location,
     ) -> None:
         """A kernel runs, with what it may read, may write and surely writes of each buffer."""
         accesses: dict[int, Access] = {}
-        for replica, (reads, writes, covers) in uses.items():
+        for replica, touched in uses.items():
             self.trace.place(place, shares_memory_with_host=replica.owner.shares)
             number = self._numbers.get((replica.address, replica.nbytes))
             if number is not None:
-                parts = (reads, writes, covers)
+                parts = touched.reads, touched.writes, touched.covers
                 access = Access(*(self._parts(number, replica.address, part) for part in parts))
                 known = accesses.get(number)
                 accesses[number] = access if known is None else both(known, access)

@@ -14,7 +14,7 @@ import numpy as np
 
 from trilby.backend.base import Backend, Event, Memory, Rows
 from trilby.backend.failures import check_buffer, closed
-from trilby.data.ranges import Ranges, copies
+from trilby.data.ranges import Ranges, copies, in_few_ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, GuardError, OutOfDeviceMemoryError
@@ -270,6 +270,7 @@ class Replicas:
         missing = ranges - replica.valid
         zeros = missing & content.fresh
         if zeros:
+            zeros = in_few_ranges(zeros, content.fresh - replica.valid)
             self._fill(replica, zeros, 0)
             missing -= zeros
             content.arrived_at(replica, zeros)
