@@ -95,7 +95,7 @@ class Ranges:
             return self
         if not self.pieces and self.stop - self.start >= pitch:
             return Ranges(self.start, self.stop + (count - 1) * pitch)
-        builder = _Builder()
+        builder = _Assembly()
         if self.stop - self.start <= pitch:
             builder.repeat(self.start, list(self), pitch, count)
             return builder.ranges()
@@ -233,6 +233,9 @@ class Ranges:
         if not other.pieces:
             if other.start <= self.start and self.stop <= other.stop:
                 return Ranges.EMPTY
+            if not self.pieces:
+                ends = (self.start, other.start), (other.stop, self.stop)
+                return _made(_pieces(end for end in ends if end[0] < end[1]))
         elif self.pieces == other.pieces:
             return Ranges.EMPTY
         first, last = self._between(*other.hull)
@@ -249,13 +252,17 @@ class Ranges:
         return (StridedRange(self.start, self.stop),)
 
     def _between(self, low: int, high: int) -> tuple[int, int]:
-        """Which of the parts reach between two places: the first, and the one after the last."""
+        """The parts that may reach between two places: the first, and the one after the last."""
         parts = self._parts
+        if len(parts) <= _FEW:
+            return 0, len(parts)
         first = bisect_right(parts, low, key=itemgetter(1))
         return first, max(first, bisect_left(parts, high, key=itemgetter(0)))
 
 
 Ranges.EMPTY = Ranges(0, 0)
+_FEW = 8
+"""So many pieces are sooner looked at than searched."""
 
 
 def union(parts: Iterable[Range]) -> Ranges:
@@ -263,7 +270,7 @@ def union(parts: Iterable[Range]) -> Ranges:
     joined = _joined(sorted(part for part in parts if part[0] < part[1]), ())
     if len(joined) <= 1:
         return Ranges(*joined[0]) if joined else Ranges.EMPTY
-    return _made(_regular([StridedRange(*pair) for pair in joined]))
+    return _made(_regular(_pieces(joined)))
 
 
 def _made(pieces: Sequence[StridedRange]) -> Ranges:
@@ -272,6 +279,11 @@ def _made(pieces: Sequence[StridedRange]) -> Ranges:
     if len(pieces) == 1 and pieces[0].times == 1:
         return Ranges(pieces[0].start, pieces[0].stop)
     return Ranges(pieces[0].start, pieces[-1].stop, tuple(pieces))
+
+
+def _pieces(pairs: Iterable[Range]) -> list[StridedRange]:
+    # Faster than calls of the class, and sets of a few ranges are the most frequent after one.
+    return [tuple.__new__(StridedRange, (start, stop, 0, 1, ())) for start, stop in pairs]
 
 
 def _text(piece: StridedRange) -> str:
@@ -304,8 +316,9 @@ def _met(left: Sequence[Range], right: Sequence[Range]) -> list[Range]:
     at = place = 0
     while at < len(left) and place < len(right):
         (a, b), (c, d) = left[at], right[place]
-        if max(a, c) < min(b, d):
-            found.append((max(a, c), min(b, d)))
+        low, high = a if a > c else c, b if b < d else d
+        if low < high:
+            found.append((low, high))
         if b <= d:
             at += 1
         else:
@@ -348,8 +361,8 @@ def _combined(
         return left if operation is not _met and left else right if operation is _joined else ()
     if all(p.times == 1 for p in left) and all(p.times == 1 for p in right):
         found = operation([p[:2] for p in left], [p[:2] for p in right])
-        return _regular([StridedRange(*pair) for pair in found])
-    builder = _Builder()
+        return _regular(_pieces(found))
+    builder = _Assembly()
     for low, high, one, other in _stretches(left, right):
         alone = one if other is None else other if one is None else None
         if alone is not None:
@@ -363,7 +376,7 @@ def _combined(
 
 
 def _add_combined(
-    builder: "_Builder", operation: Operation, low: int, high: int, one: "_Piece", other: "_Piece"
+    builder: "_Assembly", operation: Operation, low: int, high: int, one: "_Piece", other: "_Piece"
 ) -> None:
     """What comes of two pieces between two places that both reach over, if there are both."""
 
@@ -408,8 +421,12 @@ def _stretches(
         at = until
 
 
-class _Builder:
-    """Puts pieces together that come in order: those that touch, and those that go on as others."""
+class _Assembly:
+    """Pieces that were added in order, joined where they touch or go on as others do.
+
+    The runs 0…4 and 16…20, and then 32…36, become one piece of three runs; 36…40 after them would
+    end it before the last.
+    """
 
     def __init__(self) -> None:
         self.pieces: list[StridedRange] = []
@@ -527,22 +544,23 @@ def _regular(pieces: list[StridedRange]) -> Sequence[StridedRange]:
     found: list[StridedRange] = []
     at = 0
     while at < len(pieces):
-        rows = _rows_from(pieces, at)
-        start, stop, *_ = piece = pieces[at]
+        piece, rows = pieces[at], _rows_from(pieces, at)
         if rows >= _FEWEST_ROWS:
-            pitch = pieces[at + 1].start - start
-            piece = _repeated(start, ((0, stop - start),), pitch, rows)
-        found.append(piece)
-        at += rows if rows >= _FEWEST_ROWS else 1
+            runs, pitch = ((0, piece.stop - piece.start),), pieces[at + 1].start - piece.start
+            found.append(_repeated(piece.start, runs, pitch, rows))
+            at += rows
+        else:
+            found.append(piece)
+            at += 1
     return found
 
 
 def _rows_from(pieces: Sequence[StridedRange], at: int) -> int:
     """How many contiguous pieces from one on have the same size and distance."""
-    start, stop, *_ = piece = pieces[at]
-    if piece.times > 1 or at + 1 == len(pieces):
+    start, stop, _, times, _ = pieces[at]
+    if times > 1 or at + 2 >= len(pieces):
         return 1
-    pitch, rows = pieces[at + 1].start - start, 1
+    pitch, rows = pieces[at + 1][0] - start, 1
     while at + rows < len(pieces):
         by = rows * pitch
         if pieces[at + rows] != (start + by, stop + by, 0, 1, ()):

@@ -270,7 +270,7 @@ class Replicas:
         missing = ranges - replica.valid
         zeros = missing & content.fresh
         if zeros:
-            zeros = in_few_ranges(zeros, content.fresh - replica.valid)
+            zeros = in_few_ranges(zeros, content.fresh - replica.valid - replica.lengths)
             self._fill(replica, zeros, 0)
             missing -= zeros
             content.arrived_at(replica, zeros)
