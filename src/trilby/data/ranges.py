@@ -282,8 +282,7 @@ def _made(pieces: Sequence[StridedRange]) -> Ranges:
 
 
 def _pieces(pairs: Iterable[Range]) -> list[StridedRange]:
-    # Faster than calls of the class, and sets of a few ranges are the most frequent after one.
-    return [tuple.__new__(StridedRange, (start, stop, 0, 1, ())) for start, stop in pairs]
+    return [StridedRange(start, stop) for start, stop in pairs]
 
 
 def _text(piece: StridedRange) -> str:
@@ -316,7 +315,7 @@ def _met(left: Sequence[Range], right: Sequence[Range]) -> list[Range]:
     at = place = 0
     while at < len(left) and place < len(right):
         (a, b), (c, d) = left[at], right[place]
-        low, high = a if a > c else c, b if b < d else d
+        low, high = max(a, c), min(b, d)
         if low < high:
             found.append((low, high))
         if b <= d:
@@ -520,7 +519,7 @@ def _moved(runs: Iterable[Range], distance: int) -> list[Range]:
 
 
 def _period(start: int, runs: Iterable[Range]) -> list[StridedRange]:
-    return [StridedRange(start + low, start + high) for low, high in runs]
+    return _pieces(_moved(runs, start))
 
 
 def _shortest(runs: list[Range], pitch: int, count: int) -> tuple[list[Range], int, int]:
