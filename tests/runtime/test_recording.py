@@ -20,7 +20,7 @@ from trilby.oracle.excess import Kind
 from trilby.oracle.trace import HOST, Touch
 from trilby.runtime.content import Content, Replica
 from trilby.runtime.recording import Recording
-from trilby.runtime.replicas import Moved, Piece, Reason
+from trilby.runtime.replicas import Moved, Reason
 
 if TYPE_CHECKING:
     from trilby.runtime.replicas import Replicas
@@ -321,7 +321,7 @@ def test_what_belongs_to_other_devices_alone_is_not_written_down(recording: Reco
     recording.host_writes(watch, Ranges.span(0, 4))
     recording.raw_writes(held(content, other))
     recording.raw_reads(held(content, other))
-    recording.moved(Moved("up", other, Piece(START, 4), Reason("", None), pending()))
+    recording.moved(Moved("up", other, Ranges.span(START, START + 4), Reason("", None), pending()))
     assert recording.trace.touches == []
     assert recording.copies == []
 

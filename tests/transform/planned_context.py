@@ -13,12 +13,13 @@ from typing import Any, cast
 
 import trilby as tb
 from trilby import Accelerator, Buffer, ComputeContext, NDArray
-from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
+from trilby.analysis.footprint import LaunchNumbers
 from trilby.analysis.reach import ComputeGraph
 from trilby.codegen.python import compile_compute
 from trilby.data.ndrange import as_range
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
+from trilby.data.touched import Touched
 from trilby.data.window import Window, exact_index, window_of
 from trilby.model.verify import verify
 from trilby.reflect.functions import Compute, Kernel, is_compute
@@ -241,17 +242,17 @@ class PlannedContext:
         with_copies = tuple(copies.get(id(one), one) for one in given)
         self.accelerator.kernels.compute(launch, size, kernel, with_copies)
         for twins, footprint in touched:
-            twins.device.segment.reading(footprint.content)
+            segment = twins.device.segment
+            segment.reading(Ranges.span(0, segment.nbytes))
             twins.on_device |= footprint.writes
             twins.on_host -= footprint.writes
 
-    def _before(self, kernel: Kernel[...], twins: Twins, footprint: ParameterFootprint) -> None:
+    def _before(self, kernel: Kernel[...], twins: Twins, footprint: Touched) -> None:
         missing = footprint.reads - twins.on_device
         if missing and not twins.on_device - twins.on_host:
             raise StaleError(f"{kernel.name} reads {missing} of {twins.segment.label}")
         twins.send(missing | (footprint.writes - footprint.covers), placed=False)
-        looked = footprint.reads | (footprint.writes - footprint.covers)
-        self.accelerator.look("device", twins.segment, looked)
+        self.accelerator.look("device", twins.segment, footprint.needs)
 
     def to_device(self, buffer: object) -> None:
         if isinstance(buffer, Buffer | NDArray):

@@ -316,7 +316,7 @@ class Segment:
             _ = self.memory
         if self.watcher is None and (self.borrowed or self.raw_views):
             self.watcher = Segment.watcher_of(self)
-        if self.watcher is not None and ranges.parts:
+        if self.watcher is not None and ranges:
             self.watcher.before_read(ranges)
 
     def writing(self, ranges: Ranges) -> None:
@@ -325,13 +325,13 @@ class Segment:
             _ = self.memory
         if self.watcher is None and (self.borrowed or self.raw_views):
             self.watcher = Segment.watcher_of(self)
-        if self.watcher is not None and ranges.parts:
+        if self.watcher is not None and ranges:
             self.watcher.before_write(ranges)
 
     def written(self, ranges: Ranges) -> None:
         """Announce that a write was done."""
         if self.watcher is not None:
-            if ranges.parts:
+            if ranges:
                 self.watcher.after_write(ranges)
         elif not self.touched.covers(ranges):
             touched = self.touched | ranges
@@ -341,7 +341,7 @@ class Segment:
         """Announce that an error ended a write."""
         if self.watcher is None:
             self.written(ranges)
-        elif ranges.parts:
+        elif ranges:
             self.watcher.after_failed_write(ranges)
 
     @property
@@ -356,9 +356,9 @@ class Segment:
         says where they are, and what was there.
         """
         stale = self.watcher.stale(ranges) if self.watcher is not None else Ranges.EMPTY
-        if not stale.parts:
+        if not stale:
             return []
-        (first, behind), (before, last) = stale.parts[0], stale.parts[-1]
+        (first, behind), (before, last) = stale.ends
         size = len(_MARK)
         ends = {(first, min(behind, first + size)), (max(before, last - size), last)}
         marks = [(slice(*end), self.memory[slice(*end)].tobytes()) for end in sorted(ends)]

@@ -436,7 +436,7 @@ def _record(ledgers: "Sequence[Ledger]", moved: Moved) -> None:
     if is_told("debug"):
         caller = moved.reason.caller
         where = f" ({caller.line.short})" if caller else ""
-        text = f"moved {moved.piece.nbytes:,} bytes {moved.direction}, because"
+        text = f"moved {moved.ranges.nbytes:,} bytes {moved.direction}, because"
         tell("debug", "%s: %s %s%s", moved.replica.label, text, moved.reason.text, where)
 
 

@@ -104,12 +104,12 @@ class Ledger(Shown):
     @property
     def bytes_up(self) -> int:
         """All bytes that went to the device."""
-        return sum(moved.piece.nbytes for moved in self._moved if moved.direction == "up")
+        return sum(moved.ranges.nbytes for moved in self._moved if moved.direction == "up")
 
     @property
     def bytes_down(self) -> int:
         """All bytes that came back."""
-        return sum(moved.piece.nbytes for moved in self._moved if moved.direction == "down")
+        return sum(moved.ranges.nbytes for moved in self._moved if moved.direction == "down")
 
     def note(self, redundant: Redundant) -> None:
         """Enter a `put` or `get` that moved nothing."""
@@ -163,8 +163,8 @@ def copy_of(moved: Moved) -> Copy:
     """A copy that was started, when it is over."""
     moved.ticket.wait()
     moved.read_times()
-    replica, piece = moved.replica, moved.piece
-    start = piece.start - replica.address
+    replica = moved.replica
+    start = moved.ranges.start - replica.address
     inside = (name for name, first, stop in replica.fields if first <= start < stop)
     caller = moved.reason.caller
     return Copy(
@@ -172,7 +172,7 @@ def copy_of(moved: Moved) -> Copy:
         replica.label,
         next(inside, ""),
         start,
-        piece.nbytes,
+        moved.ranges.nbytes,
         moved.reason.text,
         caller.line if caller else None,
         moved.times.seconds if moved.times else 0.0,

@@ -20,7 +20,7 @@ from trilby.options import Transfers
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import JOURNAL, LOCK, Replica, check_entry
 from trilby.runtime.explicit import check_launch
-from trilby.runtime.launch_buffers import LaunchBuffer, Use, touched_by
+from trilby.runtime.launch_buffers import LaunchBuffer, Use
 from trilby.runtime.prepared_launch import (
     LASTING,
     LaunchRequest,
@@ -165,7 +165,7 @@ class Residency:
         for watch, use in watches:
             replica = self._replica(watch, use, pinned)
             pinned.add(id(replica))
-            touched = touched_by([use.footprint], replica.address)
+            touched = use.touched.shifted(replica.address)
             known = found.get(id(replica))
             if known is not None:
                 known.touched |= touched
@@ -248,11 +248,10 @@ class Residency:
             if not launch.buffers:
                 self.unchecked.append(ticket)
         if RECORDINGS:
-            below = {
+            uses = {
                 one.replica: part.shifted(-one.replica.address)
                 for one, part in zip(launch.buffers, touched, strict=True)
             }
-            uses = {one: (part.reads, part.writes, part.covers) for one, part in below.items()}
             for recording in RECORDINGS:
                 recording.kernel(self.replicas.place, uses, launch.kernel, launch.caller.line)
         if PROFILES:

@@ -421,11 +421,8 @@ def _grown(content: Content, missing: Ranges) -> Ranges:
     scan = content.scan
     if start == scan.stop and len(missing) == 1:
         stop = max(stop, min(start + 2 * scan.size, content.stop))
-        missing |= _first_run(Ranges.span(start, stop) - content.host)
+        first, _ = (Ranges.span(start, stop) - content.host).ends
+        missing |= Ranges(*first)
         stop = missing.hull[1]
-    content.scan = Scan(stop, missing.total)
+    content.scan = Scan(stop, missing.nbytes)
     return missing
-
-
-def _first_run(ranges: Ranges) -> Ranges:
-    return Ranges(ranges.parts[:1])
