@@ -212,9 +212,13 @@ class Backend(Protocol):
     """One opened device. Commands start at once, and keep the host's bytes alive until done."""
 
     device: DeviceInfo
-    compute: Queue
-    upload_queue: Queue
-    download_queue: Queue
+
+    @property
+    def compute(self) -> Queue: ...
+    @property
+    def upload_queue(self) -> Queue: ...
+    @property
+    def download_queue(self) -> Queue: ...
 
     def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Callable[[], Executable]:
         """Begin to compile a kernel; calling the result finishes that.

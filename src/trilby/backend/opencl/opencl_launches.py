@@ -46,7 +46,7 @@ _AT_ONCE = (None,)
 HURRY = 32
 """After so many launches the driver is told to begin them; a wait tells it earlier."""
 
-_new_ticket = partial(tuple.__new__, Ticket)
+_new_ticket: Callable[[Any], Ticket] = partial(tuple[Any].__new__, Ticket)
 """Takes half as long as `Ticket`, which is written in Python."""
 
 
@@ -105,10 +105,10 @@ class OpenCLPrepared:
         "_checked",
         "_enqueue",
         "_extend",
-        "_left",
         "_local",
         "_memories",
         "_numbers",
+        "_numbers_left",
         "_pool",
         "_queue",
         "_runs",
@@ -131,7 +131,7 @@ class OpenCLPrepared:
         self._pool = pool
         self._queue = queue
         self._extend = queue.events.extend
-        self._numbers, self._left = queue.numbers, queue.left
+        self._numbers, self._numbers_left = queue.numbers, queue.numbers_left
         self._memories: dict[int, Memory] = {}
         self._checked = -1
         self._runs = repeat(executable.what, sys.maxsize)
@@ -170,8 +170,9 @@ class OpenCLPrepared:
             return self._submit_checked(times, first_pass, after)
         try:
             with queue.lock:
-                self._extend(zip(map(self._enqueue, _AT_ONCE), self._numbers, self._runs))
-                number = ALL_NUMBERS - 1 - self._left()
+                runs = zip(map(self._enqueue, _AT_ONCE), self._numbers, self._runs)  # noqa: B905 -- slow
+                self._extend(runs)
+                number = ALL_NUMBERS - 1 - self._numbers_left()
         except cl.Error as error:
             raise self._failed(error) from error
         if not number % HURRY or len(queue.events) == 1:
@@ -193,9 +194,9 @@ class OpenCLPrepared:
                 if self._set_pass is not None:
                     passes = np.arange(first_pass, first_pass + times, dtype=np.int32)
                     is_set = map(self._set_pass, passes)
-                    self._extend(zip(is_set, enqueued, self._numbers, runs))
+                    self._extend(zip(is_set, enqueued, self._numbers, runs, strict=False))
                 else:
-                    self._extend(zip(enqueued, self._numbers, runs))
+                    self._extend(zip(enqueued, self._numbers, runs, strict=False))
                 number = queue.submitted
         except cl.Error as error:
             raise self._failed(error) from error

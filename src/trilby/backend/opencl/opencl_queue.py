@@ -15,19 +15,20 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from itertools import repeat
+from operator import length_hint
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyopencl as cl
 
-# `cl.enqueue_copy` is written in Python, in which Ctrl-C could come behind the command.
-from pyopencl._cl import _enqueue_read_buffer  # pyright: ignore
+# Not `cl.enqueue_copy`: it is written in Python, where Ctrl-C could come behind the command.
+from pyopencl._cl import _enqueue_read_buffer as read_buffer  # pyright: ignore[reportPrivateUsage]
 
 from trilby.backend.base import DeviceInfo, Ticket, Times
 from trilby.backend.failures import assertion_failed, failed
 from trilby.backend.opencl.opencl_builds import FirstLaunches, Patience
 from trilby.backend.opencl.opencl_drivers import Drivers, check_drivers
-from trilby.errors import DeviceError
+from trilby.errors import TrilbyError
 from trilby.locks import if_free, new_lock, new_rlock
 from trilby.source import Location
 
@@ -78,20 +79,20 @@ class OpenCLQueue:
         """For submitting commands; reading and dropping those that are over needs `_polling`."""
         self.events: deque[Any] = deque()
         self.numbers = iter(range(1, ALL_NUMBERS))
-        self.left = self.numbers.__length_hint__
+        self.numbers_left = partial(length_hint, self.numbers)
         self._spare_reports: list[cl.Buffer] = []
         self._queue_that = cache(partial(_make_queue, context, cl_device))
         self.driver_queue = self._queue_that(measures=False)
         self._polling = new_lock()
         self._flushed = 0
         self._measuring = 0
-        self._failures: dict[int, DeviceError] = {}
+        self._failures: dict[int, TrilbyError] = {}
         self._times: dict[int, Times] = {}
 
     @property
     def submitted(self) -> int:
         """The number of the last command that the driver has."""
-        return ALL_NUMBERS - 1 - self.left()
+        return ALL_NUMBERS - 1 - self.numbers_left()
 
     @property
     def completed(self) -> int:
@@ -245,10 +246,10 @@ class OpenCLQueue:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         return cl.Buffer(self.context, flags, hostbuf=np.zeros(4, np.int32))
 
-    def _failed_assertion(self, report: Report) -> DeviceError | None:
+    def _failed_assertion(self, report: Report) -> TrilbyError | None:
         found = np.zeros(4, np.int32)
         idle = self._queue_that(measures=not self._measuring)  # the other one has later commands
-        _enqueue_read_buffer(idle, report.buffer, found, 0, None, True)
+        read_buffer(idle, report.buffer, found, is_blocking=True)
         number, x, y, z = found.tolist()
         if not number:
             return None
