@@ -29,6 +29,7 @@ from trilby.backend.base import (
 )
 from trilby.backend.failures import failed
 from trilby.backend.group_size import GroupLimits, group_size, rounded_up
+from trilby.backend.opencl.opencl_drivers import Drivers
 from trilby.backend.opencl.opencl_memory import MemoryPool
 from trilby.backend.opencl.opencl_queue import ALL_NUMBERS, OpenCLQueue, Report
 from trilby.data.dtypes import ScalarType
@@ -166,7 +167,7 @@ class OpenCLPrepared:
     def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
         """Run the kernel in whole groups; it leaves out the work items beyond the range."""
         queue = self._queue
-        if after or times != 1 or self._checked != queue.moment:
+        if after or times != 1 or self._checked != queue.moment or Drivers.are_lost:
             return self._submit_checked(times, first_pass, after)
         try:
             with queue.lock:

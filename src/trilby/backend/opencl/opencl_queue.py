@@ -140,6 +140,7 @@ class OpenCLQueue:
         """The event of a command, which its driver was told to begin; nothing where it is over."""
         if number <= self.completed:
             return ()
+        self.flush()
         with self.lock:
             try:  # counted from the right, since others may drop events on the left
                 return (self.events[number - self.submitted - 1][-3],)
@@ -151,10 +152,14 @@ class OpenCLQueue:
         submitted = self.submitted
         if self._flushed < submitted:
             self._flushed = submitted
-            self.driver_queue.flush()
+            try:
+                self.driver_queue.flush()
+            except cl.Error as error:
+                raise failed(self.device, "beginning its work", error) from error
 
     def keep_going(self) -> None:
         """See that the driver begins its commands, drop those that are over, and wait for some."""
+        self.flush()
         if self.submitted - self.completed > MOST_UNDER_WAY:
             self._await(self.submitted - MOST_UNDER_WAY // 2)
 
