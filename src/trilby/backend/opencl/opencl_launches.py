@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from functools import cache, partial
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from operator import length_hint
 from struct import Struct
 from typing import Any
@@ -42,8 +42,6 @@ RANGE_ARGUMENTS = 3
 """Behind the arguments of a kernel comes the range, `int max_x, int max_y, int max_z`."""
 
 _RANGE_NUMBER = Struct("=i")
-_AT_ONCE = (None,)
-"""The wait list of a single launch that waits for no other queue."""
 HURRY = 32
 """After so many launches the driver is told to begin them; a wait tells it earlier."""
 
@@ -108,12 +106,12 @@ class OpenCLPrepared:
         "_extend",
         "_local",
         "_memories",
-        "_numbers",
         "_numbers_left",
         "_pool",
         "_queue",
         "_runs",
         "_set_pass",
+        "_steps",
         "_whole",
         "executable",
         "kernel",
@@ -132,7 +130,7 @@ class OpenCLPrepared:
         self._pool = pool
         self._queue = queue
         self._extend = queue.events.extend
-        self._numbers, self._numbers_left = queue.numbers, queue.numbers_left
+        self._numbers_left = queue.numbers_left
         self._memories: dict[int, Memory] = {}
         self._checked = -1
         self._runs = repeat(executable.what, sys.maxsize)
@@ -150,14 +148,11 @@ class OpenCLPrepared:
             self._set_pass = partial(set_bytes, len(arguments) + RANGE_ARGUMENTS)
 
     def _bind(self) -> None:
-        self._enqueue: Callable[[list[cl.Event] | None], cl.Event] = partial(
-            cl.enqueue_nd_range_kernel,
-            self._queue.driver_queue,
-            self.kernel,
-            self._whole,
-            self._local,
-            None,
-        )
+        """Take the queue that the driver has for it now; each of `_steps` is a run there."""
+        place = self._queue.driver_queue, self.kernel, self._whole, self._local, None
+        self._enqueue = partial(cl.enqueue_nd_range_kernel, *place)
+        at_once = map(self._enqueue, repeat(None))
+        self._steps = zip(at_once, self._queue.numbers, self._runs, strict=False)
 
     @property
     def begun(self) -> int:
@@ -171,8 +166,7 @@ class OpenCLPrepared:
             return self._submit_checked(times, first_pass, after)
         try:
             with queue.lock:
-                runs = zip(map(self._enqueue, _AT_ONCE), self._numbers, self._runs)  # noqa: B905 -- slow
-                self._extend(runs)
+                self._extend(islice(self._steps, 1))
                 number = ALL_NUMBERS - 1 - self._numbers_left()
         except cl.Error as error:
             raise self._failed(error) from error
@@ -195,9 +189,9 @@ class OpenCLPrepared:
                 if self._set_pass is not None:
                     passes = np.arange(first_pass, first_pass + times, dtype=np.int32)
                     is_set = map(self._set_pass, passes)
-                    self._extend(zip(is_set, enqueued, self._numbers, runs, strict=False))
+                    self._extend(zip(is_set, enqueued, queue.numbers, runs, strict=False))
                 else:
-                    self._extend(zip(enqueued, self._numbers, runs, strict=False))
+                    self._extend(zip(enqueued, queue.numbers, runs, strict=False))
                 number = queue.submitted
         except cl.Error as error:
             raise self._failed(error) from error

@@ -15,7 +15,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from itertools import repeat
-from operator import length_hint
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -79,7 +78,7 @@ class OpenCLQueue:
         """For submitting commands; reading and dropping those that are over needs `_polling`."""
         self.events: deque[Any] = deque()
         self.numbers = iter(range(1, ALL_NUMBERS))
-        self.numbers_left = partial(length_hint, self.numbers)
+        self.numbers_left: Callable[[], int] = cast("Any", self.numbers).__length_hint__
         self._spare_reports: list[cl.Buffer] = []
         self._queue_that = cache(partial(_make_queue, context, cl_device))
         self.driver_queue = self._queue_that(measures=False)
