@@ -100,23 +100,6 @@ class OpenCLPrepared:
     than to be enqueued. `_runs` gives what its runs do, and counts them.
     """
 
-    __slots__ = (
-        "_checked",
-        "_enqueue",
-        "_extend",
-        "_local",
-        "_memories",
-        "_numbers_left",
-        "_pool",
-        "_queue",
-        "_runs",
-        "_set_pass",
-        "_steps",
-        "_whole",
-        "executable",
-        "kernel",
-    )
-
     def __init__(
         self,
         pool: MemoryPool,

@@ -215,33 +215,36 @@ class OpenCLQueue:
         events = self.events
         self.flush()
         while events:
-            event, number, what = events[0][-3:]
+            command = events[0]
             try:
-                status = _status(event, _STATUS)
+                status = _status(command[-3], _STATUS)
             except cl.Error:  # the device is lost
                 status = -1
             if status > _COMPLETE:
                 break
-            if status < _COMPLETE or self._measuring or not isinstance(what, str):
-                self._note_end(event, number, what, has_failed=status < _COMPLETE)
+            is_noted = status != _COMPLETE or self._measuring or command[-1].__class__ is not str
+            report = self._note_end(*command[-3:], status) if is_noted else None
             events.popleft()  # behind all that Ctrl-C may leave undone
-            if not isinstance(what, str) and what[1] and number not in self._failures:
-                self._spare_reports.append(what[1].buffer)
+            if report is not None:
+                self._spare_reports.append(report.buffer)
 
-    def _note_end(self, event: cl.Event, number: int, what: Any, *, has_failed: bool) -> None:
+    def _note_end(self, event: cl.Event, number: int, what: Any, status: int) -> Report | None:
+        """Remember how a command ended; the result is its report, if that can be used again."""
         what, report = (what, None) if isinstance(what, str) else what
         try:
-            if has_failed:
+            if status != _COMPLETE:
                 event.wait()  # raises what OpenCL has to say
             failure = self._failed_assertion(report) if report else None
         except cl.Error as error:
             failure = failed(self.device, what, error)
         if failure is not None:
             self._failures[number] = failure
-        elif self._measuring:
+            return None
+        if self._measuring:
             self._times[number] = _times_of(event)
             if len(self._times) > MOST_TIMES:
                 del self._times[next(iter(self._times))]
+        return report
 
     def take_report(self) -> cl.Buffer:
         """Four zeros on the device."""
