@@ -76,7 +76,7 @@ class OpenCLQueue:
         self.moment = 0
         self.lock = new_rlock()
         """For submitting commands; reading and dropping those that are over needs `_polling`."""
-        self.events: deque[Any] = deque()
+        self.events: deque[tuple[Any, ...]] = deque()
         self.numbers = iter(range(1, ALL_NUMBERS))
         self.numbers_left: Callable[[], int] = cast("Any", self.numbers).__length_hint__
         self._spare_reports: list[cl.Buffer] = []
@@ -223,13 +223,14 @@ class OpenCLQueue:
             if status > _COMPLETE:
                 break
             is_noted = status != _COMPLETE or self._measuring or command[-1].__class__ is not str
-            report = self._note_end(*command[-3:], status) if is_noted else None
+            report = self._note_end(command, status) if is_noted else None
             events.popleft()  # behind all that Ctrl-C may leave undone
             if report is not None:
                 self._spare_reports.append(report.buffer)
 
-    def _note_end(self, event: cl.Event, number: int, what: Any, status: int) -> Report | None:
+    def _note_end(self, command: Any, status: int) -> Report | None:
         """Remember how a command ended; the result is its report, if that can be used again."""
+        event, number, what = command[-3:]
         what, report = (what, None) if isinstance(what, str) else what
         try:
             if status != _COMPLETE:
