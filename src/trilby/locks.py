@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import cached_property
-from threading import Lock, RLock, local
+from threading import Lock, RLock
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet
 
@@ -137,19 +137,3 @@ if hasattr(os, "register_at_fork"):
         after_in_parent=_after_fork_in_parent,
         after_in_child=_after_fork_in_child,
     )
-
-
-# ------------------------------------------------------------------------------------------- giving
-# Whether a thread is in the middle of giving commands to a driver.
-#
-# The garbage collector may end a buffer between any two steps. What that asks of a device has to
-# wait until the commands that were given first are with the driver.
-
-
-class Giving(local):
-    """What each thread does right now."""
-
-    now: bool = False
-
-
-GIVING = Giving()

@@ -67,7 +67,7 @@ def test_each_opened_device_counts_for_itself() -> None:
     family = NullFamily()
     one, other = family.open(0), family.open(0)
     one.allocate(8)
-    assert (one.counts.allocations, other.counts.allocations) == (1, 0)
+    assert (one.counts["allocations"], other.counts["allocations"]) == (1, 0)
 
 
 def test_a_download_leaves_the_target_as_it_is() -> None:

@@ -49,8 +49,8 @@ def test_a_second_call_reflects_nothing(reflected: Counter[str], null: Nulls) ->
     for _ in range(3):
         null.accelerator.compute(lambda cc: square_all(cc, a))
     assert reflected == {"square_all": 1, "square_kernel": 1, "square": 1}
-    assert null.backend.counts.compiles == 1
-    assert null.backend.counts.launches == 4
+    assert null.backend.counts["compiles"] == 1
+    assert null.backend.counts["launches"] == 4
 
 
 def test_another_accelerator_has_a_cache_of_its_own(
@@ -60,7 +60,7 @@ def test_another_accelerator_has_a_cache_of_its_own(
     a = S32Array.of(range(4))
     null.accelerator.compute(square_all, a)
     with_backend(monkeypatch, other).compute(square_all, a)
-    assert (null.backend.counts.compiles, other.counts.compiles) == (1, 1)
+    assert (null.backend.counts["compiles"], other.counts["compiles"]) == (1, 1)
 
 
 @tb.compute
@@ -79,15 +79,15 @@ def test_kernels_are_compiled_before_the_first_dispatch(null: Nulls) -> None:
         """Looks at the counts from inside of the compute function."""
 
         def __bool__(self) -> bool:
-            compiles_at_start.append(null.backend.counts.compiles)
+            compiles_at_start.append(null.backend.counts["compiles"])
             return True
 
     probe: Any = Probe()
     null.accelerator.compute(only_if, a, probe)
     assert compiles_at_start == [2]
-    assert null.backend.counts.launches == 1
+    assert null.backend.counts["launches"] == 1
     null.accelerator.compute(square_all, a)
-    assert null.backend.counts.compiles == 2  # one kernel, two compute functions
+    assert null.backend.counts["compiles"] == 2  # one kernel, two compute functions
 
 
 def test_n_d_arrays_are_compiled_for_each_choice_of_ranks(null: Nulls) -> None:
@@ -95,7 +95,7 @@ def test_n_d_arrays_are_compiled_for_each_choice_of_ranks(null: Nulls) -> None:
     two = NDArray[float](np.zeros((2, 2), np.float32))
     for a in (one, two, one, two):
         null.accelerator.compute(dispatch, 1, use_shape, a)
-    assert null.backend.counts.compiles == 2
+    assert null.backend.counts["compiles"] == 2
 
 
 @tb.kernel

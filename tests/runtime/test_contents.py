@@ -1,7 +1,7 @@
 """What is known of memory, by its address."""
 
 import pytest
-from tests.runtime.contents import Pending, on_host, replica, span
+from tests.runtime.contents import on_host, pending, replica, span
 
 from trilby.data.ranges import Ranges
 from trilby.runtime.content import Content, Contents
@@ -57,7 +57,7 @@ def test_what_was_known_of_the_parts_is_known_of_the_whole() -> None:
     copy = replica(left)
     left.written_by_device(copy, span(0, 4), "k")
     right.fresh = span(12, 16)
-    coming, going = (span(0, 2), Pending()), (span(2, 4), Pending())
+    coming, going = (span(0, 2), pending()), (span(2, 4), pending())
     left.arriving.append(coming)
     right.leaving.append(going)
     joined = contents.around(1004, 1014, ignored)

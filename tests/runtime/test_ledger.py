@@ -5,7 +5,7 @@ from typing import cast
 
 import numpy as np
 import pytest
-from tests.runtime.contents import on_host, replica
+from tests.runtime.contents import done, on_host, replica
 from tests.runtime.programs import (
     Table,
     add,
@@ -22,7 +22,6 @@ from tests.runtime.programs import (
 from tests.typing.transfer_usage import double_often
 
 from trilby import Accelerator, NDArray, S32Array
-from trilby.backend.done import DoneEvent
 from trilby.errors import RangeError
 from trilby.runtime.callers import Caller
 from trilby.runtime.ledger import Direction, Ledger
@@ -275,7 +274,7 @@ def test_the_oracle_knows_what_a_run_could_have_saved(discrete: Accelerator) -> 
 def entry(direction: Direction, label: str, piece: Piece, reason: Reason) -> Moved:
     copied = replica(on_host(2_000_000))
     copied.label = label
-    return Moved(direction, copied, piece, reason, DoneEvent())
+    return Moved(direction, copied, piece, reason, done())
 
 
 class NoReplicas:

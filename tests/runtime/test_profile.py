@@ -14,6 +14,7 @@ from tests.runtime.conftest import Nulls, with_backend
 from tests.runtime.devices import Clocked, Watched
 from tests.runtime.programs import Table, add, add_to, collect, copy, dispatch, number, square_all
 from tests.runtime.simulated import CPU, GPU, Simulated, machine
+from trilby.runtime.profiled_runs import Dispatched, DispatchFigures, RunFigures
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, Transfers
@@ -21,7 +22,6 @@ from trilby.backend import opencl_bursts
 from trilby.errors import DeviceError, KernelAssertionError
 from trilby.runtime import launches, profiling, watch
 from trilby.runtime.profile import Copies, Profile, time_text
-from trilby.runtime.profiled_runs import Dispatched, DispatchFigures, RunFigures
 from trilby.runtime.profiles import PROFILES
 from trilby.runtime.tracing import TimedBook
 

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from itertools import count
 
 import pytest
-from tests.runtime.contents import Pending
+from tests.runtime.contents import pending
 from tests.runtime.devices import Deferred, Watched
 
 from trilby.backend.base import Backend, Event, Memory, Rows
-from trilby.backend.done import DoneEvent
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.errors import DeviceError
@@ -112,7 +111,7 @@ def test_lengths_that_come_later_wait_for_all_that_uses_the_memory() -> None:
     backend = Deferred()
     replicas = on(backend)
     one = made(replicas)
-    one.writers, one.readers = (writer := Pending(),), (reader := Pending(),)
+    one.writers, one.readers = (writer := pending(),), (reader := pending(),)
     replicas.add_lengths(one, LENGTHS)
     assert backend.started("upload")[-1].after == (writer, reader)
     assert (one.writers, one.readers) == ((backend.started("upload")[-1],), ())
@@ -146,7 +145,7 @@ def test_a_fill_waits_for_all_that_uses_the_memory_and_all_wait_for_it() -> None
     replicas = on(backend)
     one = made(replicas)
     content = Content(one.address, one.address + 16, one.whole, one.whole)
-    one.writers, one.readers = (writer := Pending(),), (reader := Pending(),)
+    one.writers, one.readers = (writer := pending(),), (reader := pending(),)
     replicas.to_device(content, one, one.whole, REASON)
     (fill,) = backend.started("fill")
     assert fill.after == (writer, reader)

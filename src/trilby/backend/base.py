@@ -91,7 +91,9 @@ class Queue(Protocol):
     by_host_clock: bool
 
     @property
-    def submitted(self) -> int: ...
+    def submitted(self) -> int:
+        """The number of the last command that the device has."""
+        ...
 
     @property
     def completed(self) -> int:
@@ -145,22 +147,28 @@ class Memory(Protocol):
     """Bytes on a device, of no use to the host but to hand back to the backend."""
 
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """Its size."""
+        ...
 
 
 class Executable(Protocol):
-    """A kernel compiled for one device.
-
-    `source` is the generated code, for people. A launch of one that `asserts` may fail by itself;
-    one that `prints` is waited for at once.
-    """
+    """A kernel compiled for one device."""
 
     @property
-    def source(self) -> str: ...
+    def source(self) -> str:
+        """The generated code, for people."""
+        ...
+
     @property
-    def asserts(self) -> bool: ...
+    def asserts(self) -> bool:
+        """Whether a launch may fail by itself."""
+        ...
+
     @property
-    def prints(self) -> bool: ...
+    def prints(self) -> bool:
+        """Whether a launch is waited for at once, since it writes lines."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,14 +197,14 @@ class Prepared(Protocol):
     """
 
     @property
-    def begun(self) -> int: ...
+    def begun(self) -> int:
+        """The runs that the device has got."""
+        ...
 
-    def submit(
-        self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()
-    ) -> Ticket:
+    def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
         """Run the kernel so many times, with `kc.pass_id` counted from `first_pass` on.
 
-        The ticket is that of the last run. Ctrl-C leaves all of these runs begun, or none.
+        The ticket is that of the last run. After Ctrl-C `begun` says how many the device has got.
         """
         ...
 
@@ -211,14 +219,25 @@ class Prepared(Protocol):
 class Backend(Protocol):
     """One opened device. Commands start at once, and keep the host's bytes alive until done."""
 
-    device: DeviceInfo
+    @property
+    def device(self) -> DeviceInfo:
+        """What was opened."""
+        ...
 
     @property
-    def compute(self) -> Queue: ...
+    def compute(self) -> Queue:
+        """The queue of launches."""
+        ...
+
     @property
-    def upload_queue(self) -> Queue: ...
+    def upload_queue(self) -> Queue:
+        """The queue of copies to the device, and of fills."""
+        ...
+
     @property
-    def download_queue(self) -> Queue: ...
+    def download_queue(self) -> Queue:
+        """The queue of copies to the host."""
+        ...
 
     def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Callable[[], Executable]:
         """Begin to compile a kernel; calling the result finishes that.

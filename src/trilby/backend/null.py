@@ -1,27 +1,17 @@
 """The null backend: it counts what it is asked to do, and does nothing.
 
-What it copies and computes is undefined; use it to measure and to test everything
-around a device. `open(0).counts` says what was asked for.
+What it copies and computes is undefined; use it to measure and to test everything around a
+device. `open(0).counts["uploads"]` says how often something was asked for.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
+from typing import NamedTuple
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import (
-    Argument,
-    DeviceInfo,
-    Event,
-    Executable,
-    Memory,
-    Prepared,
-    Rows,
-)
-from trilby.backend.done import DoneEvent
-from trilby.backend.failures import foreign
-from trilby.backend.run_again import PassByPass, RunAgain
+from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Rows, Ticket
+from trilby.backend.immediate import ImmediateQueue
 from trilby.data.ndrange import NDRange
-from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
 
 DEVICE = DeviceInfo(
@@ -39,164 +29,103 @@ DEVICE = DeviceInfo(
 )
 
 
-@dataclass(slots=True)
-class Counts:
-    """How often each thing was asked for, and how many bytes and work items it was."""
-
-    compiles: int = 0
-    allocations: int = 0
-    allocated_bytes: int = 0
-    frees: int = 0
-    freed_bytes: int = 0
-    shares: int = 0
-    shared_bytes: int = 0
-    trims: int = 0
-    uploads: int = 0
-    uploaded_bytes: int = 0
-    downloads: int = 0
-    downloaded_bytes: int = 0
-    fills: int = 0
-    filled_bytes: int = 0
-    preparations: int = 0
-    launches: int = 0
-    work_items: int = 0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NullMemory:
+class NullMemory(NamedTuple):
     """A size without bytes."""
 
     nbytes: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NullExecutable:
+class NullExecutable(NamedTuple):
     """A kernel that will not run."""
 
     source: str
-    debugs: bool = False
+    asserts: bool = False
+    prints: bool = False
 
 
-@dataclass(slots=True, eq=False)
 class NullPrepared:
     """A launch that will be counted."""
 
-    size: NDRange
-    latest: Event | None = None
+    def __init__(self, backend: "NullBackend", size: NDRange) -> None:
+        self._backend = backend
+        self._size = size
+        self.begun = 0
+
+    def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
+        """Count the runs and their work items."""
+        ticket = self._backend.count("work_items", times * self._size.items, "launches", times)
+        self.begun += times
+        return ticket
 
     def replace(self, position: int, argument: Argument) -> None:
         """Arguments are not looked at."""
 
 
 class NullBackend:
-    """Counts every call in `counts`."""
-
-    __slots__ = ("counts", "device")
+    """Counts every call in `counts`, and the bytes and work items that it was about."""
 
     def __init__(self) -> None:
         self.device = DEVICE
-        self.counts = Counts()
+        self.compute = self.upload_queue = self.download_queue = ImmediateQueue()
+        self.counts: Counter[str] = Counter()
 
-    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> NullExecutable:
+    def count(self, unit: str, amount: int, calls: str, times: int = 1) -> Ticket:
+        """Count something that was asked for."""
+        return self.compute.run(lambda: self.counts.update({unit: amount, calls: times}))
+
+    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Callable[[], Executable]:
         """Count a kernel."""
-        self.counts.compiles += 1
-        return NullExecutable(f"{graph.entry.name} does nothing\n")
-
-    def begin_compile(
-        self, graph: KernelGraph, *, fast_math: bool = False
-    ) -> Callable[[], NullExecutable]:
-        """Nothing can be begun: all is done later."""
-        return partial(self.compile, graph, fast_math=fast_math)
+        self.count("functions", len(graph.functions), "compiles")
+        return lambda: NullExecutable(f"{graph.entry.name} does nothing\n")
 
     def allocate(self, nbytes: int) -> NullMemory:
         """Count memory."""
-        self.counts.allocations += 1
-        self.counts.allocated_bytes += nbytes
+        self.count("allocated_bytes", nbytes, "allocations")
         return NullMemory(nbytes)
 
-    def can_share(self, address: int, nbytes: int) -> bool:
-        """Whatever it is."""
-        return True
-
     def share(self, source: memoryview) -> NullMemory:
-        """Count the bytes."""
-        self.counts.shares += 1
-        self.counts.shared_bytes += source.nbytes
+        """Count the bytes of the host."""
+        self.count("shared_bytes", source.nbytes, "shares")
         return NullMemory(source.nbytes)
 
-    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
+    def free(self, memory: Memory, after: Sequence[Ticket] = ()) -> None:
         """Count memory given back."""
-        self.counts.frees += 1
-        self.counts.freed_bytes += memory.nbytes
-
-    def trim(self) -> None:
-        """Count it; nothing is kept."""
-        self.counts.trims += 1
+        self.count("freed_bytes", memory.nbytes, "frees")
 
     def upload(
         self,
         memory: Memory,
         offset: int,
         source: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> DoneEvent:
+    ) -> Ticket:
         """Count the bytes and drop them."""
-        self.counts.uploads += 1
-        self.counts.uploaded_bytes += _moved(source, rows)
-        return DoneEvent()
+        return self.count("uploaded_bytes", _moved(source, rows), "uploads")
 
     def download(
         self,
         memory: Memory,
         offset: int,
         target: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> DoneEvent:
+    ) -> Ticket:
         """Count the bytes and leave the target as it is."""
-        self.counts.downloads += 1
-        self.counts.downloaded_bytes += _moved(target, rows)
-        return DoneEvent()
+        return self.count("downloaded_bytes", _moved(target, rows), "downloads")
 
     def fill(
-        self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Event] = ()
-    ) -> DoneEvent:
+        self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Ticket] = ()
+    ) -> Ticket:
         """Count the bytes."""
-        self.counts.fills += 1
-        self.counts.filled_bytes += nbytes
-        return DoneEvent()
+        return self.count("filled_bytes", nbytes, "fills")
 
     def prepare(
         self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
     ) -> NullPrepared:
         """Count a launch that may follow."""
-        self.counts.preparations += 1
-        return NullPrepared(size)
-
-    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
-        """Count the launch and its work items."""
-        if not isinstance(prepared, NullPrepared):
-            raise foreign(self.device, prepared)
-        self.counts.launches += 1
-        self.counts.work_items += prepared.size.items
-        event = prepared.latest = DoneEvent()
-        return event
-
-    def repeated(self, prepared: Prepared) -> RunAgain:
-        """Count the same launch."""
-        return RunAgain(self.run, prepared)
-
-    def passes(self, prepared: Prepared) -> PassByPass:
-        """Count every pass."""
-        return PassByPass(lambda _, after: self.run(prepared, after), prepared)
-
-    def flush(self) -> None:
-        """Nothing was begun."""
-
-    def all_begun(self) -> DoneEvent:
-        """Nothing was begun."""
-        return DoneEvent()
+        self.count("arguments", len(arguments), "preparations")
+        return NullPrepared(self, size)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -209,7 +138,6 @@ def _moved(content: memoryview, rows: Rows | None) -> int:
 class NullFamily:
     """The one null device, which is everywhere."""
 
-    __slots__ = ()
     name = "null"
 
     def devices(self) -> Sequence[DeviceInfo]:

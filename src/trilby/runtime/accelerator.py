@@ -31,6 +31,7 @@ from trilby.runtime.profiles import (
     PROFILES,
     RECORDINGS,
     hearers_of_calls,
+    measure,
     profiles_of,
     tell_of_opening,
 )
@@ -189,6 +190,7 @@ class Accelerator:
         self._begin_on(backend)
         for book in profiles_of(before):
             book.backends.append(backend)
+            measure(backend, on=True)
 
     @property
     def transfers(self) -> Transfers:
@@ -276,15 +278,18 @@ class Accelerator:
         from trilby.runtime.ledger import Ledger  # noqa: PLC0415 -- it loads the oracle
 
         ledger = Ledger(recording)
+        backend = self._backend
         with LOCK:
             RECORDINGS.append(recording)
             self._ledgers.append(ledger)
+            measure(backend, on=True)
         try:
             yield ledger
         finally:
             with LOCK:
                 RECORDINGS.remove(recording)
                 self._ledgers.remove(ledger)
+                measure(backend, on=False)
 
     def profile(self) -> "AbstractContextManager[Profile]":
         """Measure inside a `with` block what kernels, copies, compilations and waits take.
@@ -325,19 +330,18 @@ class Accelerator:
             yield Profile(book)
         finally:
             self._open_book(book, is_open=False)
-            book.end()
 
     def _open_book(self, book: "Book", *, is_open: bool) -> None:
-        """What runs again and again is measured for those who profile at the time."""
+        """Let devices measure for those who profile at the time."""
         with LOCK:
-            try:
-                if is_open:
-                    PROFILES.append(book)
-                elif book in PROFILES:  # Ctrl-C may have come before it was opened
-                    PROFILES.remove(book)
-                self._backend.flush()
-            finally:
-                self.launches.profile_anew()
+            if is_open:
+                PROFILES.append(book)
+            elif book in PROFILES:  # Ctrl-C may have come before it was opened
+                PROFILES.remove(book)
+            else:
+                return
+            for backend in book.backends:
+                measure(backend, on=is_open)
 
     @contextmanager
     def guard(self) -> Generator[None]:

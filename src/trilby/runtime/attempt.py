@@ -27,7 +27,7 @@ from uuid import UUID
 import numpy as np
 
 from trilby.analysis.visible_effects import OURS, VisibleEffect, visible_effects
-from trilby.backend.base import Event
+from trilby.backend.base import Ticket
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Live, Segment, is_ndarray
 from trilby.dataclass import dataclass
@@ -38,9 +38,9 @@ from trilby.runtime.callers import Caller
 from trilby.runtime.compile import ReadyCompute
 from trilby.runtime.content import LOCK
 from trilby.runtime.context import run_compute
-from trilby.runtime.held import Use
+from trilby.runtime.launch_buffers import Use
+from trilby.runtime.prepared_launch import LaunchRequest
 from trilby.runtime.replicas import Reason, Replicas, bring_home
-from trilby.runtime.residency import Work
 from trilby.runtime.watch import Watch, wait_for, watched
 from trilby.source import line_text
 
@@ -103,7 +103,7 @@ class Undo:
     _kept: list[SavedBytes] = field(default_factory=list[SavedBytes])
     _written: Ranges = Ranges.EMPTY
 
-    def before(self, work: Work) -> None:
+    def before(self, work: LaunchRequest) -> None:
         """Keep what a launch will change, and bring home what it could take away."""
         try:
             with LOCK:
@@ -122,7 +122,7 @@ class Undo:
     def _drop_unseen(self) -> None:
         self._kept = [kept for kept in self._kept if kept.memory is not None]
 
-    def _bring_home(self, watch: Watch, use: Use, caller: Caller) -> list[Event]:
+    def _bring_home(self, watch: Watch, use: Use, caller: Caller) -> list[Ticket]:
         content, whole = watch.content, _whole(watch)
         missing = whole - content.host - self._written
         if missing:
@@ -169,7 +169,7 @@ def settle(replicas: Replicas) -> None:
     """Wait until no work of a device uses the host's memory, however it ends."""
     with LOCK:
         pairs = replicas.all
-        events: list[Event] = []
+        events: list[Ticket] = []
         for content, replica in pairs:
             events += [*replica.writers, *replica.readers]
             events += content.before_host_writes(replica.whole)
@@ -179,7 +179,7 @@ def settle(replicas: Replicas) -> None:
             content.overcome()
 
 
-def _wait_whatever(events: Iterable[Event]) -> None:
+def _wait_whatever(events: Iterable[Ticket]) -> None:
     for event in events:
         try:
             event.wait()

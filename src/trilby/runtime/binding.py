@@ -38,7 +38,7 @@ from trilby.errors import ArgumentTypeError, ArgumentValueError
 from trilby.model.value import Value
 from trilby.reflect.functions import Kernel
 from trilby.reflect.signature import Parameter, Signature, kernel_signature
-from trilby.runtime.held import Use
+from trilby.runtime.launch_buffers import Use
 
 _NUMBERS = frozenset({int, float, bool, complex, tuple})
 _PLAIN = _NUMBERS | {list, range, dict, set, str, bytes, bytearray, np.ndarray}

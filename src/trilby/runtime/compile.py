@@ -298,7 +298,7 @@ class Compiler:
         graph, name = analysed.graph, analysed.kernel.name
         with stage("build", name):
             check_features(graph, self.backend.device)
-            finish = self.backend.begin_compile(graph, fast_math=self.fast_math)
+            finish = self.backend.compile(graph, fast_math=self.fast_math)
 
         def finished() -> ReadyKernel:
             with stage("build", name):

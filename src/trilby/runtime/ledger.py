@@ -20,6 +20,9 @@ from trilby.source import Location
 
 Direction: TypeAlias = Literal["up", "down"]
 
+_READ_EVERY = 512
+"""The times of copies are read after so many: queues remember 4,096 commands."""
+
 _COLUMNS = ("", "buffer", "copies", "bytes", "because")
 _NUMBERS = {"copies", "bytes"}
 
@@ -79,6 +82,9 @@ class Ledger(Shown):
     def add(self, moved: Moved) -> None:
         """Enter a copy that was started."""
         self._moved.append(moved)
+        if len(self._moved) % _READ_EVERY == 0:
+            for one in self._moved[-2 * _READ_EVERY :]:
+                one.read_times()
 
     @property
     def copies(self) -> tuple[Copy, ...]:
@@ -155,7 +161,8 @@ class Ledger(Shown):
 
 def copy_of(moved: Moved) -> Copy:
     """A copy that was started, when it is over."""
-    moved.event.wait()
+    moved.ticket.wait()
+    moved.read_times()
     replica, piece = moved.replica, moved.piece
     start = piece.start - replica.address
     inside = (name for name, first, stop in replica.fields if first <= start < stop)
@@ -168,7 +175,7 @@ def copy_of(moved: Moved) -> Copy:
         piece.nbytes,
         moved.reason.text,
         caller.line if caller else None,
-        moved.event.seconds,
+        moved.times.seconds if moved.times else 0.0,
     )
 
 

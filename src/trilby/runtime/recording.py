@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from trilby.runtime.content import Content, Replica
-    from trilby.runtime.held import HeldBuffer
+    from trilby.runtime.launch_buffers import LaunchBuffer
     from trilby.runtime.replicas import Moved, Replicas
     from trilby.runtime.watch import Watch
 
@@ -75,15 +75,15 @@ class Recording:
                 accesses[number] = access if known is None else both(known, access)
         self.trace.touch(place, accesses, label, location)
 
-    def raw_writes(self, held: "HeldBuffer") -> None:
+    def raw_writes(self, held: "LaunchBuffer") -> None:
         """The host may have written through a raw view."""
         self._raw(held, held.escaped, writes=True)
 
-    def raw_reads(self, held: "HeldBuffer") -> None:
+    def raw_reads(self, held: "LaunchBuffer") -> None:
         """The host may read through a raw view what a kernel wrote."""
-        self._raw(held, held.seen & held.writes, writes=False)
+        self._raw(held, held.seen & held.touched.writes, writes=False)
 
-    def _raw(self, held: "HeldBuffer", ranges: Ranges, *, writes: bool) -> None:
+    def _raw(self, held: "LaunchBuffer", ranges: Ranges, *, writes: bool) -> None:
         replica = held.replica
         number = self._numbers.get((replica.address, replica.nbytes))
         ranges &= replica.whole

@@ -7,19 +7,20 @@ work and waits for none, except where poison or a full device make it.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trilby.backend.base import Backend, Event, Memory, Rows
+from trilby.backend.base import Backend, Memory, Queue, Rows, Ticket, Times
 from trilby.backend.failures import check_buffer, closed
 from trilby.data.ranges import Range, Ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, GuardError, OutOfDeviceMemoryError
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import Content, Replica
+from trilby.runtime.content import JOURNAL, Content, Replica
 from trilby.runtime.explicit import check_eviction
 from trilby.runtime.profiles import RECORDINGS
 
@@ -150,7 +151,6 @@ class Room:
             except OutOfDeviceMemoryError as error:
                 self.is_tight = True
                 self._evict_one(nbytes, pinned, evict, error)
-                self._backend.trim()
 
     def _evict_one(
         self, nbytes: int, pinned: set[int], evict: Evict, cause: DeviceError | None
@@ -191,7 +191,7 @@ POISON = 0xA5
 """The byte that fills copies whose content is stale, when poisoning is on."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Moved:
     """One copy that was started: what `Replicas` tells whoever records."""
 
@@ -199,7 +199,13 @@ class Moved:
     replica: Replica
     piece: Piece
     reason: "Reason"
-    event: Event
+    ticket: Ticket
+    times: Times | None = None
+
+    def read_times(self) -> None:
+        """Take what it took from its queue, if it is over and that is not known."""
+        if self.times is None and self.ticket.done:
+            self.times = self.ticket.queue.times(self.ticket.number)
 
 
 class Reason(NamedTuple):
@@ -263,10 +269,9 @@ class Replicas:
             raise closed(self.backend.device)
         host = segment.memory.data
         check_buffer(self.backend.device, segment.label, host.nbytes)
-        shared = self.shares and self.backend.can_share(segment.address, host.nbytes)
-        if shared:
-            memory = self.backend.share(host)
-        else:
+        memory = self.backend.share(host) if self.shares else None
+        shared = memory is not None
+        if memory is None:
             memory = self.room.allocate(host.nbytes, pinned, self.send_home)
         replica = Replica(self, memory, host, segment.address, segment.label, shared)
         try:
@@ -289,14 +294,12 @@ class Replicas:
     def add_lengths(self, replica: Replica, lengths: Iterable[range]) -> None:
         """Copy the lengths of arrays, which a device needs and nobody ever changes."""
         for part in lengths if not replica.shared else ():
-            with _noting_interrupts(replica):
-                event = self.backend.upload(
-                    replica.memory,
-                    part.start,
-                    replica.host[part.start : part.stop],
-                    (*replica.writers, *replica.readers),
-                )
-                replica.written_by(event)
+            source, after = replica.host[part.start : part.stop], replica.under_way
+            give_command(
+                self.backend.upload_queue,
+                partial(self.backend.upload, replica.memory, part.start, source, after),
+                replica.written_by,
+            )
             replica.lengths |= Ranges.span(part.start, part.stop).shifted(replica.address)
 
     def drop(self, content: Content, replica: Replica) -> None:
@@ -305,7 +308,7 @@ class Replicas:
         if replica in content.replicas:  # not where Ctrl-C came before
             content.replicas.remove(replica)
         self.room.remove(replica)
-        self.backend.free(replica.memory, (*replica.writers, *replica.readers))
+        self.backend.free(replica.memory, replica.under_way)
 
     def send_home(self, content: Content, replica: Replica) -> None:
         """Give the memory back when the host has all that only it had current."""
@@ -314,8 +317,8 @@ class Replicas:
         if only:
             reason = Reason("the device is full, and it is needed last", None)
             self.to_host(content, only, reason)
-            for event in content.before_unseen_accesses():
-                event.wait()
+            for ticket in content.before_unseen_accesses():
+                ticket.wait()
         self.drop(content, replica)
 
     # ------------------------------------------------------------------------- copies
@@ -354,13 +357,16 @@ class Replicas:
         self.check(replica, reason)
         movable = content.host - content.fresh - replica.valid
         for piece in cut(ranges, movable):
-            after = [*replica.writers, *replica.readers]
-            after += content.before_host_reads(Ranges.span(piece.start, piece_stop(piece)))
-            with _noting_interrupts(replica, content):
-                event = _copy_up(replica, piece, after)
-                replica.written_by(event)
-                content.leaving.append((Ranges.span(piece.start, piece_stop(piece)), event))
-            self.tell("up", replica, piece, reason, event)
+            span = Ranges.span(piece.start, piece_stop(piece))
+            after = (*replica.under_way, *content.before_host_reads(span))
+
+            def note(ticket: Ticket, span: Ranges = span) -> None:
+                replica.written_by(ticket)
+                content.leaving.append((span, ticket))
+
+            begin = partial(_copy_up, replica, piece, after)
+            ticket = give_command(self.backend.upload_queue, begin, note)
+            self.tell("up", replica, piece, reason, ticket)
 
     def check(self, replica: Replica, reason: Reason) -> None:
         """Refuse to move anything while a guard is set."""
@@ -372,10 +378,10 @@ class Replicas:
             )
 
     def tell(
-        self, direction: "Direction", replica: Replica, piece: Piece, reason: Reason, event: Event
+        self, direction: "Direction", replica: Replica, piece: Piece, reason: Reason, ticket: Ticket
     ) -> None:
         """Let whoever records hear of a copy."""
-        self._hear(Moved(direction, replica, piece, reason, event))
+        self._hear(Moved(direction, replica, piece, reason, ticket))
 
     # ------------------------------------------------------------------------- poison
 
@@ -383,8 +389,8 @@ class Replicas:
         """Overwrite what is no longer current on the host, for tests."""
         if not self._poison or not stale:
             return
-        for event in content.before_host_writes(stale):
-            event.wait()
+        for ticket in content.before_host_writes(stale):
+            ticket.wait()
         memory = np.frombuffer(replica.host, np.uint8)
         for start, stop in stale:
             memory[start - replica.address : stop - replica.address] = POISON
@@ -396,15 +402,12 @@ class Replicas:
 
     def _fill(self, replica: Replica, ranges: Ranges, byte: int) -> None:
         for start, stop in ranges:
-            with _noting_interrupts(replica):
-                event = self.backend.fill(
-                    replica.memory,
-                    start - replica.address,
-                    stop - start,
-                    byte,
-                    (*replica.writers, *replica.readers),
-                )
-                replica.written_by(event)
+            place, after = (start - replica.address, stop - start, byte), replica.under_way
+            give_command(
+                self.backend.upload_queue,
+                partial(self.backend.fill, replica.memory, *place, after),
+                replica.written_by,
+            )
 
 
 def bring_home(content: Content, missing: Ranges, reason: Reason) -> None:
@@ -423,52 +426,43 @@ def bring_home(content: Content, missing: Ranges, reason: Reason) -> None:
 
 def _download(content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
     replica.owner.check(replica, reason)
+    queue = replica.owner.backend.download_queue
     for piece in cut(ranges, replica.valid - content.host):
         span = Ranges.span(piece.start, piece_stop(piece))
-        after = [*replica.writers, *content.before_host_writes(span)]
-        with _noting_interrupts(replica, content):
-            event = _copy_down(replica, piece, after)
-            event.origin = replica.writers
-            replica.read_by(event)
-            content.arrived(_bytes(piece), event)
-        replica.owner.tell("down", replica, piece, reason, event)
+        after = (*replica.writers, *content.before_host_writes(span))
+        origin = replica.writers
+
+        def note(ticket: Ticket, piece: Piece = piece, origin: object = origin) -> None:
+            ticket = ticket._replace(origin=origin)
+            replica.read_by(ticket)
+            content.arrived(_bytes(piece), ticket)
+
+        ticket = give_command(queue, partial(_copy_down, replica, piece, after), note)
+        replica.owner.tell("down", replica, piece, reason, ticket._replace(origin=origin))
 
 
-class _noting_interrupts:  # noqa: N801 -- a context manager
-    """A block in which a command is begun and noted.
+def give_command(
+    queue: Queue, begin: Callable[[], Ticket], note: Callable[[Ticket], None]
+) -> Ticket:
+    """Give a queue one command and note it: both or neither, whatever interrupts."""
+    before = queue.submitted
 
-    Where Ctrl-C comes between the two, nobody knows the event of the command: then all that uses
-    the same memory later comes after all that was begun so far.
-    """
+    def note_begun() -> None:
+        if queue.submitted > before:
+            note(Ticket(queue, queue.submitted))
 
-    __slots__ = ("_content", "_replica")
-
-    def __init__(self, replica: Replica, content: Content | None = None) -> None:
-        self._replica = replica
-        self._content = content
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or issubclass(kind, DeviceError):  # the device did not take it
-            return
-        replica, content = self._replica, self._content
-        event = replica.owner.backend.all_begun()
-        replica.writing = (*replica.writing, event)
-        if content is not None:
-            content.arriving.append((replica.whole, event))
-            content.leaving.append((replica.whole, event))
+    JOURNAL.commit(begin, note_begun)
+    return Ticket(queue, queue.submitted)
 
 
-def _copy_up(replica: Replica, piece: Piece, after: Sequence[Event]) -> Event:
+def _copy_up(replica: Replica, piece: Piece, after: Sequence[Ticket]) -> Ticket:
     """Start to copy from the host's memory."""
     offset, stop = piece.start - replica.address, piece_stop(piece) - replica.address
     source, rows = replica.host[offset:stop], _rows_of(piece)
     return replica.owner.backend.upload(replica.memory, offset, source, after, rows)
 
 
-def _copy_down(replica: Replica, piece: Piece, after: Sequence[Event]) -> Event:
+def _copy_down(replica: Replica, piece: Piece, after: Sequence[Ticket]) -> Ticket:
     """Start to copy to the host's memory."""
     offset, stop = piece.start - replica.address, piece_stop(piece) - replica.address
     target, rows = replica.host[offset:stop], _rows_of(piece)

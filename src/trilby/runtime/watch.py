@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias, cast
 
-from trilby.backend.base import Event
+from trilby.backend.base import Ticket
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment, raw_views_of
 from trilby.errors import ReentryError, TrilbyError
-from trilby.locks import GIVING
 from trilby.mending import is_final
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import (
@@ -31,13 +30,13 @@ from trilby.runtime.content import (
     is_locked_here,
 )
 from trilby.runtime.explicit import block_of, check_host_read
-from trilby.runtime.held import KernelWrite
+from trilby.runtime.launch_buffers import KernelWrite
 from trilby.runtime.profiles import PROFILES, RECORDINGS, note_wait
 from trilby.runtime.replicas import Reason, bring_home
 
 _GIVEN_BACK = "its memory is yours, and the array on it is gone"
 
-Coming: TypeAlias = tuple[Iterable[Event], str, Sequence[Replica]]
+Coming: TypeAlias = tuple[Iterable[Ticket], str, Sequence[Replica]]
 """Copies to memory that is given back, why they are made, and from where."""
 
 
@@ -73,7 +72,7 @@ class Watch:
             events = content.before_host_reads(wanted) + content.before_unseen_accesses()
         self._wait_for(events, "the host reads it")
 
-    def start_to_read(self, ranges: Ranges, why: str) -> list[Event]:
+    def start_to_read(self, ranges: Ranges, why: str) -> list[Ticket]:
         """Bring just these bytes, also where nothing moves by itself. The lock is held.
 
         The host may read them when what this gives was waited for.
@@ -115,7 +114,7 @@ class Watch:
             events = self.content.before_host_writes(ranges.shifted(self.address))
         self._wait_for(events, "the host writes to it")
 
-    def _wait_for(self, events: Iterable[Event], why: str) -> None:
+    def _wait_for(self, events: Iterable[Ticket], why: str) -> None:
         """Wait for work; what failed is told here, and then no more."""
         try:
             wait_for(events, why, self.content.replicas)
@@ -305,7 +304,7 @@ def is_gone(take_leave: Callable[[], None]) -> None:
 
 def bury_when_idle(_: object = None) -> None:
     """Take leave of what is gone, unless this thread is in the middle of things."""
-    if not (_ENDED or _LOST) or GIVING.now or is_locked_here() or sys.is_finalizing():
+    if not (_ENDED or _LOST) or is_locked_here() or sys.is_finalizing():
         return
     while _ENDED:
         _bury_ended()
@@ -367,27 +366,38 @@ def _watched_elsewhere(segment: Segment) -> Watch | None:
 Segment.watcher_of = staticmethod(_watched_elsewhere)
 
 
-def wait_for(events: Iterable[Event], why: str = "", replicas: Sequence[Replica] = ()) -> None:
+def wait_for(tickets: Iterable[Ticket], why: str = "", replicas: Sequence[Replica] = ()) -> None:
     """Wait for work on some replicas; one that failed says which dispatch it was.
 
-    A copy fails with the kernel whose result it should have brought: that is then raised.
+    A copy fails with the kernel whose result it should have brought: that is then raised. An
+    `assert` that failed is told once.
     """
-    for event in events:
-        started = time.perf_counter() if PROFILES and not event.done else 0.0
+    for ticket in tickets:
+        started = time.perf_counter() if PROFILES and not ticket.done else 0.0
         try:
-            event.wait()
+            ticket.wait()
         except ReentryError:  # of a signal handler
             raise
         except TrilbyError as error:
-            origin = event.origin
+            origin = ticket.origin
+            if isinstance(error, AssertionError):
+                _forget(ticket, replicas)
             if isinstance(origin, tuple):
-                wait_for(cast("tuple[Event, ...]", origin), why, replicas)
+                wait_for(cast("tuple[Ticket, ...]", origin), why, replicas)
             if not error.is_placed and isinstance(origin, KernelWrite):
                 error.location = origin.caller.location
             raise
         finally:
             if started:
-                note_wait(event, time.perf_counter() - started, why, replicas)
+                note_wait(ticket, time.perf_counter() - started, why, replicas)
+
+
+def _forget(told: Ticket, replicas: Iterable[Replica]) -> None:
+    with LOCK:
+        for one in replicas:
+            one.checks = tuple(ticket for ticket in one.checks if ticket != told)
+            one.writers = tuple(ticket for ticket in one.writers if ticket != told)
+            one.readers = tuple(ticket for ticket in one.readers if ticket != told)
 
 
 def _moved(old: Content, new: Content) -> None:

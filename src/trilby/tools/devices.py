@@ -47,12 +47,12 @@ def check_device(backend: Backend) -> str | None:
     """Run the kernel: None if the result is right, or what is wrong with it."""
     numbers = np.arange(-50, ITEMS - 50, dtype=np.int32)
     expected = numbers**3 // 7 - 3
-    executable = backend.compile(analyse_kernel(_cubes, (1,)).graph)
+    executable = backend.compile(analyse_kernel(_cubes, (1,)).graph)()
     memory = backend.allocate(numbers.nbytes)
     try:
         backend.upload(memory, 0, numbers.data.cast("B")).wait()
         arguments = [memory, Scalar(I32, ITEMS)]
-        backend.run(backend.prepare(executable, NDRange(ITEMS), arguments)).wait()
+        backend.prepare(executable, NDRange(ITEMS), arguments).submit().wait()
         backend.download(memory, 0, numbers.data.cast("B")).wait()
     finally:
         backend.free(memory)

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Literal, NamedTuple, TypeAlias
 
-from trilby.backend.base import Dated, Event
 from trilby.data.ranges import Ranges, union
 from trilby.dataclass import dataclass
 from trilby.oracle.excess import CopyMade
 from trilby.oracle.trace import Access, Trace
 from trilby.runtime.ledger import Copy, copy_of
+from trilby.runtime.profiling import Command
 from trilby.runtime.tracing import (
     Moment,
     SeenCall,
@@ -38,35 +38,39 @@ class DeviceClock:
 
     def __init__(self, run: TracedRun) -> None:
         self._began = run.began
+        run.profile.book.settle()
         behind: list[float] = []
         for seen in run.book.seen:
             if isinstance(seen, SeenLaunch | SeenCopy):
-                event = seen.event if isinstance(seen, SeenLaunch) else seen.moved.event
-                queued = _queued(event) if event is not None else None
+                queued = _queued(seen.command)
                 if queued is not None:
                     behind.append(seen.moment.at - queued)
         self._behind = min(behind, default=0.0)
 
-    def span(self, event: Event, noted: float) -> tuple[float, float]:
+    def span(self, command: Command, noted: float) -> tuple[float, float]:
         """Begin and end of some work, in seconds since the run began.
 
         What nobody dated began when it was noted, after its time in the queue.
         """
-        delay, seconds = event.times or (0.0, 0.0)
-        began = event.began if isinstance(event, Dated) else None
+        times = command.times
+        began, seconds, delay = times or (None, 0.0, 0.0)
         if began is None:
             began = noted + delay
-        elif isinstance(event, Dated) and not event.by_host_clock:
+        elif not _is_by_host_clock(command):
             began += self._behind
         return began - self._began, began - self._began + seconds
 
 
-def _queued(event: Event) -> float | None:
+def _is_by_host_clock(command: Command) -> bool:
+    return command.ticket is not None and command.ticket.queue.by_host_clock
+
+
+def _queued(command: Command) -> float | None:
     """When work was queued by the clock of its device, if it has one of its own."""
-    if not isinstance(event, Dated) or event.by_host_clock or event.began is None:
+    times = command.times
+    if times is None or times.began is None or _is_by_host_clock(command):
         return None
-    delay, _ = event.times or (0.0, 0.0)
-    return event.began - delay
+    return times.began - times.queued
 
 
 # --------------------------------------------------------------------------------------------- ways
@@ -234,7 +238,7 @@ class _Making:
         return Slice("host", kind, name, begin, max(end, begin + SHORTEST), moment.thread)
 
     def _launch(self, seen: SeenLaunch) -> Iterator[Slice]:
-        moment, writer, event = seen
+        moment, writer, command = seen
         touches = list(self._touches_of(seen))
         if touches:  # of many passes that are told of at their end
             moment = self.run.book.trace.moments[touches[0]]
@@ -242,10 +246,10 @@ class _Making:
         dispatch = self._host("dispatch", f"dispatch {writer.kernel}", moment, at, at)
         dispatch.location = writer.caller.line
         yield dispatch
-        if event is None:
+        if command.ticket is None:
             dispatch.name = f"{writer.kernel} is refused"
             return
-        begin, end = self.clock.span(event, at)
+        begin, end = self.clock.span(command, at)
         kernel = Slice("kernel", "kernel", writer.kernel, begin, end, 0, writer.caller.line)
         kernel.queued = min(at - self.run.began, begin)
         kernel.about = {"line": writer.caller.line.short}
@@ -272,7 +276,7 @@ class _Making:
 
     def _copy(self, seen: SeenCopy) -> Slice:
         copy = copy_of(seen.moved)
-        begin, end = self.clock.span(seen.moved.event, seen.moment.at)
+        begin, end = self.clock.span(seen.command, seen.moment.at)
         name = f"{copy.buffer}.{copy.field}" if copy.field else copy.buffer
         made = Slice(copy.direction, "copy", name, begin, end, 0, copy.location, copy=copy)
         made.queued = min(seen.moment.at - self.run.began, begin)

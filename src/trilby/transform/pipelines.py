@@ -19,7 +19,6 @@ from trilby.model.op import Func
 from trilby.model.text import to_text
 from trilby.options import Transfers
 from trilby.shown import Shown
-from trilby.transform.repeat_turns import repeat_turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +96,9 @@ def compute_passes(
         case Transfers.PLANNED:
             return (_placing(graph, "place_transfers", only_certain=False),)
         case Transfers.AUTO:
-            repeating = Pass("repeat_turns", repeat_turns)
             if shares:
-                return (repeating,)
-            placing = _placing(graph, "place_certain_transfers", only_certain=True)
-            return (placing, repeating)
+                return ()
+            return (_placing(graph, "place_certain_transfers", only_certain=True),)
 
 
 def _tracking(graph: ComputeGraph) -> Pass:

@@ -56,7 +56,8 @@ class KernelProgram:
     lines: tuple[PythonLine, ...]
     run: Callable[..., Any]
     names: dict[str, Any]
-    debugs: bool = False  # it prints; what fails is raised by the launch itself
+    prints: bool = False
+    asserts: bool = False  # what fails is raised by the launch itself
     arrays: WorkMemory = NO_ARRAYS
 
     @property

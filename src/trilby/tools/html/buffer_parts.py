@@ -73,12 +73,12 @@ def _copy(replica: Replica, data: Ranges) -> DeviceCopy:
 
 
 def _is_busy(content: Content) -> bool:
-    arriving = any(not event.done for _, event in content.arriving)
+    arriving = any(not ticket.done for _, ticket in content.arriving)
     return arriving or any(map(_is_written, content.replicas))
 
 
 def _is_written(replica: Replica) -> bool:
-    return replica.shared and any(not event.done for event in replica.writers)
+    return replica.shared and any(not ticket.done for ticket in replica.writers)
 
 
 # ------------------------------------------------------------------------------------- buffer parts
