@@ -31,7 +31,7 @@ from trilby.backend.failures import failed
 from trilby.backend.group_size import GroupLimits, group_size, rounded_up
 from trilby.backend.opencl.opencl_drivers import Drivers
 from trilby.backend.opencl.opencl_memory import MemoryPool
-from trilby.backend.opencl.opencl_queue import ALL_NUMBERS, OpenCLQueue, Report
+from trilby.backend.opencl.opencl_queue import ALL_NUMBERS, AssertReport, OpenCLQueue
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
@@ -187,7 +187,7 @@ class OpenCLPrepared:
 
     def _with_report(self, times: int) -> Iterator[Any]:
         """What these runs do; the last one has the report of all."""
-        report = Report(self._queue.take_report(), self.executable.assertions)
+        report = AssertReport(self._queue.take_report(), self.executable.assertions)
         self.kernel.set_arg(self.executable.parameters - 1, report.buffer)
         return zip(self._runs, chain(repeat(None, times - 1), (report,)), strict=False)
 

@@ -50,7 +50,7 @@ _LONGEST_PAUSE = 1e-3
 _LONG_SECONDS = 0.1
 
 
-class Report(NamedTuple):
+class AssertReport(NamedTuple):
     """Four numbers on the device, for the first `assert` that fails: which, and its work item."""
 
     buffer: cl.Buffer
@@ -60,7 +60,7 @@ class Report(NamedTuple):
 class OpenCLQueue:
     """One in-order queue: `(event, number, what it does)` of each command not known to be over.
 
-    What a command does is a text for errors, and for a kernel with assertions also its `Report`.
+    What a command does is a text for errors, and for a kernel with assertions also its `AssertReport`.
     `moment` changes when launches that are prepared must be looked at again: memory was freed, the
     device closed, or the driver's queue is another.
     """
@@ -228,7 +228,7 @@ class OpenCLQueue:
             if report is not None:
                 self._spare_reports.append(report.buffer)
 
-    def _note_end(self, command: Any, status: int) -> Report | None:
+    def _note_end(self, command: Any, status: int) -> AssertReport | None:
         """Remember how a command ended; the result is its report, if that can be used again."""
         event, number, what = command[-3:]
         what, report = (what, None) if isinstance(what, str) else what
@@ -254,7 +254,7 @@ class OpenCLQueue:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         return cl.Buffer(self.context, flags, hostbuf=np.zeros(4, np.int32))
 
-    def _failed_assertion(self, report: Report) -> TrilbyError | None:
+    def _failed_assertion(self, report: AssertReport) -> TrilbyError | None:
         found = np.zeros(4, np.int32)
         idle = self._queue_that(measures=not self._measuring)  # the other one has later commands
         read_buffer(idle, report.buffer, found, is_blocking=True)
