@@ -60,7 +60,7 @@ class AssertReport(NamedTuple):
 class OpenCLQueue:
     """One in-order queue: `(event, number, what it does)` of each command not known to be over.
 
-    What a command does is a text for errors, and for a kernel with assertions also its `AssertReport`.
+    What a command does is a text for errors, with the `AssertReport` of kernels that assert.
     `moment` changes when launches that are prepared must be looked at again: memory was freed, the
     device closed, or the driver's queue is another.
     """
