@@ -13,7 +13,6 @@ from typing import cast
 import numpy as np
 import pyopencl as cl
 
-from trilby.backend.opencl_events import wait_for
 from trilby.data.ndrange import NDRange
 
 TOGETHER = 64
@@ -52,5 +51,5 @@ class RawLaunches:
                 if put is not None:
                     put(event)
             self._queue.flush()
-        wait_for(waits[0])
+        self._queue.finish()
         return kept
