@@ -31,12 +31,6 @@ library = ModuleType('trilby.backend.native.linking')
 library.can_link, library.linked = lambda: False, lambda *_: None
 sys.modules[library.__name__] = library
 """,
-    "loading": """
-from contextlib import nullcontext
-library = ModuleType('trilby.loading')
-library.loading = nullcontext
-sys.modules[library.__name__] = library
-""",
 }
 """What is run first in a child that has the library's way."""
 

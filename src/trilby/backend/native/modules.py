@@ -17,7 +17,6 @@ from trilby.analysis.reach import KernelGraph
 from trilby.backend.native.cache import Cache
 from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
 from trilby.data.dtypes import ScalarType, Type
-from trilby.loading import loading
 from trilby.model.value import Value
 from trilby.options import cache_folder
 
@@ -113,8 +112,7 @@ class Modules:
 
 def generated(graph: KernelGraph, target: LlvmTarget, *, lines: bool) -> LlvmModule:
     """The module of a kernel, made now."""
-    with loading("trilby.codegen.llvm.module"):
-        from trilby.codegen.llvm.module import generate  # noqa: PLC0415 -- see above
+    from trilby.codegen.llvm.module import generate  # noqa: PLC0415 -- see above
 
     return generate(graph, target, lines=lines)
 

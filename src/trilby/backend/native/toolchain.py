@@ -15,7 +15,6 @@ from trilby.backend.native.beside import Beside
 from trilby.backend.native.linking import can_link, linked
 from trilby.backend.native.processor import Code, Detected, Processor
 from trilby.errors import DeviceUnavailableError
-from trilby.loading import loading
 from trilby.messages import tell
 from trilby.options import symbols_folder
 
@@ -37,8 +36,7 @@ def load_llvm() -> "ModuleType":
     for library in _libraries():
         Beside(partial(ctypes.CDLL, library))  # what is wrong with it is told below
     try:
-        with loading("trilby.backend.native.llvm"):
-            from trilby.backend.native import llvm  # noqa: PLC0415 -- see above
+        from trilby.backend.native import llvm  # noqa: PLC0415 -- see above
     except (ImportError, OSError) as error:
         raise DeviceUnavailableError(
             f"llvmlite cannot be loaded: {error}",
