@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trilby.at_exit import PROGRAM_END, EndStep
 from trilby.backend.native.host_processor import HostProcessor, this_host
-from trilby.backend.native.objects import Objects, objects_for
 from trilby.backend.native.queue_code import (
     SEQUENCE,
     WORD,
@@ -28,6 +27,7 @@ from trilby.backend.native.queue_code import (
     address_of_record,
     begin_functions,
 )
+from trilby.backend.native.toolchain import Objects, objects_for
 from trilby.data.segment import reentered
 from trilby.errors import DeviceError
 from trilby.locks import computed_once, hold_over_forks, new_rlock

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from llvmlite import binding  # pyright: ignore[reportMissingTypeStubs] -- it has none
 
-from trilby.backend.native.processor import Code, Detected, Processor, RefusedTextError
+from trilby.backend.native.toolchain import Code, Detected, Processor, RefusedTextError
 from trilby.errors import DeviceError
 
 _llvm = cast("Any", binding)

@@ -17,8 +17,8 @@ from trilby.backend.base import (
 )
 from trilby.backend.group_size import rounded_up
 from trilby.backend.native.engine import Engine
+from trilby.backend.native.host_processor import native_group
 from trilby.backend.native.printing import Printed
-from trilby.backend.native.processor import Code, native_group
 from trilby.backend.native.queue_code import (
     ARGUMENTS,
     COST,
@@ -30,6 +30,7 @@ from trilby.backend.native.queue_code import (
     copied,
     make_record,
 )
+from trilby.backend.native.toolchain import Code
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange

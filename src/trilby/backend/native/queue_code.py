@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeAlias
 
-from trilby.backend.native.objects import Objects
-from trilby.backend.native.processor import Code, Processor
+from trilby.backend.native.toolchain import Code, Objects, Processor
 
 _PAUSES = {
     "x86_64": (

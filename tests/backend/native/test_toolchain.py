@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from trilby.backend.native.beside import Beside
+from trilby.backend.native.toolchain import Beside
 
 
 def test_work_begins_at_once_and_is_done_once() -> None:
