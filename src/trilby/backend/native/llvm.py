@@ -32,11 +32,6 @@ def detected() -> Detected:
     return Detected(triple, cpu, tuple(sorted(features.items())), LLVM_VERSION)
 
 
-def optimised(text: str, processor: Processor) -> str:
-    """The text of a module after LLVM's passes, for people."""
-    return str(_optimise(text, _machine(processor)))
-
-
 def assembly(text: str, processor: Processor) -> str:
     """The instructions that a module becomes, for people."""
     machine = _machine(processor)

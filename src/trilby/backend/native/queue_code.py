@@ -55,24 +55,6 @@ class QueueFunctions:
     turn meanwhile: they keep it.
     """
 
-    __slots__ = (
-        "_code",
-        "copy",
-        "copy_rows",
-        "fill",
-        "free",
-        "open",
-        "print",
-        "read_tally",
-        "start",
-        "stop",
-        "submit",
-        "submit_all",
-        "submit_passes",
-        "take_printed",
-        "wait",
-    )
-
     def __init__(self, code: Code) -> None:
         self._code = code  # it goes with this
         self.open = _Nothing(code["trilby_open_queue"])
