@@ -7,9 +7,11 @@ here imports llvmlite until there is something to compile.
 import ctypes
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from importlib.util import find_spec
-from threading import Thread, current_thread
+from threading import Thread
+from threading import enumerate as enumerate_threads
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from trilby.backend.native.cache import Cache
@@ -60,56 +62,47 @@ class Detected:
 
 T = TypeVar("T")
 
-_UNDER_WAY: set[Thread] = set()
 _BEGINNING = new_rlock()
 """Held while a thread is started, and during a fork: a child has none of the threads, but the locks
 that they held."""
 
 
-class Beside(Generic[T]):
-    """Work in another thread that begins at once; a call waits for its result or raises its error.
+class BackgroundCall(Thread, Generic[T]):
+    """A thread that does some work from now on; a call waits for the result, or raises the error.
 
-    Where the system gives no thread, the work is done by the call.
+    `BackgroundCall(lambda: 6 * 7)()` is 42. Where the system gives no thread, the call works itself.
     """
 
-    __slots__ = ("_failure", "_results", "_thread", "_work")
-
     def __init__(self, work: Callable[[], T]) -> None:
+        super().__init__(name="trilby-compiler")
         self._work = work
         self._results: list[T] = []
         self._failure: Exception | None = None
-        self._thread: Thread | None = Thread(target=self._run, name="trilby-compiler")
-        with _BEGINNING:
-            _UNDER_WAY.add(self._thread)
-            try:
-                self._thread.start()
-            except RuntimeError:
-                _UNDER_WAY.discard(self._thread)
-                self._thread = None
+        with _BEGINNING, suppress(RuntimeError):
+            self.start()
 
     def __call__(self) -> T:
         """The result, as soon as it is there."""
-        if self._thread is None:
+        if self.ident is None:
             return self._work()
-        self._thread.join()
+        self.join()
         if self._failure is not None:
             raise self._failure
         return self._results[0]
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Do the work, in this thread."""
         try:
             self._results.append(self._work())
         except Exception as error:  # noqa: BLE001 -- it is raised where the result is asked for
             self._failure = error
-        finally:
-            _UNDER_WAY.discard(current_thread())
 
 
 def _wait_for_all() -> None:
     """Let no thread begin until the process was forked."""
     _BEGINNING.acquire()
-    for thread in tuple(_UNDER_WAY):
-        if thread.is_alive():  # one that Ctrl-C came before never will be
+    for thread in enumerate_threads():
+        if isinstance(thread, BackgroundCall) and thread.is_alive():  # Ctrl-C came before others
             thread.join()
 
 
@@ -127,7 +120,7 @@ _ORIGIN = _FOUND.origin
 def load_llvm() -> "ModuleType":
     """The module that knows llvmlite. Its library comes into memory while Python reads the rest."""
     for library in _libraries():
-        Beside(partial(ctypes.CDLL, library))  # what is wrong with it is told below
+        BackgroundCall(partial(ctypes.CDLL, library))  # what is wrong with it is told below
     try:
         from trilby.backend.native import llvm  # noqa: PLC0415 -- see above
     except (ImportError, OSError) as error:
@@ -192,7 +185,7 @@ class Objects:
         if found is not None:
             return partial(_load_kept, found, make, processor, symbols)
         load_llvm()  # what is wrong with it is told here
-        code = Beside(make)
+        code = BackgroundCall(make)
         return lambda: _load(code(), processor, symbols)
 
     def _make(self, text: str, processor: Processor, *, as_written: bool) -> bytes:
