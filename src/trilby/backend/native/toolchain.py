@@ -70,7 +70,8 @@ that they held."""
 class BackgroundCall(Thread, Generic[T]):
     """A thread that does some work from now on; a call waits for the result, or raises the error.
 
-    `BackgroundCall(lambda: 6 * 7)()` is 42. Where the system gives no thread, the call works itself.
+    `BackgroundCall(lambda: 6 * 7)()` is 42. Where the system gives no thread, the call does the
+    work.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
