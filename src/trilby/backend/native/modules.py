@@ -21,7 +21,7 @@ from trilby.model.value import Value
 from trilby.options import cache_folder
 
 # ----------------------------------------------------------------------------------------- identity
-# All of a model as one text: two models with the same text are the same to whoever reads them.
+# All of a model as one text: two models with the same text are the same to every reader.
 #
 # It is for keys, not for people. Every field of every part is in it, places in the source as
 # well.
