@@ -230,6 +230,21 @@ def test_a_field_without_a_value_is_no_attribute() -> None:
         assert not hasattr(cls, "b")
 
 
+def test_a_class_without_slots_can_call_its_base() -> None:
+    class Base:
+        def name(self) -> str:
+            return "base"
+
+    @ours.dataclass
+    class Derived(Base):
+        value: int = field(default=1)
+
+        def name(self) -> str:
+            return f"{super().name()} {self.value}"
+
+    assert Derived().name() == "base 1"
+
+
 def test_a_way_to_travel_of_its_own_is_kept() -> None:
     def mine(_self: object) -> list[str]:
         return ["mine"]

@@ -180,10 +180,7 @@ _DEFAULTS = SimpleNamespace(frozen=False, slots=False, eq=True, repr=True, kw_on
 
 
 def _made(params: Any, cls: Any) -> type:
-    """A class with the content of another one, and with the methods of a dataclass.
-
-    It has to be a new one, because slots cannot be added to a class.
-    """
+    """The class with its fields and methods; a new one where it has slots."""
     given = cls.__dict__
     own = {
         name: given.get(name, MISSING)
@@ -191,32 +188,41 @@ def _made(params: Any, cls: Any) -> type:
         if getattr(kind, "__origin__", kind) is not ClassVar
     }
     of: list[type] = []
-    content: dict[str, Any] = {
+    added: dict[str, Any] = {
         "__init__": _Lazy(("__init__", _make_init, of)),
         "__match_args__": _Lazy(("__match_args__", _make_match_args, of)),
     }
     if params.repr:
-        content["__repr__"] = _repr
+        added["__repr__"] = _repr
     if params.eq:
-        content["__eq__"] = _Lazy(("__eq__", _make_eq, of))
+        added["__eq__"] = _Lazy(("__eq__", _make_eq, of))
     if params.frozen:
-        content |= _FROZEN | _COPIED if params.slots else _FROZEN
-    content |= given  # what a class defines itself stays as it is
+        added |= _FROZEN | _COPIED if params.slots else _FROZEN
+    for name in added.keys() & given:  # what a class defines itself stays as it is
+        del added[name]
+    # Python itself says that a class with an `__eq__` of its own has no hash.
+    if params.eq and given.get("__hash__") is None:
+        added["__hash__"] = _Lazy(("__hash__", _make_hash, of)) if params.frozen else None
+    added |= {_FIELDS: _Lazy((_FIELDS, _make_fields, of)), _OWN: own, _PARAMS: params}
+    of.append((_with_slots if params.slots else _without_slots)(cls, own, added))
+    return of[0]
+
+
+def _with_slots(cls: Any, own: dict[str, Any], added: dict[str, Any]) -> type:
+    """A class with the same content: slots cannot be added to one that is there."""
+    content = {**cls.__dict__, **added, "__slots__": tuple(own), "__qualname__": cls.__qualname__}
     for name in (*own, "__dict__", "__weakref__"):
         content.pop(name, None)
-    # Python itself says that a class with `__eq__`, and without `__hash__`, has no hash.
-    if params.eq and params.frozen and content.get("__hash__") is None:
-        content["__hash__"] = _Lazy(("__hash__", _make_hash, of))
-    content |= {
-        _FIELDS: _Lazy((_FIELDS, _make_fields, of)),
-        _OWN: own,
-        _PARAMS: params,
-        "__qualname__": cls.__qualname__,
-    }
-    if params.slots:
-        content["__slots__"] = tuple(own)
-    of.append(type(cls)(cls.__name__, cls.__bases__, content))
-    return of[0]
+    return type(cls)(cls.__name__, cls.__bases__, content)
+
+
+def _without_slots(cls: Any, own: dict[str, Any], added: dict[str, Any]) -> type:
+    for name, default in own.items():
+        if type(default) is _FIELD:
+            delattr(cls, name)  # it is no value
+    for name, one in added.items():
+        setattr(cls, name, one)
+    return cls
 
 
 if TYPE_CHECKING:
