@@ -20,7 +20,6 @@ from trilby.data.ndrange import NDRange
 from trilby.data.struct import Struct, Union
 from trilby.data.views import Array
 from trilby.errors import TrilbyError
-from trilby.loading import loading
 from trilby.options import Transfers
 from trilby.reflect.atomic_functions import (
     atomic_add,
@@ -360,9 +359,7 @@ _LOADED_WHEN_USED = {
 
 def __getattr__(name: str) -> object:
     if name in _LOADED_WHEN_USED:
-        module = _LOADED_WHEN_USED[name]
-        with loading(module):
-            found: object = getattr(importlib.import_module(module), name)
+        found: object = getattr(importlib.import_module(_LOADED_WHEN_USED[name]), name)
         globals()[name] = found  # it is not looked for again
         return found
     message = f"module 'trilby' has no attribute {name!r}"

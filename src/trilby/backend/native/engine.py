@@ -17,7 +17,6 @@ from typing import Any, Protocol, TypeAlias
 from trilby.at_exit import PROGRAM_END, EndStep
 from trilby.backend.base import Times
 from trilby.backend.native.host_processor import HostProcessor, this_host
-from trilby.backend.native.objects import Objects, objects_for
 from trilby.backend.native.queue_code import (
     SEQUENCE,
     QueueFunctions,
@@ -25,6 +24,7 @@ from trilby.backend.native.queue_code import (
     address_of_record,
     begin_functions,
 )
+from trilby.backend.native.toolchain import Objects, objects_for
 from trilby.errors import DeviceError
 from trilby.locks import computed_once, hold_over_forks, new_rlock
 

@@ -17,12 +17,11 @@ from trilby.analysis.reach import KernelGraph
 from trilby.backend.native.cache import Cache
 from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
 from trilby.data.dtypes import ScalarType, Type
-from trilby.loading import loading
 from trilby.model.value import Value
 from trilby.options import cache_folder
 
 # ----------------------------------------------------------------------------------------- identity
-# All of a model as one text: two models with the same text are the same to whoever reads them.
+# All of a model as one text: two models with the same text are the same to every reader.
 #
 # It is for keys, not for people. Every field of every part is in it, places in the source as
 # well.
@@ -113,8 +112,7 @@ class Modules:
 
 def generated(graph: KernelGraph, target: LlvmTarget, *, lines: bool) -> LlvmModule:
     """The module of a kernel, made now."""
-    with loading("trilby.codegen.llvm.module"):
-        from trilby.codegen.llvm.module import generate  # noqa: PLC0415 -- see above
+    from trilby.codegen.llvm.module import generate  # noqa: PLC0415 -- see above
 
     return generate(graph, target, lines=lines)
 

@@ -1,4 +1,4 @@
-"""Work that another thread does meanwhile."""
+"""Calls in another thread."""
 
 import os
 import threading
@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from trilby.backend.native.beside import Beside
+from trilby.backend.native.toolchain import BackgroundCall
 
 
 def test_work_begins_at_once_and_is_done_once() -> None:
@@ -19,7 +19,7 @@ def test_work_begins_at_once_and_is_done_once() -> None:
         go_on.wait()
         return 7
 
-    result = Beside(work)
+    result = BackgroundCall(work)
     begun.wait()
     go_on.set()
     assert (result(), result()) == (7, 7)
@@ -30,7 +30,7 @@ def test_whoever_asks_hears_what_went_wrong() -> None:
     def work() -> int:
         raise ValueError("this text is refused")
 
-    result = Beside(work)
+    result = BackgroundCall(work)
     for _ in range(2):
         with pytest.raises(ValueError, match="this text is refused"):
             result()
@@ -41,7 +41,8 @@ def test_without_a_thread_whoever_asks_does_it(monkeypatch: pytest.MonkeyPatch) 
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert Beside(lambda: threading.current_thread().name)() == threading.current_thread().name
+    here = threading.current_thread().name
+    assert BackgroundCall(lambda: threading.current_thread().name)() == here
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
@@ -56,7 +57,7 @@ def test_a_fork_waits_for_it() -> None:
                 pass
             return 7
 
-    result = Beside(work)
+    result = BackgroundCall(work)
     begun.wait()
     child = os.fork()
     if child == 0:
@@ -79,7 +80,7 @@ def test_a_fork_waits_for_what_another_thread_is_about_to_begin(
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", start_late)
-    beginning = threading.Thread(target=Beside, args=(lambda: done.append(7),))
+    beginning = threading.Thread(target=BackgroundCall, args=(lambda: done.append(7),))
     beginning.start()
     starting.wait()
     child = os.fork()
