@@ -40,7 +40,7 @@ def _copies(actions: Iterable[Action]) -> Iterator[PlannedCopy]:
     for action in actions:
         if isinstance(action, PlannedCopy):
             yield action
-        elif isinstance(action, When):
+        else:
             yield from _copies((*action.then, *action.otherwise))
 
 

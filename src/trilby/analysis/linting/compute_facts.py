@@ -9,7 +9,6 @@ from trilby.analysis.transfers.transfer_plan import (
     Action,
     PlannedCopy,
     TransferPlan,
-    When,
     plan_transfers,
 )
 from trilby.dataclass import dataclass
@@ -146,7 +145,7 @@ def _copies(actions: tuple[Action, ...], *, sure: bool) -> Iterator[tuple[Planne
     for action in actions:
         if isinstance(action, PlannedCopy):
             yield action, sure and not action.sometimes
-        elif isinstance(action, When):
+        else:
             arms = [
                 [c for c, _ in _copies(arm, sure=sure)] for arm in (action.then, action.otherwise)
             ]

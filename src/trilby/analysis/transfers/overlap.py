@@ -19,7 +19,6 @@ from trilby.model.ops.host import (
     HostFor,
     HostRun,
     HostValue,
-    HostView,
     HostWhile,
     HostWith,
 )
@@ -35,9 +34,7 @@ def takes_time(op: Op) -> bool:
         return not _QUICK.issuperset(_CALL.findall(op.code))
     if isinstance(op, Load):
         return bool(op.indices)
-    return isinstance(
-        op, Dispatch | HostCall | HostFor | HostRun | HostView | HostWhile | HostWith | Store
-    )
+    return isinstance(op, Dispatch | HostCall | HostFor | HostRun | HostWhile | HostWith | Store)
 
 
 def can_overlap(graph: ComputeGraph) -> bool:

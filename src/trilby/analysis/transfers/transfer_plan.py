@@ -12,8 +12,9 @@ plan.before == {<dispatch>: (PlannedCopy("device", Reload(<s32>), certain=True),
 ```
 
 `plan_transfers(graph, ahead=True)` keeps only the copies that gain something where the run time
-tracks all accesses and copies what is missing anyway: their use is certain, and other work runs
-before it. A copy that gains nothing is kept before another one that would go first otherwise.
+tracks all accesses and copies what is missing anyway. Their use is certain, and either other work
+runs before it, or several launches would bring a part each. A copy that gains nothing is kept
+before another one that would go first otherwise.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -319,10 +320,22 @@ class _Placing:
         if self.ahead and need.apart:
             return
         gains = start.gains or need.gains or need.last is not None
+        gains = gains or (side == "device" and thing is not None and self._is_shared(thing))
         need = replace(need, certain=need.certain and not need.apart)
         sometimes = thing is not None and bool(need.bits & CURRENT) and need.last is None
         copies = self._copies(side, need, where, sometimes=sometimes)
         self._start(key, start._replace(gains=gains), copies, conditions)
+
+    def _is_shared(self, thing: Thing) -> bool:
+        """Whether several launches may read a buffer."""
+        reads = [op for op, done in self.uses.events.items() if ("device reads", thing) in done]
+        return len(reads) > 1 or any(map(self._is_in_loop, reads))
+
+    def _is_in_loop(self, op: Op) -> bool:
+        around = self.places[op].around
+        if around is None or isinstance(around, HostFor | HostWhile):
+            return around is not None
+        return self._is_in_loop(around)
 
     def _start(
         self, key: Key, start: _Start, actions: tuple[Action, ...], conditions: Conditions
