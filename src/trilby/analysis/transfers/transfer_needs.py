@@ -184,9 +184,8 @@ class TransferNeed:
 
     `bits` is what is known of the side there. `surely` is true where the use happens whenever
     the block around it runs, `certain` where the use surely is one. `guards` must be true for
-    it to come at all, `in_first` is true where the last of them is that of a first iteration.
-    `last` is set where the last iteration of a loop fetches everything. It comes where all of
-    `items` are true: the launch that it is for has work items.
+    it to come at all, and `items` for the launch that it is for to have work items. `last` is set
+    where the last iteration of a loop fetches everything.
 
     Before it in the same iteration, code runs that is not known if it is `exposed`, and code that
     takes time if it is `late`; `met` are written, which may be the same buffer under another name.
@@ -202,7 +201,6 @@ class TransferNeed:
     surely: bool = True
     certain: bool = True
     guards: Conditions = ()
-    in_first: bool = False
     last: "Trips | None" = None
     items: Conditions = ()
     exposed: bool = False
@@ -220,7 +218,6 @@ class TransferNeed:
             surely=self.surely and other.surely,
             certain=self.certain and other.certain,
             guards=self.guards if self.guards == other.guards else (),
-            in_first=self.in_first and other.in_first,
             last=self.last or other.last,
             exposed=self.exposed or other.exposed,
             late=self.late or other.late,

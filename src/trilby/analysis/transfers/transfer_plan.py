@@ -122,7 +122,7 @@ def _walked(
     return uses
 
 
-class _Place(NamedTuple):
+class _OpPlace(NamedTuple):
     """Where an op stands: `block.ops[number]`, and the op that has the block."""
 
     block: Block
@@ -130,13 +130,13 @@ class _Place(NamedTuple):
     around: Op | None
 
 
-def _places(func: Func) -> dict[Op, _Place]:
-    found: dict[Op, _Place] = {}
+def _places(func: Func) -> dict[Op, _OpPlace]:
+    found: dict[Op, _OpPlace] = {}
     rest: list[tuple[Block, Op | None]] = [(func.body, None)]
     while rest:
         block, around = rest.pop()
         for number, op in enumerate(block.ops):
-            found[op] = _Place(block, number, around)
+            found[op] = _OpPlace(block, number, around)
             rest += [(inner, op) for inner in blocks(op)]
     return found
 
@@ -151,7 +151,7 @@ class _Wanted(NamedTuple):
     """
 
     events: UseEvents
-    places: Mapping[Op, _Place]
+    places: Mapping[Op, _OpPlace]
     parameters: Points
 
     def behind(self, op: Op, thing: Thing) -> bool:
@@ -188,9 +188,8 @@ class _Wanted(NamedTuple):
 
     def _writes(self, op: Op, thing: Thing) -> bool:
         """Whether the device may write to a buffer in an op, or inside of it."""
-        inner = [op, *(one for block in blocks(op) for one in walk(block))]
         keys = [("device writes", thing), ("device may write", thing)]
-        return any(key in self.events.get(one, {}) for one in inner for key in keys)
+        return any(key in self.events.get(one, {}) for one in _inside(op) for key in keys)
 
 
 # ------------------------------------------------------------------------------------- early starts
@@ -236,7 +235,9 @@ class _Placing:
 
     uses: UsesWalk
     ahead: bool
-    places: dict[Op, _Place]
+    places: dict[Op, _OpPlace]
+    declared: frozenset[Op]
+    """The ops that declare parameters as variables."""
     lasting: dict[Thing, str]
     """The names of the parameters that hold what was given, wherever they do."""
     started: list[_Started] = field(default_factory=list[_Started])
@@ -248,14 +249,18 @@ class _Placing:
         """Make ready for a function."""
         ops = uses.ops
         places = _places(ops.func)
-        params = [op for op in places if _is_parameter(op, ops.func)]
+        params = {
+            op: ops.things.known[op.init[0]]
+            for op in ops.func.body.ops
+            if isinstance(op, Var) and op.init and op.init[0] in ops.func.params
+        }
         changing = {name for op in places if op not in params for name in names_bound(op, ops)}
         lasting = {
-            ops.things.known[op.init[0]]: op.name
-            for op in params
-            if isinstance(op, Var) and op.name in ops.names and op.name not in changing
+            thing: op.name
+            for op, thing in params.items()
+            if op.name in ops.names and op.name not in changing
         }
-        return cls(uses, ahead, places, lasting)
+        return cls(uses, ahead, places, frozenset(params), lasting)
 
     def plan(self) -> TransferPlan:
         """The whole plan."""
@@ -431,7 +436,7 @@ class _Placing:
 
     def _met(self, op: Op, side: Side, thing: Thing, names: frozenset[str]) -> Points | None:
         """From what a buffer must be apart for a copy to start before an op; None: it cannot."""
-        if _is_parameter(op, self.uses.ops.func):
+        if op in self.declared:
             return None
         found = NOTHING
         for one in _inside(op):
@@ -484,16 +489,9 @@ class _Placing:
         return PlainExpression(code, tuple(dict.fromkeys((context, name, *asked))))
 
 
-def _is_parameter(op: Op, func: Func) -> bool:
-    """Whether an op declares a parameter as a variable."""
-    return isinstance(op, Var) and not set(func.params).isdisjoint(op.init)
-
-
-def _inside(op: Op) -> Iterator[Op]:
+def _inside(op: Op) -> list[Op]:
     """An op, and all ops in its blocks."""
-    yield op
-    for block in blocks(op):
-        yield from walk(block)
+    return [op, *(inner for block in blocks(op) for inner in walk(block))]
 
 
 def _statement_begins(block: Block) -> frozenset[int]:

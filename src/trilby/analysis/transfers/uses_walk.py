@@ -431,7 +431,7 @@ class UsesWalk:
             self.hoist(op, entry, trips, (first, rest), inside | {*op.sets})
             if before is not None and inside.isdisjoint({op.target, *trips.uses}):
                 self.fetch_in_last_turn(op, trips, before, rest)
-                _bring_in_first_turn(op, trips, first, rest)
+                self.bring_in_first_turn(op, trips, first, rest)
         self.take_over(op, turns)
         # behind the loop, from all paths that lead there
         after = joined([one for one in (None if trips and trips.surely else entry, before) if one])
@@ -531,17 +531,27 @@ class UsesWalk:
                 rest.needs[key] = replace(need, last=trips)
                 end.known["host", thing] = CURRENT
 
+    def bring_in_first_turn(
+        self, op: HostFor, trips: Trips, first: LoopTurn, rest: LoopTurn
+    ) -> None:
+        """What only the first iteration needs, and could not leave the loop, is brought there."""
+        for key, need in first.needs.items():
+            is_once = key not in rest.needs and need.surely and not need.guards
+            if is_once and key[0] is not op:
+                guard = trips.asked(f"{op.target} == {trips.first}", op.target)
+                first.needs[key] = replace(need, guards=(guard,))
+
     def take_over(self, op: Op, turns: tuple[LoopTurn, ...]) -> None:
         """Give needs and writes to the loop, or the function, around; this loop may not run.
 
-        What is needed in some iterations only, is there in the others.
+        What is needed in some iterations only, is there in the others; a guard tells which.
         """
         outer = self.turn
         for turn in turns:
             for key, need in turn.needs.items():
                 is_inside = key[0] is not op
                 always = not is_inside or all(key in other.needs for other in turns)
-                bits = need.bits if always or need.in_first else need.bits | CURRENT
+                bits = need.bits if always or need.guards else need.bits | CURRENT
                 placed = self.placed(need, surely=need.surely and not is_inside)
                 outer.add(key, replace(placed, bits=bits))
         for turn in turns:
@@ -563,12 +573,3 @@ def _serves_all(side: Side, need: TransferNeed, later: TransferNeed) -> bool:
     """
     is_part = side == "host" and need.part is not None
     return need.things == later.things and (is_part or bool(need.guards))
-
-
-def _bring_in_first_turn(op: HostFor, trips: Trips, first: LoopTurn, rest: LoopTurn) -> None:
-    """What is needed in the first iteration only, and could not leave the loop, is brought then."""
-    for key, need in first.needs.items():
-        is_once = key not in rest.needs and need.surely and not need.guards
-        if is_once and key[0] is not op:
-            guard = trips.asked(f"{op.target} == {trips.first}", op.target)
-            first.needs[key] = replace(need, guards=(guard,), in_first=True)
