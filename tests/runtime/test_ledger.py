@@ -197,7 +197,7 @@ def test_what_the_plan_brings_early_says_so(interpreter: Accelerator) -> None:
     a = S32Array.of(range(8))
     with interpreter.record() as ledger:
         interpreter.compute(double_often, a, 2)
-    (up,) = ledger.copies
+    (up,) = ledger.uploads
     assert up.nbytes == EIGHT
     assert up.cause == "the plan says that a kernel will read it; the host wrote it"
     assert up.location is not None

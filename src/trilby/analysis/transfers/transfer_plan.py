@@ -17,6 +17,7 @@ runs before it, or several launches would bring a part each. A copy that gains n
 before another one that would go first otherwise.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import NamedTuple, TypeAlias
@@ -45,7 +46,7 @@ from trilby.analysis.transfers.transfer_needs import (
 )
 from trilby.analysis.transfers.uses_walk import UseEvents, UseSummary, UsesWalk
 from trilby.dataclass import dataclass
-from trilby.model.op import Block, Func, Op, blocks, operands, walk
+from trilby.model.op import Block, Func, Op, block_fields, blocks, operands, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Var
 from trilby.model.ops.host import HostFor, HostIf, HostWhile
@@ -123,21 +124,24 @@ def _walked(
 
 
 class _OpPlace(NamedTuple):
-    """Where an op stands: `block.ops[number]`, and the op that has the block."""
+    """Where an op stands: `block.ops[number]`, the op that has the block, and if a loop does."""
 
     block: Block
     number: int
     around: Op | None
+    in_loop: bool
 
 
 def _places(func: Func) -> dict[Op, _OpPlace]:
     found: dict[Op, _OpPlace] = {}
-    rest: list[tuple[Block, Op | None]] = [(func.body, None)]
+    rest: list[tuple[Block, Op | None, bool]] = [(func.body, None, False)]
     while rest:
-        block, around = rest.pop()
+        block, around, in_loop = rest.pop()
         for number, op in enumerate(block.ops):
-            found[op] = _OpPlace(block, number, around)
-            rest += [(inner, op) for inner in blocks(op)]
+            found[op] = _OpPlace(block, number, around, in_loop)
+            if block_fields(type(op)):
+                is_loop = in_loop or isinstance(op, HostFor | HostWhile)
+                rest += [(inner, op, is_loop) for inner in blocks(op)]
     return found
 
 
@@ -158,7 +162,7 @@ class _Wanted(NamedTuple):
         """Whether a buffer is wanted behind an op, before the device writes to it again."""
         at: Op | None = op
         while at is not None:
-            block, number, around = self.places[at]
+            block, number, around, _ = self.places[at]
             answer = self._in_ops(block.ops[number + 1 :], thing)
             if answer is not None:
                 return answer
@@ -210,15 +214,7 @@ _STOPS: dict[Side, frozenset[str]] = {"device": _WRITES | {"device reads"}, "hos
 
 
 class _Start(NamedTuple):
-    """Before which op a copy starts, from what its buffer must be apart, and if that gains time."""
-
-    op: Op
-    apart: Points
-    gains: bool = False
-
-
-class _Started(NamedTuple):
-    """Actions before an op, the need that they are for, and whether they gain time there."""
+    """Actions before `op`, the need that they are for, and whether they gain time there."""
 
     key: Key
     op: Op
@@ -236,11 +232,13 @@ class _Placing:
     uses: UsesWalk
     ahead: bool
     places: dict[Op, _OpPlace]
+    shared: frozenset[Thing | None]
+    """Buffers that several launches may read."""
     declared: frozenset[Op]
     """The ops that declare parameters as variables."""
     lasting: dict[Thing, str]
     """The names of the parameters that hold what was given, wherever they do."""
-    started: list[_Started] = field(default_factory=list[_Started])
+    starts: list[_Start] = field(default_factory=list[_Start])
     statements: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
     """Where statements begin, by the identity of the block."""
 
@@ -260,7 +258,12 @@ class _Placing:
             for op, thing in params.items()
             if op.name in ops.names and op.name not in changing
         }
-        return cls(uses, ahead, places, frozenset(params), lasting)
+        reads = Counter[Thing | None]()
+        for op, done in uses.events.items():
+            read = (thing for what, thing in done if what == "device reads")
+            reads.update(dict.fromkeys(read, 2 if places[op].in_loop else 1))
+        shared = frozenset(thing for thing, number in reads.items() if number > 1)
+        return cls(uses, ahead, places, shared, frozenset(params), lasting)
 
     def plan(self) -> TransferPlan:
         """The whole plan."""
@@ -269,16 +272,16 @@ class _Placing:
             for key, need in uses.turn.needs.items():
                 self._place(key, self._in_front(key, need))
         before: dict[Op, tuple[Action, ...]] = {}
-        for one in self.started if not self.ahead else self._gaining():
+        for one in self._gaining() if self.ahead else self.starts:
             before[one.op] = (*before.get(one.op, ()), *one.actions)
         writers = (op for op, done in uses.events.items() if any("write" in one for one, _ in done))
         return TransferPlan(func, before, frozenset(writers))
 
-    def _gaining(self) -> Iterator[_Started]:
+    def _gaining(self) -> Iterator[_Start]:
         """The copies that gain time, and those that would otherwise come after one of them."""
-        gaining = [(one.key[1], self.places[one.op]) for one in self.started if one.gains]
-        for one in self.started:
-            block, start, _ = self.places[one.op]
+        gaining = [(one.key[1], self.places[one.op]) for one in self.starts if one.gains]
+        for one in self.starts:
+            block, start, *_ = self.places[one.op]
             use = self.places[one.key[0]].number
             if one.gains or any(
                 side == one.key[1] and place.block is block and start <= place.number <= use
@@ -310,44 +313,38 @@ class _Placing:
         for what may be there already then.
         """
         (op, side, _), thing = key, self._only(key, need)
-        start = _Start(op, need.apart)
         if need.where is None or (self.ahead and not need.certain):
             return
         conditions, where = (*need.guards, *need.items), need.where
+        gains = need.gains or need.last is not None or (side == "device" and thing in self.shared)
         if thing and need.certain:
             where = self._lasting_name(thing) or where
-            surely, if_apart = self._starts(key, need, where, thing)
-            are_apart = self._are_apart(thing, where, if_apart.apart)
+            surely, if_apart, apart, is_before_work = self._starts(key, need, where, thing)
+            are_apart = self._are_apart(thing, where, apart)
             if are_apart and not need.bits & CURRENT:
                 copies = self._copies(side, need, where, sometimes=False)
-                self._start(key, if_apart._replace(gains=True), copies, (*conditions, are_apart))
-            start = start if need.apart else surely
+                self._start(key, if_apart, copies, (*conditions, are_apart), gains=True)
+            if not need.apart:
+                op, gains = surely, gains or is_before_work
         if self.ahead and need.apart:
             return
-        gains = start.gains or need.gains or need.last is not None
-        gains = gains or (side == "device" and thing is not None and self._is_shared(thing))
         need = replace(need, certain=need.certain and not need.apart)
         sometimes = thing is not None and bool(need.bits & CURRENT) and need.last is None
         copies = self._copies(side, need, where, sometimes=sometimes)
-        self._start(key, start._replace(gains=gains), copies, conditions)
-
-    def _is_shared(self, thing: Thing) -> bool:
-        """Whether several launches may read a buffer."""
-        reads = [op for op, done in self.uses.events.items() if ("device reads", thing) in done]
-        return len(reads) > 1 or any(map(self._is_in_loop, reads))
-
-    def _is_in_loop(self, op: Op) -> bool:
-        around = self.places[op].around
-        if around is None or isinstance(around, HostFor | HostWhile):
-            return around is not None
-        return self._is_in_loop(around)
+        self._start(key, op, copies, conditions, gains=gains)
 
     def _start(
-        self, key: Key, start: _Start, actions: tuple[Action, ...], conditions: Conditions
+        self,
+        key: Key,
+        op: Op,
+        actions: tuple[Action, ...],
+        conditions: Conditions,
+        *,
+        gains: bool,
     ) -> None:
         for condition in reversed(conditions):
             actions = (When(condition, actions),)
-        self.started.append(_Started(key, start.op, start.gains, actions))
+        self.starts.append(_Start(key, op, gains, actions))
 
     def _copies(
         self, side: Side, need: TransferNeed, where: Reference, *, sometimes: bool
@@ -399,27 +396,31 @@ class _Placing:
 
     def _starts(
         self, key: Key, need: TransferNeed, where: Reference, thing: Thing
-    ) -> tuple[_Start, _Start]:
-        """Where a copy may start anyway, and where if its buffer is apart from others."""
+    ) -> tuple[Op, Op, Points, bool]:
+        """The op before which a copy may start anyway, and the one if its buffer is apart.
+
+        With them the others from which it must be apart, and whether work runs behind the first op.
+        """
         indices = need.part.indices if need.part else ()
         used = [where, *indices, *need.guards, *need.items, self._is_last(need)]
-        op, side, _ = key
-        surely = found = _Start(op, need.apart)
+        surely = found = key[0]
+        apart = asked = need.apart
+        works = is_before_work = False
         if not all(map(self._is_lasting, used)):
-            return surely, found
+            return surely, found, asked, is_before_work
         names = names_in(used, self.uses.ops)
-        block, number, _ = self.places[op]
-        apart, gains = need.apart, False
+        block, number, *_ = self.places[surely]
         for at in range(number - 1, -1, -1):
-            met = self._met(block.ops[at], side, thing, names)
+            met = self._met(block.ops[at], key[1], thing, names)
             if met is None or len(apart | met) > MOST_APART:
                 break
             apart |= met
-            gains = gains or any(map(takes_time, _inside(block.ops[at])))
+            works = works or any(map(takes_time, _inside(block.ops[at])))
             if at in self._statements(block):
-                found = _Start(block.ops[at], apart, gains)
-                surely = surely if apart - need.apart else found
-        return surely, found
+                found, asked = block.ops[at], apart
+                if apart == need.apart:
+                    surely, is_before_work = found, works
+        return surely, found, asked, is_before_work
 
     def _is_lasting(self, reference: Reference | None) -> bool:
         """Whether a reference means the same wherever its names do."""
