@@ -443,7 +443,7 @@ NOT_NEEDED = {
     "hashlib",
     "logging",
     "pathlib",
-    "trilby.analysis.residency_plan",
+    "trilby.analysis.transfers.transfer_plan",
     "trilby.analysis.visible_effects",
     "trilby.codegen.llvm.module",
     "trilby.data.matrices",
