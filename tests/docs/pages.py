@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trilby.backend.native.modules import generated as generate
 from trilby.cli import build_parser
-from trilby.codegen.llvm.module import generate
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.options import Transfers
 from trilby.reflect.functions import is_kernel

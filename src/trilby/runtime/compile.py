@@ -31,6 +31,7 @@ from trilby.dataclass import dataclass
 from trilby.errors import KernelTypeError, MissingFeatureError
 from trilby.locks import new_rlock
 from trilby.model.op import Func
+from trilby.model.rewrite import Transform
 from trilby.model.value import space_of
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
@@ -43,7 +44,7 @@ from trilby.runtime.profiles import compiling
 from trilby.shown import Shown
 from trilby.source import NOWHERE
 from trilby.stages import stage
-from trilby.transform.pipelines import Pass, Passed, compute_passes, run_passes
+from trilby.transform.pipelines import Transformed, compute_transforms, run_transforms
 
 # ----------------------------------------------------------------------------------------- features
 # Whether a device has what a kernel needs: the one check, for all backends, before building.
@@ -128,9 +129,11 @@ class ContextOf(Shown):
         """The side table of every kernel."""
         return tuple(kernel.access for kernel in self.kernels)
 
-    def passes(self, transfers: Transfers, *, shares: bool = False) -> tuple[Pass, ...]:
+    def transforms(self, transfers: Transfers, *, shares: bool = False) -> tuple[Transform, ...]:
         """What its functions go through: no copies are planned where they say what moves."""
-        return () if self.says_what_moves else compute_passes(transfers, self.graph, shares=shares)
+        if self.says_what_moves:
+            return ()
+        return compute_transforms(transfers, self.graph, shares=shares)
 
     @property
     def models(self) -> dict[str, str]:
@@ -249,10 +252,10 @@ class ReadyKernel:
 
 @dataclass(slots=True)
 class ReadyCompute:
-    """A compute function: its models and graphs, its passes, and the Python that runs."""
+    """A compute function: its models and graphs, its transforms, and the Python that runs."""
 
     context: ContextOf
-    passed: Passed
+    transformed: Transformed
     function: FunctionType
     varying: frozenset[tuple[str, int]]
     """The lines of dispatches that need other parts of their buffers in every turn of a loop."""
@@ -326,16 +329,18 @@ class Compiler:
         objects: dict[str, object] = {**entry.kernels, **entry.callees}
         original = compute.function
         with stage("analyse", compute.name):
-            passed = run_passes(entry.func, context.passes(transfers, shares=self.shares))
+            transforms = context.transforms(transfers, shares=self.shares)
+            transformed = run_transforms([entry.func], transforms)
             dispatches = varying_dispatches(context.graph)
             varying = {(op.location.file, op.location.line) for op in dispatches}
         with stage("generate", compute.name):
-            function = compile_compute(passed.func, original, objects, entry.captured.class_name)
+            name = entry.captured.class_name
+            function = compile_compute(transformed.func, original, objects, name)
         for finish in begun:
             finish()
         return ReadyCompute(
             context,
-            passed,
+            transformed,
             function,
             frozenset(varying),
             compute.explicit,

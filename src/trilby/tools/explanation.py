@@ -21,7 +21,7 @@ from trilby.runtime.tracing import TracedRun
 from trilby.source import printable
 from trilby.tools.margin import Note, copies_made, planned_notes
 from trilby.tools.named_launches import kernels_of
-from trilby.transform.pipelines import Passed, listing, run_passes
+from trilby.transform.pipelines import Transformed, listing, run_transforms
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class ExplainedFunction:
 
     symbol: str
     source: tuple[SourceLine, ...]
-    passed: Passed
+    transformed: Transformed
     python: str
 
 
@@ -103,15 +103,15 @@ def _functions(
     """The entry point first, then what it calls."""
     known: dict[str, Reflectable] = {**context.entry.callees, context.entry.func.name: entry}
     kernels = kernels_of(context)
-    passes = context.passes(transfers)
+    transforms = context.transforms(transfers)
     for func in reversed(context.graph.functions):
-        passed = run_passes(func, passes)
+        transformed = run_transforms([func], transforms)
         function = known.get(func.name)
-        notes = [*planned_notes(passed.func, kernels, transfers)]
+        notes = [*planned_notes(transformed.func, kernels, transfers)]
         if function is not None:
             notes += copies_made(runs, function.location.file)
         source = tuple(_noted(_lines(function), notes))
-        yield ExplainedFunction(func.name, source, passed, to_python(passed.func))
+        yield ExplainedFunction(func.name, source, transformed, to_python(transformed.func))
 
 
 def _noted(source: Sequence[SourceLine], notes: Iterable[tuple[int, Note]]) -> Iterator[SourceLine]:
@@ -167,7 +167,7 @@ def explain(function: Reflectable, transfers: Transfers, *, kernel: str | None =
     """The text of `trilby explain`.
 
     For a compute function: its source with what moves in the margin, its model and those of the
-    compute functions that it calls, before and behind the passes of a strategy, the Python that
+    compute functions that it calls, before and behind the transforms of a strategy, the Python that
     runs, and the tables and the code of its kernels, or of the one that is named. For a kernel its
     tables and its code alone.
     """
@@ -184,7 +184,7 @@ def _sections(explanation: Explanation) -> Iterator[str]:
         yield f'compute @"{function.symbol}" under {explanation.transfers}'
         if function.source:
             yield f"SOURCE {short_file(explanation.file)}\n" + "\n".join(_beside(function.source))
-        yield compute_section(function.passed)
+        yield compute_section(function.transformed)
     for kernel in explanation.kernels:
         yield str(kernel.analysed.access)
         yield str(kernel.analysed.footprint)
@@ -194,9 +194,9 @@ def _sections(explanation: Explanation) -> Iterator[str]:
         yield f"RUN on {run.place}\n{run_text(run)}"
 
 
-def compute_section(passed: Passed) -> str:
+def compute_section(transformed: Transformed) -> str:
     """A compute function before and after, and as Python."""
-    return f"{listing(passed)}\n\nPYTHON\n{to_python(passed.func)}"
+    return f"{listing(transformed)}\n\nPYTHON\n{to_python(transformed.func)}"
 
 
 def _beside(lines: Sequence[SourceLine]) -> Iterator[str]:
@@ -252,7 +252,7 @@ def _function(function: ExplainedFunction) -> dict[str, Any]:
             }
             for line in function.source
         ],
-        "models": listing(function.passed),
+        "models": listing(function.transformed),
         "python": function.python,
     }
 

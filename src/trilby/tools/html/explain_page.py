@@ -113,16 +113,16 @@ def _kernel(kernel: ExplainedKernel) -> Html:
 
 
 def _models(function: ExplainedFunction) -> Html:
-    steps = [step for step in function.passed.steps if step.changed]
+    steps = [step for step in function.transformed.steps if step.changed]
     parts = [tag("h3", "The Python that runs"), block(function.python, "python")]
     for step in steps:
-        text = "\n".join(changed_lines(step.before, step.after))
+        text = "\n".join(changed_lines(step))
         parts.append(
             tag("details", tag("summary", f"The model after {step.name}"), changes(text), open=True)
         )
     if not steps:
-        parts.append(tag("p", "No pass has changed its model.", class_="note"))
-    parts.append(_folded("The model before", to_text(function.passed.original), "text"))
+        parts.append(tag("p", "No transform has changed its model.", class_="note"))
+    parts.append(_folded("The model before", to_text(*function.transformed.original), "text"))
     name = function.symbol.rpartition(".")[2]
     return section(f"What becomes of {name}", *parts)
 
