@@ -135,6 +135,8 @@ def mapped(op: Op, value: Callable[[Value], Value], block: Callable[[Block], Blo
 FuncKind: TypeAlias = Literal["kernel", "func", "compute"]
 """Kernels, device functions, compute functions: what `Func.kind` can be."""
 
+FUNC_KINDS: tuple[FuncKind, ...] = ("kernel", "func", "compute")
+
 
 @dataclass(frozen=True, slots=True)
 class Transform:

@@ -16,6 +16,7 @@ the language of a device wants.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 from functools import partial
+from typing import cast
 
 from trilby.analysis.reach import ComputeGraph, KernelGraph, kernel_graph
 from trilby.dataclass import dataclass
@@ -105,7 +106,7 @@ def _applied(transform: Transform, before: tuple[Func, ...]) -> tuple[Func, ...]
 
 def _changed(transform: Transform, func: Func) -> Func:
     try:
-        after: object = transform(func)
+        after = cast("object", transform(func))
     except (TrilbyError, RecursionError):
         raise
     except Exception as error:
@@ -116,19 +117,19 @@ def _changed(transform: Transform, func: Func) -> Func:
     if not isinstance(after, Func) or _signature(after) != _signature(func):
         raise ModelError(
             f"it made {_described(after)} of `{func.name}`",
-            advice="return a function of the same name and kind, with parameters of the same "
-            "types: only the body may change",
+            advice="return a function with the same name, kind and parameters: only its body may "
+            "change",
         )
     return after
 
 
 def _signature(func: Func) -> tuple[object, ...]:
-    return func.name, func.kind, func.result, [param.type for param in func.params]
+    return func.name, func.kind, func.result, func.params
 
 
 def _described(made: object) -> str:
     if isinstance(made, Func):
-        return "a function with another signature"
+        return "a function with another name, kind or parameters"
     return f"an object of the class `{type(made).__name__}`"
 
 
