@@ -21,7 +21,6 @@ from trilby.transform.pipelines import (
     TransformStep,
     changed_lines,
     compute_transforms,
-    listing,
     run_transforms,
 )
 from trilby.transform.repeat_turns import repeat_turns
@@ -66,7 +65,7 @@ def test_what_a_transform_breaks_is_found_at_once() -> None:
 
 
 def test_a_listing_marks_what_is_new() -> None:
-    lines = listing(run_transforms([FUNC], [begun, nothing])).splitlines()
+    lines = str(run_transforms([FUNC], [begun, nothing])).splitlines()
     text = to_text(FUNC).splitlines()
     assert lines[: len(text) + 3] == ["BEFORE", *text, "", "AFTER begun"]
     after = lines[len(text) + 3 : -3]

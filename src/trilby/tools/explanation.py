@@ -25,7 +25,7 @@ from trilby.runtime.tracing import TracedRun
 from trilby.source import printable
 from trilby.tools.margin import Note, copies_made, planned_notes
 from trilby.tools.named_launches import kernels_of
-from trilby.transform.pipelines import Transformed, changed_lines, listing, lower_kernel
+from trilby.transform.pipelines import Transformed, changed_lines, lower_kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ def _sections(explanation: Explanation) -> Iterator[str]:
 
 def compute_section(transformed: Transformed) -> str:
     """A compute function before and after, and as Python."""
-    return f"{listing(transformed)}\n\nPYTHON\n{to_python(transformed.func)}"
+    return f"{transformed}\n\nPYTHON\n{to_python(transformed.func)}"
 
 
 def _kernel_models(kernel: ExplainedKernel) -> Iterator[str]:
@@ -290,7 +290,7 @@ def _function(function: ExplainedFunction) -> dict[str, Any]:
             }
             for line in function.source
         ],
-        "models": listing(function.transformed),
+        "models": str(function.transformed),
         "python": function.python,
     }
 
@@ -304,7 +304,7 @@ def _kernel_for_json(kernel: ExplainedKernel) -> dict[str, Any]:
             for one in access.parameters
         },
         "footprint": str(kernel.analysed.footprint),
-        "models": listing(kernel.transformed),
+        "models": str(kernel.transformed),
         "opencl": kernel.code,
     }
 

@@ -72,6 +72,15 @@ class Transformed(Shown):
             steps.append(TransformStep(one.name, before, _applied(one, before)))
         return Transformed(self.original, tuple(steps))
 
+    def __str__(self) -> str:
+        """The functions before all transforms, and after each."""
+        before = "\n".join(map(to_text, self.original))
+        sections = [f"BEFORE\n{before}"]
+        for step in self.steps:
+            made = "\n".join(changed_lines(step)) if step.changed else "no change"
+            sections.append(f"AFTER {step.name}\n{made}")
+        return "\n\n".join(sections)
+
 
 def run_transforms(functions: Iterable[Func], transforms: Iterable[Transform]) -> Transformed:
     """Send functions through transforms, one after the other; those no longer called are left out.
@@ -225,16 +234,6 @@ def _kernel_change(name: str, graph: KernelGraph) -> Callable[[Func], Func]:
 #
 # Values keep their numbers, and a `+` in the margin marks every line that is new, a `-` one that
 # is no more. A `!` marks an access of a buffer, as in any text of a model.
-
-
-def listing(done: Transformed) -> str:
-    """The functions before all transforms, and behind each that changed them."""
-    before = "\n".join(map(to_text, done.original))
-    sections = [f"BEFORE\n{before}"]
-    for step in done.steps:
-        made = "\n".join(changed_lines(step)) if step.changed else "no change"
-        sections.append(f"AFTER {step.name}\n{made}")
-    return "\n\n".join(sections)
 
 
 def changed_lines(step: TransformStep) -> Iterator[str]:
