@@ -105,13 +105,16 @@ def test_a_compute_function_after_a_transform(function: Reflectable, name: str, 
 
 
 def test_transforms_of_users_come_first() -> None:
-    options = {"ranks": None, "lines": False, "transforms": [adding]}
+    def changed(function: Reflectable, target: str, after: str | None = None) -> str:
+        transforms = [adding]
+        return emit(function, target, ranks=None, lines=False, transforms=transforms, after=after)
+
     assert "mul" in emit(square_kernel, "model", ranks=None, lines=False)
     for after in (None, "adding", "inline_calls"):
-        text = emit(square_all, "model", **options, after=after)
+        text = changed(square_all, "model", after)
         assert "mul" not in text
         assert "add %" in text
-    assert "v * v" not in emit(square_kernel, "opencl", **options)
+    assert "v * v" not in changed(square_kernel, "opencl")
 
 
 def test_a_transform_that_is_not_there() -> None:

@@ -102,7 +102,8 @@ def _applied(transform: Transform, before: tuple[Func, ...]) -> tuple[Func, ...]
         return _changed(transform, known[symbol])
 
     try:
-        functions = kernel_graph(change(before[-1].name), change).functions
+        entry = change(before[-1].name)
+        functions = kernel_graph(entry, change).functions if len(before) > 1 else (entry,)
         by_name = {func.name: func for func in functions}
         for func in functions:
             if func is not known[func.name]:
