@@ -40,6 +40,14 @@ def test_each_call_has_a_copy_of_its_own() -> None:
     assert text.count('inlined @"app.least"') == 2
 
 
+def test_a_listing_shows_the_functions_that_are_gone() -> None:
+    lines = str(inlined(SOURCE)).splitlines()
+    after = lines[lines.index("AFTER inline_calls") + 1 :]
+    assert after[0] == '- func @"app.least" (%0 : i32, %1 : i32) -> i32 {'
+    new = [line for line in after if line.startswith("+")]
+    assert sum('inlined @"app.least_of_three" {' in line for line in new) == 1
+
+
 def test_a_kernel_without_calls_stays_as_it_is() -> None:
     done = inlined("""
         @tb.kernel

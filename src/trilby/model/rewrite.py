@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import Any, Literal, TypeAlias
 
+from trilby.arguments import choice
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.build import Builder
@@ -156,8 +157,10 @@ class Transform:
         return self.change(func) if func.kind in self.kinds else func
 
 
-def transform(*kinds: FuncKind) -> Callable[[Callable[[Func], Func]], Transform]:
-    """Make a transform of a function, which gives it its name.
+def transform(
+    kind: FuncKind, /, *others: FuncKind
+) -> Callable[[Callable[[Func], Func]], Transform]:
+    """Make a transform of a function, which gives it its name; it is for functions of these kinds.
 
     >>> @transform("kernel", "func")
     ... def without_prints(func: Func) -> Func:
@@ -165,6 +168,9 @@ def transform(*kinds: FuncKind) -> Callable[[Callable[[Func], Func]], Transform]
 
     `Accelerator(transforms=[without_prints])` applies it.
     """
+    kinds = (kind, *others)
+    for one in kinds:
+        choice("kind", one, FUNC_KINDS)
 
     def made(change: Callable[[Func], Func]) -> Transform:
         return Transform(change.__name__, change, kinds)

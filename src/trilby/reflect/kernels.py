@@ -63,10 +63,17 @@ def helpers_named_by(
 ) -> Iterator[Helper[..., object]]:
     """The device functions that host code names, as it calls them; each once."""
     outside = map(captured.lookup, _names(captured.function.__code__))
-    if not any(isinstance(thing, Helper | ModuleType | type) for thing in outside):
+    if not any(map(_may_be_helper_or_owner, outside)):
         return
     names = (n for n in ast.walk(captured.node) if isinstance(n, ast.Name | ast.Attribute))
     yield from dict.fromkeys(helper for helper in map(resolve, names) if is_helper(helper))
+
+
+def _may_be_helper_or_owner(thing: object) -> bool:
+    """True for a device function, and for a module or class that may have one."""
+    if isinstance(thing, type):
+        return thing.__module__ != "builtins"
+    return isinstance(thing, Helper | ModuleType)
 
 
 def _names(code: CodeType) -> Iterator[str]:

@@ -44,6 +44,9 @@ def _sections(explanation: Explanation) -> Iterator[Html]:
         title = "Source" if not number else f"Called: {function.symbol.rpartition('.')[2]}"
         if function.source:
             yield section(title, _listing(function.source), note=_note(explanation))
+    for func in explanation.device_functions:
+        name = func.name.rpartition(".")[2]
+        yield section(f"Called on the host: {name}", block(to_text(func), "text"))
     for run in explanation.runs:
         yield from _run(run)
     for kernel in explanation.kernels:
