@@ -17,6 +17,7 @@ from trilby.model.ops.arith import Add, Mul
 from trilby.model.ops.control import Break
 from trilby.model.ops.core import Call
 from trilby.model.ops.grid import Grid
+from trilby.model.ops.host import Dispatch
 from trilby.model.ops.memory import Load, Store
 from trilby.model.ops.transfer import PostAccess, PreAccess
 from trilby.model.rewrite import Rewriter, Transform, rewrite, transform
@@ -229,6 +230,20 @@ def test_an_error_names_the_transform(wrong: Transform, problem: str) -> None:
         squares(adding, wrong)
     said = f"the transform `{wrong.name}` is at fault: {problem}"
     assert caught.value.problem == said.format(kernel=square_kernel.symbol)
+
+
+@transform("compute")
+def elsewhere(func: Func) -> Func:
+    def visit(op: Op, out: Rewriter) -> None:
+        out.emit(replace(op, kernel="nowhere") if isinstance(op, Dispatch) else op)
+
+    return rewrite(func, visit)
+
+
+def test_only_kernels_that_are_named_can_be_dispatched() -> None:
+    with pytest.raises(ModelError, match="there is no function `nowhere`") as caught:
+        squares(elsewhere)
+    assert "functions that a compute function names" in caught.value.advice
 
 
 def test_what_is_no_transform() -> None:
