@@ -8,7 +8,7 @@ from scripts.counts import counts, fragments, modules, mutable_state, repeated_c
 CEILINGS = {
     "files": 350,
     "classes": 791,
-    "lines": 70_920,
+    "lines": 70_930,
     "class names with several meanings": 0,
     "module names with several meanings": 0,
     "modules of under 60 lines with one importer": 2,
