@@ -23,7 +23,6 @@ from trilby.transform.pipelines import (
     compute_transforms,
     run_transforms,
 )
-from trilby.transform.repeat_turns import repeat_turns
 
 
 @transform("compute")
@@ -114,10 +113,3 @@ def test_the_others_begin_with_one(strategy: Transfers, name: str, calls: list[s
     assert [call for call in known if f"cc.{call}(" in text] == calls
 
 
-def test_a_loop_of_nothing_but_dispatches_says_when_it_repeats_itself() -> None:
-    graph = analyse_compute(swapped).graph
-    before = graph.entry
-    after = run_transforms([before], compute_transforms(Transfers.AUTO, graph)).func
-    assert "for _ in cc.turns(range(n), 2, 1):" in to_python(after)
-    other = analyse_compute(looks).graph.entry
-    assert repeat_turns(other) is other
