@@ -20,7 +20,7 @@ from trilby.options import MemoryKind, Options, Transfers
 from trilby.tools.demos import demo_list, run_demo
 from trilby.tools.devices import as_json, check_device, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
-from trilby.tools.lint import LintOptions, lint_paths, list_lints
+from trilby.tools.lint_command import LintOptions, lint_paths, list_lints
 from trilby.tools.load import load_function, named_function
 from trilby.tools.reference import math_page
 from trilby.version import VERSION
