@@ -13,6 +13,7 @@ from typing import Literal, Self, TypeAlias, get_args
 from trilby.arguments import brief, choice, whole_number
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError
+from trilby.process import PROCESS
 
 MOST_THREADS = 4096
 
@@ -71,7 +72,8 @@ class Options:
     @classmethod
     def current(cls) -> "Options":
         """Those of the innermost `default_options`, or else those of the environment."""
-        return _GIVEN[-1] if _GIVEN else cls.from_environment()
+        given: list[Options] = PROCESS.default_options
+        return given[-1] if given else cls.from_environment()
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
@@ -84,18 +86,14 @@ class Options:
         )
 
 
-_GIVEN: list[Options] = []
-"""What stands in the place of the environment now; nearly always nothing."""
-
-
 @contextmanager
 def default_options(options: Options) -> Generator[None]:
     """Let accelerators that are opened in a `with` block, by any thread, begin with these."""
-    _GIVEN.append(options)
+    PROCESS.default_options.append(options)
     try:
         yield
     finally:
-        _GIVEN.remove(options)
+        PROCESS.default_options.remove(options)
 
 
 def driver_variables(environment: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -5,10 +5,10 @@ from threading import Thread, current_thread
 from typing import Generic, TypeVar
 
 from trilby.locks import hold_over_forks, new_rlock
+from trilby.process import PROCESS
 
 T = TypeVar("T")
 
-_UNDER_WAY: set[Thread] = set()
 _BEGINNING = new_rlock()
 """Held while a thread is started, and by who forks: a child has none of the threads, but the locks
 that they held."""
@@ -28,11 +28,11 @@ class Beside(Generic[T]):
         self._failure: Exception | None = None
         self._thread: Thread | None = Thread(target=self._run, name="trilby-compiler")
         with _BEGINNING:
-            _UNDER_WAY.add(self._thread)
+            PROCESS.compiler_threads.add(self._thread)
             try:
                 self._thread.start()
             except RuntimeError:
-                _UNDER_WAY.discard(self._thread)
+                PROCESS.compiler_threads.discard(self._thread)
                 self._thread = None
 
     def __call__(self) -> T:
@@ -50,13 +50,13 @@ class Beside(Generic[T]):
         except Exception as error:  # noqa: BLE001 -- whoever asks for the result hears of it
             self._failure = error
         finally:
-            _UNDER_WAY.discard(current_thread())
+            PROCESS.compiler_threads.discard(current_thread())
 
 
 def _wait_for_all() -> None:
     """Let nobody begin any more, until the process was forked."""
     _BEGINNING.acquire()
-    for thread in tuple(_UNDER_WAY):
+    for thread in tuple(PROCESS.compiler_threads):
         if thread.is_alive():  # one that Ctrl-C came before never will be
             thread.join()
 
