@@ -1,6 +1,6 @@
 """What lints of compute functions are given: their models, plans and dispatches."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from trilby.analysis.reach import ComputeGraph
@@ -11,57 +11,6 @@ from trilby.linting.dispatches import SeenDispatch, seen_dispatches
 from trilby.model.op import Block, Func, Op, blocks
 from trilby.model.ops.host import HostFor, HostIf, HostWhile
 from trilby.model.ops.memory import Store
-from trilby.oracle.excess import CopyMade, Excess
-from trilby.oracle.minimum import minimum
-from trilby.oracle.trace import HOST, Touch, Trace
-from trilby.source import Location
-
-# ------------------------------------------------------------------------------------- ledger facts
-# What lints of a run are given: what was touched, what was copied, and what had to be.
-
-
-@dataclass(frozen=True, slots=True)
-class EmptyCall:
-    """A `put` or `get` that moved nothing."""
-
-    kind: str
-    buffer: str
-    location: Location
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LedgerFacts:
-    """A recorded run. `locations` are the lines that needed the copies, in their order.
-
-    `excess` are the bytes of these copies that moved in vain, and `empty` the calls of `put` and
-    `get` that moved nothing.
-    """
-
-    trace: Trace
-    copies: Sequence[CopyMade]
-    locations: Sequence[Location | None]
-    excess: Sequence[Excess]
-    empty: Sequence[EmptyCall] = ()
-
-    def least(self) -> int:
-        """The bytes that had to move."""
-        return minimum(self.trace, "range").nbytes
-
-    def least_on_device(self, location: Location, place: str) -> int:
-        """The bytes that would have to move if the host's accesses of a line were a kernel's."""
-        moved = Trace()
-        moved.buffers = list(self.trace.buffers)
-        moved.sharing = set(self.trace.sharing)
-        moved.touches = [
-            Touch(place, t.accesses, t.label, t.location)
-            if t.place == HOST and t.location == location
-            else t
-            for t in self.trace.touches
-        ]
-        return minimum(moved, "range").nbytes
-
-
-# ------------------------------------------------------------------------------------ compute facts
 
 
 @dataclass(frozen=True, slots=True)

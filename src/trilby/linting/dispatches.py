@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from itertools import combinations
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from trilby.analysis import host_code
 from trilby.analysis.host_code import expression_tree
@@ -24,25 +24,13 @@ from trilby.model.value import Value
 AXES: tuple[str, ...] = ("x", "y", "z")
 
 
-class ComputedNumber(Protocol):
-    """A number that host code computes, which has a term."""
-
-    def term(self, terms: Terms, parameters: Mapping[object, int]) -> Expr:
-        """The term of the number, where buffers are parameters of a kernel."""
-        ...
-
-    def keys(self, parameters: Mapping[object, int]) -> set[tuple[int, object]]:
-        """The lengths of parameters that it is made of."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Relation:
     """A field of the kernel context (`grid`) or an argument (`scalar`) is a number of the host."""
 
     kind: str
     what: object
-    number: ComputedNumber
+    number: "HostNumber"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Which accesses of two work items meet: the pairs that the race lints report on."""
+"""What kernel lints are given: the accesses of a kernel, which of them meet, and a launch."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import field, replace
@@ -24,6 +24,73 @@ from trilby.linting.decide.question import (
 )
 from trilby.linting.dispatches import LaunchFacts, common_indices, inside_of
 from trilby.linting.terms import Terms, Ticket, level_of
+from trilby.locks import computed_once
+
+Confirm: TypeAlias = "Callable[[Example, tuple[MemoryAccess, ...]], bool]"
+"""Runs the work items of an example; true where they do what the accesses say."""
+
+
+@dataclass(eq=False)
+class KernelFacts:
+    """A kernel, as lints see it.
+
+    `walked` has its accesses and barriers as terms, `launch` what is known of how it is launched.
+    `decider` answers questions about terms, `confirm` runs examples on the interpreter.
+    `assumptions` collects what verdicts count on.
+    """
+
+    graph: KernelGraph
+    walked: Walked
+    launch: LaunchFacts
+    decider: Decider
+    confirm: Confirm
+    confirm_divergence: "Callable[[Example], bool]"
+    contract: Contract = field(default_factory=Contract)
+    assumptions: dict[str, None] = field(default_factory=dict[str, None])
+
+    @property
+    def name(self) -> str:
+        """The symbol of the kernel."""
+        return self.graph.entry.name
+
+    @computed_once
+    def collisions(self) -> tuple["Collision", ...]:
+        """The pairs of accesses that meet, or of which that cannot be told."""
+        return tuple(_collisions(self))
+
+    def of_kind(self, *kinds: str) -> Iterator[MemoryAccess]:
+        """The accesses of some memories: `global`, `local`, `private`."""
+        return (access for access in self.walked.accesses if access.memory.kind in kinds)
+
+    @computed_once
+    def premises(self) -> tuple[Expr, ...]:
+        """What holds of work items that leave no array: what races are looked for among."""
+        terms = self.walked.terms
+        told = (
+            terms.implies(terms.all_of(access.guards), inside_of(terms, access))
+            for access in self.walked.accesses
+            if not access.loops and not unknown_leaves((*access.indices, *access.guards))
+        )
+        return tuple(c for c in dict.fromkeys(told) if c is not terms.true)
+
+    def witness(self, example: Example, element: str, *, confirmed: bool) -> Witness:
+        """An example with the names of the kernel's parameters."""
+        return Witness(
+            example.items, element, example.range, dict(self._arguments(example)), confirmed
+        )
+
+    def _arguments(self, example: Example) -> Iterator[tuple[str, int]]:
+        params = self.graph.entry.params
+        for (number, which), length in example.lengths.items():
+            name = params[number].hint
+            yield f"{name}.{which}" if isinstance(which, str) else f"{name}.shape[{which}]", length
+        for key, value in example.scalars.items():
+            if isinstance(key, int):
+                yield params[key].hint, value
+
+
+# --------------------------------------------------------------------------------------- collisions
+# Which accesses of two work items meet: the pairs that the race lints report on.
 
 RaceKind: TypeAlias = Literal["write-write", "read-write", "plain-atomic"]
 
@@ -43,7 +110,7 @@ class Collision:
     is_benign: bool = False
 
 
-def collisions(facts: "KernelFacts") -> Iterator[Collision]:
+def _collisions(facts: KernelFacts) -> Iterator[Collision]:
     """All pairs that meet or may meet, the proved ones first for each pair of lines."""
     shared = [access for access in facts.of_kind("global", "local") if access.does]
     tickets = counters(facts)
@@ -69,7 +136,7 @@ def _kind(first: MemoryAccess, second: MemoryAccess) -> RaceKind | None:
 
 
 def _collision(
-    facts: "KernelFacts",
+    facts: KernelFacts,
     kind: RaceKind,
     pair: tuple[MemoryAccess, MemoryAccess],
     common: int,
@@ -91,7 +158,7 @@ def _collision(
 
 
 def _question(
-    facts: "KernelFacts",
+    facts: KernelFacts,
     pair: tuple[MemoryAccess, MemoryAccess],
     common: int,
     tickets: frozenset[object],
@@ -109,16 +176,14 @@ def _question(
     )
 
 
-def _part(facts: "KernelFacts", access: MemoryAccess, common: int) -> ItemPart:
+def _part(facts: KernelFacts, access: MemoryAccess, common: int) -> ItemPart:
     """An access that happens, inside of its array, by an item that leaves no array."""
     within = inside_of(facts.walked.terms, access)
-    conditions = (*access.guards, within, *facts.premises())
+    conditions = (*access.guards, within, *facts.premises)
     return ItemPart(conditions, access.indices[:common], access.phases)
 
 
-def _are_apart(
-    facts: "KernelFacts", first: MemoryAccess, second: MemoryAccess, common: int
-) -> bool:
+def _are_apart(facts: KernelFacts, first: MemoryAccess, second: MemoryAccess, common: int) -> bool:
     """True where both are at the same indices, and every id is one of them."""
     indices, others = first.indices[:common], second.indices[:common]
     if any(a is not b for a, b in zip(indices, others, strict=True)):
@@ -137,13 +202,13 @@ def _same_value(terms: Terms, first: MemoryAccess, second: MemoryAccess) -> bool
     return is_same and not one.args and one.op != "opaque" and level_of(terms, one) == "launch"
 
 
-def counters(facts: "KernelFacts") -> frozenset[object]:
+def counters(facts: KernelFacts) -> frozenset[object]:
     """The atomic counters of which no two work items get the same number."""
     drawn = {why.ticket for why in facts.walked.terms.unknowns.values() if why.ticket}
     return frozenset(ticket for ticket in drawn if _is_counter(facts, ticket))
 
 
-def _is_counter(facts: "KernelFacts", ticket: Ticket) -> bool:
+def _is_counter(facts: KernelFacts, ticket: Ticket) -> bool:
     touching = (
         access
         for access in facts.walked.accesses
@@ -156,74 +221,3 @@ def _only_grows(access: MemoryAccess) -> bool:
     stored = access.stored
     by = stored.what if stored is not None and stored.op == "constant" else None
     return access.does == "atomic" and access.change == "add" and isinstance(by, int) and by > 0
-
-
-Confirm: TypeAlias = "Callable[[Example, tuple[MemoryAccess, ...]], bool]"
-"""Runs the work items of an example; true where they do what the accesses say."""
-
-
-@dataclass(slots=True, eq=False)
-class KernelFacts:
-    """A kernel, as lints see it.
-
-    `walked` has its accesses and barriers as terms, `launch` what is known of how it is launched.
-    `decider` answers questions about terms, `confirm` runs examples on the interpreter.
-    `assumptions` collects what verdicts count on.
-    """
-
-    graph: KernelGraph
-    walked: Walked
-    launch: LaunchFacts
-    decider: Decider
-    confirm: Confirm
-    confirm_divergence: "Callable[[Example], bool]"
-    contract: Contract = field(default_factory=Contract)
-    assumptions: dict[str, None] = field(default_factory=dict[str, None])
-    _premises: tuple[Expr, ...] | None = None
-    _collisions: tuple[Collision, ...] | None = None
-
-    @property
-    def name(self) -> str:
-        """The symbol of the kernel."""
-        return self.graph.entry.name
-
-    def collisions(self) -> tuple[Collision, ...]:
-        """The pairs of accesses that meet, or of which that cannot be told."""
-        if self._collisions is None:
-            self._collisions = tuple(collisions(self))
-        return self._collisions
-
-    def of_kind(self, *kinds: str) -> Iterator[MemoryAccess]:
-        """The accesses of some memories: `global`, `local`, `private`."""
-        return (access for access in self.walked.accesses if access.memory.kind in kinds)
-
-    def premises(self) -> tuple[Expr, ...]:
-        """What holds of work items that leave no array: what races are looked for among."""
-        if self._premises is None:
-            terms = self.walked.terms
-            plain = [
-                access
-                for access in self.walked.accesses
-                if not access.loops and not unknown_leaves((*access.indices, *access.guards))
-            ]
-            told = (
-                terms.implies(terms.all_of(access.guards), inside_of(terms, access))
-                for access in plain
-            )
-            self._premises = tuple(c for c in dict.fromkeys(told) if c is not terms.true)
-        return self._premises
-
-    def witness(self, example: Example, element: str, *, confirmed: bool) -> Witness:
-        """An example with the names of the kernel's parameters."""
-        return Witness(
-            example.items, element, example.range, dict(self._arguments(example)), confirmed
-        )
-
-    def _arguments(self, example: Example) -> Iterator[tuple[str, int]]:
-        params = self.graph.entry.params
-        for (number, which), length in example.lengths.items():
-            name = params[number].hint
-            yield f"{name}.{which}" if isinstance(which, str) else f"{name}.shape[{which}]", length
-        for key, value in example.scalars.items():
-            if isinstance(key, int):
-                yield params[key].hint, value

@@ -15,7 +15,7 @@ from trilby.data.ndrange import NDRange, as_range
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError, TrilbyError
 from trilby.linting.accesses import Walked
-from trilby.linting.compute_facts import ComputeFacts, EmptyCall, LedgerFacts
+from trilby.linting.compute_facts import ComputeFacts
 from trilby.linting.contract import contract_of, local_sizes, used_axes
 from trilby.linting.decide.confirm import Examples
 from trilby.linting.decide.plain import PlainDecider
@@ -128,7 +128,9 @@ def lint(
     in `pyproject.toml`.
     """
     if isinstance(function, Ledger):
-        return _lint_ledger(function, settings or LintSettings())
+        chosen = settings or LintSettings()
+        found = [finding for one in chosen.lints("ledger") for finding in one(function)]
+        return _report("a recorded run", found, {}, (), chosen, None)
     if is_compute(function):
         if range is not None:
             raise ArgumentTypeError(
@@ -208,16 +210,6 @@ def _dispatched(found: Iterable[Finding], seen: SeenDispatch) -> Iterator[Findin
             first, second = seen.if_same
             told = f"if `{first}` and `{second}` are one buffer here: {finding.message}"
             yield replace(placed, verdict="unknown", severity="warning", message=told, witness=None)
-
-
-def _lint_ledger(ledger: Ledger, settings: LintSettings) -> Report:
-    recording = ledger.recording
-    locations = [caller.line if caller else None for caller in recording.callers]
-    empty = [EmptyCall(one.kind, one.buffer, one.location) for one in ledger.redundant]
-    copies = tuple(recording.copies)
-    facts = LedgerFacts(recording.trace, copies, locations, ledger.excess, empty)
-    found = [finding for one in settings.lints("ledger") for finding in one(facts)]
-    return _report("a recorded run", found, {}, (), settings, None)
 
 
 def _report(

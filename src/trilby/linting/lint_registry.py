@@ -15,13 +15,16 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Literal, TypeAlias
 
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError
+from trilby.linting.decide.question import Witness
 from trilby.linting.findings import Finding, Severity
+from trilby.source import Location
 
 GROUP = "trilby.lints"
 HOME = "trilby.linting.rules"
@@ -51,10 +54,43 @@ class Lint:
 
     def __call__(self, facts: object) -> Iterator[Finding]:
         """Run it."""
-        yield from self.check(facts)
+        name: str = getattr(facts, "name", "")
+        for finding in self.check(facts):
+            yield finding if finding.function else replace(finding, function=name)
+
+    def bug(
+        self,
+        message: str,
+        location: Location,
+        advice: str,
+        *,
+        severity: Severity | None = None,
+        witness: Witness | None = None,
+        others: tuple[Location, ...] = (),
+        about: str = "",
+    ) -> Finding:
+        """A finding of this lint that is proved."""
+        level = severity or self.severity
+        return Finding(
+            self.id, level, "bug", message, location, advice, witness, others, about=about
+        )
+
+    def unknown(
+        self,
+        message: str,
+        location: Location,
+        advice: str,
+        *,
+        others: tuple[Location, ...] = (),
+        about: str = "",
+    ) -> Finding:
+        """A finding of this lint that is neither proved nor refuted; the message says why."""
+        return Finding(
+            self.id, "warning", "unknown", message, location, advice, None, others, about=about
+        )
 
 
-def _decorator(subject: Subject, name: str, severity: Severity) -> Callable[[Check], Lint]:
+def _decorator(name: str, subject: Subject, severity: Severity) -> Callable[[Check], Lint]:
     def decorate(check: Check) -> Lint:
         if not inspect.getdoc(check):
             raise ArgumentValueError(
@@ -68,17 +104,17 @@ def _decorator(subject: Subject, name: str, severity: Severity) -> Callable[[Che
 
 def kernel_lint(name: str, *, severity: Severity = "warning") -> Callable[[Check], Lint]:
     """Make a lint of a function of `KernelFacts`."""
-    return _decorator("kernel", name, severity)
+    return _decorator(name, "kernel", severity)
 
 
 def compute_lint(name: str, *, severity: Severity = "warning") -> Callable[[Check], Lint]:
     """Make a lint of a function of `ComputeFacts`."""
-    return _decorator("compute", name, severity)
+    return _decorator(name, "compute", severity)
 
 
 def ledger_lint(name: str, *, severity: Severity = "warning") -> Callable[[Check], Lint]:
-    """Make a lint of a function of `LedgerFacts`."""
-    return _decorator("ledger", name, severity)
+    """Make a lint of a function of a `Ledger`."""
+    return _decorator(name, "ledger", severity)
 
 
 @cache

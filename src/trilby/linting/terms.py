@@ -120,7 +120,7 @@ class Terms(Expressions):
     def compare(self, op: str, left: Expr, right: Expr) -> Expr:
         """`lt`, `le`, `eq` or `ne`; numbers are compared at once."""
         if left.op == right.op == "constant":
-            return self.true if COMPARED[op](_int(left), _int(right)) else self.false
+            return self.true if _MEANING[op](_int(left), _int(right)) else self.false
         return self.make(op, (left, right), None, BOOL)
 
     def plus(self, left: Expr, right: Expr) -> Expr:
@@ -155,51 +155,32 @@ class Terms(Expressions):
 
     def put_in(self, term: Expr, replaced: Mapping[int, Expr], since: int) -> Expr:
         """A term with some leaves replaced; what is unknown and younger than `since` is anew."""
-        return _Replacing(self, dict(replaced), since).of(term)
+        known = dict(replaced)
+
+        def of(part: Expr) -> Expr:
+            if part.number not in known:
+                known[part.number] = made(part)
+            return known[part.number]
+
+        def made(part: Expr) -> Expr:
+            if part.op == "opaque":
+                return anew(part) if part.number >= since else part
+            args = tuple(of(arg) for arg in part.args)
+            if all(new is old for new, old in zip(args, part.args, strict=True)):
+                return part
+            return rebuilt(self, part, args)
+
+        def anew(part: Expr) -> Expr:
+            new = known[part.number] = self.unknown(part.type, self.unknowns[part.number])
+            for fact in self.facts.get(part.number, []):
+                self.fact(new, of(fact))
+            return new
+
+        return of(term)
 
 
 def _int(term: Expr) -> int:
     return term.what if isinstance(term.what, int) else 0
-
-
-COMPARED: Mapping[str, Callable[[int, int], bool]] = {
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-}
-
-
-@dataclass
-class _Replacing:
-    """Puts terms in the place of leaves, each term once."""
-
-    terms: Terms
-    known: dict[int, Expr]
-    since: int
-
-    def of(self, term: Expr) -> Expr:
-        found = self.known.get(term.number)
-        if found is None:
-            self.known[term.number] = found = self._made(term)
-        return found
-
-    def _made(self, term: Expr) -> Expr:
-        if term.op == "opaque":
-            return self._anew(term)
-        args = tuple(self.of(arg) for arg in term.args)
-        if all(new is old for new, old in zip(args, term.args, strict=True)):
-            return term
-        return rebuilt(self.terms, term, args)
-
-    def _anew(self, term: Expr) -> Expr:
-        if term.number < self.since:
-            return term
-        made = self.terms.unknown(term.type, self.terms.unknowns[term.number])
-        self.known[term.number] = made
-        for fact in self.terms.facts.get(term.number, []):
-            self.terms.fact(made, self.of(fact))
-        return made
 
 
 def rebuilt(terms: Terms, term: Expr, args: tuple[Expr, ...]) -> Expr:
@@ -268,17 +249,8 @@ def _leaf_level(terms: Terms, leaf: Expr) -> Level:
     return "launch"
 
 
-# ------------------------------------------------------------------------------------- walk numbers
-# What the operations of terms come to on plain numbers.
-
-
-def _least(left: int, right: int) -> int:
-    return min(left, right)
-
-
-def _most(left: int, right: int) -> int:
-    return max(left, right)
-
+# ------------------------------------------------------------------------------------------- values
+# The number of a term, where the numbers of its leaves are known.
 
 _MEANING: Mapping[str, Callable[..., int]] = {
     "add": int.__add__,
@@ -286,8 +258,8 @@ _MEANING: Mapping[str, Callable[..., int]] = {
     "mul": int.__mul__,
     "floordiv": int.__floordiv__,
     "mod": int.__mod__,
-    "min": _least,
-    "max": _most,
+    "min": min,
+    "max": max,
     "abs": int.__abs__,
     "cast": int,
     "lt": int.__lt__,
@@ -304,43 +276,32 @@ def folded(op: str, numbers: list[int], type_: ScalarType) -> int | None:
     return None if meaning is None or divides_by_zero else int(type_(meaning(*numbers)))
 
 
-# ----------------------------------------------------------------------------------------- evaluate
-
-
 def evaluated(term: Expr, leaves: Mapping[int, int]) -> int | None:
     """What a term comes to, by the numbers of its leaves; None where one is missing."""
-    return _TermEvaluation(dict(leaves)).of(term)
+    known: dict[int, int | None] = {**leaves}
 
+    def of(part: Expr) -> int | None:
+        if part.number not in known:
+            known[part.number] = made(part)
+        return known[part.number]
 
-class _TermEvaluation:
-    def __init__(self, known: dict[int, int]) -> None:
-        self.known: dict[int, int | None] = {**known}
-
-    def of(self, term: Expr) -> int | None:
-        if term.number not in self.known:
-            self.known[term.number] = self._made(term)
-        return self.known[term.number]
-
-    def _made(self, term: Expr) -> int | None:
-        if term.op == "constant":
-            return term.what if isinstance(term.what, int) else None
-        if not term.args:
+    def made(part: Expr) -> int | None:
+        if part.op == "constant":
+            return part.what if isinstance(part.what, int) else None
+        if not part.args:
             return None
-        if term.op == "select":
-            condition = self.of(term.args[0])
-            return None if condition is None else self.of(term.args[1 if condition else 2])
-        if term.op in {"and", "or"}:
-            return self._logical(term)
-        args = [self.of(arg) for arg in term.args]
-        known = [arg for arg in args if arg is not None]
-        if len(known) != len(args):
+        if part.op == "select":
+            condition = of(part.args[0])
+            return None if condition is None else of(part.args[1 if condition else 2])
+        args = [of(arg) for arg in part.args]
+        if part.op in {"and", "or"}:  # known where one side is decisive
+            decisive = part.op == "or"
+            if any(arg is not None and bool(arg) is decisive for arg in args):
+                return int(decisive)
+            return None if None in args else int(not decisive)
+        numbers = [arg for arg in args if arg is not None]
+        if len(numbers) != len(args):
             return None
-        return int(not known[0]) if term.op == "not" else folded(term.op, known, term.type)
+        return int(not numbers[0]) if part.op == "not" else folded(part.op, numbers, part.type)
 
-    def _logical(self, term: Expr) -> int | None:
-        """`and` is known where one side is false, `or` where one is true."""
-        decisive = term.op == "or"
-        sides = [self.of(arg) for arg in term.args]
-        if any(side is not None and bool(side) is decisive for side in sides):
-            return int(decisive)
-        return None if None in sides else int(not decisive)
+    return of(term)

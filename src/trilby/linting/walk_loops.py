@@ -375,7 +375,7 @@ class LoopContents:
         """Whether a term is the same in every turn."""
         changing = {self.loop.turn.number, *(t.number for t in self.tried.before.values())}
         is_old = not any(
-            part.op == "opaque" and part.number >= self.tried.since for part in _leaves(term)
+            part.op == "opaque" and part.number >= self.tried.since for part in leaves_of((term,))
         )
         return is_old and not depends_on(term, frozenset(changing))
 
@@ -403,11 +403,15 @@ class LoopContents:
     def _counted_out(self) -> dict[Value, list[int]]:
         """The numbers of variables that depend on nothing but each other and the turn."""
         loop, tried = self.loop, self.tried
-        starts = {v: s.what for v, s in loop.start.items() if isinstance(s, Expr) and _is_int(s)}
-        closed = {v for v in starts if v in tried.before and isinstance(tried.after[v], Expr)}
+        after = {v: term for v, term in tried.after.items() if isinstance(term, Expr)}
         if tried.exits.breaks or tried.exits.returns:
             return {}
-        numbers = {v: [n] for v, n in starts.items() if v in closed and isinstance(n, int)}
+        numbers = {
+            v: [start.what]
+            for v, start in loop.start.items()
+            if isinstance(start, Expr) and start.op == "constant" and isinstance(start.what, int)
+            if v in tried.before and v in after
+        }
         for turn in range(MOST_COUNTED + 1):
             leaves = {tried.before[v].number: row[-1] for v, row in numbers.items()}
             leaves[loop.turn.number] = turn
@@ -417,7 +421,7 @@ class LoopContents:
             if not goes_on:
                 self.counted = turn
                 return numbers
-            nexts = {v: evaluated(_expr(tried.after[v]), leaves) for v in numbers}
+            nexts = {v: evaluated(after[v], leaves) for v in numbers}
             numbers = {v: [*row, n] for v, row in numbers.items() if (n := nexts[v]) is not None}
         return {}
 
@@ -444,27 +448,6 @@ class LoopContents:
             either = terms.either(either, row)
         terms.fact(found, either)
         self.inside[var] = found
-
-
-def _expr(known: Known) -> Expr:
-    if not isinstance(known, Expr):
-        raise TypeError(known)
-    return known
-
-
-def _is_int(term: Expr) -> bool:
-    return term.op == "constant"
-
-
-def _leaves(term: Expr) -> list[Expr]:
-    waiting, found, seen = [term], list[Expr](), set[int]()
-    while waiting:
-        part = waiting.pop()
-        if part.number not in seen:
-            seen.add(part.number)
-            waiting.extend(part.args)
-            found.append(part)
-    return found
 
 
 def lowest_level(terms: Terms, made_of: list[Known]) -> Level:

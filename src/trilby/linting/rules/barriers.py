@@ -169,28 +169,20 @@ def _parted(facts: KernelFacts, stop: Stop) -> Iterator[Finding]:
         why = "in a loop that not all leave together"
     if isinstance(outcome, Undecided) or not facts.confirm_divergence(outcome):
         missing = missing or missing_rest(terms, stop.guards, "they part")
-        yield Finding(
-            "barrier-divergence",
-            "warning",
-            "unknown",
+        yield barrier_divergence.unknown(
             f"whether all work items of a group reach this barrier cannot be told: {missing}",
             stop.location,
             "let all work items of a group come here, whatever the data is",
-            function=facts.name,
         )
         return
     witness = facts.witness(outcome, "the barrier", confirmed=True)
     one, other = (witness.item_text(item) for item in outcome.items)
-    yield Finding(
-        "barrier-divergence",
-        "error",
-        "bug",
+    yield barrier_divergence.bug(
         f"work item {one} waits at this barrier, {why}, and {other} of the same group does not, "
         f"in {launch_text(witness)}",
         stop.location,
         "move the barrier to where all work items of the group come by",
-        witness,
-        function=facts.name,
+        witness=witness,
     )
 
 
@@ -203,29 +195,21 @@ def local_unwritten(facts: KernelFacts) -> Iterator[Finding]:
     """
     for access, example, missing in unwritten_reads(facts):
         if example is None:
-            yield Finding(
-                "local-unwritten",
-                "warning",
-                "unknown",
+            yield local_unwritten.unknown(
                 f"whether `{access.text}` was written before cannot be told: {missing}",
                 access.location,
                 "write all of it first, and put a barrier behind",
-                function=facts.name,
                 about=access.text,
             )
             continue
         element = element_text(access, example.indices)
         witness = facts.witness(example, element, confirmed=False)
         (item,) = example.items
-        yield Finding(
-            "local-unwritten",
-            "error",
-            "bug",
+        yield local_unwritten.bug(
             f"work item {witness.item_text(item)} reads `{element}`, which no work item of its "
             f"group has written, in {launch_text(witness)}",
             access.location,
             "write all of it first, and put a barrier behind",
-            witness,
-            function=facts.name,
+            witness=witness,
             about=access.text,
         )

@@ -206,14 +206,10 @@ def out_of_bounds(facts: KernelFacts) -> Iterator[Finding]:
         else:
             yield _finding(facts, overrun)
     for lost in {one.location: one for one in facts.walked.lost}.values():
-        yield Finding(
-            "out-of-bounds",
-            "warning",
-            "unknown",
+        yield out_of_bounds.unknown(
             f"whether this stays inside cannot be told: {lost.reason}",
             lost.location,
             "make it plainer, or silence this with its id",
-            function=facts.name,
         )
 
 
@@ -226,14 +222,10 @@ def _assumed(overrun: Overrun) -> str:
 def _finding(facts: KernelFacts, overrun: Overrun) -> Finding:
     access = overrun.access
     if overrun.example is None:
-        return Finding(
-            "out-of-bounds",
-            "warning",
-            "unknown",
+        return out_of_bounds.unknown(
             f"whether `{access.text}` stays inside cannot be told: {overrun.missing}",
             access.location,
             "test the index before, or silence this with its id",
-            function=facts.name,
             about=access.text,
         )
     element = element_text(access, overrun.example.indices)
@@ -241,17 +233,13 @@ def _finding(facts: KernelFacts, overrun: Overrun) -> Finding:
     (item,) = overrun.example.items
     verb = {"read": "reads", "write": "writes", "atomic": "changes"}[access.does]
     index = overrun.example.indices[overrun.axis]
-    return Finding(
-        "out-of-bounds",
-        "error",
-        "bug",
+    return out_of_bounds.bug(
         f"work item {witness.item_text(item)} {verb} `{element}`, which is not there, in "
         f"{launch_text(witness)}",
         access.location,
         "indices count from 0 and do not wrap around: guard the left edge"
         if index < 0
         else "guard the access with `if`, or launch fewer work items",
-        witness,
-        function=facts.name,
+        witness=witness,
         about=access.text,
     )

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from trilby.linting.compute_facts import LedgerFacts
 from trilby.linting.findings import Finding
-from trilby.linting.lint_registry import ledger_lint
+from trilby.linting.lint_registry import Lint, ledger_lint
 from trilby.oracle.excess import Excess, Kind
-from trilby.oracle.trace import HOST
+from trilby.oracle.minimum import minimum
+from trilby.oracle.trace import HOST, Trace
+from trilby.runtime.ledger import Ledger
 from trilby.source import NOWHERE, Location
 
 MOST_LINES = 20
@@ -14,50 +15,47 @@ MOST_LINES = 20
 
 
 @ledger_lint("transfer-duplicate")
-def transfer_duplicate(facts: LedgerFacts) -> Iterator[Finding]:
+def transfer_duplicate(ledger: Ledger) -> Iterator[Finding]:
     """A copy brought what its target had already.
 
     Two copies of one content: the second was not needed. It comes of an explicit `put`, or of a
     strategy that copies just in case.
     """
-    for one in facts.excess:
-        if one.kind is Kind.LOST_VALIDITY and not _is_round_trip(facts, one):
-            yield _finding(facts, "transfer-duplicate", one, "its target had the same content")
+    for one in ledger.excess:
+        if one.kind is Kind.LOST_VALIDITY and not _is_round_trip(ledger, one):
+            yield _finding(ledger, transfer_duplicate, one, "its target had the same content")
 
 
 @ledger_lint("transfer-round-trip")
-def transfer_round_trip(facts: LedgerFacts) -> Iterator[Finding]:
+def transfer_round_trip(ledger: Ledger) -> Iterator[Finding]:
     """A buffer went to the other side and came back unchanged.
 
     What was copied one way is copied back although nobody has written in between.
     """
-    for one in facts.excess:
-        if one.kind is Kind.LOST_VALIDITY and _is_round_trip(facts, one):
-            yield _finding(facts, "transfer-round-trip", one, "it came from there and is unchanged")
+    for one in ledger.excess:
+        if one.kind is Kind.LOST_VALIDITY and _is_round_trip(ledger, one):
+            yield _finding(ledger, transfer_round_trip, one, "it came from there and is unchanged")
 
 
 @ledger_lint("transfer-unused")
-def transfer_unused(facts: LedgerFacts) -> Iterator[Finding]:
+def transfer_unused(ledger: Ledger) -> Iterator[Finding]:
     """A copy brought what nobody needed before it was overwritten or the run ended."""
-    for one in facts.excess:
+    for one in ledger.excess:
         if one.kind in {Kind.DEAD, Kind.EAGER}:
-            yield _finding(facts, "transfer-unused", one, one.kind.value)
+            yield _finding(ledger, transfer_unused, one, one.kind.value)
 
 
 @ledger_lint("transfer-redundant")
-def transfer_redundant(facts: LedgerFacts) -> Iterator[Finding]:
+def transfer_redundant(ledger: Ledger) -> Iterator[Finding]:
     """A `put` or `get` moved nothing: the other side had all of it already.
 
     In explicit mode every transfer is written down. One that brings nothing is left over, or
     stands on the wrong side of what changes the data.
     """
-    for call in dict.fromkeys(facts.empty):
-        times = facts.empty.count(call)
+    for call in dict.fromkeys(ledger.redundant):
+        times = ledger.redundant.count(call)
         often = f", {times} times" if times > 1 else ""
-        yield Finding(
-            "transfer-redundant",
-            "warning",
-            "bug",
+        yield transfer_redundant.bug(
             f"this `{call.kind}` of `{call.buffer}` moved nothing new{often}",
             call.location,
             "leave it out, or do it only where the data has changed",
@@ -66,53 +64,63 @@ def transfer_redundant(facts: LedgerFacts) -> Iterator[Finding]:
 
 
 @ledger_lint("host-statement-to-kernel", severity="hint")
-def host_statement_to_kernel(facts: LedgerFacts) -> Iterator[Finding]:
+def host_statement_to_kernel(ledger: Ledger) -> Iterator[Finding]:
     """Moving a host statement into a kernel would save copies.
 
     The oracle works out the least that has to move with the statement where it is, and with its
     accesses on the device: the difference is what it costs.
     """
-    places = [copy.target for copy in facts.copies if copy.target != HOST]
+    trace = ledger.recording.trace
+    places = [copy.target for copy in ledger.recording.copies if copy.target != HOST]
     if not places:
         return
-    least = facts.least()
-    for location in list(dict.fromkeys(_changing(facts)))[:MOST_LINES]:
-        saved = least - facts.least_on_device(location, places[0])
+    least = ledger.optimal.range.nbytes
+    for location in list(dict.fromkeys(_changing(ledger)))[:MOST_LINES]:
+        saved = least - _least_on_device(trace, location, places[0])
         if saved > 0:
-            yield Finding(
-                "host-statement-to-kernel",
-                "hint",
-                "bug",
+            yield host_statement_to_kernel.bug(
                 f"moving this host statement into a kernel would save {saved:,} of {least:,} bytes",
                 location,
                 "write it as a kernel and dispatch it",
             )
 
 
-def _changing(facts: LedgerFacts) -> Iterator[Location]:
+def _least_on_device(trace: Trace, location: Location, place: str) -> int:
+    """The bytes that would have to move if the host's accesses of a line were a kernel's."""
+    moved = Trace()
+    moved.buffers, moved.sharing = trace.buffers, trace.sharing
+    moved.touches = [
+        touch._replace(place=place, invisible=False)
+        if touch.place == HOST and touch.location == location
+        else touch
+        for touch in trace.touches
+    ]
+    return minimum(moved, "range").nbytes
+
+
+def _changing(ledger: Ledger) -> Iterator[Location]:
     """The lines on which the host writes what a device has."""
-    for touch in facts.trace.touches:
+    for touch in ledger.recording.trace.touches:
         writes = any(access.writes for access in touch.accesses.values())
         if touch.place == HOST and writes and touch.location != NOWHERE:
             yield touch.location
 
 
-def _is_round_trip(facts: LedgerFacts, one: Excess) -> bool:
+def _is_round_trip(ledger: Ledger, one: Excess) -> bool:
     """Whether the last copy of the buffer before this one went the other way."""
-    copy = facts.copies[one.copy]
-    before = [c for c in facts.copies[: one.copy] if c.buffer == copy.buffer]
+    copies = ledger.recording.copies
+    copy = copies[one.copy]
+    before = [c for c in copies[: one.copy] if c.buffer == copy.buffer]
     return bool(before) and before[-1].source == copy.target
 
 
-def _finding(facts: LedgerFacts, lint: str, one: Excess, why: str) -> Finding:
-    location = facts.locations[one.copy]
-    return Finding(
-        lint,
-        "warning",
-        "bug",
+def _finding(ledger: Ledger, lint: Lint, one: Excess, why: str) -> Finding:
+    caller = ledger.recording.callers[one.copy]
+    return lint.bug(
         f"{one.nbytes:,} bytes of `{one.buffer}` went from {one.source} to {one.target} in vain: "
         f"{why}",
-        location or NOWHERE,
+        caller.line if caller else NOWHERE,
         "leave the copy out, or let Trilby decide: Transfers.AUTO",
+        severity="warning",
         about=one.buffer,
     )

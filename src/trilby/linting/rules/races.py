@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trilby.linting.findings import Finding, element_text, launch_text
 from trilby.linting.kernel_facts import Collision, KernelFacts, RaceKind
-from trilby.linting.lint_registry import kernel_lint
+from trilby.linting.lint_registry import Lint, kernel_lint
 
 
 @kernel_lint("race-write-write", severity="error")
@@ -18,8 +18,8 @@ def race_write_write(facts: KernelFacts) -> Iterator[Finding]:
 
     Give every work item an element of its own, or use an atomic operation.
     """
-    yield from _findings(facts, "write-write", "race-write-write")
-    yield from _lost(facts, "race-write-write", "write")
+    yield from _findings(facts, "write-write", race_write_write)
+    yield from _lost(facts, race_write_write, "write")
 
 
 @kernel_lint("race-read-write", severity="error")
@@ -30,8 +30,8 @@ def race_read_write(facts: KernelFacts) -> Iterator[Finding]:
     the write and the read. Between groups there is no order: write to a second buffer, or
     dispatch a second kernel.
     """
-    yield from _findings(facts, "read-write", "race-read-write")
-    yield from _lost(facts, "race-read-write", "read")
+    yield from _findings(facts, "read-write", race_read_write)
+    yield from _lost(facts, race_read_write, "read")
 
 
 @kernel_lint("race-plain-atomic", severity="error")
@@ -41,8 +41,8 @@ def race_plain_atomic(facts: KernelFacts) -> Iterator[Finding]:
     An atomic operation is indivisible for other atomic operations only. Use atomics for every
     access, or order the two by a barrier or a second dispatch.
     """
-    yield from _findings(facts, "plain-atomic", "race-plain-atomic")
-    yield from _lost(facts, "race-plain-atomic", "atomic")
+    yield from _findings(facts, "plain-atomic", race_plain_atomic)
+    yield from _lost(facts, race_plain_atomic, "atomic")
 
 
 _VERBS = {"read": "reads", "write": "writes", "atomic": "changes"}
@@ -55,52 +55,44 @@ _ADVICE = {
 _BENIGN = "let one work item do it, or silence this with its id"
 
 
-def _findings(facts: KernelFacts, kind: RaceKind, name: str) -> Iterator[Finding]:
+def _findings(facts: KernelFacts, kind: RaceKind, lint: Lint) -> Iterator[Finding]:
     """One finding for each pair of lines: what is proved, then what is unknown, then benign."""
     seen: set[object] = set()
-    ordered = sorted(facts.collisions(), key=lambda one: (one.is_benign, one.example is None))
+    ordered = sorted(facts.collisions, key=lambda one: (one.is_benign, one.example is None))
     for one in ordered:
         lines = frozenset((one.first.location, one.second.location))
         key = (one.first.memory.name, one.first.path, lines)
         if one.kind == kind and key not in seen:
             seen.add(key)
-            yield _finding(facts, one, name)
+            yield _finding(facts, one, lint)
 
 
-def _lost(facts: KernelFacts, name: str, does: str) -> Iterator[Finding]:
+def _lost(facts: KernelFacts, lint: Lint, does: str) -> Iterator[Finding]:
     """One finding for each access that could not be followed."""
     for lost in facts.walked.lost:
         if lost.does == does:
-            yield Finding(
-                name,
-                "warning",
-                "unknown",
+            yield lint.unknown(
                 f"whether two work items meet here cannot be told: {lost.reason}",
                 lost.location,
                 "make it plainer, or silence this with its id",
-                function=facts.name,
             )
 
 
-def _finding(facts: KernelFacts, one: Collision, name: str) -> Finding:
+def _finding(facts: KernelFacts, one: Collision, lint: Lint) -> Finding:
     first, second = one.first, one.second
     others = () if first.location == second.location else (second.location,)
     if one.example is None and one.is_benign:
         told = f"benign: whoever meets at `{first.text}` writes the same value; {one.missing}"
         text = first.text
-        return Finding(
-            name, "warning", "bug", told, first.location, _BENIGN, None, others, facts.name, text
+        return lint.bug(
+            told, first.location, _BENIGN, severity="warning", others=others, about=text
         )
     if one.example is None:
-        return Finding(
-            name,
-            "warning",
-            "unknown",
+        return lint.unknown(
             f"whether two work items meet at `{first.text}` cannot be told: {one.missing}",
             first.location,
             "if no two are the same, silence this with its id",
             others=others,
-            function=facts.name,
             about=first.text,
         )
     element = element_text(first, one.example.indices)
@@ -116,17 +108,14 @@ def _finding(facts: KernelFacts, one: Collision, name: str) -> Finding:
     told = f"{what} in {launch_text(witness)}, and nothing orders them"
     if one.is_benign:
         told = f"benign: {what} in {launch_text(witness)}, all with the same value"
-    return Finding(
-        name,
-        "warning" if one.is_benign else "error",
-        "bug",
+    return lint.bug(
         told,
         first.location,
         _BENIGN if one.is_benign else _ADVICE[one.kind],
-        witness,
-        others,
-        facts.name,
-        first.text,
+        severity="warning" if one.is_benign else "error",
+        witness=witness,
+        others=others,
+        about=first.text,
     )
 
 

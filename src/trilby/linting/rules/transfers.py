@@ -101,10 +101,10 @@ def copy_in_loop(facts: ComputeFacts) -> Iterator[Finding]:
         if key in seen:
             continue
         seen.add(key)
-        yield _copied(facts, placed)
+        yield _copied(placed)
 
 
-def _copied(facts: ComputeFacts, placed: PlacedCopy) -> Finding:
+def _copied(placed: PlacedCopy) -> Finding:
     copy, name = placed.copy, _spoken(placed.func, placed.copy.what)
     is_element = bool(copy.indices)
     cost = _cost(placed.func, name, copy.path if is_element else "")
@@ -115,15 +115,12 @@ def _copied(facts: ComputeFacts, placed: PlacedCopy) -> Finding:
         if copy.to == "host"
         else "write what the host writes here in a kernel"
     )
-    return Finding(
-        "copy-in-loop",
-        "hint" if is_element else "warning",
-        "bug",
+    return copy_in_loop.bug(
         f"every turn of this loop copies {what} {way}",
         (placed.writer or placed.op if copy.to == "device" else _reader(placed, name)).location,
         advice,
+        severity="hint" if is_element else "warning",
         others=(placed.loops[-1].location,),
-        function=facts.name,
         about=name,
     )
 
@@ -192,15 +189,11 @@ def never_read_back(facts: ComputeFacts) -> Iterator[Finding]:
     for func in facts.graph.functions:
         for uses in uses_of(func, facts.graph):
             if uses.is_made_here and uses.written and not uses.read:
-                yield Finding(
-                    "never-read-back",
-                    "warning",
-                    "bug",
+                yield never_read_back.bug(
                     f"`{uses.name}` is made here and written by `{uses.written[0]}`, and nobody "
                     "reads it",
                     uses.location,
                     "return it, read it, or leave the dispatch out",
-                    function=facts.name,
                 )
 
 
@@ -217,15 +210,11 @@ def raw_view_kept(facts: ComputeFacts) -> Iterator[Finding]:
             name = _kept_view(op, ops)
             behind = ops[place:]
             if name and any(isinstance(o, Dispatch) for o in behind) and not _deleted(behind, name):
-                yield Finding(
-                    "raw-view-kept",
-                    "warning",
-                    "bug",
+                yield raw_view_kept.bug(
                     f"the raw view `{name}` is alive while kernels are dispatched: its buffer "
                     "counts as written all the time",
                     op.location,
                     f"write `del {name}` before the dispatch, or use the buffer's own view",
-                    function=facts.name,
                 )
 
 
@@ -265,15 +254,11 @@ def opaque_call(facts: ComputeFacts) -> Iterator[Finding]:
             and not placed.copy.certain
             and not placed.copy.indices
         ):
-            yield Finding(
-                "opaque-call",
-                "hint",
-                "bug",
+            yield opaque_call.bug(
                 f"this call may do anything to `{_spoken(placed.func, placed.copy.what)}`: in each "
                 "turn the copy is decided when it runs",
                 op.location,
                 "hand it the numbers that it needs instead of the buffer",
-                function=facts.name,
             )
 
 
@@ -331,16 +316,12 @@ class _Straight:
                 yield self._finding(op, kind, self._names.get(var, value.hint), before)
 
     def _finding(self, op: Op, kind: str, name: str, before: Op) -> Finding:
-        return Finding(
-            "transfer-repeated",
-            "warning",
-            "bug",
+        return transfer_repeated.bug(
             f"this `{kind}` of `{name}` moves nothing: both sides have it since line "
             f"{before.location.line}",
             op.location,
             "leave it out",
             others=(before.location,),
-            function=self._facts.name,
             about=name,
         )
 

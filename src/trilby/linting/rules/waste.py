@@ -32,14 +32,10 @@ def unused_parameter(facts: KernelFacts) -> Iterator[Finding]:
     used = _used(facts)
     for param in entry.params:
         if param not in used and param.type != KERNEL_CONTEXT and not entry.raw:
-            yield Finding(
-                "unused-parameter",
-                "warning",
-                "bug",
+            yield unused_parameter.bug(
                 f"the parameter `{param.hint}` is never used",
                 entry.location,
                 "leave it out",
-                function=facts.name,
                 about=param.hint,
             )
 
@@ -74,14 +70,10 @@ def write_unseen(facts: KernelFacts) -> Iterator[Finding]:
     for access in own:
         if access.memory not in read and access.memory not in told:
             told.add(access.memory)
-            yield Finding(
-                "write-unseen",
-                "warning",
-                "bug",
+            yield write_unseen.bug(
                 f"`{access.memory.name}` is written and never read",
                 access.location,
                 "leave it out, or read it",
-                function=facts.name,
             )
 
 
@@ -96,16 +88,12 @@ def _overwritten(facts: KernelFacts) -> Iterator[Finding]:
         same = before.path == after.path and before.indices == after.indices
         surely = set(after.guards) <= set(before.guards) and before.loops == after.loops
         if both_write and same and surely and before.phases == after.phases:
-            yield Finding(
-                "write-unseen",
-                "warning",
-                "bug",
+            yield write_unseen.bug(
                 f"what is written to `{before.text}` is overwritten in line {after.location.line} "
                 "before anybody reads it",
                 before.location,
                 "leave it out",
                 others=(after.location,),
-                function=facts.name,
                 about=before.text,
             )
 
@@ -130,15 +118,11 @@ def pass_parity(facts: KernelFacts) -> Iterator[Finding]:
         if access.does != "write" or any(_has_parity(index) for index in access.indices):
             continue
         if any(_has_parity(term) for term in (*access.guards, *filter(None, [access.stored]))):
-            yield Finding(
-                "pass-parity",
-                "warning",
-                "bug",
+            yield pass_parity.bug(
                 f"what is written to `{access.text}` depends on `kc.pass_id % 2`, but not to which "
                 "buffer",
                 access.location,
                 "choose the buffer by the parity: `target = a if kc.pass_id % 2 == 0 else b`",
-                function=facts.name,
             )
             return
 
@@ -170,20 +154,16 @@ def shared_counter(facts: KernelFacts) -> Iterator[Finding]:
     time write the same number. `tb.atomic_add(total.array, 0, 1)` is one step.
     """
     told: set[object] = set()
-    for one in facts.collisions():
+    for one in facts.collisions:
         first, second = one.first, one.second
         is_update = one.kind == "read-write" and first.location == second.location
         same = first.path == second.path and first.indices == second.indices
         if is_update and same and one.example is not None and first.location not in told:
             told.add(first.location)
-            yield Finding(
-                "shared-counter",
-                "warning",
-                "bug",
+            yield shared_counter.bug(
                 f"work items share `{first.text}` and change it in several steps: counts get lost",
                 first.location,
                 f"use tb.atomic_add({first.memory.name}…)",
-                function=facts.name,
             )
 
 
@@ -201,14 +181,10 @@ def f64_in_f32(facts: KernelFacts) -> Iterator[Finding]:
             continue
         for op in walk(func.body):
             if op.result is not None and op.result.type is F64:
-                yield Finding(
-                    "f64-in-f32",
-                    "warning",
-                    "bug",
+                yield f64_in_f32.bug(
                     "this is computed in `f64`, and no data of the kernel is",
                     op.location,
                     "convert with `f32(…)`",
-                    function=facts.name,
                 )
                 return
 
@@ -241,14 +217,10 @@ def strided_access(facts: KernelFacts) -> Iterator[Finding]:
         return
     for access in touched:
         if _runs_across(access):
-            yield Finding(
-                "strided-access",
-                "hint",
-                "bug",
+            yield strided_access.bug(
                 f"neighbouring work items touch `{access.text}` a row apart",
                 access.location,
                 "let `kc.x` be the last index",
-                function=facts.name,
             )
             return
 
@@ -297,13 +269,9 @@ def wasted_lanes(facts: KernelFacts) -> Iterator[Finding]:
     idle = -items % LANES
     if idle:
         local = tuple(launch.local[axis] for axis in launch.axes)
-        yield Finding(
-            "wasted-lanes",
-            "hint",
-            "bug",
+        yield wasted_lanes.bug(
             f"groups of {items} work items ({spelled(local)}) leave {idle} of "
             f"{items + idle} lanes idle",
             facts.graph.entry.location,
             f"use a multiple of {LANES}",
-            function=facts.name,
         )
