@@ -96,23 +96,6 @@ Format: TypeAlias = Literal["text", "json", "sarif"]
 CLEAN, FOUND, FAILED = 0, 1, 2
 
 
-@dataclass(frozen=True, slots=True)
-class LintOptions:
-    """What the command line asks for; `select` and `ignore` go before `pyproject.toml`."""
-
-    paths: tuple[str, ...]
-    format: Format = "text"
-    select: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-
-    def settings(self, file: str) -> LintSettings:
-        """The settings for a file."""
-        project = settings_for(file)
-        return LintSettings(
-            self.select or project.select, (*project.ignore, *self.ignore), project.severity
-        )
-
-
 @dataclass(slots=True)
 class Linted:
     """The reports on all functions that were found, and what could not be looked at."""
@@ -121,13 +104,12 @@ class Linted:
     failures: list[str] = field(default_factory=list[str])
     left_out: list[Path] = field(default_factory=list[Path])
     """Files that were named, and do not import Trilby."""
-    files: int = 0
 
     @property
     def findings(self) -> list[Finding]:
         """All findings, by file and line, each once."""
         found = {finding.key: finding for report in self.reports for finding in report.findings}
-        return sorted(found.values(), key=_order)
+        return sorted(found.values(), key=_place_and_lint)
 
     @property
     def code(self) -> int:
@@ -137,31 +119,30 @@ class Linted:
         return FOUND if any(one.severity != "hint" for one in self.findings) else CLEAN
 
 
-def _order(finding: Finding) -> tuple[str, int, str]:
+def _place_and_lint(finding: Finding) -> tuple[str, int, str]:
     return finding.location.file, finding.location.line, finding.lint
 
 
-def lint_paths(options: LintOptions) -> tuple[str, int]:
-    """The text to print, and the exit code."""
-    LintSettings(options.select, options.ignore)  # ids that do not exist are told once
-    linted = lint_all(options)
-    forms = {"text": as_text, "json": as_json, "sarif": _sarif}
-    return forms[options.format](linted), linted.code
+def lint_paths(
+    paths: Sequence[str], form: Format, select: tuple[str, ...], ignore: tuple[str, ...]
+) -> tuple[str, int]:
+    """Lint every function of some files, folders and modules: the text to print, the exit code.
 
-
-def lint_all(options: LintOptions) -> Linted:
-    """Lint every function of some files, folders and modules."""
+    `select` and `ignore` are ids, and go before those of `pyproject.toml`.
+    """
+    LintSettings(select, ignore)  # ids that do not exist are told once
     linted = Linted()
-    for module, path in _modules(options.paths, linted):
-        linted.files += 1
+    for module, path in _modules(paths, linted):
         for function in functions_of(module):
             try:
-                settings = options.settings(str(path))
-                linted.reports.append(lint(function, settings=settings))
+                project = settings_for(str(path))
+                chosen = (select or project.select, (*project.ignore, *ignore), project.severity)
+                linted.reports.append(lint(function, settings=LintSettings(*chosen)))
             except TrilbyError as error:
                 linted.failures.append(str(error))
     linted.failures = list(dict.fromkeys(linted.failures))  # a kernel may be dispatched often
-    return linted
+    forms = {"text": as_text, "json": as_json, "sarif": _sarif}
+    return forms[form](linted), linted.code
 
 
 def _modules(paths: Sequence[str], linted: Linted) -> Iterator[tuple[ModuleType, Path]]:

@@ -4,15 +4,16 @@ The trace and the report draw the same timeline. It knows nothing of files.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from typing import Literal, NamedTuple, TypeAlias
+from itertools import islice
+from typing import Literal, TypeAlias
 
 from trilby.backend.base import Dated, Event
 from trilby.data.ranges import Ranges, union
 from trilby.dataclass import dataclass
 from trilby.oracle.excess import CopyMade
-from trilby.oracle.trace import Access, Trace
+from trilby.oracle.trace import Trace
 from trilby.runtime.ledger import Copy, copy_of
 from trilby.runtime.tracing import (
     Moment,
@@ -25,114 +26,84 @@ from trilby.runtime.tracing import (
 )
 from trilby.source import Location
 
-# ------------------------------------------------------------------------------------------- clocks
-# When the work of a device was, by the clock of the host.
+DeviceSpan: TypeAlias = Callable[[Event, float], tuple[float, float]]
+"""Gives begin and end of some work by the clock of the host, in seconds since the run began."""
 
 
-class DeviceClock:
-    """How far the clock of a device is behind the host's, and what follows for its work.
+def device_spans(run: TracedRun) -> DeviceSpan:
+    """Begin and end of the work of a device, whose clock may be another one than the host's.
 
-    Work is queued before the host comes to note it. So the smallest difference between the two
-    that was ever seen is the nearest to the truth.
+    Work is queued before the host notes it, so the smallest difference between the two clocks that
+    was seen is the nearest to the truth. Work without a date began when it was noted, after its
+    time in the queue.
     """
+    noted = [
+        (seen.event if isinstance(seen, SeenLaunch) else seen.moved.event, seen.moment.at)
+        for seen in run.book.seen
+        if isinstance(seen, SeenLaunch | SeenCopy)
+    ]
+    behind = min(
+        (
+            at - event.began + (event.times or (0.0, 0.0))[0]
+            for event, at in noted
+            if isinstance(event, Dated) and not event.by_host_clock and event.began is not None
+        ),
+        default=0.0,
+    )
 
-    def __init__(self, run: TracedRun) -> None:
-        self._began = run.began
-        behind: list[float] = []
-        for seen in run.book.seen:
-            if isinstance(seen, SeenLaunch | SeenCopy):
-                event = seen.event if isinstance(seen, SeenLaunch) else seen.moved.event
-                queued = _queued(event) if event is not None else None
-                if queued is not None:
-                    behind.append(seen.moment.at - queued)
-        self._behind = min(behind, default=0.0)
-
-    def span(self, event: Event, noted: float) -> tuple[float, float]:
-        """Begin and end of some work, in seconds since the run began.
-
-        What nobody dated began when it was noted, after its time in the queue.
-        """
+    def span(event: Event, noted_at: float) -> tuple[float, float]:
         delay, seconds = event.times or (0.0, 0.0)
         began = event.began if isinstance(event, Dated) else None
         if began is None:
-            began = noted + delay
+            began = noted_at + delay
         elif isinstance(event, Dated) and not event.by_host_clock:
-            began += self._behind
-        return began - self._began, began - self._began + seconds
+            began += behind
+        return began - run.began, began - run.began + seconds
+
+    return span
 
 
-def _queued(event: Event) -> float | None:
-    """When work was queued by the clock of its device, if it has one of its own."""
-    if not isinstance(event, Dated) or event.by_host_clock or event.began is None:
-        return None
-    delay, _ = event.times or (0.0, 0.0)
-    return event.began - delay
+def ways_of(
+    trace: Trace, made: Sequence[CopyMade], copies: Sequence[range]
+) -> list[tuple[int | None, int | None]]:
+    """For each copy the touch whose data it has, and the first touch that needed it there.
 
+    `copies` has, for each, its parts among those that were made.
+    """
+    numbers: list[list[int]] = [[] for _ in trace.buffers]
+    for number, touch in enumerate(trace.touches):
+        for buffer in touch.accesses:
+            numbers[buffer].append(number)
+    known: dict[int, tuple[Ranges, Ranges]] = {}
 
-# --------------------------------------------------------------------------------------------- ways
-# Which write a copy carries, and which access needed it: from a recorded trace.
+    def written_and_needed(touch: int, buffer: int) -> tuple[Ranges, Ranges]:
+        """What a touch writes of a buffer, and what has to be there for it."""
+        access = trace.touches[touch].accesses[buffer]
+        if id(access) not in known:  # the trace holds the access, so the id stays
+            covers = union(access.covers)
+            writes = union(access.writes) | covers
+            known[id(access)] = writes, union(access.reads) | (writes - covers)
+        return known[id(access)]
 
-
-class CopyWay(NamedTuple):
-    """The touch whose data a copy has, and the first that needed it there; None for none."""
-
-    write: int | None
-    read: int | None
-
-
-def ways_of(trace: Trace, made: Sequence[CopyMade], copies: Sequence[range]) -> list[CopyWay]:
-    """The way of each copy; `copies` has, for each, its parts among those that were made."""
-    touches = _Touches(trace)
-    return [touches.way([made[part] for part in parts]) for parts in copies]
-
-
-class _Touches:
-    """The touches of a trace by buffer, and what they write and need: worked out once."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self._numbers: list[list[int]] = [[] for _ in trace.buffers]
-        for number, touch in enumerate(trace.touches):
-            for buffer in touch.accesses:
-                self._numbers[buffer].append(number)
-        self._known: dict[int, tuple[Ranges, Ranges]] = {}
-
-    def way(self, parts: Sequence[CopyMade]) -> CopyWay:
-        """Where the parts of one copy come from, and where they go."""
+    def way(parts: Sequence[CopyMade]) -> tuple[int | None, int | None]:
         if not parts:
-            return CopyWay(None, None)
+            return None, None
         first = parts[0]
         moved = union((part.start, part.start + part.nbytes) for part in parts)
-        here = self._numbers[first.buffer]
+        here = numbers[first.buffer]
         split = bisect_left(here, first.position)
-        written = (n for n in reversed(here[:split]) if self._at(n, first.buffer)[0].meets(moved))
+        written = (
+            n for n in reversed(here[:split]) if written_and_needed(n, first.buffer)[0].meets(moved)
+        )
         needed = (
             n
-            for n in self._later(here, split, first.target)
-            if self._at(n, first.buffer)[1].meets(moved)
+            for n in islice(here, split, None)
+            if trace.touches[n].place == first.target
+            and written_and_needed(n, first.buffer)[1].meets(moved)
         )
-        return CopyWay(next(written, None), next(needed, None))
+        return next(written, None), next(needed, None)
 
-    def _later(self, here: Sequence[int], split: int, place: str) -> Iterator[int]:
-        """The touches at a place from one on."""
-        for index in range(split, len(here)):
-            if self._trace.touches[here[index]].place == place:
-                yield here[index]
-
-    def _at(self, touch: int, buffer: int) -> tuple[Ranges, Ranges]:
-        """What a touch writes of a buffer, and what has to be there for it."""
-        access = self._trace.touches[touch].accesses[buffer]
-        found = self._known.get(id(access))  # the trace holds the access, so the id stays
-        if found is None:
-            found = self._known[id(access)] = _written_and_needed(access)
-        return found
-
-
-def _written_and_needed(access: Access) -> tuple[Ranges, Ranges]:
-    """What may be left as it is has to be there as well."""
-    covers = union(access.covers)
-    writes = union(access.writes) | covers
-    return writes, union(access.reads) | (writes - covers)
+    return [way([made[part] for part in parts]) for parts in copies]
 
 
 # ----------------------------------------------------------------------------------------- timeline
@@ -210,7 +181,7 @@ class _Making:
 
     def __init__(self, run: TracedRun) -> None:
         self.run = run
-        self.clock = DeviceClock(run)
+        self.device_span = device_spans(run)
         self.touched: dict[int, Slice] = {}
         self.copied: list[tuple[SeenCopy, Slice]] = []
         self.waits: list[tuple[SeenWait, Slice]] = []
@@ -245,7 +216,7 @@ class _Making:
         if event is None:
             dispatch.name = f"{writer.kernel} is refused"
             return
-        begin, end = self.clock.span(event, at)
+        begin, end = self.device_span(event, at)
         kernel = Slice("kernel", "kernel", writer.kernel, begin, end, 0, writer.caller.line)
         kernel.queued = min(at - self.run.began, begin)
         kernel.about = {"line": writer.caller.line.short}
@@ -272,7 +243,7 @@ class _Making:
 
     def _copy(self, seen: SeenCopy) -> Slice:
         copy = copy_of(seen.moved)
-        begin, end = self.clock.span(seen.moved.event, seen.moment.at)
+        begin, end = self.device_span(seen.moved.event, seen.moment.at)
         name = f"{copy.buffer}.{copy.field}" if copy.field else copy.buffer
         made = Slice(copy.direction, "copy", name, begin, end, 0, copy.location, copy=copy)
         made.queued = min(seen.moment.at - self.run.began, begin)
@@ -334,13 +305,10 @@ class _Making:
     def flows(self) -> Iterator[Flow]:
         """The ways of data, with slices for touches."""
         made = [seen.made for seen, _ in self.copied]
-        ways: Sequence[CopyWay] = ways_of(
-            self.run.book.trace, self.run.ledger.recording.copies, made
-        )
-        for (_, copy), way in zip(self.copied, ways, strict=True):
-            write = self.touched.get(way.write) if way.write is not None else None
-            read = self.touched.get(way.read) if way.read is not None else None
-            yield Flow(write, copy, read)
+        ways = ways_of(self.run.book.trace, self.run.ledger.recording.copies, made)
+        for (_, copy), (write, read) in zip(self.copied, ways, strict=True):
+            slices = [None if n is None else self.touched.get(n) for n in (write, read)]
+            yield Flow(slices[0], copy, slices[1])
 
 
 def _joined(names: str, name: str) -> str:

@@ -13,11 +13,11 @@ from trilby.dataclass import dataclass
 from trilby.linting.compute_facts import ComputeFacts, PlacedCopy
 from trilby.linting.findings import Finding
 from trilby.linting.lint_registry import compute_lint
-from trilby.model.op import Block, Func, Op, blocks, operands, walk
-from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
+from trilby.model.op import Func, Op, blocks, operands, walk
+from trilby.model.ops.core import Var, VarLoad, VarStore
 from trilby.model.ops.host import Dispatch, HostFor, HostRun, HostValue, HostView, HostWith
-from trilby.model.ops.memory import Extent, Load
-from trilby.model.value import NamedType, Value
+from trilby.model.ops.memory import Load
+from trilby.model.value import Value
 from trilby.source import Location
 
 # --------------------------------------------------------------------------------------- names used
@@ -260,74 +260,3 @@ def opaque_call(facts: ComputeFacts) -> Iterator[Finding]:
                 op.location,
                 "hand it the numbers that it needs instead of the buffer",
             )
-
-
-_CALL = re.compile(r"\{0\}\.(put|get)\([{}\d, ]*\)")
-_RAW = re.compile(r"\.raw\(")
-
-
-@compute_lint("transfer-repeated")
-def transfer_repeated(facts: ComputeFacts) -> Iterator[Finding]:
-    """A `put` or `get` of what both sides have, because another one stands right before it.
-
-    Between the two nobody can have written the buffer, so the second moves nothing. What a run
-    shows beyond that, `tb.lint(ledger)` tells as `transfer-redundant`.
-    """
-    for func in facts.graph.functions:
-        if not any(_RAW.search(getattr(op, "code", "")) for op in walk(func.body)):
-            yield from _Straight(facts, func).repeats(func.body, {})
-
-
-class _Straight:
-    """Follows statements one after the other; `current` are the buffers that both sides have."""
-
-    def __init__(self, facts: ComputeFacts, func: Func) -> None:
-        self._facts = facts
-        ops = list(walk(func.body))
-        self._names = {op.value: op.name for op in ops if isinstance(op, Var)}
-        self._loaded = {op.value: op.var for op in ops if isinstance(op, VarLoad)}
-
-    def repeats(self, block: Block, current: dict[Value, Op]) -> Iterator[Finding]:
-        """Every call that moves nothing."""
-        for op in block.ops:
-            if isinstance(op, HostWith):
-                yield from self.repeats(op.body, current)
-            elif isinstance(op, HostValue) and (called := _CALL.fullmatch(op.code)):
-                yield from self._called(op, called[1], current)
-                continue
-            elif _changes_nothing(op):
-                continue
-            else:
-                for inner in blocks(op):
-                    yield from self.repeats(inner, {})
-            current.clear()
-
-    def _called(self, op: HostValue, kind: str, current: dict[Value, Op]) -> Iterator[Finding]:
-        context, *given = op.inputs
-        if context.type != NamedType("ComputeContext"):
-            current.clear()
-            return
-        for value in given:
-            var = self._loaded.get(value)
-            if var is None or not isinstance(value.type, BufferType | NDArrayType):
-                continue
-            before = current.setdefault(var, op)
-            if before is not op:
-                yield self._finding(op, kind, self._names.get(var, value.hint), before)
-
-    def _finding(self, op: Op, kind: str, name: str, before: Op) -> Finding:
-        return transfer_repeated.bug(
-            f"this `{kind}` of `{name}` moves nothing: both sides have it since line "
-            f"{before.location.line}",
-            op.location,
-            "leave it out",
-            others=(before.location,),
-            about=name,
-        )
-
-
-def _changes_nothing(op: Op) -> bool:
-    """Whether nobody can write a buffer there: names and numbers are looked up."""
-    if isinstance(op, HostValue | HostRun):
-        return isinstance(op, HostValue) and op.code == "{0}.explicit()"
-    return isinstance(op, Var | VarLoad | Constant | Extent | Load)
