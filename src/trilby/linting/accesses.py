@@ -1,13 +1,11 @@
 """What lints know of a kernel: its accesses to memory, its barriers, and when each happens."""
 
-from collections.abc import Mapping
-from dataclasses import field
 from typing import Literal, TypeAlias
 
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import Type
 from trilby.dataclass import dataclass
-from trilby.linting.terms import LoopMark, Terms
+from trilby.linting.terms import LoopMark
 from trilby.source import Location
 
 Does: TypeAlias = Literal["read", "write", "atomic"]
@@ -102,18 +100,3 @@ class Lost:
     does: Does
     location: Location
     reason: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Walked:
-    """A kernel that was followed. `lost` is what could not be: nothing is proved of that."""
-
-    terms: Terms
-    accesses: tuple[MemoryAccess, ...]
-    stops: tuple[Stop, ...]
-    memories: tuple[AccessedMemory, ...]
-    fields: frozenset[str]
-    """The fields of the kernel context that it reads."""
-    lost: tuple[Lost, ...] = ()
-    known: Mapping[str, int] = field(default_factory=dict[str, int])
-    """The fields of the kernel context whose numbers are given."""

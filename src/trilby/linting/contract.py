@@ -18,8 +18,9 @@ from typing import TypeAlias
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import I32
 from trilby.dataclass import dataclass
-from trilby.linting.accesses import MemoryAccess, Walked
+from trilby.linting.accesses import MemoryAccess
 from trilby.linting.dispatches import AXES, LaunchFacts, extents_of
+from trilby.linting.frame import KernelWalk
 from trilby.linting.terms import Terms, leaves_of, wraps
 
 
@@ -33,7 +34,7 @@ class Contract:
     """What a dispatch that is seen leaves open, and is taken to be right."""
 
 
-def used_axes(walked: Walked) -> tuple[str, ...]:
+def used_axes(walked: KernelWalk) -> tuple[str, ...]:
     """The axes up to the last whose ids the kernel looks at; at least x."""
     last = max((AXES.index(name[-1]) for name in walked.fields if name != "pass_id"), default=0)
     return AXES[: last + 1]
@@ -42,7 +43,7 @@ def used_axes(walked: Walked) -> tuple[str, ...]:
 # -- groups
 
 
-def local_sizes(walked: Walked) -> dict[str, int]:
+def local_sizes(walked: KernelWalk) -> dict[str, int]:
     """The size of groups for which the local arrays are made: a power of two that fits them.
 
     Read off the writes at `local_x` and a number that no condition on the id guards; off the
@@ -52,7 +53,7 @@ def local_sizes(walked: Walked) -> dict[str, int]:
     return {axis: 1 << (room.bit_length() - 1) for axis, room in found.items() if room >= 1}
 
 
-def _most_items(walked: Walked, *, reads: bool) -> dict[str, int]:
+def _most_items(walked: KernelWalk, *, reads: bool) -> dict[str, int]:
     most: dict[str, int] = {}
     for access in walked.accesses:
         if access.memory.kind != "local" or (access.does == "read") is not reads:
@@ -77,7 +78,8 @@ def _rooms(access: MemoryAccess, index: Expr, extent: Expr) -> Iterator[tuple[st
     for axis, factor in sorted(names.items(), key=lambda entry: -entry[1]):
         if axis is None:
             return
-        if not _guards(access, f"local_{axis}"):
+        name = f"local_{axis}"
+        if not any(leaf.op == "grid" and leaf.what == name for leaf in leaves_of(access.guards)):
             yield axis, -(-room // factor)
         room = factor
 
@@ -85,10 +87,6 @@ def _rooms(access: MemoryAccess, index: Expr, extent: Expr) -> Iterator[tuple[st
 def _local_axis(leaf: Expr) -> str | None:
     name = str(leaf.what) if leaf.op == "grid" else ""
     return name[-1] if name in {f"local_{axis}" for axis in AXES} else None
-
-
-def _guards(access: MemoryAccess, name: str) -> bool:
-    return any(leaf.what == name for leaf in leaves_of(access.guards) if leaf.op == "grid")
 
 
 # -- sums
@@ -132,10 +130,17 @@ def _keeps(cast: Expr, inner: Expr) -> bool:
 # -- ranges and pitches
 
 
-def contract_of(walked: Walked, launch: LaunchFacts) -> Contract:
+def contract_of(walked: KernelWalk, launch: LaunchFacts) -> Contract:
     """What the accesses of a kernel count on, and what the dispatch says."""
     terms = walked.terms
-    told = tuple(_relations(terms, launch))
+    told = [
+        terms.compare(
+            "eq",
+            terms.make(relation.kind, (), relation.what, I32),
+            relation.number.term(terms, launch.parameters),
+        )
+        for relation in launch.relations
+    ]
     races = (*told, *dict.fromkeys(_pitches(walked, launch.axes)))
     ranges = {
         condition: text
@@ -150,12 +155,6 @@ def contract_of(walked: Walked, launch: LaunchFacts) -> Contract:
     )
 
 
-def _relations(terms: Terms, launch: LaunchFacts) -> Iterator[Expr]:
-    for relation in launch.relations:
-        leaf = terms.make(relation.kind, (), relation.what, I32)
-        yield terms.compare("eq", leaf, relation.number.term(terms, launch.parameters))
-
-
 def _is_told(launch: LaunchFacts, condition: Expr) -> bool:
     """Whether the dispatch says how a range and a length are related."""
     size, extent = condition.args or (condition, condition)
@@ -165,13 +164,13 @@ def _is_told(launch: LaunchFacts, condition: Expr) -> bool:
     )
 
 
-def size_term(terms: Terms, walked: Walked, axis: str) -> Expr:
+def size_term(terms: Terms, walked: KernelWalk, axis: str) -> Expr:
     """The size of the range along an axis."""
     given = walked.known.get(f"max_{axis}")
     return terms.make("grid", (), f"max_{axis}", I32) if given is None else terms.number(given)
 
 
-def _ranges(walked: Walked, axes: tuple[str, ...]) -> Iterator[tuple[Expr, str]]:
+def _ranges(walked: KernelWalk, axes: tuple[str, ...]) -> Iterator[tuple[Expr, str]]:
     """Arrays that are indexed by an id are as long as the range, and what it is shifted by.
 
     Each condition comes with its words.
@@ -191,7 +190,7 @@ Counted: TypeAlias = tuple[MemoryAccess, int, str, Expr, Expr]
 """An access whose index at a place is an id and a number: the id's axis, the index, the extent."""
 
 
-def _counted(walked: Walked, axes: tuple[str, ...]) -> Iterator[Counted]:
+def _counted(walked: KernelWalk, axes: tuple[str, ...]) -> Iterator[Counted]:
     for access in walked.accesses:
         if access.memory.kind == "global":
             extents = extents_of(walked.terms, access.memory, access.path)
@@ -221,12 +220,12 @@ def id_index(index: Expr, extent: Expr) -> str:
 
     Empty for others.
     """
-    parts = linear(index)
-    ids = [(leaf, f) for leaf, f in parts[0] if leaf.op == "grid" and leaf.what in AXES]
-    others = [(leaf, f) for leaf, f in parts[0] if (leaf, f) not in ids]
+    parts, _ = linear(index)
+    ids = [part for part in parts if _is_id(part[0])]
+    others = [part for part in parts if part not in ids]
     if len(ids) != 1:
         return ""
-    (leaf, factor), *_ = ids
+    ((leaf, factor),) = ids
     is_plain = factor == 1 and not others
     is_mirrored = factor == -1 and len(others) == 1 and others[0] == (extent, 1)
     return str(leaf.what) if is_plain or is_mirrored else ""
@@ -244,7 +243,7 @@ def compares_id(guard: Expr, axis: str) -> bool:
     return has_id and any(leaf.op in {"length", "extent", "scalar"} for leaf in leaves)
 
 
-def _pitches(walked: Walked, axes: tuple[str, ...]) -> Iterator[Expr]:
+def _pitches(walked: KernelWalk, axes: tuple[str, ...]) -> Iterator[Expr]:
     """`y * width + x`: no row is longer than the pitch."""
     terms = walked.terms
     for access in walked.accesses:

@@ -126,12 +126,12 @@ def is_silenced(finding: Finding, functions: Iterable[Func]) -> bool:
     where = finding.location
     if finding.lint in _ids(where.file, where.line):
         return True
-    return any(finding.lint in _heading_ids(f) for f in functions if _holds(f, where))
-
-
-def _holds(function: Func, where: Location) -> bool:
-    at = function.location
-    return at.file == where.file and at.line <= where.line <= max(at.end_line, at.line)
+    return any(
+        finding.lint in _heading_ids(function)
+        for function in functions
+        if (at := function.location).file == where.file
+        if at.line <= where.line <= max(at.end_line, at.line)
+    )
 
 
 def _heading_ids(function: Func) -> set[str]:

@@ -41,9 +41,13 @@ ORDERED = ("local", "global")
 """The memories that barriers order."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class KernelWalk:
-    """One kernel while it is followed."""
+    """A kernel that is followed, or was: its accesses to memory and its barriers.
+
+    `lost` are accesses of which it is not known where to: nothing is proved of these. `fields` are
+    those of the kernel context that it reads, and `known` those whose numbers are given.
+    """
 
     graph: KernelGraph
     rules: Mapping[type[Op], Rule]

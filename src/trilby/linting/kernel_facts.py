@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.dataclass import dataclass
-from trilby.linting.accesses import MemoryAccess, Walked
+from trilby.linting.accesses import MemoryAccess
 from trilby.linting.contract import Contract
 from trilby.linting.decide.question import (
     Decider,
@@ -23,6 +23,7 @@ from trilby.linting.decide.question import (
     unknown_leaves,
 )
 from trilby.linting.dispatches import LaunchFacts, common_indices, inside_of
+from trilby.linting.frame import KernelWalk
 from trilby.linting.terms import Terms, Ticket, level_of
 from trilby.locks import computed_once
 
@@ -40,7 +41,7 @@ class KernelFacts:
     """
 
     graph: KernelGraph
-    walked: Walked
+    walked: KernelWalk
     launch: LaunchFacts
     decider: Decider
     confirm: Confirm

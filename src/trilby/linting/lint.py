@@ -14,7 +14,6 @@ from trilby.arguments import brief
 from trilby.data.ndrange import NDRange, as_range
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError, TrilbyError
-from trilby.linting.accesses import Walked
 from trilby.linting.compute_facts import ComputeFacts
 from trilby.linting.contract import contract_of, local_sizes, used_axes
 from trilby.linting.decide.confirm import Examples
@@ -24,6 +23,7 @@ from trilby.linting.decide.z3_decider import Z3Decider
 from trilby.linting.decide.z3_terms import z3_module
 from trilby.linting.dispatches import LaunchFacts, SeenDispatch, launch_of
 from trilby.linting.findings import Finding, Report, Severity, is_silenced
+from trilby.linting.frame import KernelWalk
 from trilby.linting.kernel_facts import KernelFacts
 from trilby.linting.lint_registry import Lint, all_lints
 from trilby.linting.walk import walk_kernel
@@ -35,10 +35,6 @@ from trilby.source import Location
 
 # ------------------------------------------------------------------------------------ lint settings
 # Which lints run and how much they weigh: `[tool.trilby.lint]` in `pyproject.toml`.
-#
-# [tool.trilby.lint] ignore = ["strided-access"] select = ["race-write-write", "out-of-bounds"]
-#
-# [tool.trilby.lint.severity] unused-parameter = "error"
 
 FILE = "pyproject.toml"
 _KEYS = {"select", "ignore", "severity"}
@@ -138,7 +134,11 @@ def lint(
                 advice="leave the range out: what it dispatches is seen",
             )
         chosen = settings or settings_for(function.location.file)
-        constants = _integers(function.function.__globals__)
+        constants = {
+            name: value
+            for name, value in function.function.__globals__.items()
+            if isinstance(value, int) and not isinstance(value, bool)
+        }
         return lint_compute(analyse_compute(function), constants, chosen, function.location)
     if is_kernel(function):
         chosen = settings or settings_for(function.location.file)
@@ -189,14 +189,6 @@ def _different(dispatches: Iterable[SeenDispatch]) -> Iterator[SeenDispatch]:
             yield seen
 
 
-def _integers(names: Mapping[str, object]) -> dict[str, int]:
-    return {
-        name: value
-        for name, value in names.items()
-        if isinstance(value, int) and not isinstance(value, bool)
-    }
-
-
 def _dispatched(found: Iterable[Finding], seen: SeenDispatch) -> Iterator[Finding]:
     """Findings in a kernel, with the dispatch that shows them.
 
@@ -221,24 +213,12 @@ def _report(
     location: Location | None,
 ) -> Report:
     functions = tuple(functions)
-    spoken = list(_once(_weighed(found, settings)))
-    kept = [finding for finding in spoken if not is_silenced(finding, functions)]
+    spoken: dict[object, Finding] = {}  # each once, also where several dispatches show it
+    for finding in found:
+        level = settings.severity.get(finding.lint, finding.severity)
+        spoken.setdefault(finding.key, replace(finding, severity=level))
+    kept = [one for one in spoken.values() if not is_silenced(one, functions)]
     return Report(name, tuple(kept), tuple(assumptions), len(spoken) - len(kept), location)
-
-
-def _weighed(found: Iterable[Finding], settings: LintSettings) -> Iterator[Finding]:
-    for finding in found:
-        level = settings.severity.get(finding.lint)
-        yield finding if level is None else replace(finding, severity=level)
-
-
-def _once(found: Iterable[Finding]) -> Iterator[Finding]:
-    """Each finding once, also where several dispatches show it."""
-    seen: set[object] = set()
-    for finding in found:
-        if finding.key not in seen:
-            seen.add(finding.key)
-            yield finding
 
 
 def decider() -> Decider:
@@ -259,7 +239,7 @@ def kernel_facts(graph: KernelGraph, launch: LaunchFacts | None, decides: Decide
     return facts
 
 
-def _completed(graph: KernelGraph, walked: Walked, launch: LaunchFacts | None) -> LaunchFacts:
+def _completed(graph: KernelGraph, walked: KernelWalk, launch: LaunchFacts | None) -> LaunchFacts:
     waits = works_in_groups(graph)
     names = {name for name in walked.fields if name.startswith(("local_", "group_"))}
     launch = launch or LaunchFacts(used_axes(walked))

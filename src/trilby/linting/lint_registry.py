@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import entry_points
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from trilby.dataclass import dataclass
@@ -121,7 +122,10 @@ def ledger_lint(name: str, *, severity: Severity = "warning") -> Callable[[Check
 def all_lints() -> tuple[Lint, ...]:
     """Every lint that is installed, by its id; two of one id are an error."""
     found: dict[str, Lint] = {}
-    for lint in (*_own(), *_installed()):
+    names = pkgutil.iter_modules(importlib.import_module(HOME).__path__, f"{HOME}.")
+    modules = [importlib.import_module(module.name) for module in names]
+    installed = [point.load() for point in entry_points(group=GROUP)]
+    for lint in chain.from_iterable(map(_in, (*modules, *installed))):
         if found.setdefault(lint.id, lint) is not lint:
             raise ArgumentValueError(
                 f"two lints are called `{lint.id}`", advice="rename the one that you installed"
@@ -137,17 +141,6 @@ def lint_named(name: str) -> Lint:
             f"there is no lint `{name}`", advice=f"use one of {', '.join(known)}"
         )
     return known[name]
-
-
-def _own() -> Iterator[Lint]:
-    package = importlib.import_module(HOME)
-    for module in pkgutil.iter_modules(package.__path__, f"{HOME}."):
-        yield from _in(importlib.import_module(module.name))
-
-
-def _installed() -> Iterator[Lint]:
-    for point in entry_points(group=GROUP):
-        yield from _in(point.load())
 
 
 def _in(thing: object) -> Iterator[Lint]:

@@ -17,7 +17,6 @@ from trilby.linting.accesses import (
     Phase,
     Phases,
     Stop,
-    Walked,
 )
 from trilby.linting.frame import (
     BRANCH_RULES,
@@ -426,7 +425,7 @@ def walk_kernel(
     known: Mapping[str, int] | None = None,
     same: Mapping[int, int] | None = None,
     scalars: Mapping[int, int] | None = None,
-) -> Walked:
+) -> KernelWalk:
     """All accesses and barriers of a kernel.
 
     `known` are fields of the kernel context that are given (`local_max_x`), `same` the parameters
@@ -446,15 +445,8 @@ def walk_kernel(
     if entry.raw:
         walk.lose(entry.location, "raw code is not looked into")
     frame.block(entry.body)
-    return Walked(
-        walk.terms,
-        tuple(walk.accesses),
-        tuple(walk.stops),
-        tuple(walk.memories),
-        frozenset(walk.fields),
-        tuple(dict.fromkeys(walk.lost)),
-        walk.known,
-    )
+    walk.lost = list(dict.fromkeys(walk.lost))
+    return walk
 
 
 def _written(graph: KernelGraph, same: Mapping[int, int]) -> frozenset[int]:

@@ -115,7 +115,12 @@ def fewest_copies(cells: Cells) -> UpDown:
         writes = bool(access.writes.any())
         needs = bool(access.reads.any()) or (writes and not access.covers.all())
         if needs:
-            costs = _having(_with_copies(costs, devices), 1 << step.place)
+            reached = _with_copies(costs, devices).items()
+            costs = {
+                state: cost
+                for state, cost in reached
+                if all(part >> step.place & 1 for part in state)
+            }
         if writes:
             costs = {(1 << step.place,): min(costs.values())}
     total, down = min(costs.values())
@@ -138,10 +143,6 @@ def _relax(costs: StateCosts, source: int, target: int, *, down: int) -> None:
         total = cost[0] + 1, cost[1] + down
         if copied not in costs or total < costs[copied]:
             costs[copied] = total
-
-
-def _having(costs: StateCosts, place: int) -> StateCosts:
-    return {state: cost for state, cost in costs.items() if all(part & place for part in state)}
 
 
 # ------------------------------------------------------------------------------------------ windows

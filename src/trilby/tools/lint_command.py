@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import field
 from errno import EINVAL
@@ -17,7 +17,7 @@ from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError, TrilbyError
 from trilby.linting.findings import Finding, Report
 from trilby.linting.lint import LintSettings, functions_of, lint, settings_for
-from trilby.linting.lint_registry import Lint, all_lints, lint_named
+from trilby.linting.lint_registry import all_lints, lint_named
 from trilby.reflect.capture import imports_trilby
 from trilby.source import Location, excerpt
 from trilby.tools.load import load_module
@@ -30,33 +30,25 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
 
 
-def as_sarif(
-    findings: Iterable[Finding], lints: Iterable[Lint], failures: Iterable[str] = ()
-) -> str:
+def as_sarif(linted: "Linted") -> str:
     """One run of one tool with all its rules and results, and what it could not look at."""
-    driver = {
-        "name": "trilby lint",
-        "version": VERSION,
-        "rules": [_rule(lint) for lint in lints],
-    }
-    untold = [{"level": "error", "message": {"text": failure}} for failure in failures]
-    invocation = {"executionSuccessful": not untold, "toolExecutionNotifications": untold}
+    rules = [
+        {
+            "id": lint.id,
+            "shortDescription": {"text": lint.summary},
+            "fullDescription": {"text": lint.page},
+            "defaultConfiguration": {"level": _LEVELS[lint.severity]},
+        }
+        for lint in all_lints()
+    ]
+    untold = [{"level": "error", "message": {"text": failure}} for failure in linted.failures]
     run = {
-        "tool": {"driver": driver},
-        "invocations": [invocation],
+        "tool": {"driver": {"name": "trilby lint", "version": VERSION, "rules": rules}},
+        "invocations": [{"executionSuccessful": not untold, "toolExecutionNotifications": untold}],
         "columnKind": "unicodeCodePoints",
-        "results": [_result(one) for one in findings],
+        "results": [_result(one) for one in linted.findings],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
-
-
-def _rule(lint: Lint) -> dict[str, Any]:
-    return {
-        "id": lint.id,
-        "shortDescription": {"text": lint.summary},
-        "fullDescription": {"text": lint.page},
-        "defaultConfiguration": {"level": _LEVELS[lint.severity]},
-    }
 
 
 def _result(finding: Finding) -> dict[str, Any]:
@@ -109,7 +101,9 @@ class Linted:
     def findings(self) -> list[Finding]:
         """All findings, by file and line, each once."""
         found = {finding.key: finding for report in self.reports for finding in report.findings}
-        return sorted(found.values(), key=_place_and_lint)
+        return sorted(
+            found.values(), key=lambda one: (one.location.file, one.location.line, one.lint)
+        )
 
     @property
     def code(self) -> int:
@@ -117,10 +111,6 @@ class Linted:
         if self.failures:
             return FAILED
         return FOUND if any(one.severity != "hint" for one in self.findings) else CLEAN
-
-
-def _place_and_lint(finding: Finding) -> tuple[str, int, str]:
-    return finding.location.file, finding.location.line, finding.lint
 
 
 def lint_paths(
@@ -141,7 +131,7 @@ def lint_paths(
             except TrilbyError as error:
                 linted.failures.append(str(error))
     linted.failures = list(dict.fromkeys(linted.failures))  # a kernel may be dispatched often
-    forms = {"text": as_text, "json": as_json, "sarif": _sarif}
+    forms = {"text": as_text, "json": as_json, "sarif": as_sarif}
     return forms[form](linted), linted.code
 
 
@@ -174,7 +164,9 @@ def _files(path: str, linted: Linted) -> Iterator[Path]:
     place = Path(path)
     found = sorted(place.rglob("*.py")) if place.is_dir() else [place]
     for file in found:
-        if file != place and (_is_hidden(file.relative_to(place)) or not file.is_file()):
+        inside = file.relative_to(place).parts if file != place else ()
+        hidden = any(part.startswith((".", "__pycache__")) for part in inside)
+        if file != place and (hidden or not file.is_file()):
             continue
         try:
             source = _source(file)
@@ -192,10 +184,6 @@ def _source(file: Path) -> bytes:
     if not file.is_file():
         raise OSError(EINVAL, "it is not a regular file")
     return file.read_bytes()
-
-
-def _is_hidden(inside: Path) -> bool:
-    return any(part.startswith((".", "__pycache__")) for part in inside.parts)
 
 
 def _imported(name: str) -> ModuleType:
@@ -305,10 +293,6 @@ def finding_table(finding: Finding) -> dict[str, Any]:
             "arguments": dict(witness.arguments),
         }
     return table
-
-
-def _sarif(linted: Linted) -> str:
-    return as_sarif(linted.findings, all_lints(), linted.failures)
 
 
 def list_lints(names: Sequence[str] = ()) -> str:

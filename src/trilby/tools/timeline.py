@@ -4,7 +4,7 @@ The trace and the report draw the same timeline. It knows nothing of files.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from itertools import islice
 from typing import Literal, TypeAlias
@@ -26,41 +26,52 @@ from trilby.runtime.tracing import (
 )
 from trilby.source import Location
 
-DeviceSpan: TypeAlias = Callable[[Event, float], tuple[float, float]]
-"""Gives begin and end of some work by the clock of the host, in seconds since the run began."""
+# ------------------------------------------------------------------------------------------- clocks
+# When the work of a device was, by the clock of the host.
 
 
-def device_spans(run: TracedRun) -> DeviceSpan:
-    """Begin and end of the work of a device, whose clock may be another one than the host's.
+class DeviceClock:
+    """How far the clock of a device is behind the host's, and what follows for its work.
 
-    Work is queued before the host notes it, so the smallest difference between the two clocks that
-    was seen is the nearest to the truth. Work without a date began when it was noted, after its
-    time in the queue.
+    Work is queued before the host comes to note it. So the smallest difference between the two
+    that was ever seen is the nearest to the truth.
     """
-    noted = [
-        (seen.event if isinstance(seen, SeenLaunch) else seen.moved.event, seen.moment.at)
-        for seen in run.book.seen
-        if isinstance(seen, SeenLaunch | SeenCopy)
-    ]
-    behind = min(
-        (
-            at - event.began + (event.times or (0.0, 0.0))[0]
-            for event, at in noted
-            if isinstance(event, Dated) and not event.by_host_clock and event.began is not None
-        ),
-        default=0.0,
-    )
 
-    def span(event: Event, noted_at: float) -> tuple[float, float]:
+    def __init__(self, run: TracedRun) -> None:
+        self._began = run.began
+        behind: list[float] = []
+        for seen in run.book.seen:
+            if isinstance(seen, SeenLaunch | SeenCopy):
+                event = seen.event if isinstance(seen, SeenLaunch) else seen.moved.event
+                queued = _queued(event) if event is not None else None
+                if queued is not None:
+                    behind.append(seen.moment.at - queued)
+        self._behind = min(behind, default=0.0)
+
+    def span(self, event: Event, noted: float) -> tuple[float, float]:
+        """Begin and end of some work, in seconds since the run began.
+
+        What nobody dated began when it was noted, after its time in the queue.
+        """
         delay, seconds = event.times or (0.0, 0.0)
         began = event.began if isinstance(event, Dated) else None
         if began is None:
-            began = noted_at + delay
+            began = noted + delay
         elif isinstance(event, Dated) and not event.by_host_clock:
-            began += behind
-        return began - run.began, began - run.began + seconds
+            began += self._behind
+        return began - self._began, began - self._began + seconds
 
-    return span
+
+def _queued(event: Event) -> float | None:
+    """When work was queued by the clock of its device, if it has one of its own."""
+    if not isinstance(event, Dated) or event.by_host_clock or event.began is None:
+        return None
+    delay, _ = event.times or (0.0, 0.0)
+    return event.began - delay
+
+
+# --------------------------------------------------------------------------------------------- ways
+# Which write a copy carries, and which access needed it: from a recorded trace.
 
 
 def ways_of(
@@ -181,7 +192,7 @@ class _Making:
 
     def __init__(self, run: TracedRun) -> None:
         self.run = run
-        self.device_span = device_spans(run)
+        self.clock = DeviceClock(run)
         self.touched: dict[int, Slice] = {}
         self.copied: list[tuple[SeenCopy, Slice]] = []
         self.waits: list[tuple[SeenWait, Slice]] = []
@@ -216,7 +227,7 @@ class _Making:
         if event is None:
             dispatch.name = f"{writer.kernel} is refused"
             return
-        begin, end = self.device_span(event, at)
+        begin, end = self.clock.span(event, at)
         kernel = Slice("kernel", "kernel", writer.kernel, begin, end, 0, writer.caller.line)
         kernel.queued = min(at - self.run.began, begin)
         kernel.about = {"line": writer.caller.line.short}
@@ -243,7 +254,7 @@ class _Making:
 
     def _copy(self, seen: SeenCopy) -> Slice:
         copy = copy_of(seen.moved)
-        begin, end = self.device_span(seen.moved.event, seen.moment.at)
+        begin, end = self.clock.span(seen.moved.event, seen.moment.at)
         name = f"{copy.buffer}.{copy.field}" if copy.field else copy.buffer
         made = Slice(copy.direction, "copy", name, begin, end, 0, copy.location, copy=copy)
         made.queued = min(seen.moment.at - self.run.began, begin)

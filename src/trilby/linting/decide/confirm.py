@@ -27,9 +27,6 @@ from trilby.linting.decide.question import Example
 from trilby.linting.dispatches import LaunchFacts
 from trilby.locks import computed_once
 
-# ------------------------------------------------------------------------------------ lint examples
-# Running what a solver found on the interpreter: do the work items really do that?
-
 MOST_BYTES = 1 << 26
 MOST_ITEMS = 1 << 16
 FILLS = (0, 1, 3)
@@ -83,7 +80,9 @@ class Examples:
         first, second = (recording.by(item) for item in example.items)
         for mine in first:
             for other in second:
-                if _touch(mine, other) and (mine.writes or other.writes or not needs_write):
+                overlaps = mine.start < other.stop and other.start < mine.stop
+                meets = mine.memory == other.memory and overlaps
+                if meets and (mine.writes or other.writes or not needs_write):
                     passed = {self._passed(recording, one) for one in (mine, other)}
                     yield mine.group != other.group or len(passed) == 1
 
@@ -134,9 +133,11 @@ class Examples:
     def _lengths(self, example: Example, number: int) -> dict[object, int]:
         """Those of the example; others are as large as anything in it."""
         type_ = self.graph.entry.params[number].type
-        names: Sequence[object] = (
-            range(type_.rank) if isinstance(type_, NDArrayType) else _length_names(type_)
-        )
+        names: Sequence[object] = ()
+        if isinstance(type_, NDArrayType):
+            names = range(type_.rank)
+        elif isinstance(type_, BufferType):
+            names = sorted(type_.length_names)
         room = max(64, min(4096, example.range.items * 4)) if len(names) == 1 else 64
         return {name: example.lengths.get((number, name), room) for name in names}
 
@@ -148,14 +149,6 @@ class Examples:
             lengths = {str(name): n for name, n in self._lengths(example, number).items()}
             return layout(type_, lengths).size
         return 0
-
-
-def _length_names(type_: Type) -> Sequence[object]:
-    return sorted(type_.length_names) if isinstance(type_, BufferType) else []
-
-
-def _touch(one: Recorded, other: Recorded) -> bool:
-    return one.memory == other.memory and one.start < other.stop and other.start < one.stop
 
 
 def _content(type_: BufferType | NDArrayType, lengths: dict[object, int], fill: int) -> bytearray:

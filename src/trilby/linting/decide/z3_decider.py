@@ -261,14 +261,8 @@ class Z3Decider:
         """Whether all goes well where buffers are as long as the range, or somewhat longer."""
         size = max(question.launch.size.values(), default=4)
         fitting = Fitting(z3, question, positive=positive)
-        violation, well = (
-            fitting.violation(),
-            [
-                *fitting.someone(),
-                *fitting.exercised(),
-                *fitting.assumed(),
-            ],
-        )
+        violation = fitting.violation()
+        well = [*fitting.someone(), *fitting.exercised(), *fitting.assumed()]
         scalars = (1, size) if fitting.encoding.integer_scalars() else (1,)
         for length, scalar in product((4 * size, size, size + 1, size + 2), scalars):
             fixed = fitting.fixed(length, scalar)
@@ -299,16 +293,12 @@ def _small_launches(launch: LaunchFacts) -> Iterator[LaunchFacts]:
 def _short_loop(terms: Terms, loop: LoopMark, conditions: tuple[Expr, ...]) -> int | None:
     """How many turns a loop has, where a condition on nothing but the turn says so."""
     turn = terms.turn(loop)
-    own = [c for c in conditions if all(_is_of(leaf, turn) for leaf in leaves_of((c,)))]
-    own = [c for c in own if any(leaf is turn for leaf in leaves_of((c,)))]
+    leaves = {c: [leaf for leaf in leaves_of((c,)) if leaf.op != "constant"] for c in conditions}
+    own = [c for c, found in leaves.items() if found == [turn]]
     for count in range(MOST_TURNS + 1):
         if any(evaluated(condition, {turn.number: count}) == 0 for condition in own):
             return count
     return None
-
-
-def _is_of(leaf: Expr, turn: Expr) -> bool:
-    return leaf is turn or leaf.op == "constant"
 
 
 class _Asked:

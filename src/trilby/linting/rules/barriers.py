@@ -77,7 +77,8 @@ def _judged(
         missing = missing_data(terms, (*reader.indices, *reader.guards))
         return (None, missing) if missing else (outcome, "")
     if any(unknown_leaves(w.guards) for w in writers):
-        loose = _asked(facts, reader, [w for w in writers if not _depends(w)], strict=False)
+        sure = [w for w in writers if all(x.op == "fn" for x in unknown_leaves(w.guards))]
+        loose = _asked(facts, reader, sure, strict=False)
         if not isinstance(loose, Proved):
             return None, "whether it is written depends on data"
     return None, ""
@@ -87,10 +88,6 @@ def _is_plain(writer: MemoryAccess, reader: MemoryAccess) -> bool:
     """Whether a write stands before the read, and nothing of it is unknown."""
     is_before = writer.number < reader.number
     return is_before and not unknown_leaves((*writer.guards, *writer.indices))
-
-
-def _depends(writer: MemoryAccess) -> bool:
-    return any(leaf.op != "fn" for leaf in unknown_leaves(writer.guards))
 
 
 def _asked(
@@ -123,12 +120,10 @@ def _asked(
 def _known_guards(guards: tuple[Expr, ...]) -> tuple[Expr, ...]:
     """The conditions that do not depend on data."""
     return tuple(
-        guard for guard in guards if not any(_is_data(x) for x in unknown_leaves((guard,)))
+        guard
+        for guard in guards
+        if not any(leaf.op in {"data", "fn"} for leaf in unknown_leaves((guard,)))
     )
-
-
-def _is_data(leaf: Expr) -> bool:
-    return leaf.op in {"data", "fn"}
 
 
 # ----------------------------------------------------------------------------------------- barriers

@@ -91,7 +91,8 @@ def _overrun(facts: "KernelFacts", asked: Overrun) -> Iterator[Overrun]:
     if missing:
         yield replace(asked, missing=missing)
         return
-    fits = _is_fine(facts, asked, inside)
+    is_meant = _is_meant(facts, asked) or _is_never_far_out(facts, asked)
+    fits = False if is_meant else _fits_some_launch(facts, asked, inside)
     if fits:
         yield asked
         return
@@ -120,13 +121,6 @@ def _missing_guards(terms: Terms, access: MemoryAccess) -> str:
     """What is not known of the conditions, where they come out of data."""
     found = missing_data(terms, access.guards)
     return found.replace("the index depends", "whether it happens depends")
-
-
-def _is_fine(facts: "KernelFacts", asked: Overrun, inside: Expr) -> bool | None:
-    """Whether it is up to the launch; None where that is not known."""
-    if _is_meant(facts, asked) or _is_never_far_out(facts, asked):
-        return False
-    return _fits_some_launch(facts, asked, inside)
 
 
 def _is_never_far_out(facts: "KernelFacts", asked: Overrun) -> bool:
@@ -183,9 +177,6 @@ def _fits_some_launch(facts: "KernelFacts", asked: Overrun, inside: Expr) -> boo
         exercised=() if launch.is_given else compared,
     )
     return facts.decider.fits(question)
-
-
-# ------------------------------------------------------------------------------------------- bounds
 
 
 @kernel_lint("out-of-bounds", severity="error")

@@ -99,7 +99,8 @@ def _finding(facts: KernelFacts, one: Collision, lint: Lint) -> Finding:
     witness = facts.witness(one.example, element, confirmed=True)
     one_item, other = (witness.item_text(item) for item in one.example.items)
     if first.does == second.does:
-        what = f"work items {one_item} and {other} both {_plural(first.does)} `{element}`"
+        verb = "change" if first.does == "atomic" else first.does
+        what = f"work items {one_item} and {other} both {verb} `{element}`"
     else:
         what = (
             f"work item {one_item} {_VERBS[first.does]} and {other} {_VERBS[second.does]} "
@@ -117,7 +118,3 @@ def _finding(facts: KernelFacts, one: Collision, lint: Lint) -> Finding:
         others=others,
         about=first.text,
     )
-
-
-def _plural(does: str) -> str:
-    return {"read": "read", "write": "write", "atomic": "change"}[does]

@@ -213,7 +213,7 @@ def strided_access(facts: KernelFacts) -> Iterator[Finding]:
     kernel that transposes has to do it on one side, and is not told.
     """
     touched = [access for access in facts.of_kind("global") if access.indices]
-    if any(_runs_along(access) for access in touched):
+    if any(_factor(access.indices[-1], "x") == 1 for access in touched):
         return
     for access in touched:
         if _runs_across(access):
@@ -235,11 +235,6 @@ def _factor(index: Expr, axis: str) -> int | None:
         elif any(leaf.op == "grid" and leaf.what == axis for leaf in leaves_of((term,))):
             total = None
     return total
-
-
-def _runs_along(access: MemoryAccess) -> bool:
-    """Whether x counts neighbouring elements, and y does something else."""
-    return _factor(access.indices[-1], "x") == 1
 
 
 def _runs_across(access: MemoryAccess) -> bool:

@@ -129,17 +129,13 @@ def _row(title: str, slices: Iterable[Slice], window: TimeWindow, y: int) -> Ite
     width = WIDTH - LEFT - RIGHT
     yield tag("rect", x=LEFT, y=y + 4, width=width, height=BAR, rx=3, class_="lane")
     drawn = -1.0
-    for one in sorted(slices, key=_importance):
+    # what is inside of another comes after it, and waits lie on the accesses that wait
+    for one in sorted(slices, key=lambda one: (one.kind == "wait", one.begin)):
         x, end = window.x(one.begin), window.x(one.end)
         if end - x < _NARROWEST and end <= drawn and one.kind != "wait":
             continue  # it would cover the one before
         drawn = x + _NEAREST
         yield _bar(one, x, max(end - x, _NARROWEST), y + 4)
-
-
-def _importance(one: Slice) -> tuple[bool, float]:
-    """What is inside of another comes after it, and waits lie on the accesses that wait."""
-    return one.kind == "wait", one.begin
 
 
 def _bar(one: Slice, x: float, width: float, y: float) -> Html:
