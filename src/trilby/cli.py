@@ -17,11 +17,11 @@ from rich.console import Console
 from trilby.backend.registry import as_preferences
 from trilby.errors import TrilbyError
 from trilby.options import MemoryKind, Options, Transfers
-from trilby.tools.demos import demo_list, run_demo
 from trilby.tools.devices import as_json, check_device, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
 from trilby.tools.lint_command import lint_paths, list_lints
 from trilby.tools.load import load_function, named_function
+from trilby.tools.programs import demo_list, run_demo
 from trilby.tools.reference import math_page
 from trilby.version import VERSION
 

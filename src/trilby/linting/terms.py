@@ -125,23 +125,19 @@ class Terms(Expressions):
 
     def plus(self, left: Expr, right: Expr) -> Expr:
         """A sum; zeros are left out."""
-        if left.what == 0 and left.op == "constant":
-            return right
-        if right.what == 0 and right.op == "constant":
-            return left
-        if left.op == right.op == "constant":
-            return self.constant(_int(left) + _int(right), left.type)
-        return self.make("add", (left, right), None, left.type)
+        return self._folded("add", left, right, 0)
 
     def times(self, left: Expr, right: Expr) -> Expr:
         """A product; ones are left out."""
-        if left.what == 1 and left.op == "constant":
-            return right
-        if right.what == 1 and right.op == "constant":
-            return left
+        return self._folded("mul", left, right, 1)
+
+    def _folded(self, op: str, left: Expr, right: Expr, neutral: int) -> Expr:
+        for one, other in ((left, right), (right, left)):
+            if one.op == "constant" and one.what == neutral:
+                return other
         if left.op == right.op == "constant":
-            return self.constant(_int(left) * _int(right), left.type)
-        return self.make("mul", (left, right), None, left.type)
+            return self.constant(_MEANING[op](_int(left), _int(right)), left.type)
+        return self.make(op, (left, right), None, left.type)
 
     def turn(self, loop: LoopMark) -> Expr:
         """How many turns of a loop are behind."""

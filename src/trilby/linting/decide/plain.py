@@ -6,6 +6,7 @@ small launches, one by one. Everything else is undecided.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice, product
 from math import gcd, prod
 from typing import cast
@@ -16,7 +17,7 @@ from trilby.dataclass import dataclass
 from trilby.linting.accesses import ANYWHERE, Phase
 from trilby.linting.contract import linear
 from trilby.linting.decide.question import Example, ItemPart, Outcome, Proved, Question, Undecided
-from trilby.linting.dispatches import AXES
+from trilby.linting.dispatches import AXES, LaunchFacts
 from trilby.linting.terms import evaluated, leaves_of, level_of
 
 # ----------------------------------------------------------------------------------- small launches
@@ -29,15 +30,6 @@ MOST_TURNS = 12
 
 _FREE = {"scalar", "length", "extent"}
 _UNKNOWN = {"opaque", "data", "fn", "turns", "literal"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """Numbers for what all items share."""
-
-    sizes: Mapping[str, int]
-    local: Mapping[str, int]
-    shared: Mapping[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +49,13 @@ def examples(question: Question) -> Iterator[Example]:
     if question.uncovered is not None or any(leaf.op in _UNKNOWN for leaf in leaves):
         return
     tried = 0
-    for chosen in _launches(question, leaves):
-        for items in _items(question, chosen, leaves):
+    for small, shared in _small_launches(question, leaves):
+        for items in _items(small, shared, leaves):
             tried += 1
             if tried > MOST_TRIED:
                 return
-            if _hold(question, items) and _meet(question, chosen, items):
-                yield _example(question, chosen, leaves, items)
+            if _hold(small, items) and _meet(small, items):
+                yield _example(small, shared, leaves, items)
 
 
 def fits_a_small_launch(question: Question) -> bool:
@@ -73,25 +65,21 @@ def fits_a_small_launch(question: Question) -> bool:
     if loops > 2 or any(leaf.op in _UNKNOWN for leaf in leaves):
         return False
     (part,) = question.items
-    for chosen in islice(_launches(question, leaves), 200):
-        if prod(chosen.sizes.values()) > 64:
+    for small, shared in islice(_small_launches(question, leaves), 200):
+        if prod(small.launch.size.values()) > 64:
             continue
         came = [
             item
-            for (item,) in _items(question, chosen, leaves, MOST_TURNS)
+            for (item,) in _items(small, shared, leaves, MOST_TURNS)
             if all(item.of(c) for c in (*part.conditions, *question.assumed))
         ]
         if came and all(part.fails is not None and item.of(part.fails) for item in came):
-            return not question.exercised or _is_exercised(question, chosen, leaves)
+            return not question.exercised or any(
+                not item.of(condition)
+                for (item,) in _items(small, shared, leaves)
+                for condition in question.exercised
+            )
     return False
-
-
-def _is_exercised(question: Question, chosen: _Chosen, leaves: list[Expr]) -> bool:
-    return any(
-        not item.of(condition)
-        for (item,) in _items(question, chosen, leaves)
-        for condition in question.exercised
-    )
 
 
 def _roots(question: Question) -> list[Expr]:
@@ -104,7 +92,10 @@ def _roots(question: Question) -> list[Expr]:
     return found
 
 
-def _launches(question: Question, leaves: list[Expr]) -> Iterator[_Chosen]:
+def _small_launches(
+    question: Question, leaves: list[Expr]
+) -> Iterator[tuple[Question, Mapping[int, int]]]:
+    """The question for launches of known sizes, and numbers for the leaves that all items share."""
     launch = question.launch
     free = {leaf.what: leaf for leaf in leaves if leaf.op in _FREE}
     most = (5, 3, 2)[len(launch.axes) - 1]
@@ -114,7 +105,7 @@ def _launches(question: Question, leaves: list[Expr]) -> Iterator[_Chosen]:
         for numbers in product(*(_choices(question, leaf) for leaf in free.values())):
             by_name = dict(zip(free, numbers, strict=True))
             shared = {leaf.number: by_name[leaf.what] for leaf in leaves if leaf.op in _FREE}
-            yield _Chosen(sizes, local, shared)
+            yield replace(question, launch=replace(launch, size=sizes, local=local)), shared
 
 
 def _choices(question: Question, leaf: Expr) -> tuple[int, ...]:
@@ -127,14 +118,19 @@ def _choices(question: Question, leaf: Expr) -> tuple[int, ...]:
 
 
 def _items(
-    question: Question, chosen: _Chosen, leaves: list[Expr], turned: int = 4
+    question: Question, shared: Mapping[int, int], leaves: list[Expr], turned: int = 4
 ) -> Iterator[tuple[_DecidedItem, ...]]:
     """One item, or two different ones."""
     turns = [leaf.number for leaf in leaves if leaf.op == "turn"]
-    axes = question.launch.axes
+    launch = question.launch
     ways = [
-        _item(chosen, leaves, dict(zip(axes, place, strict=True)), dict(zip(turns, n, strict=True)))
-        for place in product(*(range(chosen.sizes[axis]) for axis in axes))
+        _item(
+            launch,
+            leaves,
+            dict(zip(launch.axes, place, strict=True)),
+            {**shared, **dict(zip(turns, n, strict=True))},
+        )
+        for place in product(*(range(launch.size[axis]) for axis in launch.axes))
         for n in product(range(turned), repeat=len(turns))
     ]
     for picked in product(ways, repeat=len(question.items)):
@@ -143,23 +139,22 @@ def _items(
 
 
 def _item(
-    chosen: _Chosen, leaves: list[Expr], at: dict[str, int], turns: dict[int, int]
+    launch: LaunchFacts, leaves: list[Expr], at: dict[str, int], found: dict[int, int]
 ) -> _DecidedItem:
-    found = {**chosen.shared, **turns}
     for leaf in leaves:
         if leaf.op == "grid":
-            found[leaf.number] = _field(chosen, at, str(leaf.what))
+            found[leaf.number] = _field(launch, at, str(leaf.what))
         elif leaf.op == "group_start":
             axis = str(leaf.what)
-            found[leaf.number] = at[axis] // chosen.local[axis] * chosen.local[axis]
+            found[leaf.number] = at[axis] // launch.local[axis] * launch.local[axis]
     return _DecidedItem(at, found)
 
 
-def _field(chosen: _Chosen, at: Mapping[str, int], name: str) -> int:
+def _field(launch: LaunchFacts, at: Mapping[str, int], name: str) -> int:
     if name == "pass_id":
         return 0
     axis = name[-1]
-    size, local = chosen.sizes[axis], chosen.local[axis]
+    size, local = launch.size[axis], launch.local[axis]
     return {
         axis: at[axis],
         f"max_{axis}": size,
@@ -180,7 +175,7 @@ def _hold(question: Question, items: tuple[_DecidedItem, ...]) -> bool:
     return True
 
 
-def _meet(question: Question, chosen: _Chosen, items: tuple[_DecidedItem, ...]) -> bool:
+def _meet(question: Question, items: tuple[_DecidedItem, ...]) -> bool:
     """Whether two items are where they have to be to each other."""
     if len(items) == 1:
         return True
@@ -189,8 +184,9 @@ def _meet(question: Question, chosen: _Chosen, items: tuple[_DecidedItem, ...]) 
     pairs = zip(first.indices, second.indices, strict=True) if question.meets else ()
     if any(one.of(a) != other.of(b) for a, b in pairs):
         return False
+    local = question.launch.local
     in_group = not question.launch.has_groups or all(
-        one.at[a] // chosen.local[a] == other.at[a] // chosen.local[a] for a in one.at
+        one.at[a] // local[a] == other.at[a] // local[a] for a in one.at
     )
     turns = [question.terms.turn(loop) for loop in question.same_turns]
     if (question.same_group and not in_group) or any(one.of(t) != other.of(t) for t in turns):
@@ -212,14 +208,17 @@ def _same(left: Phase, right: Phase, items: tuple[_DecidedItem, ...]) -> bool:
 
 
 def _example(
-    question: Question, chosen: _Chosen, leaves: list[Expr], items: tuple[_DecidedItem, ...]
+    question: Question,
+    shared: Mapping[int, int],
+    leaves: list[Expr],
+    items: tuple[_DecidedItem, ...],
 ) -> Example:
-    axes = question.launch.axes
-    local = tuple(chosen.local[a] for a in axes) if question.launch.has_groups else None
-    named = {leaf: chosen.shared[leaf.number] for leaf in leaves if leaf.op in _FREE}
+    launch = question.launch
+    local = tuple(launch.local[a] for a in launch.axes) if launch.has_groups else None
+    named = {leaf: shared[leaf.number] for leaf in leaves if leaf.op in _FREE}
     ids = [tuple(item.at.get(axis, 0) for axis in AXES) for item in items]
     return Example(
-        NDRange(tuple(chosen.sizes[a] for a in axes), local),
+        NDRange(tuple(launch.size[a] for a in launch.axes), local),
         tuple((x, y, z) for x, y, z in ids),
         tuple(items[0].of(index) or 0 for index in question.items[0].indices),
         {_length(leaf): n for leaf, n in named.items() if leaf.op != "scalar"},

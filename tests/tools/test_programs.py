@@ -8,7 +8,7 @@ import pytest
 
 from trilby.cli import main
 from trilby.errors import SourceError
-from trilby.tools import demos
+from trilby.tools import programs
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -21,7 +21,7 @@ def test_all_examples_are_listed_with_what_they_show(capsys: pytest.CaptureFixtu
         path.stem for path in EXAMPLES.glob("*.py")
     )
     assert "saxpy on NumPy arrays" in next(line for line in printed if line.startswith("saxpy"))
-    assert demos.demos()["squares"] == EXAMPLES / "squares.py"
+    assert programs.demos()["squares"] == EXAMPLES / "squares.py"
 
 
 def test_an_example_runs_as_a_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,13 +68,13 @@ def test_where_it_was_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     (info / "METADATA").write_text("Name: trilby\nVersion: 0.1.0\n")
     (info / "RECORD").write_text(record)
     (share / "squares.py").write_text('"""Squares, installed."""\n')
-    monkeypatch.setattr(demos, "__file__", str(packages / "trilby" / "tools" / "demos.py"))
+    monkeypatch.setattr(programs, "__file__", str(packages / "trilby" / "tools" / "programs.py"))
     monkeypatch.syspath_prepend(str(packages))  # pyright: ignore[reportUnknownMemberType]
-    assert demos.demos() == {"squares": share / "squares.py"}
-    assert "squares  Squares, installed." in demos.demo_list()
+    assert programs.demos() == {"squares": share / "squares.py"}
+    assert "squares  Squares, installed." in programs.demo_list()
     (info / "RECORD").write_text("trilby/__init__.py,,\n")
     with pytest.raises(SourceError, match="installed without them"):
-        demos.demos()
+        programs.demos()
 
 
 def test_every_file_of_the_examples_is_packaged() -> None:
