@@ -1,6 +1,6 @@
 """What kernel lints are given: the accesses of a kernel, which of them meet, and a launch."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import field, replace
 from itertools import combinations_with_replacement
 from typing import Literal, TypeAlias
@@ -10,6 +10,7 @@ from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.dataclass import dataclass
 from trilby.linting.accesses import MemoryAccess
 from trilby.linting.contract import Contract
+from trilby.linting.decide.confirm import Examples
 from trilby.linting.decide.question import (
     Decider,
     Example,
@@ -27,16 +28,13 @@ from trilby.linting.frame import KernelWalk
 from trilby.linting.terms import Terms, Ticket, level_of
 from trilby.locks import computed_once
 
-Confirm: TypeAlias = "Callable[[Example, tuple[MemoryAccess, ...]], bool]"
-"""Runs the work items of an example; true where they do what the accesses say."""
-
 
 @dataclass(eq=False)
 class KernelFacts:
     """A kernel, as lints see it.
 
     `walked` has its accesses and barriers as terms, `launch` what is known of how it is launched.
-    `decider` answers questions about terms, `confirm` runs examples on the interpreter.
+    `decider` answers questions about terms, `examples` runs what it found on the interpreter.
     `assumptions` collects what verdicts count on.
     """
 
@@ -44,8 +42,7 @@ class KernelFacts:
     walked: KernelWalk
     launch: LaunchFacts
     decider: Decider
-    confirm: Confirm
-    confirm_divergence: "Callable[[Example], bool]"
+    examples: Examples
     contract: Contract = field(default_factory=Contract)
     assumptions: dict[str, None] = field(default_factory=dict[str, None])
 
@@ -152,7 +149,7 @@ def _collision(
     benign = kind == "write-write" and _same_value(terms, first, second)
     if isinstance(outcome, Undecided):
         return Collision(kind, first, second, None, missing or outcome.reason, benign)
-    if facts.confirm(outcome, (first, second)):
+    if facts.examples.confirm(outcome, (first, second)):
         return Collision(kind, first, second, outcome, is_benign=benign)
     why = missing_rest(terms, (*first.guards, *second.guards), "they meet")
     return Collision(kind, first, second, None, why, benign)

@@ -231,10 +231,8 @@ def kernel_facts(graph: KernelGraph, launch: LaunchFacts | None, decides: Decide
     first = walk_kernel(graph)
     launch = _completed(graph, first, launch)
     walked = walk_kernel(graph, launch.known, launch.same, launch.scalars)
-    examples = Examples(graph, launch)
     contract = contract_of(walked, launch)
-    confirm, confirm_divergence = examples.confirm, examples.confirm_divergence
-    facts = KernelFacts(graph, walked, launch, decides, confirm, confirm_divergence, contract)
+    facts = KernelFacts(graph, walked, launch, decides, Examples(graph, launch), contract)
     facts.assumptions |= dict.fromkeys(contract.told)
     return facts
 

@@ -6,11 +6,9 @@ unknown, and the same for all work items of a group where everything that they a
 """
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import BOOL, I64, ScalarType
-from trilby.dataclass import dataclass
 from trilby.linting.accesses import ANYWHERE, AROUND, Phase, Phases
 from trilby.linting.frame import (
     ORDERED,
@@ -26,137 +24,6 @@ from trilby.model.op import Op, blocks, walk
 from trilby.model.ops.control import Break, Continue, For, While
 from trilby.model.ops.core import VarStore, Yield
 from trilby.model.value import Value, VarType
-
-# ---------------------------------------------------------------------------------------- loop turn
-# One turn of a loop that is tried, to see how its variables change.
-
-
-@dataclass(slots=True)
-class TriedTurn:
-    """One turn that was tried: the variables before and after, and what ends the turn."""
-
-    since: int
-    before: dict[Value, Expr]
-    after: dict[Value, Known]
-    goes_on: Expr
-    exits: LoopExits
-    phases: Mapping[str, Phases]
-
-
-@dataclass(slots=True)
-class FollowedLoop:
-    """A loop while it is followed: its mark, its variable and what is known of its turns."""
-
-    frame: Frame
-    op: For | While
-    mark: LoopMark
-    stored: tuple[Value, ...]
-    start: dict[Value, Known] = field(default_factory=dict[Value, Known])
-    bounds: tuple[Expr, Expr, Expr] | None = None
-
-    @property
-    def terms(self) -> Terms:
-        """Makes terms."""
-        return self.frame.terms
-
-    @property
-    def turn(self) -> Expr:
-        """How many turns are behind."""
-        return self.terms.turn(self.mark)
-
-    def begin_turn(self) -> Expr:
-        """Set the variable that counts, run the test; gives when the body runs."""
-        if isinstance(self.op, While):
-            self.frame.block(self.op.test)
-            last = self.op.test.ops[-1]
-            return (
-                self.frame.condition(last.yielded) if isinstance(last, Yield) else self.terms.true
-            )
-        if self.bounds is None:
-            return self.terms.true
-        start, stop, step = self.bounds
-        index = self.terms.plus(start, self.terms.times(self.turn, step))
-        self.frame.values[self.op.body.params[0]] = index
-        return _in_range(self.terms, index, stop, step)
-
-
-def _in_range(terms: Terms, index: Expr, stop: Expr, step: Expr) -> Expr:
-    rises, falls = terms.compare("lt", index, stop), terms.compare("lt", stop, index)
-    zero = terms.number(0)
-    return terms.either(
-        terms.both(terms.compare("lt", zero, step), rises),
-        terms.both(terms.compare("lt", step, zero), falls),
-    )
-
-
-def stored_variables(frame: Frame, op: For | While) -> tuple[Value, ...]:
-    """The variables from outside that the loop sets."""
-    found = (
-        inner.var for block in blocks(op) for inner in walk(block) if isinstance(inner, VarStore)
-    )
-    return tuple(dict.fromkeys(var for var in found if var in frame.variables))
-
-
-def scalar_of(var: Value) -> ScalarType | None:
-    """The type of a variable that holds a number."""
-    of = var.type.of if isinstance(var.type, VarType) else var.type
-    return of if isinstance(of, ScalarType) else None
-
-
-def tried_turn(loop: FollowedLoop) -> TriedTurn:
-    """Follow one turn with variables of which nothing is known, and forget what it touched."""
-    frame, terms = loop.frame, loop.terms
-    walk_ = frame.walk
-    marks = len(walk_.accesses), len(walk_.stops)
-    phases, loops, since = dict(frame.phases), frame.loops, terms.count
-    why = Unknown("loop", "a variable of a loop", "launch", loop.mark.all)
-    before: dict[Value, Expr] = {}
-    frame.loops = loop.mark.all
-    frame.phases = {scope: (Phase(terms.true, AROUND),) for scope in ORDERED}
-    exits = LoopExits(len(frame.here))
-    frame.exits.append(exits)
-    walk_.trying += 1
-    with frame.changes():
-        for var in loop.stored:
-            type_ = scalar_of(var)
-            if type_:
-                before[var] = terms.unknown(type_, why)
-            frame.set(var, before.get(var, loop.start[var]))
-        goes_on = loop.begin_turn()
-        exits.depth = len(frame.here)
-        falls = frame.block(loop.op.body)
-        after = {var: frame.variables.get(var) for var in loop.stored}
-        for condition, variables in exits.continues:
-            after = {
-                var: _either(terms, condition, variables.get(var), after[var]) for var in after
-            }
-        if falls is terms.false and not exits.continues:
-            after = dict.fromkeys(after)
-    out = _phases_at_the_end(frame, exits, falls)
-    walk_.trying -= 1
-    frame.exits.pop()
-    frame.phases, frame.loops = phases, loops
-    del walk_.accesses[marks[0] :]
-    del walk_.stops[marks[1] :]
-    return TriedTurn(since, before, after, goes_on, exits, out)
-
-
-def _phases_at_the_end(frame: Frame, exits: LoopExits, falls: Expr) -> dict[str, Phases]:
-    """The barriers that may have been passed last when a turn ends, also by `continue`."""
-    if not exits.continued:
-        return frame.phases
-    ways = [*exits.continued, *([(falls, frame.phases)] if falls is not frame.terms.false else [])]
-    return {
-        scope: phases_of_ways(frame.terms, [(when, phases[scope]) for when, phases in ways])
-        for scope in ORDERED
-    }
-
-
-def _either(terms: Terms, condition: Expr, then: Known, otherwise: Known) -> Known:
-    if isinstance(then, Expr) and isinstance(otherwise, Expr):
-        return terms.select(condition, then, otherwise)
-    return then if then is otherwise else None
-
 
 # ------------------------------------------------------------------------------------------- growth
 # How a variable changes from turn to turn of a loop, read off one turn that was tried.
@@ -257,50 +124,137 @@ def depends_on(term: Expr, leaves: frozenset[int]) -> bool:
     return any(leaf.number in leaves for leaf in leaves_of((term,)))
 
 
-# ------------------------------------------------------------------------------------ loop contents
+# -------------------------------------------------------------------------------------------- loops
 
 MOST_COUNTED = 256
 """Loops of more turns than this are not counted out."""
 
 
-@dataclass(slots=True)
-class LoopContents:
-    """The variables of a loop as terms: `inside` in any turn, `behind` after the last."""
+class LoopWalk:
+    """A loop while it is followed: one turn is tried first, then the body is followed for any turn.
 
-    loop: FollowedLoop
-    tried: TriedTurn
-    inside: dict[Value, Known] = field(default_factory=dict[Value, Known])
-    behind: dict[Value, Known] = field(default_factory=dict[Value, Known])
-    levels: dict[Value, Level] = field(default_factory=dict[Value, Level])
-    counted: int | None = None
-    """How many turns there are, where that can be counted out."""
+    Of the turn that was tried: the variables `before` and `after`, when it begins (`goes_on`), and
+    how it ends (`exits`, `phases`); `since` is the number of its first term. `inside` has the
+    variables in any turn, `behind` after the last. `counted` is the number of turns, if known.
+    """
 
-    def find(self) -> None:
-        """Look at every variable."""
+    since: int
+    after: dict[Value, Known]
+    goes_on: Expr
+    exits: LoopExits
+    phases: Mapping[str, Phases]
+    levels: dict[Value, Level]
+
+    def __init__(self, frame: Frame, op: For | While) -> None:
+        self.frame, self.op, self.terms = frame, op, frame.terms
+        frame.walk.loops += 1
+        name = op.body.params[0].hint if isinstance(op, For) else ""
+        self.mark = LoopMark(frame.walk.loops, name, frame.loops, op.location)
+        set_inside = (
+            inner.var
+            for block in blocks(op)
+            for inner in walk(block)
+            if isinstance(inner, VarStore) and inner.var in frame.variables
+        )
+        self.stored = tuple(dict.fromkeys(set_inside))
+        self.start = {var: frame.variables.get(var) for var in self.stored}
+        self.bounds: tuple[Expr, ...] = ()
+        if isinstance(op, For):
+            self.bounds = tuple(frame.term(value) for value in (op.start, op.stop, op.step))
+        self.before: dict[Value, Expr] = {}
+        self.inside: dict[Value, Known] = {}
+        self.behind: dict[Value, Known] = {}
+        self.counted: int | None = None
+        self._try_turn()
+        self._find_contents()
+
+    @property
+    def turn(self) -> Expr:
+        """How many turns are behind."""
+        return self.terms.turn(self.mark)
+
+    @property
+    def turns(self) -> Expr:
+        """How many turns it takes."""
+        return self.terms.turns(self.mark)
+
+    def _begin_turn(self) -> Expr:
+        """Set the variable that counts, run the test; gives when the body runs."""
+        if isinstance(self.op, While):
+            self.frame.block(self.op.test)
+            last = self.op.test.ops[-1]
+            return (
+                self.frame.condition(last.yielded) if isinstance(last, Yield) else self.terms.true
+            )
+        start, stop, step = self.bounds
+        index = self.terms.plus(start, self.terms.times(self.turn, step))
+        self.frame.values[self.op.body.params[0]] = index
+        return _in_range(self.terms, index, stop, step)
+
+    def _try_turn(self) -> None:
+        """Follow one turn with variables of which nothing is known, and forget what it touched."""
+        frame, terms = self.frame, self.terms
+        walk_ = frame.walk
+        marks = len(walk_.accesses), len(walk_.stops)
+        phases, loops, self.since = dict(frame.phases), frame.loops, terms.count
+        why = Unknown("loop", "a variable of a loop", "launch", self.mark.all)
+        frame.loops = self.mark.all
+        frame.phases = {scope: (Phase(terms.true, AROUND),) for scope in ORDERED}
+        self.exits = exits = LoopExits(len(frame.here))
+        frame.exits.append(exits)
+        walk_.trying += 1
+        with frame.changes():
+            for var in self.stored:
+                type_ = scalar_of(var)
+                if type_:
+                    self.before[var] = terms.unknown(type_, why)
+                frame.set(var, self.before.get(var, self.start[var]))
+            self.goes_on = self._begin_turn()
+            exits.depth = len(frame.here)
+            falls = frame.block(self.op.body)
+            after = {var: frame.variables.get(var) for var in self.stored}
+            for condition, variables in exits.continues:
+                after = {
+                    var: _either(terms, condition, variables.get(var), after[var]) for var in after
+                }
+            if falls is terms.false and not exits.continues:
+                after = dict.fromkeys(after)
+        self.after = after
+        self.phases = _phases_at_the_end(frame, exits, falls)
+        walk_.trying -= 1
+        frame.exits.pop()
+        frame.phases, frame.loops = phases, loops
+        del walk_.accesses[marks[0] :]
+        del walk_.stops[marks[1] :]
+
+    # -- the variables
+
+    def _find_contents(self) -> None:
+        """The variables as terms, in any turn and behind the loop."""
         self.levels = self._levels()
         tables = self._counted_out()
-        turns = self.loop.terms.turns(self.loop.mark)
-        for var in self.loop.stored:
-            start, after = self.loop.start[var], self.tried.after[var]
+        turns = self.turns
+        for var in self.stored:
+            start, after = self.start[var], self.after[var]
             if isinstance(start, tuple) and after is start:
                 self.inside[var] = self.behind[var] = start
-            elif var not in self.tried.before:
+            elif var not in self.before:
                 self.inside[var] = self.behind[var] = None
             elif var in tables:
                 self._from_table(var, tables[var])
             else:
-                self.inside[var] = self._at(var, self.loop.turn)
+                self.inside[var] = self._at(var, self.turn)
                 self.behind[var] = self._at(var, turns)
 
     def _at(self, var: Value, turn: Expr) -> Expr:
         """A variable after some turns."""
-        terms, before = self.loop.terms, self.tried.before[var]
-        start, after = self.loop.start[var], self.tried.after[var]
+        terms, before = self.terms, self.before[var]
+        start, after = self.start[var], self.after[var]
         if not isinstance(start, Expr):
             start = self._unknown(var, turn)
         if not isinstance(after, Expr):
             return self._unknown(var, turn)
-        probes = frozenset(term.number for term in self.tried.before.values())
+        probes = frozenset(term.number for term in self.before.values())
         by = amount_of_growth(terms, before, after)
         if by is not None and self._is_fixed(by):
             return terms.plus(start, terms.times(turn, by))
@@ -308,14 +262,14 @@ class LoopContents:
             return start
         if not depends_on(after, probes):
             ended = terms.plus(turn, terms.number(-1))
-            last = terms.put_in(after, {self.loop.turn.number: ended}, self.tried.since)
+            last = terms.put_in(after, {self.turn.number: ended}, self.since)
             is_first = terms.compare("eq", turn, terms.number(0))
             return terms.select(is_first, start, last)
         return self._bounded(var, start, before, after, turn)
 
     def _bounded(self, var: Value, start: Expr, before: Expr, after: Expr, turn: Expr) -> Expr:
         """A number that is not known, and what can be said of it."""
-        terms, found = self.loop.terms, self._unknown(var, turn)
+        terms, found = self.terms, self._unknown(var, turn)
         zero = terms.number(0)
         is_first = terms.compare("eq", turn, zero)
         terms.fact(found, terms.implies(is_first, terms.compare("eq", found, start)))
@@ -343,21 +297,21 @@ class LoopContents:
 
     def _picked(self, found: Expr, start: Expr, picked: list[Expr], turn: Expr) -> Expr:
         """The variable is what it was at first, or was set to one of these in an earlier turn."""
-        terms, tried = self.loop.terms, self.tried
+        terms = self.terms
         either = terms.compare("eq", found, start)
-        probes = frozenset(term.number for term in tried.before.values())
+        probes = frozenset(term.number for term in self.before.values())
         for leaf in picked:
-            if depends_on(leaf, probes) or depends_on(tried.goes_on, probes):
+            if depends_on(leaf, probes) or depends_on(self.goes_on, probes):
                 return terms.true
             why = Unknown("loop", "the turn in which a variable was set", "item", ())
             earlier = terms.unknown(I64, why)
-            at = {self.loop.turn.number: earlier}
+            at = {self.turn.number: earlier}
             then = terms.all_of(
                 (
                     terms.compare("le", terms.number(0), earlier),
                     terms.compare("lt", earlier, turn),
-                    terms.put_in(tried.goes_on, at, tried.since),
-                    terms.compare("eq", found, terms.put_in(leaf, at, tried.since)),
+                    terms.put_in(self.goes_on, at, self.since),
+                    terms.compare("eq", found, terms.put_in(leaf, at, self.since)),
                 )
             )
             either = terms.either(either, then)
@@ -367,15 +321,14 @@ class LoopContents:
         type_ = scalar_of(var) or I64
         level = self.levels.get(var, "item")
         reason = f"how `{var.hint or 'a variable'}` changes in a loop"
-        mark = self.loop.mark
-        loops = mark.all if turn is self.loop.turn else mark.outer
-        return self.loop.terms.unknown(type_, Unknown("loop", reason, level, loops))
+        loops = self.mark.all if turn is self.turn else self.mark.outer
+        return self.terms.unknown(type_, Unknown("loop", reason, level, loops))
 
     def _is_fixed(self, term: Expr) -> bool:
         """Whether a term is the same in every turn."""
-        changing = {self.loop.turn.number, *(t.number for t in self.tried.before.values())}
+        changing = {self.turn.number, *(t.number for t in self.before.values())}
         is_old = not any(
-            part.op == "opaque" and part.number >= self.tried.since for part in leaves_of((term,))
+            part.op == "opaque" and part.number >= self.since for part in leaves_of((term,))
         )
         return is_old and not depends_on(term, frozenset(changing))
 
@@ -383,13 +336,13 @@ class LoopContents:
 
     def _levels(self) -> dict[Value, Level]:
         """How far each variable is the same: as far as all that it is made of."""
-        terms, unknowns = self.loop.terms, self.loop.terms.unknowns
-        levels: dict[Value, Level] = dict.fromkeys(self.tried.before, "launch")
+        terms, unknowns = self.terms, self.terms.unknowns
+        levels: dict[Value, Level] = dict.fromkeys(self.before, "launch")
         changed = True
         while changed:
             changed = False
-            for var, term in self.tried.before.items():
-                made_of = [self.loop.start[var], self.tried.after[var], self.tried.goes_on]
+            for var, term in self.before.items():
+                made_of = [self.start[var], self.after[var], self.goes_on]
                 level = lowest_level(terms, made_of)
                 if level != levels[var] and levels[var] != "item":
                     levels[var] = level
@@ -402,20 +355,19 @@ class LoopContents:
 
     def _counted_out(self) -> dict[Value, list[int]]:
         """The numbers of variables that depend on nothing but each other and the turn."""
-        loop, tried = self.loop, self.tried
-        after = {v: term for v, term in tried.after.items() if isinstance(term, Expr)}
-        if tried.exits.breaks or tried.exits.returns:
+        after = {v: term for v, term in self.after.items() if isinstance(term, Expr)}
+        if self.exits.breaks or self.exits.returns:
             return {}
         numbers = {
             v: [start.what]
-            for v, start in loop.start.items()
+            for v, start in self.start.items()
             if isinstance(start, Expr) and start.op == "constant" and isinstance(start.what, int)
-            if v in tried.before and v in after
+            if v in self.before and v in after
         }
         for turn in range(MOST_COUNTED + 1):
-            leaves = {tried.before[v].number: row[-1] for v, row in numbers.items()}
-            leaves[loop.turn.number] = turn
-            goes_on = evaluated(tried.goes_on, leaves)
+            leaves = {self.before[v].number: row[-1] for v, row in numbers.items()}
+            leaves[self.turn.number] = turn
+            goes_on = evaluated(self.goes_on, leaves)
             if goes_on is None:
                 return {}
             if not goes_on:
@@ -426,10 +378,10 @@ class LoopContents:
         return {}
 
     def _from_table(self, var: Value, numbers: list[int]) -> None:
-        terms, turn = self.loop.terms, self.loop.turn
+        terms, turn = self.terms, self.turn
         type_ = scalar_of(var) or I64
         self.behind[var] = terms.constant(numbers[-1], type_)
-        after, before = self.tried.after[var], self.tried.before[var]
+        after, before = self.after[var], self.before[var]
         by = amount_of_growth(terms, before, after) if isinstance(after, Expr) else None
         if by is not None and by.op == "constant":
             start = terms.constant(numbers[0], type_)
@@ -449,6 +401,128 @@ class LoopContents:
         terms.fact(found, either)
         self.inside[var] = found
 
+    # -- any turn
+
+    def run(self) -> Expr:
+        """Follow the body for any turn; gives when control comes behind the loop."""
+        frame, terms = self.frame, self.terms
+        here, loops, before = frame.here, frame.loops, dict(frame.phases)
+        turns = self.turns
+        level = lowest_level(terms, [self.goes_on, *(c for c, _ in self.exits.breaks)])
+        terms.levels[turns.number] = level
+        frame.loops = self.mark.all
+        turn = self.turn
+        frame.phases = {scope: self._phases_after(scope, before[scope], turn) for scope in ORDERED}
+        exits = LoopExits(len(here))
+        frame.exits.append(exits)
+        with frame.changes():
+            for var in self.stored:
+                frame.set(var, self.inside[var])
+            goes_on = self._begin_turn()
+            frame.here = (*here, goes_on)
+            exits.depth = len(frame.here)
+            frame.block(self.op.body)
+        frame.exits.pop()
+        frame.here, frame.loops = here, loops
+        frame.phases = self._phases_behind(before)
+        self._count(goes_on, exits)
+        for var in self.stored:
+            frame.set(var, self._behind(exits, var))
+        if not exits.returns:
+            return terms.true
+        why = Unknown("loop", "whether a loop returns", loops=self.mark.outer)
+        return terms.unknown(BOOL, why)
+
+    def _count(self, goes_on: Expr, exits: LoopExits) -> None:
+        """What holds of the number of turns: the last went on, the next would not."""
+        terms, turn, turns = self.terms, self.turn, self.turns
+        if self.counted is not None:
+            terms.fact(turns, terms.compare("eq", turns, terms.number(self.counted)))
+            return
+        last = terms.plus(turns, terms.number(-1))
+        ran = terms.put_in(goes_on, {turn.number: last}, self.since)
+        terms.fact(turns, terms.implies(terms.compare("lt", terms.number(0), turns), ran))
+        if not exits.breaks and not exits.returns:
+            ends = terms.put_in(goes_on, {turn.number: turns}, self.since)
+            terms.fact(turns, terms.negated(ends))
+
+    def _behind(self, exits: LoopExits, var: Value) -> Known:
+        """A variable behind the loop: also as it was where the loop was broken off."""
+        terms, found = self.terms, self.behind[var]
+        if not exits.breaks:
+            return found
+        broken = {id(variables.get(var)): variables.get(var) for _, variables in exits.breaks}
+        (known, *others) = broken.values()
+        if others or not isinstance(known, Expr) or not isinstance(found, Expr):
+            return self.frame.anything(var)
+        there = terms.put_in(known, {self.turn.number: self.turns}, terms.count)
+        if there is found:
+            return found
+        why = Unknown("loop", "whether a loop is broken off", loops=self.mark.outer)
+        return terms.select(terms.unknown(BOOL, why), there, found)
+
+    def _phases_behind(self, before: dict[str, Phases]) -> dict[str, Phases]:
+        turns = self.turns
+        found = {scope: self._phases_after(scope, before[scope], turns) for scope in ORDERED}
+        if not self.exits.breaks:
+            return found
+        anywhere = (Phase(self.terms.true, ANYWHERE),)
+        return {
+            scope: phases if phases is before[scope] else anywhere
+            for scope, phases in found.items()
+        }
+
+    def _phases_after(self, scope: str, before: Phases, turns: Expr) -> Phases:
+        """What was passed last after some turns: something in the last of them, or before all."""
+        terms, out = self.terms, self.phases[scope]
+        if all(phase.site == AROUND for phase in out):
+            return before
+        if any(phase.site == AROUND for phase in out):
+            return (Phase(terms.true, ANYWHERE),)
+        ended = {self.turn.number: terms.plus(turns, terms.number(-1))}
+        moved = tuple(
+            Phase(
+                terms.put_in(phase.guard, ended, self.since),
+                phase.site,
+                tuple(terms.put_in(turn, ended, self.since) for turn in phase.turns),
+            )
+            for phase in out
+        )
+        is_first = terms.compare("eq", turns, terms.number(0))
+        return joined_phases(terms, (is_first, before), (terms.negated(is_first), moved))
+
+
+def _in_range(terms: Terms, index: Expr, stop: Expr, step: Expr) -> Expr:
+    rises, falls = terms.compare("lt", index, stop), terms.compare("lt", stop, index)
+    zero = terms.number(0)
+    return terms.either(
+        terms.both(terms.compare("lt", zero, step), rises),
+        terms.both(terms.compare("lt", step, zero), falls),
+    )
+
+
+def scalar_of(var: Value) -> ScalarType | None:
+    """The type of a variable that holds a number."""
+    of = var.type.of if isinstance(var.type, VarType) else var.type
+    return of if isinstance(of, ScalarType) else None
+
+
+def _phases_at_the_end(frame: Frame, exits: LoopExits, falls: Expr) -> dict[str, Phases]:
+    """The barriers that may have been passed last when a turn ends, also by `continue`."""
+    if not exits.continued:
+        return frame.phases
+    ways = [*exits.continued, *([(falls, frame.phases)] if falls is not frame.terms.false else [])]
+    return {
+        scope: phases_of_ways(frame.terms, [(when, phases[scope]) for when, phases in ways])
+        for scope in ORDERED
+    }
+
+
+def _either(terms: Terms, condition: Expr, then: Known, otherwise: Known) -> Known:
+    if isinstance(then, Expr) and isinstance(otherwise, Expr):
+        return terms.select(condition, then, otherwise)
+    return then if then is otherwise else None
+
 
 def lowest_level(terms: Terms, made_of: list[Known]) -> Level:
     """How far something is the same that is made of all of these."""
@@ -463,130 +537,7 @@ def lowest_level(terms: Terms, made_of: list[Known]) -> Level:
 
 
 def _loop(frame: Frame, op: For | While) -> Expr:
-    walk_ = frame.walk
-    walk_.loops += 1
-    name = op.body.params[0].hint if isinstance(op, For) else ""
-    mark = LoopMark(walk_.loops, name, frame.loops, op.location)
-    loop = FollowedLoop(frame, op, mark, stored_variables(frame, op))
-    loop.start = {var: frame.variables.get(var) for var in loop.stored}
-    if isinstance(op, For):
-        start, stop, step = (frame.term(value) for value in (op.start, op.stop, op.step))
-        loop.bounds = (start, stop, step)
-    tried = tried_turn(loop)
-    contents = LoopContents(loop, tried)
-    contents.find()
-    return _run(loop, tried, contents)
-
-
-def _run(loop: FollowedLoop, tried: TriedTurn, contents: LoopContents) -> Expr:
-    frame, terms = loop.frame, loop.terms
-    here, loops, before = frame.here, frame.loops, dict(frame.phases)
-    turns = terms.turns(loop.mark)
-    level = lowest_level(terms, [tried.goes_on, *(c for c, _ in tried.exits.breaks)])
-    terms.levels[turns.number] = level
-    frame.loops = loop.mark.all
-    frame.phases = _phases_in(loop, tried, before)
-    exits = LoopExits(len(here))
-    frame.exits.append(exits)
-    with frame.changes():
-        for var in loop.stored:
-            frame.set(var, contents.inside[var])
-        goes_on = loop.begin_turn()
-        frame.here = (*here, goes_on)
-        exits.depth = len(frame.here)
-        frame.block(loop.op.body)
-    frame.exits.pop()
-    frame.here, frame.loops = here, loops
-    frame.phases = _phases_behind(loop, tried, before)
-    _count(loop, tried, contents, goes_on, exits)
-    for var in loop.stored:
-        frame.set(var, _behind(loop, contents, exits, var))
-    return _left(frame, loop, exits)
-
-
-def _left(frame: Frame, loop: FollowedLoop, exits: LoopExits) -> Expr:
-    """When control comes behind a loop that may return."""
-    if not exits.returns:
-        return frame.terms.true
-    why = Unknown("loop", "whether a loop returns", loops=loop.mark.outer)
-    return frame.terms.unknown(BOOL, why)
-
-
-def _count(
-    loop: FollowedLoop, tried: TriedTurn, contents: LoopContents, goes_on: Expr, exits: LoopExits
-) -> None:
-    """What holds of the number of turns: the last went on, the next would not."""
-    terms, turn, turns = loop.terms, loop.turn, loop.terms.turns(loop.mark)
-    since = tried.since
-    if contents.counted is not None:
-        terms.fact(turns, terms.compare("eq", turns, terms.number(contents.counted)))
-        return
-    last = terms.plus(turns, terms.number(-1))
-    ran = terms.put_in(goes_on, {turn.number: last}, since)
-    terms.fact(turns, terms.implies(terms.compare("lt", terms.number(0), turns), ran))
-    if not exits.breaks and not exits.returns:
-        ends = terms.put_in(goes_on, {turn.number: turns}, since)
-        terms.fact(turns, terms.negated(ends))
-
-
-def _behind(loop: FollowedLoop, contents: LoopContents, exits: LoopExits, var: Value) -> Known:
-    """A variable behind the loop: also as it was where the loop was broken off."""
-    terms, found = loop.terms, contents.behind[var]
-    if not exits.breaks:
-        return found
-    broken = {id(variables.get(var)): variables.get(var) for _, variables in exits.breaks}
-    (known, *others) = broken.values()
-    if others or not isinstance(known, Expr) or not isinstance(found, Expr):
-        return loop.frame.anything(var)
-    turns = terms.turns(loop.mark)
-    there = terms.put_in(known, {loop.turn.number: turns}, terms.count)
-    if there is found:
-        return found
-    why = Unknown("loop", "whether a loop is broken off", loops=loop.mark.outer)
-    return terms.select(terms.unknown(BOOL, why), there, found)
-
-
-def _phases_in(
-    loop: FollowedLoop, tried: TriedTurn, before: dict[str, Phases]
-) -> dict[str, Phases]:
-    """The barriers that may have been passed last when a turn begins."""
-    turn = loop.turn
-    return {scope: _phases_after(loop, tried, before[scope], scope, turn) for scope in ORDERED}
-
-
-def _phases_behind(
-    loop: FollowedLoop, tried: TriedTurn, before: dict[str, Phases]
-) -> dict[str, Phases]:
-    turns = loop.terms.turns(loop.mark)
-    found = {scope: _phases_after(loop, tried, before[scope], scope, turns) for scope in ORDERED}
-    if not tried.exits.breaks:
-        return found
-    anywhere = Phase(loop.terms.true, ANYWHERE)
-    return {
-        scope: phases if phases is before[scope] else (anywhere,) for scope, phases in found.items()
-    }
-
-
-def _phases_after(
-    loop: FollowedLoop, tried: TriedTurn, before: Phases, scope: str, turns: Expr
-) -> Phases:
-    """What was passed last after some turns: something in the last of them, or before all."""
-    terms, out = loop.terms, tried.phases[scope]
-    if all(phase.site == AROUND for phase in out):
-        return before
-    if any(phase.site == AROUND for phase in out):
-        return (Phase(terms.true, ANYWHERE),)
-    ended = {loop.turn.number: terms.plus(turns, terms.number(-1))}
-    moved = tuple(
-        Phase(
-            terms.put_in(phase.guard, ended, tried.since),
-            phase.site,
-            tuple(terms.put_in(turn, ended, tried.since) for turn in phase.turns),
-        )
-        for phase in out
-    )
-    is_first = terms.compare("eq", turns, terms.number(0))
-    return joined_phases(terms, (is_first, before), (terms.negated(is_first), moved))
+    return LoopWalk(frame, op).run()
 
 
 def _break(frame: Frame, _op: Break) -> Expr:

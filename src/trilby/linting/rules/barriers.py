@@ -162,7 +162,7 @@ def _parted(facts: KernelFacts, stop: Stop) -> Iterator[Finding]:
     why = "behind an early return" if stop.after_return else "under a condition"
     if stop.loops:
         why = "in a loop that not all leave together"
-    if isinstance(outcome, Undecided) or not facts.confirm_divergence(outcome):
+    if isinstance(outcome, Undecided) or not facts.examples.confirm_divergence(outcome):
         missing = missing or missing_rest(terms, stop.guards, "they part")
         yield barrier_divergence.unknown(
             f"whether all work items of a group reach this barrier cannot be told: {missing}",

@@ -112,7 +112,7 @@ def _shown(
         return replace(asked, missing="the launches that it fits were not found")
     if _missing_guards(terms, access):
         return replace(asked, missing=_missing_guards(terms, access))
-    if facts.confirm(outcome, (access,)):
+    if facts.examples.confirm(outcome, (access,)):
         return replace(asked, example=outcome)
     return replace(asked, missing=missing_rest(terms, access.guards, "it happens"))
 
