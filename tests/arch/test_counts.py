@@ -6,9 +6,9 @@ import pytest
 from scripts.counts import counts, fragments, modules, mutable_state, repeated_classes
 
 CEILINGS = {
-    "files": 348,
-    "classes": 790,
-    "lines": 70_300,
+    "files": 341,
+    "classes": 770,
+    "lines": 69_736,
     "class names with several meanings": 0,
     "module names with several meanings": 0,
     "modules of under 60 lines with one importer": 2,

@@ -1,4 +1,4 @@
-"""What lints know of a kernel: its accesses to memory, its barriers, and when each happens."""
+"""Memory accesses and barriers of a kernel as lints know them: where, when, on which conditions."""
 
 from typing import Literal, TypeAlias
 

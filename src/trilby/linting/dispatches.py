@@ -1,4 +1,7 @@
-"""What is known of the launches for which a kernel is looked at."""
+"""Launches as lints know them: ranges, groups, arguments, and which of these are one buffer.
+
+They are given by a user, or read off the compute function that dispatches the kernel.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace

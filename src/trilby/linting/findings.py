@@ -1,4 +1,4 @@
-"""What a lint finds, and the report of all of them."""
+"""Findings of lints, the report that holds them, and the comments that silence them."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

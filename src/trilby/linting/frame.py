@@ -1,6 +1,6 @@
-"""The state of following a kernel for lints: what is known of its values, and what holds here.
+"""The state of the symbolic execution of a kernel: values, conditions, and barriers passed.
 
-How each op is followed stands in the rules that whoever starts hands in.
+Branches are followed here; the rules for all other ops are in `walk` and `walk_loops`.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -336,18 +336,12 @@ def _where(
     )
 
 
-def _and_then(frame: Frame, op: AndThen) -> None:
-    first = frame.condition(op.first)
-    rest = frame.arm(op.rest, first).yielded
+def _short_circuit(frame: Frame, op: AndThen | OrElse) -> None:
+    first, is_and = frame.condition(op.first), isinstance(op, AndThen)
+    rest = frame.arm(op.rest, first if is_and else frame.terms.negated(first)).yielded
     second = rest if isinstance(rest, Expr) else frame.unknown(BOOL, "a condition")
-    frame.values[op.value] = frame.terms.both(first, second)
-
-
-def _or_else(frame: Frame, op: OrElse) -> None:
-    first = frame.condition(op.first)
-    rest = frame.arm(op.rest, frame.terms.negated(first)).yielded
-    second = rest if isinstance(rest, Expr) else frame.unknown(BOOL, "a condition")
-    frame.values[op.value] = frame.terms.either(first, second)
+    joined_by = frame.terms.both if is_and else frame.terms.either
+    frame.values[op.value] = joined_by(first, second)
 
 
 def _assert(frame: Frame, op: Assert) -> Expr:
@@ -358,7 +352,7 @@ def _assert(frame: Frame, op: Assert) -> Expr:
 BRANCH_RULES: dict[type[Op], Rule] = {
     If: _if,
     Ternary: _ternary,
-    AndThen: _and_then,
-    OrElse: _or_else,
+    AndThen: _short_circuit,
+    OrElse: _short_circuit,
     Assert: _assert,
 }

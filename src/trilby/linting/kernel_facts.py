@@ -1,4 +1,4 @@
-"""What kernel lints are given: the accesses of a kernel, which of them meet, and a launch."""
+"""The facts that kernel lints are given: accesses of a kernel, which of them meet, and a launch."""
 
 from collections.abc import Iterator
 from dataclasses import field, replace

@@ -1,7 +1,7 @@
 """Terms: what the numbers of a kernel are, for lints.
 
-The expressions of `touching.expressions`, with more leaves. All of them are one number for each
-work item, or the same for all:
+The expressions of `analysis.touching.kernel_expressions`, with more leaves. All of them are one
+number for each work item, or the same for all:
 
 | op         | what                | meaning                                             |
 |------------|---------------------|-----------------------------------------------------|

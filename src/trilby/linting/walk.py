@@ -1,4 +1,7 @@
-"""How variables, numbers, memory, barriers and calls are followed for lints."""
+"""Symbolic execution of a kernel: from its IR to its memory accesses and barriers.
+
+Numbers are terms; the rules here follow variables, arithmetic, memory, barriers and calls.
+"""
 
 from collections.abc import Mapping
 

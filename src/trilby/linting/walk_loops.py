@@ -1,4 +1,4 @@
-"""What the variables of a loop are in any turn, and behind it.
+"""Loops in the symbolic execution of a kernel: their variables in any turn, and behind the loop.
 
 A variable is a term in the number of the turn where it can be: one that grows by the same
 amount, one whose numbers can be counted out beforehand, one that only shrinks. Others are

@@ -1,7 +1,7 @@
-"""z3, loaded when it is asked for, with a context of its own for each question.
+"""Terms as z3 knows them: the numbers of a launch once, those of each work item for itself.
 
-What z3 answers to a hard question depends on what it has seen before in the same context. A fresh
-one gives the same answer to the same question, whoever asked what before.
+z3 is loaded when it is asked for. Each question has a context of its own, because the answer to a
+hard question depends on what the context has seen before.
 """
 
 import importlib

@@ -93,11 +93,11 @@ def timeline_svg(timeline: Timeline, window: TimeWindow) -> Html:
     )
 
 
-def legend() -> Html:
+def legend(entries: Iterable[tuple[str, str]] = LEGEND) -> Html:
     """What the colours mean."""
     return tag(
         "div",
-        *(tag("span", name, style=f"--colour: var(--{kind})") for kind, name in LEGEND),
+        *(tag("span", name, style=f"--colour: var(--{kind})") for kind, name in entries),
         class_="legend",
     )
 
