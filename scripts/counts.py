@@ -25,7 +25,6 @@ FRAGMENT_LINES = 60
 PLAN = re.compile(r"/trilby/(analysis/transfers/(?!overlap)\w+|transform/place_transfers)\.py$")
 """The modules of the transfer plan, without the one that asks whether a plan is worth making."""
 
-MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 MAKERS = {"list", "dict", "set", "deque", "defaultdict", "WeakSet", "WeakKeyDictionary", "Counter"}
 
 
@@ -81,8 +80,11 @@ def _is_mutable(value: ast.expr | None) -> bool:
     """True for an empty container, which is there to be filled."""
     if isinstance(value, ast.Call):
         maker = value.func.value if isinstance(value.func, ast.Subscript) else value.func
-        return isinstance(maker, ast.Name) and maker.id in MAKERS and not value.args
-    return isinstance(value, MUTABLE) and not list(ast.iter_child_nodes(value))
+        name = maker.attr if isinstance(maker, ast.Attribute) else getattr(maker, "id", "")
+        return name in MAKERS and (not value.args or name == "defaultdict")
+    if isinstance(value, ast.Dict):
+        return not value.keys
+    return isinstance(value, ast.List) and not value.elts
 
 
 def modules(source: Path = SOURCE) -> list[Module]:

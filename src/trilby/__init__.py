@@ -92,6 +92,7 @@ if TYPE_CHECKING:
         u32x3,
         u32x4,
     )
+    from trilby.linting.lint import lint
     from trilby.model.lane_math import (
         acos,
         acosh,
@@ -137,7 +138,6 @@ if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
     from trilby.runtime.context import ComputeContext
     from trilby.runtime.ledger import Ledger
-    from trilby.runtime.linting import lint
     from trilby.runtime.profile import Profile
     from trilby.runtime.tracing import TracedRun
 
@@ -293,7 +293,7 @@ _LOADED_WHEN_USED = {
     "Accelerator": "trilby.runtime.accelerator",
     "ComputeContext": "trilby.runtime.context",
     "Ledger": "trilby.runtime.ledger",
-    "lint": "trilby.runtime.linting",
+    "lint": "trilby.linting.lint",
     "Profile": "trilby.runtime.profile",
     "TracedRun": "trilby.runtime.tracing",
     **{f"{element}Array": "trilby.data.library" for element in _ELEMENTS},

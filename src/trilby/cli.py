@@ -17,11 +17,11 @@ from rich.console import Console
 from trilby.backend.registry import as_preferences
 from trilby.errors import TrilbyError
 from trilby.options import MemoryKind, Options, Transfers
-from trilby.tools.demos import demo_list, run_demo
 from trilby.tools.devices import as_json, check_device, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
-from trilby.tools.lint import LintOptions, lint_paths, list_lints
+from trilby.tools.lint_command import lint_paths, list_lints
 from trilby.tools.load import load_function, load_transform, named_function
+from trilby.tools.programs import demo_list, run_demo
 from trilby.tools.reference import math_page
 from trilby.version import VERSION
 
@@ -252,11 +252,11 @@ def _ranks(text: str) -> tuple[int, ...]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from trilby.tools.run import RunSettings, run_program  # noqa: PLC0415 -- see the docstring
+    from trilby.tools.run import run_program  # noqa: PLC0415 -- see the docstring
 
+    outputs = {"trace": options.trace, "report": options.report}
     defaults = _defaults(options, memory=options.memory)
-    settings = RunSettings(defaults, options.trace, options.report)
-    return run_program(options.script, options.arguments, settings)
+    return run_program(options.script, options.arguments, defaults, **outputs)
 
 
 def _defaults(options: argparse.Namespace, *, memory: MemoryKind | None) -> Options:
@@ -313,9 +313,8 @@ def _lint(options: argparse.Namespace) -> int:
     if options.list:
         sys.stdout.write(list_lints(select))
         return 0
-    wanted = LintOptions(tuple(options.paths) or (".",), options.format, select, ignore)
     try:
-        text, code = lint_paths(wanted)
+        text, code = lint_paths(options.paths or ["."], options.format, select, ignore)
     except TrilbyError as error:
         sys.stderr.write(f"trilby: {error}\n")
         return 2

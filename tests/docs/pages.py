@@ -33,7 +33,7 @@ from trilby.reflect.functions import is_kernel
 from trilby.runtime.compile import analyse_kernel
 from trilby.tools.emit import emit
 from trilby.tools.explanation import explain
-from trilby.tools.lint import list_lints
+from trilby.tools.lint_command import list_lints
 from trilby.tools.load import load_function
 
 ROOT = Path(__file__).parent.parent.parent

@@ -20,6 +20,7 @@ from trilby.data.layout import round_up
 from trilby.data.ranges import Ranges
 from trilby.dataclass import dataclass
 from trilby.errors import BindingError, ReentryError, ReleasedError
+from trilby.process import PROCESS
 
 # ---------------------------------------------------------------------------------------- raw views
 # Raw views: memory in the user's own hands, and which of it, for as long as any of it lives.
@@ -58,7 +59,7 @@ class RawViews:
         """Another one; the ranges are from the start of the memory."""
         escape = Escape(ranges, memory, self)
         self._all[weakref.ref(escape)] = ranges.shifted(self._address)
-        _TAKEN.add(self)
+        PROCESS.raw_views.add(self)
         return escape
 
     @property
@@ -95,12 +96,9 @@ class RawViews:
         return any(parts.meets(ranges) for parts in tuple(self._all.values()))
 
 
-_TAKEN: "weakref.WeakSet[RawViews]" = weakref.WeakSet()
-
-
 def raw_views_of(ranges: Ranges) -> Iterator[RawViews]:
     """What was taken of some bytes, through whichever array."""
-    for views in tuple(_TAKEN):
+    for views in tuple(PROCESS.raw_views):
         if views.meets(ranges):
             yield views
 

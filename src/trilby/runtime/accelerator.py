@@ -480,7 +480,7 @@ def _announce(device: DeviceInfo, passed_over: tuple[PassedOver, ...]) -> None:
 
 def _warner() -> Callable[[Compute[..., Any]], None]:
     """What warns of lints; it is loaded only where that is asked for."""
-    return importlib.import_module("trilby.runtime.lint_warnings").warn_of
+    return importlib.import_module("trilby.linting.lint").warn_of
 
 
 def _entry_point(

@@ -61,6 +61,11 @@ class Optimal:
         """The least when a copy takes no more bytes than are needed."""
         return minimum(self.recording.trace, "range")
 
+    @computed_once
+    def excess(self) -> Sequence[Excess]:
+        """The bytes that moved beyond the least in ranges."""
+        return self.recording.excess()
+
     def __str__(self) -> str:
         return f"{self.buffer}\n{self.range}"
 
@@ -124,7 +129,8 @@ class Ledger(Shown):
     def optimal(self) -> Optimal:
         """The least that this run could have moved: `.buffer` and `.range`."""
         trace = self.recording.trace
-        state = len(trace.touches), [buffer.name for buffer in trace.buffers]
+        copies = len(self.recording.all_copies)
+        state = copies, len(trace.touches), [buffer.name for buffer in trace.buffers]
         if self._judged is None or self._judged[0] != state:
             self._judged = state, Optimal(self.recording)
         return self._judged[1]
@@ -144,7 +150,7 @@ class Ledger(Shown):
     @property
     def excess(self) -> Sequence[Excess]:
         """The bytes beyond the least in ranges, each with the kind of mistake that it was."""
-        return self.recording.excess()
+        return self.optimal.excess
 
     def __str__(self) -> str:
         copies = self.copies
