@@ -5,10 +5,8 @@ somebody needs, and asks for room. Everything here is called with the lock held;
 work and waits for none, except where poison or a full device make it.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,6 +17,7 @@ from trilby.data.ranges import Ranges, copies, in_few_ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, GuardError, OutOfDeviceMemoryError
+from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import JOURNAL, Content, Replica
 from trilby.runtime.explicit import check_eviction
@@ -164,10 +163,6 @@ class Reason(NamedTuple):
 Hear: TypeAlias = Callable[[Moved], None]
 
 
-_OPENED: defaultdict[str, "count[int]"] = defaultdict(lambda: count(1))
-"""Counts the accelerators on every device."""
-
-
 class Replicas:
     """The device memory of one accelerator."""
 
@@ -181,7 +176,7 @@ class Replicas:
         self.room = Room(backend, limit)
         self.guards = 0
         self.is_closed = False
-        number = next(_OPENED[backend.device.spec])
+        number = next(PROCESS.opening_numbers[backend.device.spec])
         self._place = backend.device.spec + (f"#{number}" if number > 1 else "")
 
     @property

@@ -17,6 +17,7 @@ from trilby.data.touched import Touched
 from trilby.errors import DeviceError, TrilbyError
 from trilby.messages import is_told, tell
 from trilby.options import Transfers
+from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import JOURNAL, LOCK, Replica, check_entry
 from trilby.runtime.explicit import check_launch
@@ -315,7 +316,7 @@ def _verb(touched: Touched) -> str:
 # wrapped memory has its content first, then the queues are finished, and then no driver has any
 # work left.
 
-_OPEN: set[Residency] = set()
+_OPEN: set[Residency] = PROCESS.open_devices
 
 
 def add_open(residency: Residency) -> None:

@@ -18,6 +18,7 @@ from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment, raw_views_of
 from trilby.errors import ReentryError, TrilbyError
 from trilby.mending import is_final
+from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import (
     CONTENTS,
@@ -284,7 +285,7 @@ class _End(weakref.ref[Segment]):
 
 _take_first = deque["Callable[[], None]"].popleft
 
-_ENDED: deque[_End] = deque()
+_ENDED: deque[_End] = PROCESS.ended_segments
 """The segments that have ended and are not left yet, in whatever thread they did.
 
 Who has the lock may leave them: another segment may have got the memory by then, and must not be
@@ -292,7 +293,7 @@ taken for the one that ended. They are taken out when memory that was lent has i
 which every thread waits that comes by.
 """
 
-_LOST: "deque[Callable[[], None]]" = deque()
+_LOST: "deque[Callable[[], None]]" = PROCESS.lost_objects
 """What to do about other objects that were collected in the middle of things."""
 
 

@@ -99,7 +99,7 @@ class QueueState(ctypes.Structure):
 _KEPT_OVER_FORKS = ("submitted", "threads", "patience", "clock", "slots")
 
 
-class Report(Protocol):
+class LaunchOutcome(Protocol):
     """What a launch leaves that asserts or prints: `check` shows the lines, and raises."""
 
     @property
@@ -134,7 +134,7 @@ class Engine:
         self._kept: deque[Kept] = deque()
         self.owned: dict[int, object] = {}
         """What launches are made of that may be run, by the addresses of these things."""
-        self.reports: dict[int, Report] = {}
+        self.reports: dict[int, LaunchOutcome] = {}
         """What launches left, by their numbers; those that went well are dropped after a while."""
         self._lost = range(0)
 
