@@ -150,14 +150,24 @@ class Moved:
 
 
 class Reason(NamedTuple):
-    """Why a copy is made, for people, and the line of the user's program that needs it.
+    """Why a copy is made, and the line of the user's program that needs it.
 
-    `is_last` marks the last copy that can be made of some content: no guard prevents it.
+    `Reason("reads it", caller, writer=…, kernel="square")` says "square reads it; the host wrote it
+    at app.py:12". The sentence is made when somebody reads it. `is_last` marks the last copy that
+    can be made of some content: no guard prevents it.
     """
 
-    text: str
+    need: str
     caller: Caller | None
     is_last: bool = False
+    writer: object = None
+    kernel: str = ""
+
+    @property
+    def text(self) -> str:
+        """The sentence for people."""
+        need = f"{self.kernel} {self.need}" if self.kernel else self.need
+        return need if self.writer is None else f"{need}; {self.writer}"
 
 
 Hear: TypeAlias = Callable[[Moved], None]

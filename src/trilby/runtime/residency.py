@@ -277,7 +277,7 @@ class Residency:
         content, replica, writes = buffer.content, buffer.replica, buffer.touched.writes
         if replica.shared:
             return list(replica.under_way) if buffer.seen else []
-        reason = Reason(f"{launch.kernel} wrote it", launch.caller)
+        reason = Reason("wrote it", launch.caller, kernel=launch.kernel)
         if transfers is Transfers.ALWAYS:
             self.replicas.download(content, replica, replica.whole, reason)
             return content.before_host_reads(replica.whole)
@@ -294,7 +294,7 @@ class Residency:
         touched = buffer.touched
         does = verb or _verb(touched)
         who = buffer.content.writer_of(touched.needs - buffer.replica.valid)
-        return Reason(f"{launch.kernel} {does}; {who}", launch.caller)
+        return Reason(does, launch.caller, writer=who, kernel=launch.kernel)
 
     def _say(self, launch: PreparedLaunch, buffer: LaunchBuffer, what: str) -> None:
         if is_told("debug"):

@@ -65,7 +65,7 @@ class Watch:
             wanted = ranges.shifted(self.address)
             missing = wanted - content.host
             if missing:
-                reason = Reason(f"the host reads it; {content.writer_of(missing)}", Caller.now())
+                reason = _reason("the host reads it", content, missing)
                 check_host_read(content, missing, reason)
                 bring_home(content, _grown(content, missing), reason)
             for recording in RECORDINGS:
@@ -82,7 +82,7 @@ class Watch:
         wanted = ranges.shifted(self.address)
         missing = wanted - content.host
         if missing:
-            reason = Reason(f"{why}; {content.writer_of(missing)}", Caller.now())
+            reason = _reason(why, content, missing)
             bring_home(content, missing, reason)
         for recording in RECORDINGS:
             recording.host_reads(self, ranges)
@@ -98,7 +98,7 @@ class Watch:
             wanted = ranges.shifted(self.address)
             missing = wanted - content.host
             if missing:
-                reason = Reason(f"{why}; {content.writer_of(missing)}", Caller.now())
+                reason = _reason(why, content, missing)
                 bring_home(content, missing, reason)
             events = content.before_unseen_accesses()
             if wait:
@@ -237,6 +237,10 @@ class Watch:
     def place(self) -> tuple[int, int]:
         """Where its memory is, and how long."""
         return self.address, self.nbytes
+
+
+def _reason(need: str, content: Content, missing: Ranges) -> Reason:
+    return Reason(need, Caller.now(), writer=content.writer_of(missing))
 
 
 class HostWrite:
