@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 from tests.reflect import host_samples as samples
 from tests.transform.golden_tracking import aliased, mandel
-from tests.transform.loops import looks, swapped
 
 from trilby.codegen.python import to_python
 from trilby.errors import ModelError
@@ -17,7 +16,6 @@ from trilby.options import Transfers
 from trilby.reflect.host_functions import reflect_compute
 from trilby.runtime.compile import analyse_compute
 from trilby.transform.pipelines import Pass, changed_lines, compute_passes, listing, run_passes
-from trilby.transform.repeat_turns import repeat_turns
 
 
 def begun(func: Func) -> Func:
@@ -95,20 +93,15 @@ TRACKING = ["pre_access", "post_access", "pre_mutate", "post_mutate"]
         (Transfers.AUTO, "place_certain_transfers", ["to_device", "to_host"]),
     ],
 )
-def test_the_others_begin_with_one(strategy: Transfers, name: str, calls: list[str]) -> None:
+def test_the_others_have_one(strategy: Transfers, name: str, calls: list[str]) -> None:
     graph = analyse_compute(aliased).graph
     passes = compute_passes(strategy, graph)
-    rest = ["repeat_turns"] if strategy is Transfers.AUTO else []
-    assert [one.name for one in passes] == [name, *rest]
+    assert [one.name for one in passes] == [name]
     text = to_python(run_passes(graph.entry, passes).func)
     known = [*TRACKING, "to_device", "to_host", "owed"]
     assert [call for call in known if f"cc.{call}(" in text] == calls
 
 
-def test_a_loop_of_nothing_but_dispatches_says_when_it_repeats_itself() -> None:
-    graph = analyse_compute(swapped).graph
-    before = graph.entry
-    after = run_passes(before, compute_passes(Transfers.AUTO, graph)).func
-    assert "for _ in cc.turns(range(n), 2, 1):" in to_python(after)
-    other = analyse_compute(looks).graph.entry
-    assert repeat_turns(other) is other
+def test_nothing_is_brought_early_to_a_device_that_shares_memory() -> None:
+    graph = analyse_compute(aliased).graph
+    assert compute_passes(Transfers.AUTO, graph, shares=True) == ()
