@@ -6,7 +6,7 @@ import pytest
 from tests.analysis import alias_programs as programs
 
 from trilby.analysis.alias import HostHeap, Seen, Thing, Things
-from trilby.analysis.host_ops import HostOps
+from trilby.analysis.host.host_ops import HostOps
 from trilby.analysis.plan_accesses import Surroundings
 from trilby.analysis.plan_walk import PlanWalk
 from trilby.analysis.residency_plan import kernel_parameters

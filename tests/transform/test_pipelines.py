@@ -9,6 +9,7 @@ from tests.transform.loops import looks, swapped
 
 from trilby.codegen.python import to_python
 from trilby.errors import ModelError
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func
 from trilby.model.ops.control import Break
 from trilby.model.ops.host import HostRun
@@ -21,7 +22,7 @@ from trilby.transform.repeat_turns import repeat_turns
 
 
 def begun(func: Func) -> Func:
-    first = HostRun("start()", (), ())
+    first = HostRun(HostCode("start()"), (), ())
     return replace(func, body=Block((first, *func.body.ops)))
 
 

@@ -170,10 +170,14 @@ class HostHeap:
     """What was found in objects of which not everything is known, whenever it was looked for."""
     unsure: set[Value] = field(default_factory=set[Value])
     """The variables that may have no value."""
+    is_weak: bool = False
+    """True of what holds at any point of a function: nothing that was ever stored is forgotten."""
 
     def copy(self) -> "HostHeap":
         """The same, to be changed apart."""
-        return HostHeap(dict(self.held), dict(self.inside), dict(self.met), set(self.unsure))
+        return HostHeap(
+            dict(self.held), dict(self.inside), dict(self.met), set(self.unsure), self.is_weak
+        )
 
     def join(self, other: "HostHeap") -> bool:
         """Widen to what holds on either of two ways; true where that was news."""
@@ -196,7 +200,8 @@ class HostHeap:
         """Let a variable hold something."""
         held = Seen(seen.things, seen.is_part, number=seen.number)
         before = self.held.get(var)
-        self.held[var] = held if surely or before is None else either(before, held)
+        replaces = (surely and not self.is_weak) or before is None
+        self.held[var] = held if replaces else either(before, held)
         if surely:
             self.unsure.discard(var)
         elif before is None:
@@ -204,7 +209,13 @@ class HostHeap:
 
     def forget(self, var: Value) -> None:
         """A variable loses its value."""
-        self.held.pop(var, None)
+        if not self.is_weak:
+            self.held.pop(var, None)
+
+    def fill(self, container: Thing, content: Points) -> None:
+        """Let a container that is made just now have content inside."""
+        before = self.inside.get(container, NOTHING) if self.is_weak else NOTHING
+        self.inside[container] = content | before
 
     def put(self, things: Points, content: Points) -> None:
         """Let some things have content inside, besides what they have."""

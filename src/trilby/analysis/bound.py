@@ -9,7 +9,6 @@ from dataclasses import field
 from functools import reduce
 
 from trilby.dataclass import dataclass
-from trilby.model.holes import identifiers
 from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Var, VarLoad, VarStore
@@ -92,6 +91,6 @@ def _deleted(*ops: Op) -> frozenset[str]:
     return frozenset(
         name
         for op in ops
-        if isinstance(op, HostRun) and "del" in identifiers(op.code)
-        for name in op.sets
+        if isinstance(op, HostRun)
+        for name in op.code.names.deleted
     )

@@ -4,6 +4,7 @@ The host looks and writes, kernels read and write, other compute functions do bo
 flows between the ops is left to the walk.
 """
 
+import ast
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from typing import TypeAlias
@@ -19,25 +20,17 @@ from trilby.analysis.alias import (
     Seen,
     Thing,
 )
-from trilby.analysis.host_code import (
-    CallExpression,
-    Display,
-    Hole,
-    Item,
-    Member,
-    Name,
-    Node,
-    Number,
-)
-from trilby.analysis.host_ops import Effects, HostOps
-from trilby.analysis.host_touches import HostTouch
-from trilby.analysis.known_calls import OURS
+from trilby.analysis.host.host_ops import Effects, HostOps
+from trilby.analysis.host.known_calls import OURS
+from trilby.analysis.host.reader import HostTouch
+from trilby.analysis.host.trees import arguments, number_of, plain_names
 from trilby.analysis.plan_needs import LoopTurn, TransferNeed, add
 from trilby.analysis.plan_state import STALE, UNKNOWN_CALLEE, Effect, Key, PlanState, Summary
 from trilby.analysis.transfer_plan import Side
 from trilby.data.dtypes import Type
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.dataclass import dataclass
+from trilby.model.host_code import Operand
 from trilby.model.op import Op
 from trilby.model.ops.core import VarLoad
 from trilby.model.ops.host import (
@@ -94,22 +87,24 @@ def _named(name: str | None, ops: HostOps) -> Conditions | None:
     )
 
 
-def _in_text(node: Node, inputs: tuple[Value, ...], ops: HostOps) -> Conditions | None:
+def _in_text(node: ast.expr, inputs: tuple[Value, ...], ops: HostOps) -> Conditions | None:
+    number = number_of(node)
+    if number is not None:
+        return () if number > 0 else None
     match node:
-        case Number(number):
-            return () if number > 0 else None
-        case Name(name):
+        case ast.Name(id=name):
             return _named(name, ops)
-        case Hole(number):
+        case Operand(number):
             return has_items(inputs[number], ops)
-        case Display(items):
+        case ast.Tuple(elts=items) | ast.List(elts=items):
             return _all(_in_text(item, inputs, ops) for item in items)
-        case CallExpression(Name(name) | Member(name=name), (size, *_)) if name in OURS:
-            return _in_text(size, inputs, ops)
-        case Member() | Item(Member(name="shape")):
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in OURS:
+            return _in_text(arguments(node)[0], inputs, ops) if arguments(node) else None
+        case ast.Attribute() | ast.Subscript(value=ast.Attribute(attr="shape")):
             return ()
         case _:
-            is_constant = node.names is not None and ops.names.keys().isdisjoint(node.names)
+            names = plain_names(node)
+            is_constant = names is not None and ops.names.keys().isdisjoint(names)
             return () if is_constant else None
 
 

@@ -20,7 +20,7 @@ from trilby.analysis.alias import (
     Reload,
     Thing,
 )
-from trilby.analysis.host_ops import HostOps
+from trilby.analysis.host.host_ops import HostOps
 from trilby.analysis.measuring.affine import Number, ends
 from trilby.analysis.measuring.evaluate import Evaluation
 from trilby.analysis.plan_state import Events
@@ -35,7 +35,6 @@ from trilby.analysis.transfer_plan import Side
 from trilby.data.dtypes import BOOL, I32, Type
 from trilby.data.schema import INDEX, ArrayType, type_at
 from trilby.dataclass import dataclass
-from trilby.model.holes import identifiers
 from trilby.model.op import Block, Op, blocks, operands, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Var, VarStore
@@ -205,8 +204,8 @@ class Early:
         """The names that an op binds, or deletes; to declare a parameter is neither."""
         if not self._is_parameter(op):
             yield from self._binds(op)
-        if isinstance(op, HostRun) and "del" in op.code:
-            yield from identifiers(op.code)
+        if isinstance(op, HostRun):
+            yield from op.code.names.deleted
 
     def _binds(self, op: Op) -> Iterator[str]:
         match op:

@@ -5,6 +5,7 @@ where one copy serves all turns: the other side does not write inside, the buffe
 that has a name there, and the use surely comes in the first turn.
 """
 
+import ast
 from collections.abc import Iterator
 from dataclasses import field, replace
 from typing import TypeAlias
@@ -19,13 +20,14 @@ from trilby.analysis.alias import (
     Reload,
     Thing,
 )
-from trilby.analysis.host_code import Conditional, Hole, Name, Node, Number, Operation
-from trilby.analysis.host_ops import HostOps
+from trilby.analysis.host.host_ops import HostOps
+from trilby.analysis.host.trees import expressions_in, number_of, plain_names, sign_of, source_of
+from trilby.analysis.host.value_sorts import is_not_zero
 from trilby.analysis.plan_state import Key, PlanState, single
 from trilby.analysis.transfer_plan import Side
-from trilby.analysis.value_sorts import is_not_zero
 from trilby.data.schema import INDEX
 from trilby.dataclass import dataclass
+from trilby.model.host_code import Operand
 from trilby.model.op import Op, walk
 from trilby.model.ops.core import Var, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostWith
@@ -132,9 +134,10 @@ class LoopTurn:
 def trips_of(op: HostFor, ops: HostOps) -> Trips | None:
     """The turns of a loop over `range`, if its bounds can be told in front of it."""
     args = ops.range_of(op)
-    if args is None or op.target not in ops.names or len(args) not in {1, 2}:
+    target = op.target.text
+    if args is None or target not in ops.names or len(args) not in {1, 2}:
         return None
-    is_count = ops.sorts.of(ops.names[op.target]) == "number"
+    is_count = ops.sorts.of(ops.names[target]) == "number"
     if not is_count or not ops.names.keys().isdisjoint({"type", "int"}):
         return None
     maker = ops.makers[op.iterable]
@@ -142,39 +145,40 @@ def trips_of(op: HostFor, ops: HostOps) -> Trips | None:
     known = [bound for bound in bounds if bound is not None]
     if len(known) < len(bounds):
         return None
-    numbers = [arg.number if isinstance(arg, Number) else None for arg in args]
+    numbers = [number_of(arg) for arg in args]
     first, start = (known[0].code, numbers[0]) if len(args) == 2 else ("0", 0)
     stop = numbers[-1]
     uses = tuple(dict.fromkeys(name for bound in known for name in bound.uses))
     surely = start is not None and stop is not None and stop > start
-    counted = dict.fromkeys(name for arg in args for name in arg.names or ())
-    return Trips(ops.names[op.target], start, first, known[-1].code, uses, surely, tuple(counted))
+    counted = dict.fromkeys(name for arg in args for name in plain_names(arg) or ())
+    return Trips(ops.names[target], start, first, known[-1].code, uses, surely, tuple(counted))
 
 
-def _bound(arg: Node, maker: Op, ops: HostOps) -> PlainExpression | None:
-    if isinstance(arg, Hole):
+def _bound(arg: ast.expr, maker: Op, ops: HostOps) -> PlainExpression | None:
+    if isinstance(arg, Operand):
         found = ops.reference(getattr(maker, "inputs")[arg.number])  # noqa: B009 -- a host value
         return found if isinstance(found, PlainExpression) else None
-    if arg.names is None or not _is_arithmetic(arg):
+    if plain_names(arg) is None or not _is_arithmetic(arg):
         return None
-    code = arg.code
+    code = source_of(arg)
     plain = code if code.isidentifier() or code.isdecimal() else f"({code})"
     uses = getattr(maker, "uses")  # noqa: B009 -- a host value
     return PlainExpression(plain, tuple(name for name in uses if name in ops.names))
 
 
-def _is_arithmetic(node: Node) -> bool:
+def _is_arithmetic(node: ast.expr) -> bool:
     """Whether an expression is a number without any effects if all of its names are integers."""
     match node:
-        case Name() | Number():
+        case ast.Name():
             return True
-        case Conditional(test, then, otherwise):
-            return all(map(_is_arithmetic, (test, then, otherwise)))
-        case Operation(sign, parts):
+        case ast.Constant():
+            return number_of(node) is not None
+        case ast.IfExp():
+            return all(map(_is_arithmetic, expressions_in(node)))
+        case _:
+            sign, parts = sign_of(node), expressions_in(node)
             divides = sign in {"//", "%"} and not is_not_zero(parts[-1])
             return bool(sign) and not divides and all(map(_is_arithmetic, parts))
-        case _:
-            return False
 
 
 def names_set(op: Op, ops: HostOps) -> frozenset[str]:

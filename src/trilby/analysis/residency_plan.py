@@ -12,7 +12,7 @@ from dataclasses import field, replace
 
 from trilby.analysis.access import AccessMode
 from trilby.analysis.alias import NOTHING, PlainExpression, Reference, Reload, Thing
-from trilby.analysis.host_ops import HostOps
+from trilby.analysis.host.host_ops import HostOps
 from trilby.analysis.plan_accesses import BufferParameter, Surroundings
 from trilby.analysis.plan_early import Early, Start, sure_reads
 from trilby.analysis.plan_needs import Needs, TransferNeed, Trips, reference_to
@@ -42,12 +42,11 @@ from trilby.analysis.transfer_plan import (
 )
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.dataclass import dataclass
-from trilby.model.holes import identifiers
 from trilby.model.op import Block, Func, Op, blocks, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Var
 from trilby.model.ops.grid import Grid
-from trilby.model.ops.host import HostFor, HostIf, HostWhile
+from trilby.model.ops.host import HostFor, HostIf, HostRun, HostValue, HostWhile, HostWith
 from trilby.model.value import COMPUTE_CONTEXT, VarType
 
 # -------------------------------------------------------------------------------------- plan wanted
@@ -414,5 +413,7 @@ def _writers(events: Events) -> dict[tuple[Side, Thing], list[Op]]:
 def _words(op: Op) -> Iterable[str]:
     if isinstance(op, Var):
         yield op.name
-    yield from identifiers(getattr(op, "code", ""))
-    yield from identifiers(getattr(op, "target", ""))
+    elif isinstance(op, HostValue | HostRun):
+        yield from op.code.names.words
+    elif isinstance(op, HostFor | HostWith):
+        yield from op.sets

@@ -1,63 +1,46 @@
-"""The text in host ops as Python syntax trees, with operands put into the holes.
+"""The syntax trees of host ops with operands put in, at their lines and columns of the user's file.
 
-Nodes get the lines and columns that the text has in the user's file, so that tracebacks show
-the user's source. This module knows no ops.
+Tracebacks show the user's source this way. This module knows no ops.
 """
 
 import ast
-from collections.abc import Callable, Sequence
-from typing import TypeVar, cast
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import TypeVar
 
 from trilby.errors import ModelError
-from trilby.model.holes import marked, operand_number
+from trilby.model.host_code import HostCode, filled
 from trilby.source import Location, line_text
-from trilby.syntax import parsed, parsed_expression
-
-OPERATORS: dict[str, type[ast.operator]] = {
-    "+": ast.Add,
-    "-": ast.Sub,
-    "*": ast.Mult,
-    "@": ast.MatMult,
-    "/": ast.Div,
-    "//": ast.FloorDiv,
-    "%": ast.Mod,
-    "**": ast.Pow,
-    "<<": ast.LShift,
-    ">>": ast.RShift,
-    "&": ast.BitAnd,
-    "|": ast.BitOr,
-    "^": ast.BitXor,
-}
-"""The operators of augmented assignments by their signs."""
 
 Node = TypeVar("Node", bound=ast.AST)
 
 
-def expression(code: str, operands: Sequence[ast.expr], location: Location) -> ast.expr:
+def expression(code: HostCode, operands: Sequence[ast.expr], location: Location) -> ast.expr:
     """The tree of an expression, or of a slice where it is one."""
-    text = marked(code, len(operands))
     try:
-        found, lead = _parsed(parsed_expression, f"({text}\n)", location), 1
-    except ModelError:
-        # `1:n` is Python only inside of brackets
-        indexed = _parsed(parsed_expression, f"_[{text}\n]", location)
-        found, lead = cast("ast.Subscript", indexed).slice, 2
-    return _filled(_moved(found, location, lead=lead), operands)
+        tree = code.expression
+    except SyntaxError as error:
+        raise _not_python(code, location, error) from error
+    return filled(_moved(tree, code, location), operands)
 
 
-def statements(code: str, operands: Sequence[ast.expr], location: Location) -> list[ast.stmt]:
+def statements(
+    code: HostCode, operands: Sequence[ast.expr], location: Location
+) -> Sequence[ast.stmt]:
     """The trees of statements; all their lines are indented as the first one is."""
-    tree = _parsed(parsed, marked(code, len(operands)), location)
-    for node in tree.body:
-        _moved(node, location, lead=0, indented=True)
-    return [_filled(node, operands) for node in tree.body]
+    try:
+        trees = code.statements
+    except SyntaxError as error:
+        raise _not_python(code, location, error) from error
+    return [filled(_moved(tree, code, location, indented=True), operands) for tree in trees]
 
 
-def target(code: str, location: Location) -> ast.expr:
+def target(code: HostCode, location: Location) -> ast.expr:
     """The tree of what a loop or a `with` binds."""
-    tree = _parsed(parsed, f"({code}\n) = 0", location)
-    (bound,) = cast("ast.Assign", tree.body[0]).targets
-    return _moved(bound, location, lead=1)
+    try:
+        return _moved(code.target, code, location)
+    except SyntaxError as error:
+        raise _not_python(code, location, error) from error
 
 
 def placed(node: Node, location: Location) -> Node:
@@ -80,45 +63,29 @@ def _bytes(location: Location, column: int) -> int:
     return column if text.isascii() else len(text[:column].encode())
 
 
-def _parsed(parse: Callable[[str], Node], text: str, location: Location) -> Node:
-    try:
-        return parse(text)
-    except SyntaxError as error:
-        raise ModelError(
-            f"the text of a host op is not Python ({error.msg}): {text}",
-            advice="whatever made or rewrote this model is at fault",
-            location=location,
-        ) from error
+def _not_python(code: HostCode, location: Location, error: SyntaxError) -> ModelError:
+    return ModelError(
+        f"the text of a host op is not Python ({error.msg}): {code.text}",
+        advice="whatever made or rewrote this model is at fault",
+        location=location,
+    )
 
 
-def _moved(node: Node, location: Location, *, lead: int, indented: bool = False) -> Node:
-    """Move a tree from the text to the file; `lead` characters stood before the text."""
-    first = max(1, location.line) - 1
+def _moved(node: Node, code: HostCode, location: Location, *, indented: bool = False) -> Node:
+    """A tree of the user's file as it is; one that was made of text, moved to a place there."""
+    if code.start is None:
+        return node
+    moved = deepcopy(node)
+    lines = max(1, location.line) - code.start[0]
     column = _bytes(location, location.column)
-    for part in ast.walk(node):
-        if hasattr(part, "lineno"):
-            _shift(part, first, column, lead, indented=indented)
-    return node
-
-
-def _shift(part: ast.AST, lines: int, column: int, lead: int, *, indented: bool) -> None:
-    places = vars(part)
-    for line, offset in (("lineno", "col_offset"), ("end_lineno", "end_col_offset")):
-        if places[line] == 1:
-            places[offset] += column - lead
-        elif indented:
-            places[offset] += column
-        places[line] += lines
-
-
-class _Filler(ast.NodeTransformer):
-    def __init__(self, operands: Sequence[ast.expr]) -> None:
-        self.operands = operands
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        number = operand_number(node.id)
-        return node if number is None else self.operands[number]
-
-
-def _filled(node: Node, operands: Sequence[ast.expr]) -> Node:
-    return cast("Node", _Filler(operands).visit(node)) if operands else node
+    for part in ast.walk(moved):
+        places = vars(part)
+        for line, offset in (("lineno", "col_offset"), ("end_lineno", "end_col_offset")):
+            if line not in places:
+                continue
+            if places[line] == code.start[0]:
+                places[offset] += column - code.start[1]
+            elif indented:
+                places[offset] += column
+            places[line] += lines
+    return moved

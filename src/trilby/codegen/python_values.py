@@ -16,7 +16,6 @@ from trilby.codegen.python_text import placed
 from trilby.data.dtypes import Number
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
-from trilby.model.holes import identifiers
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops.core import Var, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostValue, HostWith
@@ -66,9 +65,11 @@ class Words:
         """Every word in the texts and variables of a function."""
         taken: set[str] = set()
         for op in walk(func.body):
-            taken |= identifiers(getattr(op, "code", ""))
-            taken |= identifiers(getattr(op, "target", ""))
-            if isinstance(op, Var):
+            if isinstance(op, HostValue | HostRun):
+                taken |= op.code.names.words
+            elif isinstance(op, HostFor | HostWith):
+                taken.update(op.sets)
+            elif isinstance(op, Var):
                 taken.add(op.name)
         return cls(taken)
 
@@ -125,7 +126,7 @@ class NamedValues:
                 yield op.name
             case HostRun() | HostFor() | HostWith():
                 yield from op.sets
-            case HostValue() if ":=" in op.code:
+            case HostValue() if op.code.names.wild:
                 yield from op.uses
             case _:
                 pass
@@ -258,8 +259,8 @@ def outside_brackets(tree: ast.expr, known: NamedValues) -> ast.expr:
     """An expression that may have been an index: `1:n` is `slice(1, n)` anywhere else."""
     match tree:
         case ast.Tuple(elts=items):
-            tree.elts = [outside_brackets(item, known) for item in items]
-            return tree
+            plain = [outside_brackets(item, known) for item in items]
+            return ast.copy_location(ast.Tuple(plain, tree.ctx), tree)
         case ast.Slice(lower=lower, upper=upper, step=step):
             bounds = [bound or ast.Constant(None) for bound in (lower, upper, step)]
             called = ast.Name(known.object_name(SLICE), ast.Load())

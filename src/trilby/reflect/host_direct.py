@@ -6,16 +6,15 @@ that of the text.
 """
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from trilby.errors import SourceError, UnsupportedSyntaxError
+from trilby.errors import UnsupportedSyntaxError
+from trilby.model.host_code import Position, parameters, substituted
 from trilby.reflect.capture import Captured
 from trilby.reflect.functions import Kernel
-from trilby.reflect.host_names import parameters
-from trilby.reflect.host_text import Position, end_of, start_of
+from trilby.reflect.host_text import end_of, start_of
 from trilby.reflect.quote import quoted_call
-from trilby.syntax import parsed
 
 Resolve = Callable[[ast.expr], object]
 """Gives the value of a dotted name that the function does not bind itself."""
@@ -41,8 +40,8 @@ def direct_form(
     for call, quoted in reversed(found):  # inner calls first
         _rewrite(canvas, call, quoted)
     lines = tuple(row.decode() for row in canvas)
-    parsed = _parsed(captured, node, lines)
-    return replace(captured, lines=lines, node=parsed), parsed
+    direct = _direct(node, {id(call): quoted for call, quoted in found})
+    return replace(captured, lines=lines, node=direct), direct
 
 
 def _dispatches(node: ast.AST) -> Iterator[ast.Call]:
@@ -107,6 +106,21 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
     return (part for part in ast.walk(node) if isinstance(part, ast.Call))
 
 
+def _direct(node: ast.FunctionDef, quoted: Mapping[int, ast.Call]) -> ast.FunctionDef:
+    """The tree without the lambdas; everything else keeps its place."""
+
+    def find(part: ast.AST) -> ast.AST | None:
+        inner = quoted.get(id(part))
+        if inner is None or not isinstance(part, ast.Call):
+            return None
+        given = [part.args[0], inner.func, *inner.args[1:]]
+        args = [substituted(one, find) for one in given]
+        named = [substituted(one, find) for one in (*inner.keywords, *part.keywords)]
+        return ast.copy_location(ast.Call(substituted(part.func, find), args, named), part)
+
+    return substituted(node, find)
+
+
 # ------------------------------------------------------------------------ editing the text
 
 
@@ -163,20 +177,3 @@ def _paste(canvas: list[bytearray], start: Position, rows: list[bytes]) -> None:
         row.extend(b" " * (column - len(row)))
         row[column : column + len(text)] = text
         line, column = line + 1, 0
-
-
-def _parsed(captured: Captured, node: ast.FunctionDef, lines: tuple[str, ...]) -> ast.FunctionDef:
-    """The tree of the changed text, with the lines and columns of the file."""
-    first, last = node.lineno - 1, node.end_lineno or node.lineno
-    above = ["" for _ in range(first)]
-    if node.col_offset:
-        above[-1] = "if True:"
-    tree = parsed("\n".join((*above, *lines[first:last])))
-    for part in ast.walk(tree):
-        if isinstance(part, ast.FunctionDef) and start_of(part) == start_of(node):
-            return part
-    raise SourceError(
-        f"the text of `{node.name}` could not be read again",
-        advice="write the dispatches in their direct form: `cc.dispatch(n, kernel, args…)`",
-        location=captured.location(node),
-    )

@@ -9,6 +9,7 @@ from trilby.data.dtypes import I32, Number, ScalarType, Type
 from trilby.data.schema import StructType
 from trilby.dataclass import dataclass
 from trilby.model.build import Builder
+from trilby.model.host_code import HostCode
 from trilby.model.ops.core import Constant, VarLoad
 from trilby.model.ops.host import Dispatch, DispatchPasses, HostCall, HostValue, HostView
 from trilby.model.ops.memory import Extent, Load
@@ -25,7 +26,6 @@ from trilby.reflect.host_launch import (
     place_given,
     root,
 )
-from trilby.reflect.host_names import names_in
 from trilby.reflect.host_text import Pages
 from trilby.reflect.host_types import HostPlace, Typing, is_rankless, literal, number_type
 from trilby.source import Location
@@ -224,10 +224,6 @@ class HostFunction:
             self.launches[id(node)] = launch_of(self.typing, node)
         return self.launches[id(node)]
 
-    def uses(self, *nodes: ast.AST, without: tuple[ast.AST, ...] = ()) -> tuple[str, ...]:
-        """The local names that some trees touch."""
-        return self.typing.locals.own(names_in(*nodes, without=without).touched)
-
     def location(self, node: ast.AST) -> Location:
         """The place of a node."""
         return self.captured.location(node)
@@ -267,13 +263,12 @@ class HostExpressions:
             inputs, code, uses = self.cut(node)
             self.out.run(HostValue, inputs, code, uses, location=self.host.location(node))
 
-    def cut(self, node: ast.expr) -> tuple[tuple[Value, ...], str, tuple[str, ...]]:
-        """The operands, the text and the names of an expression that is not modelled itself."""
+    def cut(self, node: ast.expr) -> tuple[tuple[Value, ...], HostCode, tuple[str, ...]]:
+        """The operands, the code and the names of an expression that is not modelled itself."""
         holes = self.host.order.holes(node)
         inputs = tuple(self.value(hole, only_read=_is_read(node, hole)) for hole in holes)
-        pages = self.host.pages
-        code = pages.template(node, holes) if holes else pages.expression(node)
-        return inputs, code, self.host.uses(node, without=tuple(holes))
+        code = self.host.pages.code(node, holes)
+        return inputs, code, self.host.typing.locals.own(code.names.touched)
 
     def constant(self, number: Number, node: ast.expr) -> Value:
         """A number."""
@@ -301,7 +296,7 @@ class HostExpressions:
             return self._made(Extent, self.value(extent[0]), extent[1], type=I32, node=node)
         if metadata and isinstance(node, ast.Attribute):
             base = (self.value(metadata),)
-            code = f"{{0}}.{node.attr}"
+            code = self.host.pages.code(node, [metadata])
             return self._made(HostValue, base, code, (), type=OBJECT, node=node)
         place = self.host.typing.place(node)
         if place is None:
@@ -359,7 +354,7 @@ class HostExpressions:
         inputs = [self.value(function.value)]
         inputs += [self._place(given, context) for given in node.args]
         holes = ", ".join(f"{{{number}}}" for number in range(1, len(inputs)))
-        code = f"{{0}}.{function.attr}({holes})"
+        code = HostCode(f"{{0}}.{function.attr}({holes})", len(inputs))
         fields = (tuple(inputs), code, ())
         where = self._place_of(node)
         return self.out.value(HostValue, *fields, type=COMPUTE_CONTEXT, hint="", location=where)
@@ -376,7 +371,8 @@ class HostExpressions:
         else:
             inputs.append(self.value(key, only_read=True))
             code = "{0}.field({1}, {2})"
-        return self._made(HostValue, tuple(inputs), code, (), type=OBJECT, node=node)
+        call = HostCode(code, len(inputs))
+        return self._made(HostValue, tuple(inputs), call, (), type=OBJECT, node=node)
 
     def _place_of(self, node: ast.Call) -> Location:
         """The place of a call; that of its own method where it is one of a chain."""

@@ -13,6 +13,7 @@ from trilby.data.dtypes import ScalarType
 from trilby.data.schema import BufferType
 from trilby.dataclass import dataclass
 from trilby.model.build import Builder
+from trilby.model.host_code import SIGNS, HostCode, in_place, names_in, new_operand
 from trilby.model.op import Block
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Var, VarStore, Yield
@@ -20,7 +21,7 @@ from trilby.model.ops.host import HostFor, HostIf, HostRun, HostValue, HostView,
 from trilby.model.ops.memory import Load, Store
 from trilby.model.value import OBJECT, Value, VarType
 from trilby.reflect.host_expressions import HostExpressions, HostFunction
-from trilby.reflect.host_names import names_in
+from trilby.reflect.host_text import punched
 from trilby.reflect.host_types import HostPlace
 from trilby.reflect.host_variables import opposite
 
@@ -28,23 +29,6 @@ from trilby.reflect.host_variables import opposite
 # Assignments of compute functions as stores: to variables, to buffers, and the rest as text.
 
 Assignment: TypeAlias = ast.Assign | ast.AnnAssign | ast.AugAssign
-
-_SIGNS: dict[type[ast.operator], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.MatMult: "@",
-    ast.Div: "/",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.BitAnd: "&",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Assignments:
@@ -128,9 +112,11 @@ class Assignments:
         else:
             holes = self._target_holes(target)
             inputs = (bound, *map(self.expressions.index, holes))
-            code = self.host.pages.template(target, holes, first=1) + " = {0}"
-            found, own = names_in(target, without=holes), self.host.typing.locals.own
-            uses, sets = own(found.reads), own(found.sets)
+            text = self.host.pages.template(target, holes, first=1) + " = {0}"
+            stored = ast.copy_location(new_operand(0), node)
+            tree = ast.copy_location(ast.Assign([punched(target, holes, first=1)], stored), node)
+            code, own = HostCode(text, len(inputs), [tree]), self.host.typing.locals.own
+            uses, sets = own(code.names.reads), own(code.names.sets)
             self.out.run(HostRun, code, uses, sets, inputs, location=where)
 
     def _store_variable(self, name: str, bound: Value, node: ast.stmt) -> None:
@@ -164,7 +150,7 @@ class Assignments:
     def _changed(self, old: Value, node: ast.AugAssign) -> Value:
         """The value that `+=` makes of the old one; objects that can change do so in place."""
         operand = self.expressions.value(node.value, only_read=True)
-        code = f"{{0}} {_SIGNS[type(node.op)]}= {{1}}"
+        code = in_place(SIGNS[type(node.op)])
         where = self.host.location(node)
         return self.out.value(HostValue, (old, operand), code, (), type=OBJECT, location=where)
 
@@ -229,7 +215,6 @@ class Statements:
 
     def text(self, nodes: Sequence[ast.stmt]) -> None:
         """Statements that are kept as they are."""
-        found = names_in(*nodes)
         own = self.host.typing.locals.own
         line, _ = self.host.pages.start(nodes[0])
         last = self.host.location(nodes[-1])
@@ -240,7 +225,7 @@ class Statements:
             end_column=last.end_column,
         )
         code = self.host.pages.statements(nodes)
-        self.out.run(HostRun, code, own(found.reads), own(found.sets), location=where)
+        self.out.run(HostRun, code, own(code.names.reads), own(code.names.sets), location=where)
 
     def _declare(self, *nodes: ast.stmt) -> None:
         """Declare the variables that appear here first, but for those that an op here creates."""
@@ -315,12 +300,12 @@ class Statements:
             body = inner.out.block()
         else:
             body = self.block(node.body)
-        target = self._target(item.optional_vars) if item.optional_vars else ("", ())
+        target = self._target(item.optional_vars) if item.optional_vars else (HostCode(""), ())
         self.out.run(HostWith, manager, body, *target, location=self.host.location(node))
 
-    def _target(self, node: ast.expr) -> tuple[str, tuple[str, ...]]:
-        sets = self.host.typing.locals.own(names_in(node).sets)
-        return self.host.pages.expression(node), sets
+    def _target(self, node: ast.expr) -> tuple[HostCode, tuple[str, ...]]:
+        code = self.host.pages.code(node)
+        return code, self.host.typing.locals.own(code.names.sets)
 
     def _is_place(self, target: ast.expr) -> bool:
         """Whether binding a target writes to a buffer."""

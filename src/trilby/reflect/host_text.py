@@ -11,9 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from trilby.dataclass import dataclass
-
-Position: TypeAlias = tuple[int, int]
-"""A line, counted from 1, and a column in bytes, as in `ast`."""
+from trilby.model.host_code import HostCode, Position, new_operand, substituted
 
 Numbers: TypeAlias = Mapping[ast.expr, int]
 """The numbers of holes."""
@@ -52,9 +50,11 @@ class Pages:
         rows[0] = rows[0][start[1] :]
         return b"\n".join(rows).decode()
 
-    def expression(self, node: ast.expr) -> str:
-        """The text of an expression as it stands."""
-        return self.slice(start_of(node), end_of(node))
+    def code(self, node: ast.expr, holes: Sequence[ast.expr] = ()) -> HostCode:
+        """An expression in which some subtrees are operands."""
+        if not holes:
+            return HostCode(self.slice(start_of(node), end_of(node)), 0, node)
+        return HostCode(self.template(node, holes), len(holes), punched(node, holes))
 
     def template(self, node: ast.expr, holes: Sequence[ast.expr], first: int = 0) -> str:
         """The text of an expression in which the subtrees `holes` are `{0}`, `{1}` …
@@ -70,16 +70,17 @@ class Pages:
         ]
         return self._patched(start_of(node), end_of(node), patches)
 
-    def statements(self, nodes: Sequence[ast.stmt]) -> str:
-        """The text of statements that follow each other, moved to the left margin."""
+    def statements(self, nodes: Sequence[ast.stmt]) -> HostCode:
+        """Statements that follow each other; their text is moved to the left margin."""
         start = self.start(nodes[0])
         rows = self.slice(start, end_of(nodes[-1])).split("\n")
         fixed = {line - start[0] for node in nodes for line in _lines_inside_strings(node)}
         margin = start[1]
-        return "\n".join(
+        text = "\n".join(
             row if number == 0 or number in fixed else _moved(row, margin)
             for number, row in enumerate(rows)
         )
+        return HostCode(text, 0, nodes)
 
     def start(self, node: ast.stmt) -> Position:
         """Where a statement begins, its decorators included."""
@@ -98,6 +99,18 @@ class Pages:
             parts += (escaped(self.slice(at, start_of(patch.node))), _padded(patch))
             at = end_of(patch.node)
         return "".join((*parts, escaped(self.slice(at, end))))
+
+
+def punched(node: ast.expr, holes: Sequence[ast.expr], first: int = 0) -> ast.expr:
+    """An expression with operands in the place of some subtrees."""
+    numbers = {hole: number for number, hole in enumerate(holes, first)}
+
+    def find(part: ast.AST) -> ast.AST | None:
+        if isinstance(part, ast.expr) and part in numbers:
+            return ast.copy_location(new_operand(numbers[part]), part)
+        return None
+
+    return substituted(node, find)
 
 
 @dataclass(frozen=True, slots=True)

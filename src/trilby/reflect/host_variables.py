@@ -9,10 +9,11 @@ from trilby.data.dtypes import Type
 from trilby.data.markers import Constant
 from trilby.data.ndarray import NDArray
 from trilby.data.schema import BufferType, NDArrayType, in_global
+from trilby.model.host_code import names_in, parameters
 from trilby.model.value import COMPUTE_CONTEXT, OBJECT
 from trilby.reflect.capture import MISSING, Captured
 from trilby.reflect.host_launch import AnyCompute
-from trilby.reflect.host_names import Locals, names_in, parameters
+from trilby.reflect.host_names import Locals
 from trilby.reflect.host_types import Typing
 from trilby.syntax import parsed_expression
 

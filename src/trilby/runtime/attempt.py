@@ -26,7 +26,7 @@ from uuid import UUID
 
 import numpy as np
 
-from trilby.analysis.visible_effects import OURS, VisibleEffect, visible_effects
+from trilby.analysis.host.visible_effects import OURS, VisibleEffect, visible_effects
 from trilby.backend.base import Event
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Live, Segment, is_ndarray

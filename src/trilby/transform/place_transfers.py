@@ -22,6 +22,7 @@ from trilby.analysis.transfer_plan import (
 from trilby.data.dtypes import BOOL
 from trilby.dataclass import dataclass
 from trilby.model.build import Builder
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func, Op, block_fields, operands
 from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore
 from trilby.model.ops.host import HostIf, HostValue, HostView
@@ -233,7 +234,7 @@ class _Placer:
                 held = var.type.of if isinstance(var.type, VarType) else OBJECT
                 return builder.value(VarLoad, var, type=held, hint=var.hint)
             case PlainExpression(code, uses, type_):
-                return builder.value(HostValue, (), code, uses, type=type_ or OBJECT)
+                return builder.value(HostValue, (), HostCode(code), uses, type=type_ or OBJECT)
             case Literally(number, type_):
                 return builder.value(Constant, number, type=type_)
             case _:

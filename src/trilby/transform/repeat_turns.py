@@ -6,6 +6,7 @@ two turns of one dispatch each without running their Python.
 
 from dataclasses import replace
 
+from trilby.model.host_code import HostCode
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Var
 from trilby.model.ops.host import HostFor, HostValue
@@ -24,7 +25,7 @@ def repeat_turns(func: Func) -> Func:
     def visit(op: Op, out: Rewriter) -> None:
         found = steady_loop(op, names) if isinstance(op, HostFor) else None
         if isinstance(op, HostFor) and found is not None:
-            code = f"{{0}}.turns({{1}}, {found.turns}, {found.dispatches})"
+            code = HostCode(f"{{0}}.turns({{1}}, {found.turns}, {found.dispatches})", 2)
             items = out.value(HostValue, (contexts[0], op.iterable), code, (), type=OBJECT)
             op = replace(op, iterable=items)
         out.emit(op)

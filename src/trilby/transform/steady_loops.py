@@ -13,14 +13,13 @@ from typing import NamedTuple
 
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import BufferType, NDArrayType
-from trilby.model.holes import marked, operand_number
+from trilby.model.host_code import Operand
 from trilby.model.op import Op
 from trilby.model.ops.core import Constant, VarLoad, VarStore
 from trilby.model.ops.host import Dispatch, DispatchPasses, HostFor, HostValue
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.ops.transfer import ToDevice
 from trilby.model.value import Value
-from trilby.syntax import parsed_expression
 
 FIRST_ROUNDS = 8
 """A loop may begin otherwise: a name is set in its first turns. So many rounds are run first."""
@@ -40,9 +39,10 @@ class SteadyLoop(NamedTuple):
 
 def steady_loop(loop: HostFor, names: Mapping[Value, str]) -> SteadyLoop | None:
     """When a loop repeats itself; None where that is not known. `names` are those of variables."""
-    if loop.otherwise.ops or not loop.target.isidentifier():
+    target = loop.target.target
+    if loop.otherwise.ops or not isinstance(target, ast.Name):
         return None
-    body = _Body(loop.target, names)
+    body = _Body(target.id, names)
     if not all(map(body.is_steady, loop.body.ops)):
         return None
     turns = body.turns()
@@ -87,9 +87,9 @@ class _Body:
                 return False
 
     def _is_steady_value(self, op: HostValue) -> bool:
-        tree = _tree(marked(op.code, len(op.inputs)))
-        if tree is None:
+        if op.code.sign:
             return False
+        tree = op.code.expression
         if self._is_shape(tree, op.inputs):
             self._shapes.add(op.value)
         return self._is_object(tree, op.inputs)
@@ -109,6 +109,8 @@ class _Body:
     def _is_object(self, node: ast.expr, inputs: tuple[Value, ...]) -> bool:
         """Whether an expression gives the same object, and looks at no data."""
         match node:
+            case Operand():
+                return True
             case ast.Name(name):
                 return name != self._target
             case ast.Tuple(parts) | ast.List(parts):
@@ -126,8 +128,8 @@ class _Body:
         match node:
             case ast.Constant(int() | float()):
                 return True
-            case ast.Name(name):
-                return self._is_number_operand(name, inputs)
+            case Operand(number):
+                return isinstance(inputs[number].type, ScalarType)
             case ast.BinOp(ast.Name(name), ast.Mod(), ast.Constant(int(modulus))) if (
                 name == self._target
             ):
@@ -143,28 +145,14 @@ class _Body:
             case _:
                 return False
 
-    def _is_number_operand(self, name: str, inputs: tuple[Value, ...]) -> bool:
-        number = operand_number(name)
-        return number is not None and isinstance(inputs[number].type, ScalarType)
-
     def _is_shape(self, node: ast.expr, inputs: tuple[Value, ...]) -> bool:
         """`a.shape` of an array, or a slice of it."""
         match node:
-            case ast.Name(name):
-                number = operand_number(name)
-                return number is not None and inputs[number] in self._shapes
-            case ast.Attribute(ast.Name(name), "shape"):
-                number = operand_number(name)
-                return number is not None and isinstance(inputs[number].type, NDArrayType)
+            case Operand(number):
+                return inputs[number] in self._shapes
+            case ast.Attribute(Operand(number), "shape"):
+                return isinstance(inputs[number].type, NDArrayType)
             case ast.Subscript(value, ast.Slice()):
                 return self._is_shape(value, inputs)
             case _:
                 return False
-
-
-def _tree(code: str) -> ast.expr | None:
-    """The text of an expression; None for a change in place or a slice."""
-    try:
-        return parsed_expression(code)
-    except SyntaxError:
-        return None

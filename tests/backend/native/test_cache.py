@@ -446,7 +446,7 @@ NOT_NEEDED = {
     "logging",
     "pathlib",
     "trilby.analysis.residency_plan",
-    "trilby.analysis.visible_effects",
+    "trilby.analysis.host.visible_effects",
     "trilby.codegen.llvm.module",
     "trilby.data.matrices",
     "trilby.data.vectors",

@@ -6,39 +6,26 @@ objects that were not made here, and calls of code that is not known are traces.
 attributes and loops are taken for harmless, and well-known names for what they stand for.
 """
 
+import ast
 import builtins
-import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import fields, replace
-from typing import cast
+from dataclasses import replace
 
-from trilby.analysis import known_calls
-from trilby.analysis.host_code import (
-    Assign,
-    CallExpression,
-    Change,
-    Comprehension,
-    Define,
-    Delete,
-    Display,
-    Hole,
-    Item,
-    Member,
-    Name,
-    Node,
-    Number,
-    OneOf,
-    Operation,
-    Statement,
-    expression_tree,
-    statement_trees,
+from trilby.analysis.host import known_calls
+from trilby.analysis.host.trees import (
+    expressions_in,
+    indices_of,
+    is_unpacked,
+    keywords,
+    number_of,
+    targets_in,
+    written_by_module,
 )
-from trilby.analysis.host_touches import is_unpacked, written_by_module
 from trilby.analysis.reach import ComputeGraph
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.dataclass import dataclass
-from trilby.model.holes import identifiers, in_place_sign
+from trilby.model.host_code import Operand
 from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
 from trilby.model.ops.host import (
@@ -86,7 +73,7 @@ class Texts:
     """The text of one op.
 
     `own` are the variables whose objects were made in the function, `local` all of its
-    variables, `context` is the name of the compute context. `operands` are the texts of
+    variables, `context` is the name of the compute context. `operands` are the trees of
     operands, where they have one; `data` says of each whether it is a buffer or a view.
     `gives_buffer` is true where the result is a buffer.
     """
@@ -94,77 +81,92 @@ class Texts:
     own: frozenset[str]
     local: frozenset[str]
     context: str
-    operands: tuple[Node, ...]
+    operands: tuple[ast.expr | None, ...]
     data: tuple[bool, ...]
     gives_buffer: bool
 
     # --------------------------------------------------------------------------- statements
 
-    def run(self, statements: Iterable[Statement]) -> str:
+    def run(self, statements: Iterable[ast.stmt]) -> str:
         """What statements may do for good; empty for nothing."""
-        return _first(self._statement(statement) for statement in statements)
+        return _first(map(self._statement, statements))
 
-    def _statement(self, statement: Statement) -> str:
-        match statement:
-            case Define():
+    def _statement(self, node: ast.AST) -> str:
+        match node:
+            case ast.FunctionDef(decorator_list=[]):
                 return ""
-            case Assign(targets, value):
-                return _first(map(self._target, targets)) or self.effect(value)
-            case Change(target, value):
-                is_own = isinstance(target, Name) and target.name in self.own
+            case ast.Global() | ast.Nonlocal():
+                return SETS_OUTER
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                return CALLS
+            case ast.With() | ast.AsyncWith() | ast.AsyncFor():
+                return CALLS
+            case ast.Assign(targets=targets, value=value):
+                return _first(map(self.target, targets)) or self.effect(value)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                return self.target(target) or self.effect(value)
+            case ast.AugAssign(target=target, value=value):
+                is_own = isinstance(target, ast.Name) and target.id in self.own
                 return ("" if is_own else CHANGES) or self.effect(value)
-            case Delete(targets):
-                return _first(map(self._target, targets))
+            case ast.Delete(targets=targets):
+                return _first(map(self.target, targets))
             case _:
-                return _first(map(self._part, _parts(statement)))
+                return _first(map(self._part, ast.iter_child_nodes(node)))
 
-    def _part(self, part: Node | Statement) -> str:
-        return self._statement(part) if isinstance(part, Statement) else self.effect(part)
+    def _part(self, part: ast.AST) -> str:
+        return self.effect(part) if isinstance(part, ast.expr) else self._statement(part)
 
-    def _target(self, target: Node) -> str:
+    def target(self, target: ast.expr) -> str:
         """A name is bound anew; a place in an object has to be in one that was made here."""
         match target:
-            case Name():
+            case ast.Name():
                 return ""
-            case Display(items) | OneOf(items):
-                return _first(map(self._target, items))
-            case Item(Name(name), indices) if name in self.own:
-                return _first(map(self.effect, indices))
+            case ast.Tuple() | ast.List() | ast.Starred():
+                return _first(map(self.target, expressions_in(target)))
+            case ast.Subscript(value=ast.Name(id=name)) if name in self.own:
+                return _first(map(self.effect, indices_of(target)))
             case _:
                 return CHANGES
 
     # -------------------------------------------------------------------------- expressions
 
-    def effect(self, node: Node) -> str:
+    def effect(self, node: ast.AST) -> str:
         """What an expression may do for good; empty for nothing."""
-        if isinstance(node, Comprehension):
-            return self._without(_names(target for target, _ in node.loops)).inside(node)
-        if isinstance(node, CallExpression) and not self._is_harmless(node):
-            written = self._written(node)
-            return CALLS if written is None else WRITES if written else self.inside(node)
-        return self.inside(node)
+        match node:
+            case ast.Lambda():
+                return ""
+            case ast.Await():
+                return CALLS
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                hidden = (name for loop in node.generators for name in targets_in(loop.target))
+                return self._without(frozenset(hidden)).inside(node)
+            case ast.Call() if not self._is_harmless(node):
+                written = self._written(node)
+                return CALLS if written is None else WRITES if written else self.inside(node)
+            case _:
+                return self.inside(node)
 
-    def _written(self, call: CallExpression) -> frozenset[int] | None:
+    def _written(self, call: ast.Call) -> frozenset[int] | None:
         """The arguments that a function of a well-known module writes; None for any other."""
-        match self._text_of(call.function):
-            case Member(Name(name), method) if name not in self.local:
+        match self._tree_of(call.func):
+            case ast.Attribute(value=ast.Name(id=name), attr=method) if name not in self.local:
                 return written_by_module(call, name, method)
             case _:
                 return None
 
-    def inside(self, node: Node) -> str:
+    def inside(self, node: ast.AST) -> str:
         """The same of the parts of an expression."""
-        return _first(map(self._part, _parts(node)))
+        return _first(map(self.effect, ast.iter_child_nodes(node)))
 
     def _without(self, hidden: frozenset[str]) -> "Texts":
         """Inside of a comprehension some names stand for something else."""
         return replace(self, own=self.own - hidden, local=self.local | hidden)
 
-    def _text_of(self, node: Node) -> Node:
+    def _tree_of(self, node: ast.expr) -> ast.expr | None:
         """A tree, or that of the operand that it stands for."""
-        return self.operands[node.number] if isinstance(node, Hole) else node
+        return self.operands[node.number] if isinstance(node, Operand) else node
 
-    def _is_harmless(self, call: CallExpression) -> bool:
+    def _is_harmless(self, call: ast.Call) -> bool:
         return (
             self.is_known(call, HARMLESS | OURS)
             or self.makes_buffer(call)
@@ -172,91 +174,66 @@ class Texts:
             or self._is_method(call)
         )
 
-    def is_known(self, call: CallExpression, names: frozenset[str]) -> bool:
+    def is_known(self, call: ast.Call, names: frozenset[str]) -> bool:
         """A call of a function by a well-known name, or of an exception of Python's own."""
-        match self._text_of(call.function):
-            case Name(name) if name not in self.local:
+        match self._tree_of(call.func):
+            case ast.Name(id=name) if name not in self.local:
                 return (name in names and not _calls_back(name, call)) or _is_exception(name)
             case _:
                 return False
 
-    def makes_buffer(self, call: CallExpression) -> bool:
+    def makes_buffer(self, call: ast.Call) -> bool:
         """`S32Array.create(…)`, known to give a buffer."""
-        match self._text_of(call.function):
-            case Member(Name(name), maker) if name not in self.local:
+        match self._tree_of(call.func):
+            case ast.Attribute(value=ast.Name(id=name), attr=maker) if name not in self.local:
                 return self.gives_buffer and maker in known_calls.MAKERS
             case _:
                 return False
 
-    def is_contexts(self, node: Node) -> bool:
+    def is_contexts(self, node: ast.expr) -> bool:
         """A chain of calls that begins with the compute context: `cc.put(a).put(b)`."""
-        match node:
-            case CallExpression(function, _, keywords):
-                method = self._text_of(function)
-            case _:
-                return False
-        if not isinstance(method, Member) or method.name not in CONTEXT_METHODS:
+        method = self._tree_of(node.func) if isinstance(node, ast.Call) else None
+        if not isinstance(node, ast.Call) or not isinstance(method, ast.Attribute):
             return False
-        if method.name == "dispatch" and {"progress", ""}.intersection(keywords):
+        if method.attr not in CONTEXT_METHODS:
+            return False
+        if method.attr == "dispatch" and {"progress", ""}.intersection(keywords(node)):
             return False  # what is told of progress may do anything
-        return self._is_context(method.owner) or self.is_contexts(method.owner)
+        return self._is_context(method.value) or self.is_contexts(method.value)
 
-    def _is_context(self, node: Node) -> bool:
-        match self._text_of(node):
-            case Name(name):
+    def _is_context(self, node: ast.expr) -> bool:
+        match self._tree_of(node):
+            case ast.Name(id=name):
                 return name == self.context
-            case Member(owner, "accelerator"):
+            case ast.Attribute(value=owner, attr="accelerator"):
                 return self._is_context(owner)
             case _:
                 return False
 
-    def _is_method(self, call: CallExpression) -> bool:
-        match self._text_of(call.function):
-            case Member(Name(name), method) if name in THIS_PACKAGE and name not in self.local:
+    def _is_method(self, call: ast.Call) -> bool:
+        match self._tree_of(call.func):
+            case ast.Attribute(value=ast.Name(id=name), attr=method) if (
+                name in THIS_PACKAGE and name not in self.local
+            ):
                 return method in OURS
-            case Member(Name(name), method) if name in self.own:
+            case ast.Attribute(value=ast.Name(id=name), attr=method) if name in self.own:
                 return method in known_calls.CONTAINER_METHODS
-            case Member(Hole(number), method) if self.data[number]:
+            case ast.Attribute(value=Operand(number), attr=method) if self.data[number]:
                 return method in known_calls.READING_METHODS
-            case Member(_, method):
+            case ast.Attribute(attr=method):
                 return method in LOOKING_METHODS
             case _:
                 return False
 
 
-def _calls_back(name: str, call: CallExpression) -> bool:
+def _calls_back(name: str, call: ast.Call) -> bool:
     """Whether a function of Python is given another one that it calls."""
-    return "key" in call.keywords or is_unpacked(call) or (name == "iter" and len(call.args) > 1)
+    is_called_until = name == "iter" and len(call.args) + len(call.keywords) > 1
+    return "key" in keywords(call) or is_unpacked(call) or is_called_until
 
 
 def _first(effects: Iterable[str]) -> str:
     return next(filter(None, effects), "")
-
-
-def _parts(tree: Node | Statement) -> list[Node | Statement]:
-    """The trees within a tree, in order."""
-    found: list[Node | Statement] = []
-    for field in fields(tree):
-        _collect(getattr(tree, field.name), found)
-    return found
-
-
-def _collect(thing: object, found: list[Node | Statement]) -> None:
-    if isinstance(thing, Node | Statement):
-        found.append(thing)
-    elif isinstance(thing, tuple):
-        for one in cast("tuple[object, ...]", thing):
-            _collect(one, found)
-
-
-def _names(targets: Iterable[Node]) -> frozenset[str]:
-    found: set[str] = set()
-    for target in targets:
-        if isinstance(target, Name):
-            found.add(target.name)
-        elif isinstance(target, Display | OneOf):
-            found |= _names(part for part in _parts(target) if isinstance(part, Node))
-    return frozenset(found)
 
 
 def _is_exception(name: str) -> bool:
@@ -266,10 +243,12 @@ def _is_exception(name: str) -> bool:
 
 # ---------------------------------------------------------------------------------- visible effects
 
-_OUTER = re.compile(r"^\s*(?:global|nonlocal)\b", re.MULTILINE)
-_RUNS_MORE = re.compile(r"^\s*(?:async|with|class|@)", re.MULTILINE)
-_BOUND_INSIDE = re.compile(r"([^\W\d]\w*)\s*:=")
-_PLAIN_TARGET = re.compile(r"[\w\s,()*]*")
+_NEW = (
+    *(ast.Tuple, ast.List, ast.Set, ast.Dict),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
+    *(ast.BinOp, ast.UnaryOp, ast.Compare, ast.JoinedStr),
+)
+"""Expressions whose value is an object of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +344,7 @@ class _Looking:
                 return True
             case Load():
                 return isinstance(value.type, ScalarType)
-            case HostValue(inputs=(old, _), code=code) if in_place_sign(code):
+            case HostValue(inputs=(old, _), code=code) if code.sign:
                 maker = self.makers.get(old)
                 return isinstance(maker, VarLoad) and maker.var is var
             case HostValue() as op:
@@ -374,13 +353,13 @@ class _Looking:
                 return False
 
     def _makes(self, op: HostValue) -> bool:
-        """Whether the value of a text is a new object."""
-        tree = expression_tree(op.code, len(op.inputs))
-        if isinstance(tree, Display | Comprehension | Operation | Number):
+        """Whether the value of some code is a new object."""
+        tree = op.code.expression
+        if isinstance(tree, _NEW) or number_of(tree) is not None:
             return True
-        if not isinstance(tree, CallExpression):
+        if not isinstance(tree, ast.Call):
             return False
-        is_wrapped = isinstance(tree.function, Member) and tree.function.name == "bind"
+        is_wrapped = isinstance(tree.func, ast.Attribute) and tree.func.attr == "bind"
         is_own_buffer = self._texts(op).makes_buffer(tree) and not is_wrapped
         return is_own_buffer or self._texts(op).is_known(tree, MAKING)
 
@@ -391,14 +370,14 @@ class _Looking:
         match op:
             case Store(base):
                 return "" if self._is_own_buffer(base) else WRITES
-            case HostValue(inputs=(old, _), code=code) if in_place_sign(code):
+            case HostValue(inputs=(old, _), code=code) if code.sign:
                 return "" if self._is_own_value(old) else CHANGES
             case HostValue(code=code):
-                return self._texts(op).effect(expression_tree(code, len(op.inputs)))
+                return self._texts(op).effect(code.expression)
             case HostRun(code=code):
-                return self._of_statements(op, code)
+                return self._texts(op).run(code.statements)
             case HostFor(target=target):
-                return "" if _PLAIN_TARGET.fullmatch(target) else CHANGES
+                return self._texts(op).target(target.target)
             case HostWith() | DispatchPasses():
                 return "" if self._runs_no_other(op) else CALLS
             case _:
@@ -411,35 +390,29 @@ class _Looking:
         given = op.given.get("progress")
         return given is None or isinstance(self.makers.get(given), Constant)
 
-    def _of_statements(self, op: HostRun, code: str) -> str:
-        if _OUTER.search(code):
-            return SETS_OUTER
-        if _RUNS_MORE.search(code):
-            return CALLS
-        return self._texts(op).run(statement_trees(code, len(op.inputs)))
-
-    def _texts(self, op: HostValue | HostRun) -> Texts:
+    def _texts(self, op: HostValue | HostRun | HostFor) -> Texts:
         result = op.result.type if op.result else None
+        inputs = () if isinstance(op, HostFor) else op.inputs
         return Texts(
             self.own,
             self.local,
             self.context,
-            tuple(map(self._text_of, op.inputs)),
-            tuple(map(self._is_data, op.inputs)),
+            tuple(map(self._tree_of, inputs)),
+            tuple(map(self._is_data, inputs)),
             gives_buffer=isinstance(result, BufferType | NDArrayType),
         )
 
-    def _text_of(self, value: Value) -> Node:
-        """The tree of a value that is a name, or a text without operands."""
+    def _tree_of(self, value: Value) -> ast.expr | None:
+        """The tree of a value that is a name, or code without operands."""
         if value.type == COMPUTE_CONTEXT:
-            return Name(self.context)
+            return ast.Name(self.context, ast.Load())
         match self.makers.get(value):
             case VarLoad(var) if var in self.names:
-                return Name(self.names[var])
+                return ast.Name(self.names[var], ast.Load())
             case HostValue(inputs=(), code=code):
-                return expression_tree(code, 0)
+                return code.expression
             case _:
-                return Node()
+                return None
 
     def _is_data(self, value: Value) -> bool:
         """True for buffers and the views of them, whose methods are ours."""
@@ -464,7 +437,7 @@ class _Looking:
         maker = self.makers.get(manager)
         if not isinstance(maker, HostValue):
             return False
-        return self._texts(maker).is_contexts(expression_tree(maker.code, len(maker.inputs)))
+        return self._texts(maker).is_contexts(maker.code.expression)
 
 
 def _context_name(func: Func) -> str:
@@ -478,7 +451,8 @@ def _imported(func: Func) -> Iterator[str]:
     for op in walk(func.body):
         if isinstance(op, HostRun | HostFor | HostWith):
             for name in op.sets:
-                setters.setdefault(name, []).append(getattr(op, "code", ""))
+                code = op.code.text if isinstance(op, HostRun) else ""
+                setters.setdefault(name, []).append(code)
     stored = {op.var for op in walk(func.body) if isinstance(op, VarStore)}
     taken = {op.name for op in walk(func.body) if isinstance(op, Var) and op.init}
     taken |= {op.name for op in walk(func.body) if isinstance(op, Var) and op.value in stored}
@@ -499,7 +473,5 @@ def _set_by_texts(func: Func) -> set[str]:
         if isinstance(op, HostRun | HostFor | HostWith):
             found |= set(op.sets)
         if isinstance(op, HostRun | HostValue):
-            found |= set(_BOUND_INSIDE.findall(op.code))
-        if isinstance(op, HostRun) and _OUTER.search(op.code):
-            found |= identifiers(op.code)
+            found |= op.code.names.wild | op.code.names.nonlocals | op.code.names.declared
     return found
