@@ -6,9 +6,9 @@ import pytest
 from scripts.counts import counts, fragments, modules, mutable_state, repeated_classes
 
 CEILINGS = {
-    "files": 348,
-    "classes": 789,
-    "lines": 70_300,
+    "files": 340,
+    "classes": 760,
+    "lines": 69_600,
     "class names with several meanings": 0,
     "module names with several meanings": 0,
     "modules of under 60 lines with one importer": 2,

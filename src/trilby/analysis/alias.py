@@ -200,8 +200,8 @@ class HostHeap:
         """Let a variable hold something."""
         held = Seen(seen.things, seen.is_part, number=seen.number)
         before = self.held.get(var)
-        replaces = (surely and not self.is_weak) or before is None
-        self.held[var] = held if replaces else either(before, held)
+        is_kept = self.is_weak or not surely
+        self.held[var] = either(before, held) if before is not None and is_kept else held
         if surely:
             self.unsure.discard(var)
         elif before is None:

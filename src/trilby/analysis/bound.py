@@ -89,8 +89,5 @@ class _BoundNames:
 def _deleted(*ops: Op) -> frozenset[str]:
     """The names that text may delete."""
     return frozenset(
-        name
-        for op in ops
-        if isinstance(op, HostRun)
-        for name in op.code.names.deleted
+        name for op in ops if isinstance(op, HostRun) for name in op.code.names.deleted
     )

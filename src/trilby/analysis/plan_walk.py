@@ -145,7 +145,7 @@ class PlanWalk(Accesses):
         if trips and peeled and isinstance(op, HostFor):
             inside = names_set(op, self.ops)
             self.hoist(Hoist(op, self.ops, entry, trips, (first, rest), inside | {*op.sets}))
-            if before is not None and inside.isdisjoint({op.target, *trips.uses}):
+            if before is not None and inside.isdisjoint({op.target.text, *trips.uses}):
                 self.fetch_in_last_turn(op, trips, before, rest)
                 bring_in_first_turn(op, trips, first, rest)
         self.take_over(op, outer, (first, rest) if peeled and before else (rest,))
@@ -234,7 +234,7 @@ def bring_in_first_turn(op: HostFor, trips: Trips, first: LoopTurn, rest: LoopTu
     for key, need in first.needs.items():
         is_once = key not in rest.needs and need.surely and not need.guards
         if is_once and key[0] is not op:
-            guard = trips.asked(f"{op.target} == {trips.first}", op.target)
+            guard = trips.asked(f"{op.target.text} == {trips.first}", op.target.text)
             first.needs[key] = replace(need, guards=(guard, *need.guards), in_first=True)
 
 

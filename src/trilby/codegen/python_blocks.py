@@ -6,18 +6,16 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from trilby.codegen.python_text import (
-    expression,
-    placed,
-    statements,
-    target,
-)
 from trilby.codegen.python_values import (
     NamedValues,
     Stack,
+    expression,
     is_literal,
     number_tree,
     outside_brackets,
+    placed,
+    statements,
+    target,
 )
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import (

@@ -7,6 +7,7 @@ carry such trees, and everybody who asks what host code does looks at the same o
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import field
 from typing import Any, TypeAlias, TypeVar, cast
@@ -117,7 +118,7 @@ class HostCode:
         if self._tree is None or isinstance(self._tree, ast.expr):
             body = parsed(self._marked).body
             self._tree = tuple(self._from_text(statement, 0) for statement in body)
-        return cast("tuple[ast.stmt, ...]", self._tree)
+        return self._tree
 
     @property
     def target(self) -> ast.expr:
@@ -140,10 +141,11 @@ class HostCode:
         return (part for part in parts if isinstance(part, ast.Call))
 
     def _roots(self) -> Sequence[ast.AST]:
+        """The trees, whichever they are; none of what is not Python."""
         if self._tree is None and not self.sign:
-            try:
+            with suppress(SyntaxError):
                 return (self.expression,)
-            except SyntaxError:
+            with suppress(SyntaxError):
                 return self.statements
         return (self._tree,) if isinstance(self._tree, ast.expr) else self._tree or ()
 
@@ -160,6 +162,16 @@ class HostCode:
         """A tree that was parsed behind some characters that are not in the text."""
         self.start = (1, lead)
         return substituted(tree, _operand) if self.operands else tree
+
+
+def start_of(node: ast.expr | ast.stmt | ast.keyword) -> Position:
+    """Where a node begins."""
+    return node.lineno, node.col_offset
+
+
+def end_of(node: ast.expr | ast.stmt | ast.keyword) -> Position:
+    """Where a node ends."""
+    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 
 def in_place(sign: str) -> HostCode:

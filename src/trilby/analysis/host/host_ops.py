@@ -279,15 +279,16 @@ class HostOps:
         """What variables may hold at any point of the function, and what each op then does."""
         memory = HostHeap(is_weak=True)
         ops = tuple(walk(self.func.body))
-        before: tuple[object, ...] = ()
         found: dict[Op, Effects] = {}
-        while before != (now := (memory.held, memory.inside, memory.met)):
-            before = tuple(map(dict, now))
+        news = True
+        while news:
+            before = memory.copy()
             for op in ops:
                 if isinstance(op, HostFor | HostWith):
                     found[op] = self.bind(op, memory, first=None)
                 else:
                     found[op] = self.visit(op, memory, many=True)
+            news = before.join(memory)
         return memory, found
 
     def bind(self, op: HostFor | HostWith, memory: HostHeap, *, first: int | None) -> Effects:

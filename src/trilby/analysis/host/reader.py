@@ -570,7 +570,7 @@ class Reader:
                 found = [quiet.entry(item) for item in given]
                 for item, one in zip(items, found, strict=True):
                     self.bind(item, one)
-            case (ast.Tuple() | ast.List() | ast.Starred()), _:
+            case ((ast.Tuple() | ast.List() | ast.Starred()), _):
                 for item in expressions_in(target):
                     self.bind(item, self.elements(seen))
             case ast.Attribute(value=owner), _:
