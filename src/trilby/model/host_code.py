@@ -229,6 +229,10 @@ def substituted(tree: NodeT, find: Callable[[ast.AST], ast.AST | None]) -> NodeT
 # inner function shadows), never one too few.
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_NAMING = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias, ast.ExceptHandler),
+    *(ast.MatchAs, ast.MatchStar, ast.MatchMapping),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,10 +311,11 @@ class _Finder:
     inner: int = 0
 
     def visit(self, node: ast.AST) -> None:
-        bound = tuple(named_by(node))
-        self.words.update(bound)
-        if not self.inner:
-            self.note_set(*bound)
+        if isinstance(node, _NAMING):
+            bound = tuple(named_by(node))
+            self.words.update(bound)
+            if not self.inner:
+                self.note_set(*bound)
         match node:
             case ast.Name():
                 self.name(node)

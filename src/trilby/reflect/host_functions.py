@@ -177,6 +177,7 @@ class Assignments:
 
 # ---------------------------------------------------------------------------------- host statements
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ENDS = (ast.Return, ast.Break, ast.Continue)
 
 
@@ -449,12 +450,15 @@ def _head(captured: Captured, node: ast.FunctionDef) -> Location:
     return replace(whole, end_line=whole.line, end_column=len(captured.lines[whole.line - 1]))
 
 
-def _own_parts(node: ast.AST) -> Iterator[ast.AST]:
+def _own_parts(node: ast.AST) -> list[ast.AST]:
     """What belongs to a function itself and not to a function inside of it."""
-    for child in ast.iter_child_nodes(node):
-        yield child
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            yield from _own_parts(child)
+    found = [node]
+    for part in found:
+        if part is node or not isinstance(
+            part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+        ):
+            found += ast.iter_child_nodes(part)
+    return found
 
 
 def _returned_values(node: ast.FunctionDef) -> Iterator[ast.expr]:
