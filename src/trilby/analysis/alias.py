@@ -154,10 +154,15 @@ class Seen:
     part: BufferPart | None = None
     where: Reference | None = None
     number: int | None = None
+    fresh: bool = False
+    """Whether the object was surely made in the function, or cannot change: a number, a string."""
 
 
-NUMBER = Seen()
-"""Some number, or anything else that leads to no buffer."""
+NUMBER = Seen(fresh=True)
+"""Some number, or another new object that leads to no buffer."""
+
+ELSEWHERE = Seen()
+"""An object that is not known, and leads to no buffer."""
 
 
 @dataclass(slots=True)
@@ -198,7 +203,7 @@ class HostHeap:
 
     def store(self, var: Value, seen: Seen, *, surely: bool = True) -> None:
         """Let a variable hold something."""
-        held = Seen(seen.things, seen.is_part, number=seen.number)
+        held = Seen(seen.things, seen.is_part, number=seen.number, fresh=seen.fresh)
         before = self.held.get(var)
         is_kept = self.is_weak or not surely
         self.held[var] = either(before, held) if before is not None and is_kept else held
@@ -242,9 +247,10 @@ def either(one: Seen, other: Seen) -> Seen:
         one.part if one.part == other.part else None,
         one.where if one.where == other.where else None,
         one.number if one.number == other.number else None,
+        one.fresh and other.fresh,
     )
     return one if _content(joined) == _content(one) else joined
 
 
 def _content(seen: Seen) -> tuple[object, ...]:
-    return seen.things, seen.is_part, seen.part, seen.where, seen.number
+    return seen.things, seen.is_part, seen.part, seen.where, seen.number, seen.fresh

@@ -5,11 +5,12 @@ function; this is about one op at a time.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import field, replace
 from typing import TypeAlias
 
 from trilby.analysis.alias import (
+    ELSEWHERE,
     NOTHING,
     NUMBER,
     BufferPart,
@@ -23,12 +24,13 @@ from trilby.analysis.alias import (
     Thing,
     Things,
 )
-from trilby.analysis.host.reader import HostTouch, Reader, loaded
-from trilby.analysis.host.trees import arguments, is_slice, is_whole_slice, plain_names
+from trilby.analysis.host.reader import CHANGES, WRITES, HostTouch, Reader, loaded
+from trilby.analysis.host.trees import arguments, is_dotted, is_slice, is_whole_slice, plain_names
 from trilby.analysis.host.value_sorts import Sorts
+from trilby.data.dtypes import ScalarType
 from trilby.data.schema import INDEX, BufferType, NDArrayType, PadType, index_count, join_path
 from trilby.dataclass import dataclass
-from trilby.model.host_code import Operand
+from trilby.model.host_code import Operand, substituted
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostValue, HostView, HostWith
@@ -51,6 +53,8 @@ class Effects:
     launches: bool = False
     leaves: bool = False
     unknown: bool = False
+    lasting: str = ""
+    """What it does that cannot be undone; empty for nothing."""
 
 
 QUIET = Effects()
@@ -71,17 +75,21 @@ class HostOps:
     """The op that gives each value."""
     sorts: Sorts = field(default_factory=lambda: Sorts({}, {}))
     """What is known to be a number, a buffer, a list."""
+    renamed: frozenset[str] = frozenset()
+    """Well-known names that stand for something else."""
 
     @classmethod
-    def of(cls, func: Func) -> "HostOps":
-        """Make ready to look at a function."""
-        ops = cls(func)
+    def of(
+        cls, func: Func, fixed: Collection[str] = (), renamed: frozenset[str] = frozenset()
+    ) -> "HostOps":
+        """Make ready to look at a function. The arguments of `fixed` parameters cannot change."""
+        ops = cls(func, renamed=renamed)
         for op in walk(func.body):
             if op.result:
                 ops.makers[op.result] = op
             if isinstance(op, Var):
                 ops.names[op.name] = op.value
-        for name in _set_by_inner_functions(func):
+        for name in (*_set_by_inner_functions(func), *_imported(func)):
             ops.names.pop(name, None)
         ops.called = {var: name for name, var in ops.names.items()}
         ops.sorts = Sorts(ops.makers, ops.names)
@@ -89,7 +97,8 @@ class HostOps:
         for param in func.params:
             kind = "context" if param.type == COMPUTE_CONTEXT else "parameter"
             thing = ops.things.make(param, kind, param.hint, param.type)
-            ops.values[param] = Seen(frozenset({thing}), where=param)
+            fresh = param.hint in fixed
+            ops.values[param] = Seen(frozenset({thing}), where=param, fresh=fresh)
         return ops
 
     def parameter(self, number: int) -> Thing:
@@ -98,14 +107,18 @@ class HostOps:
 
     def seen(self, value: Value) -> Seen:
         """What a value stands for."""
-        return self.values.get(value, NUMBER)
+        if value in self.values:
+            return self.values[value]
+        if value.type == COMPUTE_CONTEXT:
+            return self.seen(self.func.params[0])
+        return NUMBER if isinstance(value.type, ScalarType) else ELSEWHERE
 
     def visit(self, op: Op, memory: HostHeap, *, many: bool = False) -> Effects:
         """Look at an op where memory is as given; memory changes along. `many`: in a loop."""
         match op:
             case Constant(literal):
                 number = int(literal) if isinstance(literal, int) else None
-                self.values[op.value] = Seen(number=number)
+                self.values[op.value] = Seen(number=number, fresh=True)
             case Var(init=(first,)):
                 self._store(op.value, self.seen(first), memory)
             case VarStore(var, stored):
@@ -143,7 +156,8 @@ class HostOps:
             looks = self.things.are_buffers(stored.things)
             surely = seen.things.isdisjoint(stored.things)  # to store what is there reads nothing
             read = (HostTouch(stored, reads=True, writes=False, surely=surely),) if looks else ()
-            return Effects((*read, HostTouch(seen, reads=False, writes=True)))
+            written = HostTouch(seen, reads=False, writes=True)
+            return Effects((*read, written), lasting="" if base.fresh else WRITES)
         return (
             QUIET if self._is_length(op) else Effects((HostTouch(seen, reads=True, writes=False),))
         )
@@ -160,7 +174,8 @@ class HostOps:
             is_view = isinstance(op, HostView) or any(span is not None for span in spans)
             whole = is_view and all(span is not None and is_whole_slice(span) for span in spans)
             part = BufferPart(path, indices, is_view=is_view or self._is_short(op), whole=whole)
-        return Seen(base.things, is_part=True, part=part, where=base.where if part else None)
+        where = base.where if part else None
+        return Seen(base.things, is_part=True, part=part, where=where, fresh=base.fresh)
 
     def _is_short(self, op: Access) -> bool:
         return isinstance(op.base.type, BufferType) and len(op.indices) < index_count(
@@ -210,7 +225,9 @@ class HostOps:
     ) -> Reader:
         """What runs the code of an op."""
         seen = tuple(map(self.seen, operands))
-        return Reader(op, self.things, memory, self.names, self.sorts, seen, self.ever, many)
+        buffers = op.result is not None and isinstance(op.result.type, BufferType | NDArrayType)
+        fields = (op, self.things, memory, self.names, self.sorts, seen, self.ever, many)
+        return Reader(*fields, renamed=self.renamed, gives_buffer=buffers)
 
     def _value(self, op: HostValue, memory: HostHeap, *, many: bool) -> Effects:
         reader = self.reader(op, memory, op.inputs, many=many)
@@ -219,23 +236,27 @@ class HostOps:
         else:
             tree = self.tree_of(op)
             found = self._made(op, tree, reader, many=many) or reader.value(tree)
+        if op.result and op.result.type == COMPUTE_CONTEXT:  # `cc.put(a)` gives `cc` back
+            found = Seen(frozenset(thing for thing in found.things if thing.kind == "context"))
         if op.result:
             self._declare(op.result, found)
             if found.where is None and found.part is None:
                 found = replace(found, where=op.result)
             self.values[op.result] = found
-        return Effects(tuple(reader.touches), reader.launches, unknown=reader.unknown)
+        return _effects(reader)
 
     def _changed(self, reader: Reader) -> Seen:
         """`old += operand`: arrays are changed in place, lists take more in."""
         old, operand = reader.operands
+        if not old.fresh:
+            reader.lasts(CHANGES)
         reader.look(operand)
         if self.things.are_buffers(old.things):
             reader.look(old)
             reader.change(old)
             return old
         reader.memory.put(old.things, reader.memory.reach(operand.things))
-        return Seen(old.things | reader.memory.reach(operand.things))
+        return Seen(old.things | reader.memory.reach(operand.things), fresh=old.fresh)
 
     def _declare(self, result: Value, found: Seen) -> None:
         """What reflection knows to be a buffer."""
@@ -256,16 +277,26 @@ class HostOps:
         reader.launches = False
         kind = "created" if maker == "create" else "filled"
         thing = self.things.make(op, kind, str(op.result.type), op.result.type, many=many)
-        return Seen(frozenset({thing}), where=op.result)
+        return Seen(frozenset({thing}), where=op.result, fresh=True)
 
     def tree_of(self, op: HostValue) -> ast.expr:
-        """The tree of a value; a function that was named just before has its name there."""
-        tree = op.code.expression
-        if isinstance(tree, ast.Call) and isinstance(tree.func, Operand):
-            maker = self.makers.get(op.inputs[tree.func.number])
-            if isinstance(maker, HostValue) and not maker.inputs and not maker.uses:
-                return ast.Call(maker.code.expression, tree.args, tree.keywords)
-        return tree
+        """The tree of a value; functions that were named just before have their names there."""
+
+        def find(node: ast.AST) -> ast.AST | None:
+            function = node.func if isinstance(node, ast.Call) else None
+            if not isinstance(node, ast.Call) or not isinstance(function, Operand):
+                return None
+            maker = self.makers.get(op.inputs[function.number])
+            if not isinstance(maker, HostValue) or maker.code.operands:
+                return None
+            named = maker.code.expression
+            if not is_dotted(named):
+                return None
+            args = [substituted(arg, find) for arg in node.args]
+            keywords = [substituted(keyword, find) for keyword in node.keywords]
+            return ast.Call(named, args, keywords)
+
+        return substituted(op.code.expression, find) if op.inputs else op.code.expression
 
     def _run(self, op: HostRun, memory: HostHeap, *, many: bool) -> Effects:
         runner = self.reader(op, memory, op.inputs, many=many)
@@ -273,7 +304,15 @@ class HostOps:
         for name in op.sets:
             if name in self.names:
                 self._note(self.names[name], memory.held.get(self.names[name], NUMBER).things)
-        return Effects(tuple(runner.touches), runner.launches, runner.leaves, runner.unknown)
+        return _effects(runner)
+
+    def gives_context(self, value: Value, memory: HostHeap) -> bool:
+        """Whether a value is what a method of the compute context gives: `cc.explicit()`."""
+        maker = self.makers.get(value)
+        if not isinstance(maker, HostValue) or maker.code.sign:
+            return False
+        reader = self.reader(maker, memory, maker.inputs, many=True)
+        return reader.is_contexts(maker.code.expression)
 
     def anywhere(self) -> tuple[HostHeap, dict[Op, Effects]]:
         """What variables may hold at any point of the function, and what each op then does."""
@@ -309,7 +348,7 @@ class HostOps:
         for name in op.sets:
             if name in self.names:
                 self._note(self.names[name], memory.held.get(self.names[name], NUMBER).things)
-        return Effects(tuple(runner.touches))
+        return Effects(tuple(runner.touches), lasting=runner.lasting)
 
     def range_of(self, op: HostFor) -> tuple[ast.expr, ...] | None:
         """The arguments of `range` that a loop runs over, if it does."""
@@ -330,6 +369,41 @@ class HostOps:
             ]
             return len(data) == 1 and seen.part.path.removesuffix(INDEX) == data[0]
         return isinstance(type_, NDArrayType)
+
+
+def _effects(reader: Reader) -> Effects:
+    return Effects(
+        tuple(reader.touches), reader.launches, reader.leaves, reader.unknown, reader.lasting
+    )
+
+
+def _imported(func: Func) -> set[str]:
+    """The names of modules that nothing but their own import sets."""
+    found: set[str] = set()
+    others: set[str] = set()
+    names: dict[Value, str] = {}
+    for op in walk(func.body):
+        match op:
+            case Var(init, name):
+                names[op.value] = name
+                others.update([name] if init else ())
+            case VarStore(var):
+                others.add(names[var])
+            case HostRun() if all(map(_is_plain_import, op.code.statements)):
+                found.update(op.sets)
+            case HostRun() | HostFor() | HostWith():
+                others.update(op.sets)
+            case _:
+                pass
+    return found - others
+
+
+def _is_plain_import(node: ast.stmt) -> bool:
+    """`import math`, `import numpy as np`: the usual name of a module."""
+    return isinstance(node, ast.Import) and all(
+        alias.asname in {None, alias.name} or (alias.name, alias.asname) == ("numpy", "np")
+        for alias in node.names
+    )
 
 
 def _set_by_inner_functions(func: Func) -> Iterator[str]:

@@ -5,10 +5,12 @@ may read and write what it is given, and keep it.
 """
 
 import ast
+import builtins
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 
 from trilby.analysis.alias import (
+    ELSEWHERE,
     NOTHING,
     NUMBER,
     BufferPart,
@@ -31,7 +33,9 @@ from trilby.analysis.host.trees import (
     expressions_in,
     indices_of,
     is_slice,
+    is_unpacked,
     is_whole_slice,
+    keywords,
     made_by,
     names_within,
     number_of,
@@ -39,16 +43,22 @@ from trilby.analysis.host.trees import (
     sign_of,
     source_of,
     written_by,
+    written_by_module,
 )
 from trilby.analysis.host.value_sorts import Sorts
 from trilby.data.dtypes import I64, ScalarType, Type
 from trilby.data.schema import INDEX, BufferType, index_count, join_path, type_at
 from trilby.dataclass import dataclass
-from trilby.model.host_code import Operand
+from trilby.model.host_code import Operand, named_by
 from trilby.model.op import Op
 from trilby.model.value import Value
 
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise)
+
+WRITES = "writes to a buffer"
+CHANGES = "may change an object from outside"
+CALLS = "calls code that is not known"
+SETS_OUTER = "sets a name of an outer scope"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +101,12 @@ class Reader:
     """Whether it may leave the block it stands in."""
     unknown: bool = False
     """Whether code runs that is not known: it may touch what nobody gave it."""
+    lasting: str = ""
+    """What it does first that cannot be undone; empty for nothing."""
+    renamed: frozenset[str] = frozenset()
+    """Well-known names that stand for something else."""
+    gives_buffer: bool = False
+    """Whether the result of the op is known to be a buffer."""
     surely: bool = True
     _bound: dict[str, Seen] = field(default_factory=dict[str, Seen])
     _made: int = 0
@@ -139,6 +155,10 @@ class Reader:
             surely = self.surely and known == seen.things
             self.touches.append(HostTouch(written, reads=False, writes=True, surely=surely))
 
+    def lasts(self, what: str) -> None:
+        """Note something that cannot be undone."""
+        self.lasting = self.lasting or what
+
     def found(self, what: str) -> Thing:
         """The object that comes out of this op's code at the next place."""
         self._made += 1
@@ -154,7 +174,7 @@ class Reader:
             case Operand(number):
                 return self.operands[number]
             case ast.Constant():
-                return Seen(number=number_of(node))
+                return Seen(number=number_of(node), fresh=True)
             case ast.Subscript():
                 return self.item(node)
             case ast.Attribute(value=owner, attr=name):
@@ -319,11 +339,11 @@ class Reader:
         if sign in {"is", "is not"}:
             return NUMBER
         if len(numbers) == len(parts):
-            return Seen(number=computed(sign, numbers))
+            return Seen(number=computed(sign, numbers), fresh=True)
         self.look(*parts)
         lists = [part.things for part in parts if not self.things.are_buffers(part.things)]
         inner = self.memory.reach(NOTHING.union(*lists)) if len(lists) == len(parts) else NOTHING
-        return Seen(inner) if sign in {"+", "*"} else NUMBER
+        return Seen(inner, fresh=True) if sign in {"+", "*"} else NUMBER
 
     def function(self, *bodies: ast.AST) -> Seen:
         """A function made on the spot: it sees some names whenever it runs, and not now."""
@@ -354,7 +374,7 @@ class Reader:
         for number, item in enumerate(items if ordered and not self.many else ()):
             place = self.things.make((thing, number), "container", f"list[{number}]")
             self.memory.fill(place, item.things)
-        return Seen(frozenset({thing}))
+        return Seen(frozenset({thing}), fresh=True)
 
     def comprehension(self, node: Comprehension) -> Seen:
         """A list made in a loop."""
@@ -408,6 +428,7 @@ class Reader:
             case _:
                 owner = self.value(node.func)
         args = [self.value(arg) for arg in arguments(node)]
+        self.keep_track(node, (name, method), owner)
         known = self.known_call(node, (name, method), owner, args)
         if known is not None:
             return known
@@ -422,8 +443,9 @@ class Reader:
         return Seen((given if method else given - owner.things) | {found})
 
     def is_outer(self, name: str) -> bool:
-        """Whether a name is none of the function's own."""
-        return name not in self.names and name not in self._bound
+        """Whether a name is none of the function's own, and means what it usually does."""
+        is_own = name in self.names or name in self._bound
+        return not is_own and name not in self.renamed
 
     def known_call(
         self, node: ast.Call, called: tuple[str, str], owner: Seen, args: list[Seen]
@@ -434,7 +456,8 @@ class Reader:
         if method == "field" and all(thing.kind == "context" for thing in owner.things):
             return Seen(args[0].things, is_part=True)  # a place, of which nothing is read
         if is_buffer and method in known_calls.READING_METHODS:
-            return self.look(owner, *args)
+            self.look(owner, *args)
+            return ELSEWHERE
         if is_buffer and method == "fill":
             self.change(replace(owner, where=None))
             return NUMBER
@@ -457,16 +480,66 @@ class Reader:
             return Seen(NOTHING.union(*(args[number].things for number in written)), is_part=True)
         if method in known_calls.MAKERS:
             return Seen(frozenset({self.found(f"{name}.{method}()")}))
+        fresh = not method and name in known_calls.MAKING
         if name not in known_calls.PASSING or method:
-            return NUMBER
+            return NUMBER if fresh else ELSEWHERE
         lists = [arg for arg in args if not self.things.are_buffers(arg.things)]
-        return Seen(self.memory.reach(NOTHING.union(*(arg.things for arg in lists))))
+        inner = self.memory.reach(NOTHING.union(*(arg.things for arg in lists)))
+        return Seen(inner, fresh=fresh)
 
     def passed_on(self, owner: Seen, args: list[Seen]) -> Seen:
         """A list takes a buffer, or gives one."""
         self.memory.put(owner.things, NOTHING.union(*(arg.things for arg in args)))
         forget_items(self.things, self.memory, owner.things)
         return Seen(self.memory.reach(owner.things))
+
+    # ------------------------------------------------------------------------- undoing calls
+
+    def keep_track(self, node: ast.Call, called: tuple[str, str], owner: Seen) -> None:
+        """Note a call that cannot be undone: of code that is not known, or one that writes."""
+        name, method = called
+        if self.is_harmless(node, called, owner) or self.is_contexts(node):
+            return
+        written = written_by_module(node, name, method) if name and method else None
+        if written is None or written:
+            self.lasts(WRITES if written else CALLS)
+
+    def is_harmless(self, node: ast.Call, called: tuple[str, str], owner: Seen) -> bool:
+        """Whether a call surely leaves no trace."""
+        name, method = called
+        if not method:
+            return (name in known_calls.HARMLESS and not _calls_back(name, node)) or _is_error(name)
+        if name:
+            is_class = name in known_calls.THIS_PACKAGE and method in known_calls.CLASSES
+            is_maker = self.gives_buffer and method in known_calls.MAKERS
+            return is_class or is_maker or method in known_calls.LOOKING_METHODS
+        return (
+            (owner.fresh and method in known_calls.CONTAINER_METHODS)
+            or (self.is_data(owner) and method in known_calls.READING_METHODS)
+            or method in known_calls.LOOKING_METHODS
+        )
+
+    def is_contexts(self, node: ast.expr) -> bool:
+        """A chain of calls that begins with the compute context: `cc.put(a).put(b)`."""
+        match node:
+            case ast.Call(func=ast.Attribute(value=owner, attr=method)):
+                # what is told of progress may do anything
+                tells = method == "dispatch" and {"progress", ""}.intersection(keywords(node))
+                is_ours = method in known_calls.CONTEXT_METHODS and not tells
+                return is_ours and (self.is_context(owner) or self.is_contexts(owner))
+            case _:
+                return False
+
+    def is_context(self, node: ast.expr) -> bool:
+        """The compute context, or its accelerator."""
+        match node:
+            case ast.Name() | Operand():
+                things = self.value(node).things
+                return bool(things) and all(thing.kind == "context" for thing in things)
+            case ast.Attribute(value=owner, attr="accelerator"):
+                return self.is_context(owner)
+            case _:
+                return False
 
     # --------------------------------------------------------------------------- statements
     # What may run more than once, or never, adds to what names hold instead of replacing it.
@@ -487,13 +560,17 @@ class Reader:
                 self.bind(target, self.value(value), value)
             case ast.AugAssign(target=target, value=value):
                 self.changed(target, self.value(target), self.value(value))
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                self.bind_name(name, self.function(node))
-            case ast.ClassDef(name=name):
-                self.bind_name(name, self.function(node))
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                if node.decorator_list or not isinstance(node, ast.FunctionDef):
+                    self.lasts(CALLS)
+                self.bind_name(node.name, self.function(node))
             case ast.Delete(targets=targets):
                 self.delete(targets)
-            case ast.AnnAssign() | ast.Import() | ast.ImportFrom() | ast.Global() | ast.Nonlocal():
+            case ast.Global() | ast.Nonlocal():
+                self.lasts(SETS_OUTER)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                self.bind_elsewhere(*aliases)
+            case ast.AnnAssign():
                 return
             case ast.Assert(test=test, msg=message):
                 self.tested(self.value(test))
@@ -509,8 +586,16 @@ class Reader:
     def delete(self, targets: Iterable[ast.expr]) -> None:
         """`del x` takes the value of a variable away."""
         for target in targets:
-            if isinstance(target, ast.Name) and target.id in self.names:
-                self.memory.forget(self.names[target.id])
+            match target:
+                case ast.Name(id=name):
+                    if name in self.names:
+                        self.memory.forget(self.names[name])
+                case ast.Tuple(elts=items) | ast.List(elts=items):
+                    self.delete(items)
+                case ast.Subscript(value=owner) if self.value(owner).fresh:
+                    pass
+                case _:
+                    self.lasts(CHANGES)
 
     def changed(self, target: ast.expr, old: Seen, new: Seen) -> None:
         """`target += value`: an array changes in place, a list takes more in."""
@@ -518,11 +603,16 @@ class Reader:
         if self.things.are_buffers(old.things):
             self.look(old)
             self.change(old)
-        self.bind(target, Seen(old.things | self.memory.reach(new.things), old.is_part))
+        if not old.fresh or not isinstance(target, ast.Name):
+            self.lasts(CHANGES)
+        things = old.things | self.memory.reach(new.things)
+        self.bind(target, Seen(things, old.is_part, fresh=old.fresh))
 
     def within(self, node: ast.AST) -> None:
         """Statements that run once, many times or never."""
         before, self.surely = self.surely, False
+        if isinstance(node, ast.With | ast.AsyncWith | ast.AsyncFor):
+            self.lasts(CALLS)
         self.heads(node)
         for _ in range(2):  # a loop may carry a buffer from its end to its begin
             self.bodies(node)
@@ -547,7 +637,14 @@ class Reader:
             if isinstance(child, ast.stmt):
                 self.statement(child)
             elif isinstance(child, ast.excepthandler | ast.match_case):
+                self.bind_elsewhere(*ast.walk(getattr(child, "pattern", ast.Pass())), child)
                 self.within(child)
+
+    def bind_elsewhere(self, *nodes: ast.AST) -> None:
+        """Let the names that imports, `except` and patterns bind stand for anything."""
+        for node in nodes:
+            for name in named_by(node):
+                self.bind_name(name, ELSEWHERE)
 
     def bind_name(self, name: str, seen: Seen) -> None:
         """Let a name stand for something."""
@@ -574,10 +671,14 @@ class Reader:
                 for item in expressions_in(target):
                     self.bind(item, self.elements(seen))
             case ast.Attribute(value=owner), _:
+                self.lasts(CHANGES)
                 self.store(self.value(owner), seen)
-            case ast.Subscript(value=owner), _:
+            case ast.Subscript(value=node), _:
+                owner = self.value(node)
+                if not owner.fresh:
+                    self.lasts(CHANGES)
                 self.look(*map(self.value, indices_of(target)))
-                self.store(self.value(owner), seen)
+                self.store(owner, seen)
             case _:
                 return
 
@@ -594,12 +695,24 @@ class Reader:
 # ---------------------------------------------------------------------- things and places
 
 
+def _calls_back(name: str, call: ast.Call) -> bool:
+    """Whether a function of Python is given another one that it calls."""
+    is_called_until = name == "iter" and len(call.args) + len(call.keywords) > 1
+    return "key" in keywords(call) or is_unpacked(call) or is_called_until
+
+
+def _is_error(name: str) -> bool:
+    """Whether a name is that of an exception of Python's own."""
+    found: object = getattr(builtins, name, None)
+    return isinstance(found, type) and issubclass(found, BaseException)
+
+
 def loaded(memory: HostHeap, var: Value) -> Seen:
     """What a variable holds, by its name."""
     held = memory.held.get(var)
     if held is None:
         return Seen(where=Reload(var))
-    return Seen(held.things, held.is_part, None, Reload(var), held.number)
+    return Seen(held.things, held.is_part, None, Reload(var), held.number, held.fresh)
 
 
 def part_below(

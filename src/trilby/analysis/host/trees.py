@@ -80,6 +80,11 @@ def expressions_in(node: ast.AST) -> list[ast.expr]:
     return [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
 
 
+def is_dotted(node: ast.expr) -> bool:
+    """A name, or names with dots."""
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and is_dotted(node.value))
+
+
 def indices_of(node: ast.Subscript) -> list[ast.expr]:
     """What stands in the brackets."""
     return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
