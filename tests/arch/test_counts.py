@@ -7,8 +7,8 @@ from scripts.counts import counts, fragments, modules, mutable_state, repeated_c
 
 CEILINGS = {
     "files": 340,
-    "classes": 760,
-    "lines": 69_600,
+    "classes": 758,
+    "lines": 69_420,
     "class names with several meanings": 0,
     "module names with several meanings": 0,
     "modules of under 60 lines with one importer": 2,

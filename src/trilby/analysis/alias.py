@@ -10,8 +10,15 @@ from collections.abc import Hashable, Iterable
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from trilby.data.dtypes import Type
-from trilby.data.schema import BufferType, NDArrayType
+from trilby.data.dtypes import ScalarType, Type
+from trilby.data.schema import (
+    INDEX,
+    BufferType,
+    NDArrayType,
+    index_count,
+    join_path,
+    type_at,
+)
 from trilby.dataclass import dataclass
 from trilby.model.value import Value
 
@@ -78,6 +85,36 @@ class Things:
     def buffers(self, things: Points) -> Points:
         """Those of some things that are known to be buffers."""
         return frozenset(thing for thing in things if thing in self.types)
+
+    def part_below(
+        self, owner: "Seen", step: str, indices: "tuple[Reference, ...]" = ()
+    ) -> "BufferPart | None":
+        """The place one step below another, if that is a place of a known buffer."""
+        before = owner.part or BufferPart("", ())
+        if (owner.is_part and owner.part is None) or before.is_view:
+            return None
+        path = join_path(before.path, step)
+        if any(type_at(self.types[thing], path) is None for thing in self.buffers(owner.things)):
+            return None
+        return BufferPart(path, (*before.indices, *indices))
+
+    def is_number(self, buffers: Points, part: "BufferPart") -> bool:
+        """Whether a place is one number, and not a row, a struct or an array."""
+        types = [self.types[thing] for thing in buffers]
+        scalars = all(isinstance(type_at(type_, part.path), ScalarType) for type_ in types)
+        return scalars and all(index_count(t, part.path) == len(part.indices) for t in types)
+
+    def is_line(self, buffers: Points, part: "BufferPart") -> bool:
+        """Whether a view is that of an array with one dimension: its elements are numbers."""
+        path = part.path if part.path.endswith(INDEX) else part.path + INDEX
+        types = [self.types[thing] for thing in buffers]
+        scalars = all(isinstance(type_at(type_, path), ScalarType) for type_ in types)
+        return scalars and all(index_count(type_, path) == 1 for type_ in types)
+
+    def is_length(self, buffers: Points, name: str) -> bool:
+        """Whether an attribute of some buffers is a length, which is no data."""
+        types = [self.types[thing] for thing in buffers]
+        return all(isinstance(type_, BufferType) and name in type_.length_names for type_ in types)
 
     def others(self, thing: Thing) -> Iterable[Thing]:
         """The things that may be the same buffer under another name.
@@ -212,6 +249,13 @@ class HostHeap:
         elif before is None:
             self.unsure.add(var)
 
+    def loaded(self, var: Value) -> Seen:
+        """What a variable holds, by its name."""
+        held = self.held.get(var)
+        if held is None:
+            return Seen(where=Reload(var))
+        return Seen(held.things, held.is_part, None, Reload(var), held.number, held.fresh)
+
     def forget(self, var: Value) -> None:
         """A variable loses its value."""
         if not self.is_weak:
@@ -226,6 +270,23 @@ class HostHeap:
         """Let some things have content inside, besides what they have."""
         for thing in things if content else ():
             self.inside[thing] = self.inside.get(thing, NOTHING) | (content - {thing})
+
+    def item_at(self, things: Things, owners: Points, number: int | None) -> Points:
+        """What may lie at a place of some containers: which one it is, if its number is known."""
+        found = NOTHING
+        for owner in owners:
+            place = None if number is None else things.known.get((owner, number))
+            inside = self.inside.get(owner, NOTHING)
+            found |= inside if place is None else self.inside.get(place, inside)
+        return found
+
+    def forget_items(self, things: Things, owners: Iterable[Thing]) -> None:
+        """Which item of a container lies where is not known any more."""
+        for owner in owners:
+            number = 0
+            while (place := things.known.get((owner, number))) is not None:
+                self.inside[place] = self.inside.get(owner, NOTHING)
+                number += 1
 
     def reach(self, things: Points) -> Points:
         """Some things, and all that is inside of them."""

@@ -24,7 +24,7 @@ from trilby.analysis.alias import (
     Thing,
     Things,
 )
-from trilby.analysis.host.reader import CHANGES, WRITES, HostTouch, Reader, loaded
+from trilby.analysis.host.reader import CHANGES, WRITES, HostTouch, Reader
 from trilby.analysis.host.trees import arguments, is_dotted, is_slice, is_whole_slice, plain_names
 from trilby.analysis.host.value_sorts import Sorts
 from trilby.data.dtypes import ScalarType
@@ -124,7 +124,7 @@ class HostOps:
             case VarStore(var, stored):
                 self._store(var, self.seen(stored), memory)
             case VarLoad(var):
-                self.values[op.value] = loaded(memory, var)
+                self.values[op.value] = memory.loaded(var)
             case Load() | Store() | HostView() | Place():
                 return self._access(op)
             case HostValue():

@@ -46,8 +46,8 @@ from trilby.analysis.host.trees import (
     written_by_module,
 )
 from trilby.analysis.host.value_sorts import Sorts
-from trilby.data.dtypes import I64, ScalarType, Type
-from trilby.data.schema import INDEX, BufferType, index_count, join_path, type_at
+from trilby.data.dtypes import I64
+from trilby.data.schema import INDEX, BufferType
 from trilby.dataclass import dataclass
 from trilby.model.host_code import Operand, named_by
 from trilby.model.op import Op
@@ -222,7 +222,7 @@ class Reader:
         owner = self.value(node)
         if self.is_data(owner):
             return self.looked_at(Seen(owner.things, is_part=True, where=owner.where))
-        content = item_at(self.things, self.memory, owner.things, None)
+        content = self.memory.item_at(self.things, owner.things, None)
         return Seen(content | self.inner(owner.things, INDEX))
 
     def one_of(self, nodes: list[ast.expr]) -> Seen:
@@ -241,7 +241,7 @@ class Reader:
         if name not in self.names:
             thing = self.things.make(name, "found", name)
             return Seen(self.memory.inside.get(thing, NOTHING) | {thing})
-        return loaded(self.memory, self.names[name])
+        return self.memory.loaded(self.names[name])
 
     def chosen(self, node: ast.IfExp) -> Seen:
         """Either of two, or the one that a known number chooses."""
@@ -280,7 +280,7 @@ class Reader:
         if self.is_data(owner):
             return self.element(owner, indices_of(node))
         number = indices[0].number if len(indices) == 1 else None
-        content = item_at(self.things, self.memory, owner.things, number)
+        content = self.memory.item_at(self.things, owner.things, number)
         return Seen(content | self.inner(owner.things, INDEX), where=self.text(node))
 
     def inner(self, owners: Points, step: str) -> Points:
@@ -298,7 +298,7 @@ class Reader:
         """An element or a view of a buffer."""
         indices = tuple(map(self.text, filter(self.sorts.may_be_asked, nodes)))
         known = tuple(index for index in indices if index is not None)
-        part = part_below(owner, (INDEX, known), self.things) if len(known) == len(nodes) else None
+        part = self.things.part_below(owner, INDEX, known) if len(known) == len(nodes) else None
         if part and any(map(is_slice, nodes)):
             part = replace(part, is_view=True, whole=all(map(is_whole_slice, nodes)))
         seen = Seen(owner.things, is_part=True, part=part, where=owner.where)
@@ -313,15 +313,15 @@ class Reader:
 
     def if_number(self, seen: Seen, part: BufferPart) -> Seen:
         """A number is read at once; a struct, or a row, later."""
-        types = (self.things.types[thing] for thing in self.things.buffers(seen.things))
-        return self.look(seen) if all(is_number(type_, part) for type_ in types) else seen
+        known = self.things.buffers(seen.things)
+        return self.look(seen) if self.things.is_number(known, part) else seen
 
     def member(self, owner: Seen, name: str) -> Seen:
         """An attribute."""
         known = self.things.buffers(owner.things)
-        if known and (name in known_calls.METADATA or is_length(self.things, known, name)):
+        if known and (name in known_calls.METADATA or self.things.is_length(known, name)):
             return NUMBER
-        part = part_below(replace(owner, things=known), (name, ()), self.things) if known else None
+        part = self.things.part_below(replace(owner, things=known), name) if known else None
         if part is not None:
             seen = Seen(owner.things, is_part=True, part=part, where=owner.where)
             return self.if_number(seen, part)
@@ -402,17 +402,10 @@ class Reader:
         """What comes out of iterating over something. Elements of an array are numbers, or rows."""
         if self.things.are_buffers(seen.things):
             self.look(seen)
-            is_row = seen.part is None or not self.is_line(seen.things, seen.part)
+            is_row = seen.part is None or not self.things.is_line(seen.things, seen.part)
             return Seen(seen.things, is_part=True) if is_row else NUMBER
         inside = NOTHING.union(*(self.memory.inside.get(t, NOTHING) for t in seen.things))
         return Seen(inside | self.inner(seen.things, INDEX))
-
-    def is_line(self, buffers: Points, part: BufferPart) -> bool:
-        """Whether a view is that of an array with one dimension: its elements are numbers."""
-        path = part.path if part.path.endswith(INDEX) else part.path + INDEX
-        types = [self.things.types[thing] for thing in buffers]
-        scalars = all(isinstance(type_at(type_, path), ScalarType) for type_ in types)
-        return scalars and all(index_count(type_, path) == 1 for type_ in types)
 
     # -------------------------------------------------------------------------------- calls
 
@@ -438,7 +431,7 @@ class Reader:
         self.launches |= any(thing.kind == "context" for thing in given)
         for arg in (owner, *args):
             self.memory.put(arg.things, given)
-        forget_items(self.things, self.memory, given)
+        self.memory.forget_items(self.things, given)
         found = self.found(f"{name or '…'}{'.' if method else ''}{method}()")
         return Seen((given if method else given - owner.things) | {found})
 
@@ -490,7 +483,7 @@ class Reader:
     def passed_on(self, owner: Seen, args: list[Seen]) -> Seen:
         """A list takes a buffer, or gives one."""
         self.memory.put(owner.things, NOTHING.union(*(arg.things for arg in args)))
-        forget_items(self.things, self.memory, owner.things)
+        self.memory.forget_items(self.things, owner.things)
         return Seen(self.memory.reach(owner.things))
 
     # ------------------------------------------------------------------------- undoing calls
@@ -689,10 +682,7 @@ class Reader:
             surely = owner.things.isdisjoint(seen.things)  # to store what is there reads nothing
             replace(self, surely=self.surely and surely).look(seen)
         self.memory.put(owner.things, seen.things)
-        forget_items(self.things, self.memory, owner.things)
-
-
-# ---------------------------------------------------------------------- things and places
+        self.memory.forget_items(self.things, owner.things)
 
 
 def _calls_back(name: str, call: ast.Call) -> bool:
@@ -705,56 +695,3 @@ def _is_error(name: str) -> bool:
     """Whether a name is that of an exception of Python's own."""
     found: object = getattr(builtins, name, None)
     return isinstance(found, type) and issubclass(found, BaseException)
-
-
-def loaded(memory: HostHeap, var: Value) -> Seen:
-    """What a variable holds, by its name."""
-    held = memory.held.get(var)
-    if held is None:
-        return Seen(where=Reload(var))
-    return Seen(held.things, held.is_part, None, Reload(var), held.number, held.fresh)
-
-
-def part_below(
-    owner: Seen, step: tuple[str, tuple[Reference, ...]], things: Things
-) -> BufferPart | None:
-    """The place one step below another, if that is a place of a known buffer."""
-    before = owner.part or BufferPart("", ())
-    if (owner.is_part and owner.part is None) or before.is_view:
-        return None
-    name, indices = step
-    path = join_path(before.path, name)
-    if any(type_at(things.types[thing], path) is None for thing in things.buffers(owner.things)):
-        return None
-    return BufferPart(path, (*before.indices, *indices))
-
-
-def is_number(buffer: Type, part: BufferPart) -> bool:
-    """Whether a place is one number, and not a row, a struct or an array."""
-    is_scalar = isinstance(type_at(buffer, part.path), ScalarType)
-    return is_scalar and index_count(buffer, part.path) == len(part.indices)
-
-
-def is_length(things: Things, buffers: Points, name: str) -> bool:
-    """Whether an attribute of some buffers is a length, which is no data."""
-    types = [things.types[thing] for thing in buffers]
-    return all(isinstance(type_, BufferType) and name in type_.length_names for type_ in types)
-
-
-def item_at(things: Things, memory: HostHeap, owners: Points, number: int | None) -> Points:
-    """What may lie at a place of some containers: which one it is, if its number is known."""
-    found = NOTHING
-    for owner in owners:
-        place = None if number is None else things.known.get((owner, number))
-        inside = memory.inside.get(owner, NOTHING)
-        found |= inside if place is None else memory.inside.get(place, inside)
-    return found
-
-
-def forget_items(things: Things, memory: HostHeap, owners: Iterable[Thing]) -> None:
-    """Which item of a container lies where is not known any more."""
-    for owner in owners:
-        number = 0
-        while (place := things.known.get((owner, number))) is not None:
-            memory.inside[place] = memory.inside.get(owner, NOTHING)
-            number += 1
