@@ -127,7 +127,7 @@ compute @"transfers" (%0 : ComputeContext, %1 : ResultTable, %2 : NDArray<f32, 2
 + transfer.to_host %0 %2 %3 %5 @"[]" @False
 + transfer.to_host %0 %4 @"x" @False
 + transfer.to_host %0 %5 @"" @False
-+ transfer.owed %0 %2
++ transfer.to_device %0 %2 @False
   return
 }"""
 
@@ -282,7 +282,7 @@ COMPUTE_HEAD = 'compute @"broken" (%cc : ComputeContext, %a : S32Array, %i : i32
 BROKEN_TRANSFERS = {
     "`i32` is not the compute context": "track.pre_access %i %a",
     "`i32` is not a buffer, nor a part of one": "transfer.to_device %cc %i @False",
-    "`ComputeContext` is not a buffer": "transfer.owed %cc %cc",
+    "`ComputeContext` is not a buffer": "transfer.to_device %cc %cc @True",
     '`S32Array` has no place "data[]"': 'transfer.to_host %cc %a %i @"data[]" @False',
     '`object` has no place "array[]"': 'transfer.to_host %cc %o %i @"array[]" @False',
     '"length" takes no indices, and 1 are given': 'transfer.to_host %cc %a %i @"length" @False',

@@ -196,12 +196,12 @@ def test_a_copy_up_blames_the_host_though_a_kernel_wrote_elsewhere(
 def test_what_the_plan_brings_early_says_so(interpreter: Accelerator) -> None:
     a = S32Array.of(range(8))
     with interpreter.record() as ledger:
-        interpreter.compute(square_all, a)
-    (up,) = ledger.copies
+        interpreter.compute(double_often, a, 2)
+    (up,) = ledger.uploads
     assert up.nbytes == EIGHT
     assert up.cause == "the plan says that a kernel will read it; the host wrote it"
     assert up.location is not None
-    assert up.location.short.startswith("programs.py:")
+    assert up.location.short.startswith("transfer_usage.py:")
 
 
 # ------------------------------------------------------------------------------- records

@@ -127,10 +127,11 @@ def test_a_run_is_compared_with_the_optimum(
 
 
 def test_an_explanation_for_programs(program: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", program, "--run", "run(accelerator)", "--json"]) == 0
+    options = ["--transfers", "planned", "--run", "run(accelerator)", "--json"]
+    assert main(["explain", program, *options]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["name"] == "doubled"
-    assert found["transfers"] == "auto"
+    assert found["transfers"] == "planned"
     (function,) = found["functions"]
     kinds = [note["kind"] for line in function["lines"] for note in line["notes"]]
     assert {"launch", "up", "ran-up", "ran-down"} <= set(kinds)

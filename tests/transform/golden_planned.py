@@ -5,8 +5,8 @@
 writes those files anew. Each holds the model before and after, and the Python that runs, to be
 laid beside the listings in "Compute Analysis or Runtime tracing": a copy before the loop and one
 behind it, one in the loop before the host's look, one element with everything in the last turn,
-flipping generations, flags where nobody can know. The last two have no loops: there copies start
-as early as it is right. Read what changed before you keep it.
+flipping generations. The last two have no loops: there copies start as early as it is right. Read
+what changed before you keep it.
 """
 
 from collections.abc import Callable, Mapping

@@ -71,8 +71,6 @@ class Twins:
             return
         if self.owner.inside:
             raise StaleError(f"the host looks at {missing} of {self.segment.label}")
-        given = self.segment in self.owner.given
-        assert not given or self.segment in self.owner.owed, f"{self.segment.label} is owed"
         self.fetch(ranges, placed=False)
 
     def before_write(self, ranges: Ranges) -> None:
@@ -123,8 +121,6 @@ class PlannedAccelerator:
     kernels: Accelerator
     inside: int = 0
     copies: list[Copy] = field(default_factory=list[Copy])
-    given: set[Segment] = field(default_factory=set[Segment])
-    owed: set[Segment] = field(default_factory=set[Segment])
     _twins: dict[Segment, Twins] = field(default_factory=dict[Segment, Twins])
 
     def compute(self, entry: Any, *args: Any, **kwargs: Any) -> Any:
@@ -133,8 +129,6 @@ class PlannedAccelerator:
             entry, args, kwargs = quoted.target, quoted.args, quoted.kwargs
         graph = analyse_compute(entry).graph
         context = PlannedContext(self, place_transfers(graph))
-        given = (*args, *kwargs.values())
-        self.given |= {one.segment for one in given if isinstance(one, Buffer | NDArray)}
         with self.running():
             return context.run_compute(entry, args, kwargs)
 
@@ -277,7 +271,3 @@ class PlannedContext:
         twins = self.accelerator.known(segment)
         if twins:
             twins.fetch(ranges, placed=True)
-
-    def owed(self, buffer: object) -> None:
-        if isinstance(buffer, Buffer | NDArray):
-            self.accelerator.owed.add(buffer.segment)

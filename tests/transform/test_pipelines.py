@@ -92,8 +92,8 @@ TRACKING = ["pre_access", "post_access", "pre_mutate", "post_mutate"]
     ("strategy", "name", "calls"),
     [
         (Transfers.TRACKED, "inject_tracking", TRACKING),
-        (Transfers.PLANNED, "place_transfers", ["to_device", "to_host", "owed"]),
-        (Transfers.AUTO, "place_certain_transfers", ["to_device", "to_host"]),
+        (Transfers.PLANNED, "place_transfers", ["to_device", "to_host"]),
+        (Transfers.AUTO, "place_certain_transfers", []),
     ],
 )
 def test_the_others_begin_with_one(strategy: Transfers, name: str, calls: list[str]) -> None:
@@ -102,7 +102,7 @@ def test_the_others_begin_with_one(strategy: Transfers, name: str, calls: list[s
     rest = ["repeat_turns"] if strategy is Transfers.AUTO else []
     assert [one.name for one in passes] == [name, *rest]
     text = to_python(run_passes(graph.entry, passes).func)
-    known = [*TRACKING, "to_device", "to_host", "owed"]
+    known = [*TRACKING, "to_device", "to_host"]
     assert [call for call in known if f"cc.{call}(" in text] == calls
 
 

@@ -140,6 +140,17 @@ class HostCode:
         parts = (part for root in self._roots() for part in ast.walk(root))
         return (part for part in parts if isinstance(part, ast.Call))
 
+    def called(self) -> Iterator[str]:
+        """The names of the functions and methods that it calls."""
+        for call in self.calls():
+            if isinstance(call.func, ast.Name | ast.Attribute):
+                yield call.func.id if isinstance(call.func, ast.Name) else call.func.attr
+
+    def defines(self) -> bool:
+        """Whether a function is made on the spot, which may run later."""
+        parts = (part for root in self._roots() for part in ast.walk(root))
+        return any(isinstance(part, ast.Lambda) for part in parts)
+
     def _roots(self) -> Sequence[ast.AST]:
         """The trees, whichever they are; none of what is not Python."""
         if self._tree is None and not self.sign:

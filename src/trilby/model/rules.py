@@ -24,7 +24,7 @@ from trilby.model.op import Block, Func, Op, blocks, operands
 from trilby.model.ops import arith, control, core, debug, memory, structs
 from trilby.model.ops.grid import BARRIER_SCOPES, Barrier, Grid
 from trilby.model.ops.host import HOST_OPS
-from trilby.model.ops.transfer import TRANSFER_OPS, Owed, ToDevice, ToHost, Tracking
+from trilby.model.ops.transfer import TRANSFER_OPS, ToDevice, ToHost, Tracking
 from trilby.model.value import (
     COMPUTE_CONTEXT,
     KERNEL_CONTEXT,
@@ -39,7 +39,7 @@ from trilby.model.value import (
 # ----------------------------------------------------------------------------------- transfer rules
 # What the ops that transforms put into compute models demand; a part of `rules`.
 
-TransferOp = Tracking | ToDevice | ToHost | Owed
+TransferOp = Tracking | ToDevice | ToHost
 
 
 def transfer_problems(op: TransferOp, func: Func) -> Iterator[str]:

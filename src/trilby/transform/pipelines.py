@@ -14,6 +14,7 @@ from difflib import SequenceMatcher
 from functools import partial
 
 from trilby.analysis.reach import ComputeGraph
+from trilby.analysis.transfers.overlap import can_overlap
 from trilby.dataclass import dataclass
 from trilby.model.op import Func
 from trilby.model.text import to_text
@@ -95,12 +96,12 @@ def compute_passes(
         case Transfers.TRACKED:
             return (_tracking(graph),)
         case Transfers.PLANNED:
-            return (_placing(graph, "place_transfers", only_certain=False),)
+            return (_placing(graph, "place_transfers", ahead=False),)
         case Transfers.AUTO:
             repeating = Pass("repeat_turns", repeat_turns)
             if shares:
                 return (repeating,)
-            placing = _placing(graph, "place_certain_transfers", only_certain=True)
+            placing = _placing(graph, "place_certain_transfers", ahead=True)
             return (placing, repeating)
 
 
@@ -111,18 +112,17 @@ def _tracking(graph: ComputeGraph) -> Pass:
     return Pass("inject_tracking", partial(inject_tracking, kernels=kernels))
 
 
-def _placing(graph: ComputeGraph, name: str, *, only_certain: bool) -> Pass:
-    """Copies of a plan for the whole graph; a plan belongs to a model that nobody changed yet."""
-    from trilby.analysis.residency_plan import plan_transfers  # noqa: PLC0415 -- see above
-    from trilby.transform.place_transfers import carry_out, certain_copies  # noqa: PLC0415
+def _placing(graph: ComputeGraph, name: str, *, ahead: bool) -> Pass:
+    """Copies of a plan for the whole graph; a plan belongs to a model that nobody changed yet.
 
-    plans = plan_transfers(graph)
+    With `ahead` there is none where no copy could overlap with other work.
+    """
+    if ahead and not can_overlap(graph):
+        return Pass(name, lambda func: func)
+    from trilby.transform.place_transfers import place_transfers  # noqa: PLC0415 -- see above
 
-    def place(func: Func) -> Func:
-        plan = plans[func.name]
-        return carry_out(certain_copies(plan) if only_certain else plan)
-
-    return Pass(name, place)
+    placed = {func.name: func for func in place_transfers(graph, ahead=ahead).functions}
+    return Pass(name, lambda func: placed[func.name])
 
 
 # ------------------------------------------------------------------------------------------ listing

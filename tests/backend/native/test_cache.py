@@ -445,7 +445,7 @@ NOT_NEEDED = {
     "hashlib",
     "logging",
     "pathlib",
-    "trilby.analysis.residency_plan",
+    "trilby.analysis.transfers.transfer_plan",
     "trilby.analysis.host.visible_effects",
     "trilby.codegen.llvm.module",
     "trilby.data.matrices",

@@ -5,8 +5,12 @@ from dataclasses import field
 
 from trilby.analysis.linting.dispatches import SeenDispatch, seen_dispatches
 from trilby.analysis.reach import ComputeGraph
-from trilby.analysis.residency_plan import plan_transfers
-from trilby.analysis.transfer_plan import Action, PlannedCopy, TransferPlan, When
+from trilby.analysis.transfers.transfer_plan import (
+    Action,
+    PlannedCopy,
+    TransferPlan,
+    plan_transfers,
+)
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks
 from trilby.model.ops.host import HostFor, HostIf, HostWhile
@@ -108,8 +112,7 @@ class ComputeFacts:
         """Every copy that the plan places."""
         for plan in self.plans.values():
             for op, loops, every in _walked(plan.func.body, (), every=True):
-                actions = (*plan.before.get(op, ()), *plan.after.get(op, ()))
-                for copy, is_sure in _copies(actions, sure=True):
+                for copy, is_sure in _copies(plan.before.get(op, ()), sure=True):
                     writer = _writer(plan, loops[-1]) if loops else None
                     yield PlacedCopy(copy, op, plan.func, loops, every and is_sure, writer)
 
@@ -141,8 +144,8 @@ def _walked(
 def _copies(actions: tuple[Action, ...], *, sure: bool) -> Iterator[tuple[PlannedCopy, bool]]:
     for action in actions:
         if isinstance(action, PlannedCopy):
-            yield action, sure
-        elif isinstance(action, When):
+            yield action, sure and not action.sometimes
+        else:
             arms = [
                 [c for c, _ in _copies(arm, sure=sure)] for arm in (action.then, action.otherwise)
             ]

@@ -3,7 +3,7 @@
 import pytest
 from tests.reflect.kernel_cases import analysed, indented, kernel
 
-from trilby.analysis.plan_early import sure_reads
+from trilby.analysis.transfers.kernel_reads import sure_reads
 
 HELPERS = """
 class Two(tb.Buffer):

@@ -1,4 +1,4 @@
-"""Where certain copies start: small functions, and the Python that is made of them."""
+"""Where copies start that gain time: small functions, and the Python that is made of them."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -32,43 +32,51 @@ def halve(kc: KernelContext, x: F32Array) -> None:
 
 
 @tb.compute
-def over_a_number(cc: ComputeContext, a: S32Array, n: int) -> None:
+def over_a_number(cc: ComputeContext, f: F32Array, a: S32Array, n: int) -> None:
+    cc.dispatch(f.length, halve, f)
     cc.dispatch(n, double, a)
 
 
 @tb.compute
-def over_two_numbers(cc: ComputeContext, a: S32Array, n: int, m: int) -> None:
+def over_two_numbers(cc: ComputeContext, f: F32Array, a: S32Array, n: int, m: int) -> None:
+    cc.dispatch(f.length, halve, f)
     cc.dispatch(NDRange((n, m, 2)), double, a)
 
 
 @tb.compute
-def over_what_is_computed(cc: ComputeContext, a: S32Array, n: int) -> None:
+def over_what_is_computed(cc: ComputeContext, f: F32Array, a: S32Array, n: int) -> None:
+    cc.dispatch(f.length, halve, f)
     cc.dispatch(n // 2, double, a)
 
 
 @tb.compute
-def over_nothing(cc: ComputeContext, a: S32Array) -> None:
+def over_nothing(cc: ComputeContext, f: F32Array, a: S32Array) -> None:
+    cc.dispatch(f.length, halve, f)
     cc.dispatch(0, double, a)
 
 
 @tb.compute
-def over_what_comes_to_nothing(cc: ComputeContext, a: S32Array) -> None:
+def over_what_comes_to_nothing(cc: ComputeContext, f: F32Array, a: S32Array) -> None:
+    cc.dispatch(f.length, halve, f)
     cc.dispatch(21 % 3, double, a)
 
 
 @tb.compute
-def over_constants(cc: ComputeContext, a: S32Array) -> None:
+def over_constants(cc: ComputeContext, f: F32Array, a: S32Array) -> None:
+    cc.dispatch(f.length, halve, f)
     cc.dispatch(COUNT + 1, double, a)
 
 
 @tb.compute
-def over_a_tuple(cc: ComputeContext, a: S32Array, n: int) -> None:
+def over_a_tuple(cc: ComputeContext, f: F32Array, a: S32Array, n: int) -> None:
+    cc.dispatch(f.length, halve, f)
     size = (n, a.length)
     cc.dispatch(size, double, a)
 
 
 @tb.compute
-def over_a_number_that_changes(cc: ComputeContext, a: S32Array, n: int) -> None:
+def over_a_number_that_changes(cc: ComputeContext, f: F32Array, a: S32Array, n: int) -> None:
+    cc.dispatch(f.length, halve, f)
     for _ in range(3):
         n -= 1
         cc.dispatch(n, double, a)
@@ -94,7 +102,7 @@ def over_a_number_that_changes(cc: ComputeContext, a: S32Array, n: int) -> None:
 def test_without_work_items_nothing_is_needed(
     function: Compute[..., Any], expected: list[str]
 ) -> None:
-    assert lines_of(function)[: len(expected)] == expected
+    assert lines_of(function)[1 : len(expected) + 1] == expected
 
 
 @pytest.mark.parametrize(
@@ -110,7 +118,7 @@ def test_without_work_items_nothing_is_needed(
 def test_where_only_a_launch_knows_its_range_it_brings_what_it_needs(
     function: Compute[..., Any],
 ) -> None:
-    assert not any("to_device" in line for line in lines_of(function))
+    assert not any("to_device(a)" in line for line in lines_of(function))
 
 
 # ---------------------------------------------------------------------------------- places
@@ -173,7 +181,6 @@ def looked_at_here_and_there(cc: ComputeContext, a: S32Array, f: F32Array, n: in
     ("function", "copy", "before"),
     [
         (renamed, "cc.to_device(a)", "cc.dispatch(f.length, halve, f)"),
-        (in_an_attribute, "cc.to_device(_v0)", "cc.dispatch(3, double, _v0)"),
         (shown, "cc.to_device(a)", "cc.dispatch(f.length, halve, f)"),
         (beside_four_others, "if cc.apart(a, c, d, e):", "cc.dispatch(c.length, fill, c, 1)"),
         (looked_at_here_and_there, "cc.to_host(a.array, i)", "cc.dispatch(f.length, halve, f)"),
@@ -186,6 +193,32 @@ def test_a_copy_starts_as_early_as_its_names_hold(
     lines = lines_of(function)
     later = [line for line in lines[lines.index(copy) :] if line.startswith("cc.dispatch")]
     assert later[0] == before
+
+
+def test_what_cannot_start_earlier_is_left_to_the_launch() -> None:
+    assert lines_of(in_an_attribute) == [
+        "cc.dispatch(f.length, halve, f)",
+        "cc.dispatch(3, double, world.grid)",
+    ]
+
+
+@tb.compute
+def alone(cc: ComputeContext, a: S32Array) -> None:
+    cc.dispatch(a.length, double, a)
+
+
+@tb.compute
+def alone_in_a_loop(cc: ComputeContext, a: S32Array, n: int) -> None:
+    for _ in range(n):
+        cc.dispatch(a.length, double, a)
+
+
+def test_a_copy_that_would_overlap_with_nothing_is_left_to_the_launch() -> None:
+    assert lines_of(alone) == ["cc.dispatch(a.length, double, a)"]
+
+
+def test_one_copy_serves_all_launches_of_a_loop() -> None:
+    assert lines_of(alone_in_a_loop)[:2] == ["if type(n) is int and n > 0:", "cc.to_device(a)"]
 
 
 def test_names_that_may_be_gone_are_not_asked() -> None:

@@ -10,8 +10,13 @@ from tests.transform.planned_programs import double, fill, half, step
 import trilby as tb
 from trilby import ComputeContext, KernelContext, S32Array
 from trilby.analysis.alias import Literally, PlainExpression, Reload
-from trilby.analysis.residency_plan import plan_transfers
-from trilby.analysis.transfer_plan import Action, NewerFlag, PlannedCopy, TransferPlan, When
+from trilby.analysis.transfers.transfer_plan import (
+    Action,
+    PlannedCopy,
+    TransferPlan,
+    When,
+    plan_transfers,
+)
 from trilby.codegen.python import to_python
 from trilby.reflect.functions import Compute
 from trilby.runtime.compile import analyse_compute
@@ -35,11 +40,11 @@ def _copies(actions: Iterable[Action]) -> Iterator[PlannedCopy]:
     for action in actions:
         if isinstance(action, PlannedCopy):
             yield action
-        elif isinstance(action, When):
+        else:
             yield from _copies((*action.then, *action.otherwise))
 
 
-def guards(plan: TransferPlan) -> list[NewerFlag | PlainExpression]:
+def guards(plan: TransferPlan) -> list[PlainExpression]:
     actions = [action for some in plan.before.values() for action in some]
     return [action.condition for action in actions if isinstance(action, When)]
 
@@ -94,11 +99,11 @@ def test_a_copy_leaves_several_loops_with_all_their_guards() -> None:
     assert inner.condition == PlainExpression("a.length > 1", ("a",))
 
 
-def test_a_copy_that_may_be_in_vain_stays_in_the_loop_behind_a_flag() -> None:
+def test_a_copy_that_may_be_redundant_stays_in_the_loop() -> None:
     plan = plan_of(in_some_turns)
-    (flag,) = plan.flags
-    assert flag == NewerFlag("a_is_newer_on_host", at_first=True)
-    assert guards(plan) == [flag]
+    assert guards(plan) == []
+    assert [copy.sometimes for copy in copies(plan)] == [True]
+    assert "if i > 3:\n            cc.to_device(a)" in text_of(in_some_turns)
 
 
 # ------------------------------------------------------------------------------ not at all
