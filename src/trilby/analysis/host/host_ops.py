@@ -1,7 +1,9 @@
-"""What each op of a compute function does with buffers, and what its result stands for.
+"""The effects of each op of a compute function: buffers touched, launches, what lasts.
 
-Launches, calls of other compute functions and control flow are left to whoever walks over the
-function; this is about one op at a time.
+`HostOps` is the one engine for questions about host code. The transfer plan walks over a function
+in the order of its control flow and calls `visit` and `bind` for each op; the tracking and the
+fallback ask for what may happen `anywhere`. Launches and calls of other compute functions are left
+to them.
 """
 
 import ast
@@ -44,9 +46,10 @@ Access: TypeAlias = Load | Store | HostView | Place
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What an op does: its accesses, whether it may launch kernels or leave its block.
+    """The effects of an op: its accesses, whether it may launch kernels or leave its block.
 
-    `unknown` where it runs code that is not known.
+    `unknown` where it runs code that is not known. `note(a)` with a buffer `a` has one touch that
+    reads and writes `a`, is `unknown`, and its `lasting` effect is "calls code that is not known".
     """
 
     touches: tuple[HostTouch, ...] = ()
@@ -62,7 +65,11 @@ QUIET = Effects()
 
 @dataclass(slots=True)
 class HostOps:
-    """The ops of one function, and what its values stood for when they were last looked at."""
+    """The ops of one function, and what its values stood for when they were last visited.
+
+    After the ops of `c = a if n else b` were visited, `seen` of the load of `c` has two things: the
+    parameters `a` and `b`.
+    """
 
     func: Func
     things: Things = field(default_factory=Things)

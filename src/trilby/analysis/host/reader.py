@@ -405,7 +405,8 @@ class Reader:
             is_row = seen.part is None or not self.things.is_line(seen.things, seen.part)
             return Seen(seen.things, is_part=True) if is_row else NUMBER
         inside = NOTHING.union(*(self.memory.inside.get(t, NOTHING) for t in seen.things))
-        return Seen(inside | self.inner(seen.things, INDEX))
+        pairs = self.things.buffers(seen.things)  # `enumerate(bufs)` has them inside of tuples
+        return Seen(inside | pairs | self.inner(seen.things, INDEX))
 
     # -------------------------------------------------------------------------------- calls
 

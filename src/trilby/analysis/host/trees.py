@@ -1,4 +1,4 @@
-"""What can be told of the syntax tree of host code without knowing what its names stand for."""
+"""Questions about the syntax trees of host code that need not know what names stand for."""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Of which values of a compute function it is known that using them runs nobody's code.
+"""The sorts of values (number, list, buffer) whose operators surely run nobody's code.
 
 The operators of numbers, buffers, lists and tuples have no effects, so an expression of these may
 be evaluated once more than the program does it, where a plan wants to name a buffer early. Those
@@ -38,7 +38,11 @@ _COMPARING = frozenset({"is", "is not"})
 
 @dataclass(slots=True)
 class Sorts:
-    """What the variables and values of one function surely are."""
+    """The sorts of the variables and values of one function.
+
+    With `i = 0` and `i += 1` as its only assignments, `i` is a number, and `bufs[i % 2]` may be
+    evaluated once more if `bufs` is a list.
+    """
 
     makers: Mapping[Value, Op]
     names: Mapping[str, Value]

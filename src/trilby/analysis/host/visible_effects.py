@@ -1,4 +1,4 @@
-"""What the host does in a compute function that cannot be taken back, so that it may run again.
+"""Effects of a compute function that cannot be undone, so that it must not run again.
 
 A compute function can be run once more from its start if the first run left no trace outside:
 kernels are undone by whoever runs it, local names are made anew. Writes to buffers, changes of
@@ -21,7 +21,7 @@ from trilby.source import Location
 
 @dataclass(frozen=True, slots=True)
 class VisibleEffect:
-    """Something that was done for good: what it is, and where it stands."""
+    """An effect that lasts, and where it is: "writes to a buffer" for the line `a.array[0] = 1`."""
 
     what: str
     location: Location

@@ -1,4 +1,4 @@
-"""Host code: what a compute function does between its dispatches.
+"""Ops of compute functions: what the host does between its dispatches.
 
 Compute functions may hold any Python. What the model need not understand is kept as `HostCode`,
 with the local names that it uses. Reads and writes of buffers by the host are the ordinary `load`
