@@ -180,6 +180,9 @@ def joined(states: list[PlanState]) -> PlanState | None:
 class TransferNeed:
     """A side needs one of some buffers, or a part of it.
 
+    `print(a.array[0])` after a launch that writes `a`: `TransferNeed({a}, STALE | WRITTEN,
+    Reload(<a>), BufferPart("array[]", (0,)), whole=False)`.
+
     `bits` is what is known of the side there. `surely` is true where the use happens whenever
     the block around it runs, `certain` where the use surely is one. `guards` must be true for
     it to come at all, and `items` for the launch that it is for to have work items. `last` is set

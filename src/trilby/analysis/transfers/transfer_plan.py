@@ -124,7 +124,10 @@ def _walked(
 
 
 class _OpPlace(NamedTuple):
-    """Where an op stands: `block.ops[number]`, the op that has the block, and if a loop does."""
+    """Where an op stands: `block.ops[number]`, the op that has the block, and if a loop does.
+
+    The third op of a loop's body: `_OpPlace(<body>, 2, <for>, in_loop=True)`.
+    """
 
     block: Block
     number: int
@@ -151,7 +154,8 @@ def _places(func: Func) -> dict[Op, _OpPlace]:
 class _Wanted(NamedTuple):
     """Whether all of a buffer is surely wanted by the host, or by the caller, behind a loop.
 
-    The answer is yes only if it is yes on every path.
+    The answer is yes only if it is yes on every path: behind a loop that is followed by
+    `return a.array.tolist()`, or by the end of a function with a parameter `a`, `a` is wanted.
     """
 
     events: UseEvents
@@ -214,7 +218,11 @@ _STOPS: dict[Side, frozenset[str]] = {"device": _WRITES | {"device reads"}, "hos
 
 
 class _Start(NamedTuple):
-    """Actions before `op`, the need that they are for, and whether they gain time there."""
+    """Actions before `op`, the need that they are for, and whether they gain time there.
+
+    A copy of `b` for the second of two launches: `_Start((<second>, "device", 0), <first>,
+    gains=True, actions=(PlannedCopy("device", Reload(<b>), certain=True),))`.
+    """
 
     key: Key
     op: Op
@@ -224,9 +232,9 @@ class _Start(NamedTuple):
 
 @dataclass(slots=True)
 class _Placing:
-    """The making of a plan from the needs that a walk found.
+    """The making of a plan from the needs that a walk found: `_Placing.of(uses).plan()`.
 
-    With `ahead`, only of copies that are certain and start before other work.
+    With `ahead`, only of copies that gain time.
     """
 
     uses: UsesWalk
@@ -492,6 +500,8 @@ class _Placing:
 
 def _inside(op: Op) -> list[Op]:
     """An op, and all ops in its blocks."""
+    if not block_fields(type(op)):
+        return [op]
     return [op, *(inner for block in blocks(op) for inner in walk(block))]
 
 

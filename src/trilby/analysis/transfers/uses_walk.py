@@ -136,9 +136,11 @@ class UseSummary:
 
 @dataclass(slots=True)
 class UsesWalk:
-    """One walk over a function.
+    """One walk over a function: the needs that it found, and what each op does to buffers.
 
     `wanted` tells whether all of a buffer is surely read by the host, or the caller, behind a loop.
+    For a launch that doubles `a`: `turn.needs == {(<dispatch>, "device", 0): TransferNeed({a}, …)}`
+    and `events == {<dispatch>: {("device reads", a): True, ("device writes", a): True}}`.
     """
 
     ops: HostOps
@@ -212,7 +214,8 @@ class UsesWalk:
             isinstance(op, HostValue) and op.code.defines()
         )
         effects = self.ops.visit(op, state.memory, many=bool(self.jumps))
-        self.touch(op, effects, state)
+        if effects.touches:
+            self.touch(op, effects, state)
         if effects.unknown:
             self.runs_unknown(op)
         if effects.leaves:
