@@ -18,6 +18,7 @@ from trilby.arguments import closest
 from trilby.data.dtypes import SCALARS, ScalarType, Type
 from trilby.data.schema import ArrayType, NDArrayType, StructType, in_constant, in_global
 from trilby.errors import ModelError
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func, Op, Raw, RawBody, blocks, roles, walk
 from trilby.model.ops import OPS
 from trilby.model.value import (
@@ -274,6 +275,8 @@ class _Parser(_TokenReader):
             if f.name in made and not _suits(made[f.name], f.type):
                 problem = f"`{f.name}` of `{word.text}` cannot be {made[f.name]!r}"
                 raise self.error(word, problem, f"its type is {inspect.formatannotation(f.type)}")
+            if f.name in made and cast("object", f.type) is HostCode:
+                made[f.name] = HostCode(made[f.name], len(made.get("inputs", ())))
         return made
 
     def declaration(self) -> tuple[_Token, Type]:
@@ -387,4 +390,4 @@ def _suits(value: Any, annotation: Any) -> bool:
     if get_origin(annotation) is tuple:
         parts = cast("tuple[Any, ...]", value)
         return isinstance(value, tuple) and all(_suits(part, inner[0]) for part in parts)
-    return type(value) is annotation
+    return type(value) is (str if annotation is HostCode else annotation)

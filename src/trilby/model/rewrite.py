@@ -7,7 +7,8 @@ a single op.
 ```
 def visit(op: Op, out: Rewriter) -> None:
     if isinstance(op, Load):
-        out.run(HostValue, (context, op.base), "{0}.pre_access({1})", ())
+        call = HostCode("{0}.pre_access({1})", 2)
+        out.run(HostValue, (context, op.base), call, ())
     out.emit(op)
 
 tracked = rewrite(func, visit)

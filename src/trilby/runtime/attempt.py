@@ -26,7 +26,8 @@ from uuid import UUID
 
 import numpy as np
 
-from trilby.analysis.visible_effects import OURS, VisibleEffect, visible_effects
+from trilby.analysis.host.known_calls import CLASSES
+from trilby.analysis.host.visible_effects import VisibleEffect, visible_effects
 from trilby.backend.base import Ticket
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Live, Segment, is_ndarray
@@ -314,7 +315,7 @@ def has_usual_meaning(name: str, value: object) -> bool:
         return isinstance(value, ModuleType) and value.__name__ == MODULES[name]
     if hasattr(builtins, name):
         return value is getattr(builtins, name)
-    return name not in OURS or getattr(value, "__module__", "").startswith("trilby.")
+    return name not in CLASSES or getattr(value, "__module__", "").startswith("trilby.")
 
 
 def _found_by(function: FunctionType) -> Iterator[tuple[str, object]]:
