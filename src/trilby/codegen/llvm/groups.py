@@ -66,7 +66,7 @@ class GroupVectors:
         self._ends: list[str] = []
         self._per_row = ""
 
-    def begin(self, launch: entry.LaunchSizes) -> None:
+    def begin(self, launch: dict[str, str]) -> None:
         """Find out how many vectors a group has."""
         writer = self.writer
         raised = writer.let(f"add i64 {launch['local_x']}, {writer.lanes - 1}")
@@ -136,13 +136,6 @@ class GroupVectors:
         and `changed` the variables that it sets.
         """
         writer = self.writer
-        planes = entry.begin_count(writer, self._ends[2])
-        entry.set_ids(writer, 2, self._starts[2], planes.now)
-        rows = entry.begin_count(writer, self._ends[1])
-        entry.set_ids(writer, 1, self._starts[1], rows.now)
-        above = writer.let(f"mul i64 {planes.now}, {self._ends[1]}")
-        row = writer.let(f"add i64 {above}, {rows.now}")
-        first = writer.let(f"mul i64 {row}, {self._per_row}")
 
         def run(now: str, mask: str | None) -> None:
             across = writer.let(f"udiv i64 {now}, {writer.lanes}")
@@ -150,9 +143,14 @@ class GroupVectors:
             with writer.masked(mask):
                 self._vector(chunk, used, action, changed, also_idle=also_idle)
 
-        entry.write_row(writer, self._starts[0], self._ends[0], run)
-        entry.end_count(writer, rows)
-        entry.end_count(writer, planes)
+        with entry.counting(writer, self._ends[2]) as plane:
+            entry.set_ids(writer, 2, self._starts[2], plane)
+            with entry.counting(writer, self._ends[1]) as row:
+                entry.set_ids(writer, 1, self._starts[1], row)
+                above = writer.let(f"mul i64 {plane}, {self._ends[1]}")
+                number = writer.let(f"add i64 {above}, {row}")
+                first = writer.let(f"mul i64 {number}, {self._per_row}")
+                entry.write_row(writer, self._starts[0], self._ends[0], run)
 
     def _vector(
         self,

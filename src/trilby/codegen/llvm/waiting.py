@@ -5,13 +5,13 @@ from typing import Any
 
 from trilby.codegen.llvm.control_flow import yielded
 from trilby.codegen.llvm.conversions import scalar
-from trilby.codegen.llvm.entry import LaunchSizes, write_groups
+from trilby.codegen.llvm.entry import write_groups
 from trilby.codegen.llvm.groups import GroupScope, GroupVectors, KeptValue
 from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.lane_values import BIT, of_kind
+from trilby.codegen.llvm.loops import trips
 from trilby.codegen.llvm.regions import Region, RegionPlan, leaves_outwards
 from trilby.codegen.llvm.shapes import Shapes
-from trilby.codegen.llvm.trips import trips
 from trilby.codegen.llvm.writer import KernelWriter, VariableSlot
 from trilby.model.op import Block, Op
 from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
@@ -20,7 +20,7 @@ from trilby.model.ops.grid import Barrier
 from trilby.model.value import Value
 
 
-def write_waiting_groups(writer: KernelWriter, launch: LaunchSizes, same: Shapes) -> None:
+def write_waiting_groups(writer: KernelWriter, launch: dict[str, str], same: Shapes) -> None:
     """Run all groups of a kernel with barriers; `same` is what is the same for a whole group."""
     writer.next_group = launch["local_x"]
     group = GroupVectors(writer, RegionPlan(writer.func, lambda value: _is_same(same, value)), same)
