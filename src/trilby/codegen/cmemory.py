@@ -13,12 +13,12 @@ from trilby.data.schema import (
     StructType,
     path_steps,
     sizes_of,
-    step_into,
+    walk_path,
 )
 from trilby.dataclass import dataclass
 from trilby.model.op import walk
 from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Extent, Load, Place, Store
-from trilby.model.value import RefType, Space, Value, VarType, space_of
+from trilby.model.value import Space, Value, VarType, pointee, space_of
 
 
 def size_variables(writer: CFunctionWriter, value: Value, type_: Type, name: str) -> list[str]:
@@ -70,17 +70,15 @@ def place(writer: CFunctionWriter, base: Value, path: str, indices: tuple[Value,
     pointer = writer.take(base)
     reads = reads_of([*taken, pointer])
     remaining = list(taken)
-    here: Type | None = base.type.to if isinstance(base.type, RefType) else base.type
-    spot = _Lvalue(pointer, is_pointer=True, is_base=True)
-    if isinstance(here, NDArrayType):
+    if isinstance(base.type, NDArrayType):
         row_major = _flat(remaining, [size.text for size in writer.sizes_with[base].values()])
         return Text(f"{pointer.within(POSTFIX)}[{row_major}]", POSTFIX, reads)
-    for step in path_steps(path):
+    spot = _Lvalue(pointer, is_pointer=True, is_base=True)
+    for step, here in walk_path(pointee(base.type), path):
         if step == INDEX:
             spot = _element(writer, base, spot, here, remaining)
         else:
             spot = _member(writer, base, spot, here, step)
-        here = step_into(here, step) if here is not None else None
     if spot.is_pointer:
         return Text(f"*{spot.text.within(UNARY)}", UNARY, reads)
     return Text(spot.text.text, POSTFIX, reads)
@@ -116,7 +114,7 @@ class _Lvalue:
 
 
 def _member(
-    writer: CFunctionWriter, base: Value, here: _Lvalue, struct: Type | None, name: str
+    writer: CFunctionWriter, base: Value, here: _Lvalue, struct: Type, name: str
 ) -> _Lvalue:
     if not isinstance(struct, StructType):
         raise TypeError(struct)
@@ -137,7 +135,7 @@ def _element(
     writer: CFunctionWriter,
     base: Value,
     here: _Lvalue,
-    array: Type | None,
+    array: Type,
     remaining: list[Text],
 ) -> _Lvalue:
     if not isinstance(array, ArrayType):

@@ -33,6 +33,7 @@ from trilby.model.value import (
     RefType,
     Value,
     VarType,
+    pointee,
     space_of,
 )
 
@@ -60,7 +61,7 @@ def has_data(value: Value) -> bool:
 
 
 def _part(op: ToHost) -> Iterator[str]:
-    base = op.buffer.type.to if isinstance(op.buffer.type, RefType) else op.buffer.type
+    base = pointee(op.buffer.type)
     if op.path and (base == OBJECT or type_at(base, op.path) is None):
         yield f'`{base}` has no place "{op.path}"'
     if op.indices and "[]" not in op.path:
@@ -287,11 +288,7 @@ def _short_circuit(op: control.AndThen | control.OrElse, _program: Program) -> P
 
 
 def _place_type(op: MemoryAccess) -> Type | None:
-    return type_at(_base_type(op.base), op.path)
-
-
-def _base_type(base: Value) -> Type:
-    return base.type.to if isinstance(base.type, RefType) else base.type
+    return type_at(pointee(op.base.type), op.path)
 
 
 def _is_host(program: Program) -> bool:
@@ -300,7 +297,7 @@ def _is_host(program: Program) -> bool:
 
 
 def _path(op: MemoryAccess, program: Program) -> Problems:
-    base = _base_type(op.base)
+    base = pointee(op.base.type)
     if _place_type(op) is None:
         yield f'`{base}` has no place "{op.path}"'
     if _is_host(program):
@@ -321,7 +318,7 @@ def _number(op: MemoryAccess, moved: Value, program: Program) -> Problems:
 
 
 def _writable(op: MemoryAccess) -> Problems:
-    base = _base_type(op.base)
+    base = pointee(op.base.type)
     if space_of(op.base.type) == "constant":
         yield f"`{op.base.type}` lies in constant memory, which is never written"
     if isinstance(base, BufferType) and op.path in base.length_names:

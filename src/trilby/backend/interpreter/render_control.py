@@ -66,16 +66,6 @@ def _print(writer: PythonFunctionWriter, op: Print) -> None:
     writer.line(f"say({op.form!r}{args})", op)
 
 
-GROUP_RENDERERS: dict[type[Op], Renderer] = {
-    Pack: _pack,
-    Unpack: _unpack,
-    Barrier: _barrier,
-    Assert: _assert,
-    Print: _print,
-}
-"""How each op of the struct and debug families, and `barrier`, is written."""
-
-
 # ----------------------------------------------------------------------------------- render control
 
 ITEM_FIELDS = ("x", "y", "z", "local_x", "local_y", "local_z")
@@ -146,12 +136,8 @@ def _for(writer: PythonFunctionWriter, op: For) -> None:
     writer.block(op.body)
 
 
-def _break(writer: PythonFunctionWriter, op: Break) -> None:
-    writer.line("break", op)
-
-
-def _continue(writer: PythonFunctionWriter, op: Continue) -> None:
-    writer.line("continue", op)
+def _leave(writer: PythonFunctionWriter, op: Break | Continue) -> None:
+    writer.line(op.mnemonic, op)
 
 
 def _ternary(writer: PythonFunctionWriter, op: Ternary) -> None:
@@ -162,17 +148,10 @@ def _ternary(writer: PythonFunctionWriter, op: Ternary) -> None:
     writer.block(op.otherwise, into=result)
 
 
-def _and_then(writer: PythonFunctionWriter, op: AndThen) -> None:
+def _short_circuit(writer: PythonFunctionWriter, op: AndThen | OrElse) -> None:
     result = writer.name(op.value)
     writer.line(f"{result} = {writer.name(op.first)}", op)
-    writer.line(f"if {result}:", op)
-    writer.block(op.rest, into=result)
-
-
-def _or_else(writer: PythonFunctionWriter, op: OrElse) -> None:
-    result = writer.name(op.value)
-    writer.line(f"{result} = {writer.name(op.first)}", op)
-    writer.line(f"if not {result}:", op)
+    writer.line(f"if {'not ' if isinstance(op, OrElse) else ''}{result}:", op)
     writer.block(op.rest, into=result)
 
 
@@ -199,11 +178,16 @@ CONTROL_RENDERERS: dict[type[Op], Renderer] = {
     If: _if,
     While: _while,
     For: _for,
-    Break: _break,
-    Continue: _continue,
+    Break: _leave,
+    Continue: _leave,
     Ternary: _ternary,
-    AndThen: _and_then,
-    OrElse: _or_else,
+    AndThen: _short_circuit,
+    OrElse: _short_circuit,
     Grid: _grid,
+    Pack: _pack,
+    Unpack: _unpack,
+    Barrier: _barrier,
+    Assert: _assert,
+    Print: _print,
 }
-"""How each op of the core, control and grid families is written."""
+"""How each op is written but for arithmetic and memory."""

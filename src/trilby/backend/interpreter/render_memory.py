@@ -5,10 +5,9 @@ A reference to a struct is the pair (bytes, offset). Buffers and n-d arrays are 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
 from typing import TypeAlias
 
-from trilby.backend.interpreter.kernel_arguments import POISON, fixed_offsets
+from trilby.backend.interpreter.kernel_arguments import POISON
 from trilby.backend.interpreter.python_writer import (
     PythonFunctionWriter,
     Renderer,
@@ -16,9 +15,9 @@ from trilby.backend.interpreter.python_writer import (
     no_meaning,
     scalar,
 )
-from trilby.backend.interpreter.render_arith import difference_text, sum_text
+from trilby.backend.interpreter.render_arith import fitted
 from trilby.data.dtypes import BOOL, ScalarType, Type
-from trilby.data.layout import layout, size_of, stride_of
+from trilby.data.layout import fixed_offsets, member_offset, size_of, stride_of
 from trilby.data.schema import (
     INDEX,
     ArrayType,
@@ -27,11 +26,10 @@ from trilby.data.schema import (
     StructType,
     index_count,
     join_path,
-    path_steps,
     sizes_of,
-    step_into,
+    type_at,
+    walk_path,
 )
-from trilby.dataclass import dataclass
 from trilby.errors import BuildError
 from trilby.model.op import Op
 from trilby.model.ops.memory import (
@@ -44,13 +42,13 @@ from trilby.model.ops.memory import (
     PrivateArray,
     Store,
 )
-from trilby.model.value import RefType
+from trilby.model.value import RefType, pointee
 
 Access: TypeAlias = Load | Store | Place | AtomicUpdate | CompareExchange
 
 CHANGES: dict[str, Callable[[str, str, ScalarType], str]] = {
-    "add": sum_text,
-    "sub": difference_text,
+    "add": lambda old, new, of: fitted(f"{old} + {new}", of),
+    "sub": lambda old, new, of: fitted(f"{old} - {new}", of),
     "min": lambda old, new, _: f"min({old}, {new})",
     "max": lambda old, new, _: f"max({old}, {new})",
     "and": lambda old, new, _: f"{old} & {new}",
@@ -61,90 +59,52 @@ CHANGES: dict[str, Callable[[str, str, ScalarType], str]] = {
 """The new number of an atomic op, written from the old one and the operand."""
 
 
-@dataclass(slots=True)
-class _PathOffset:
-    """A place while its path is followed: the bytes it lies in and its offset so far."""
+def _spot(writer: PythonFunctionWriter, op: Access) -> tuple[str, str, Type]:
+    """The bytes in which the place of an op lies, its offset there, and its type.
 
-    content: str
-    type: Type
-    label: str
-    terms: list[str] = field(default_factory=list[str])
-    fixed: int = 0
-
-    @property
-    def offset(self) -> str:
-        """The offset as an expression; what is known beforehand is added up already."""
-        terms = self.terms if self.terms and not self.fixed else [*self.terms, str(self.fixed)]
-        return " + ".join(terms)
-
-
-def _spot(writer: PythonFunctionWriter, op: Access) -> _PathOffset:
-    """Follow the path of an op; writes the checks of its indices."""
-    if len(op.indices) != index_count(_root(op), op.path):
+    Writes the checks of the indices. What is known of the offset beforehand is added up.
+    """
+    root = pointee(op.base.type)
+    found = type_at(root, op.path)
+    if len(op.indices) != index_count(root, op.path):
         raise BuildError(
             f"`{op.path}` does not take {len(op.indices)} indices", location=known(op.location)
         )
-    spot = _base(writer, op)
+    if not isinstance(op.base.type, BufferType | NDArrayType | RefType):
+        raise no_meaning(op, op.base.type)
+    if found is None:
+        raise BuildError(f"`{op.path}` is no place in {op.base.type}", location=known(op.location))
+    base, label = writer.name(op.base), op.base.hint
+    is_reference = isinstance(op.base.type, RefType)
+    terms = [f"{base}[1]"] if is_reference else []
+    fixed = 0
     indices = iter([writer.name(index) for index in op.indices])
-    for step in path_steps(op.path):
-        below = step_into(spot.type, step)
-        if below is None:
-            raise BuildError(
-                f"`{op.path}` is no place in {op.base.type}", location=known(op.location)
-            )
+    for step, here in walk_path(root, op.path):
         if step == INDEX:
-            _into_element(writer, op, spot, indices)
-        else:
-            _into_field(writer, op, spot, step)
-        spot.type = below
-        spot.label = join_path(spot.label, step)
-    return spot
+            terms += _element(writer, op, here, indices, label)
+        elif isinstance(here, BufferType) and step not in fixed_offsets(here):
+            terms.append(f"{base}.at_{step}")  # it lies behind a length-bound array
+        elif isinstance(here, StructType):
+            fixed += member_offset(here, step)
+        label = join_path(label, step)
+    if fixed or not terms:
+        terms.append(str(fixed))
+    return f"{base}[0]" if is_reference else f"{base}.bytes", " + ".join(terms), found
 
 
-def _root(op: Access) -> Type:
-    """The type in which the path of an op begins."""
-    return op.base.type.to if isinstance(op.base.type, RefType) else op.base.type
-
-
-def _base(writer: PythonFunctionWriter, op: Access) -> _PathOffset:
-    base = writer.name(op.base)
-    match op.base.type:
-        case BufferType() | NDArrayType():
-            return _PathOffset(f"{base}.bytes", op.base.type, op.base.hint)
-        case RefType(to):
-            return _PathOffset(f"{base}[0]", to, op.base.hint, [f"{base}[1]"])
-        case other:
-            raise no_meaning(op, other)
-
-
-def _into_field(writer: PythonFunctionWriter, op: Access, spot: _PathOffset, name: str) -> None:
-    """Members behind a length-bound array have their offset beside the buffer."""
-    if isinstance(spot.type, BufferType):
-        offsets = fixed_offsets(spot.type)
-        if name not in offsets:
-            spot.terms.append(f"{writer.name(op.base)}.at_{name}")
-        spot.fixed += offsets.get(name, 0)
-    elif isinstance(spot.type, StructType):
-        spot.fixed += layout(spot.type).slots[name].offset
-
-
-def _into_element(
-    writer: PythonFunctionWriter,
-    op: Access,
-    spot: _PathOffset,
-    indices: Iterator[str],
-) -> None:
-    """Row-major: `(y * width + x) * stride`."""
-    sizes, stride = _axes(writer, op, spot.type)
+def _element(
+    writer: PythonFunctionWriter, op: Access, array: Type, indices: Iterator[str], label: str
+) -> list[str]:
+    """Check the indices of an element; gives its offset, row-major: `(y * width + x) * stride`."""
+    sizes, stride = _axes(writer, op, array)
     flat = ""
     for axis, size in enumerate(sizes):
         index = next(indices)
         told = axis if len(sizes) > 1 else None
-        fault = f"OutOfRangeError({spot.label or 'array'!r}, {told}, {index}, {size})"
+        fault = f"OutOfRangeError({label or 'array'!r}, {told}, {index}, {size})"
         writer.line(f"if not 0 <= {index} < {size}: raise {fault}", op)
         flat = f"({flat} * {size} + {index})" if flat else index
-    if flat:
-        spot.terms.append(f"{flat} * {stride}")
+    return [f"{flat} * {stride}"] if flat else []
 
 
 def _axes(writer: PythonFunctionWriter, op: Access, array: Type) -> tuple[Sequence[str], int]:
@@ -165,46 +125,39 @@ def _load(writer: PythonFunctionWriter, op: Load) -> None:
     if op.path in sizes_of(op.base.type):
         writer.define(op.value, f"{writer.name(op.base)}.n_{op.path}")
         return
-    spot = _spot(writer, op)
-    writer.assign(op, f"load_{scalar(op, spot.type)}({spot.content}, {spot.offset})[0]")
+    content, offset, type_ = _spot(writer, op)
+    writer.assign(op, f"load_{scalar(op, type_)}({content}, {offset})[0]")
 
 
 def _store(writer: PythonFunctionWriter, op: Store) -> None:
-    spot = _spot(writer, op)
-    of, stored = scalar(op, spot.type), writer.name(op.stored)
-    writer.line(f"store_{of}({spot.content}, {spot.offset}, {stored})", op)
+    content, offset, type_ = _spot(writer, op)
+    of, stored = scalar(op, type_), writer.name(op.stored)
+    writer.line(f"store_{of}({content}, {offset}, {stored})", op)
 
 
 def _place(writer: PythonFunctionWriter, op: Place) -> None:
-    spot = _spot(writer, op)
-    writer.assign(op, f"({spot.content}, {spot.offset})")
+    content, offset, _ = _spot(writer, op)
+    writer.assign(op, f"({content}, {offset})")
 
 
-def _atomic(writer: PythonFunctionWriter, op: AtomicUpdate) -> None:
+def _atomic(writer: PythonFunctionWriter, op: AtomicUpdate | CompareExchange) -> None:
     """Work items run one after the other, so reading and writing is one step."""
-    spot = _spot(writer, op)
-    of = scalar(op, spot.type)
-    change = CHANGES.get(op.change)
-    if change is None or of is BOOL:
+    content, offset, type_ = _spot(writer, op)
+    of = scalar(op, type_)
+    change = CHANGES.get(op.change) if isinstance(op, AtomicUpdate) else None
+    if isinstance(op, AtomicUpdate) and (change is None or of is BOOL):
         raise no_meaning(op, of)
     old = writer.name(op.result) if op.result else writer.temporary("old")
     at = writer.temporary("at")
-    writer.line(f"{at} = {spot.offset}", op)
-    writer.line(f"{old} = load_{of}({spot.content}, {at})[0]", op)
-    new = change(old, writer.name(op.operand), of)
-    writer.line(f"store_{of}({spot.content}, {at}, {new})", op)
-
-
-def _compare_exchange(writer: PythonFunctionWriter, op: CompareExchange) -> None:
-    spot = _spot(writer, op)
-    of = scalar(op, spot.type)
-    old = writer.name(op.result) if op.result else writer.temporary("old")
-    at = writer.temporary("at")
-    writer.line(f"{at} = {spot.offset}", op)
-    writer.line(f"{old} = load_{of}({spot.content}, {at})[0]", op)
-    writer.line(f"if {old} == {writer.name(op.expected)}:", op)
-    with writer.nested():
-        writer.line(f"store_{of}({spot.content}, {at}, {writer.name(op.operand)})", op)
+    writer.line(f"{at} = {offset}", op)
+    writer.line(f"{old} = load_{of}({content}, {at})[0]", op)
+    operand = writer.name(op.operand)
+    if isinstance(op, CompareExchange):
+        writer.line(f"if {old} == {writer.name(op.expected)}:", op)
+        with writer.nested():
+            writer.line(f"store_{of}({content}, {at}, {operand})", op)
+    elif change is not None:
+        writer.line(f"store_{of}({content}, {at}, {change(old, operand, of)})", op)
 
 
 def _size(op: Op) -> int:
@@ -238,7 +191,7 @@ MEMORY_RENDERERS: dict[type[Op], Renderer] = {
     Store: _store,
     Place: _place,
     AtomicUpdate: _atomic,
-    CompareExchange: _compare_exchange,
+    CompareExchange: _atomic,
     LocalArray: _local,
     PrivateArray: _private,
     Extent: _extent,

@@ -21,7 +21,7 @@ from trilby.backend.interpreter.python_writer import (
     known,
 )
 from trilby.backend.interpreter.render_arith import ARITH_RENDERERS
-from trilby.backend.interpreter.render_control import CONTROL_RENDERERS, GROUP_RENDERERS
+from trilby.backend.interpreter.render_control import CONTROL_RENDERERS
 from trilby.backend.interpreter.render_memory import MEMORY_RENDERERS
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory
 from trilby.dataclass import dataclass
@@ -36,7 +36,6 @@ RENDERERS: dict[type[Op], Renderer] = {
     **CONTROL_RENDERERS,
     **ARITH_RENDERERS,
     **MEMORY_RENDERERS,
-    **GROUP_RENDERERS,
 }
 """The meaning of every op that a kernel may hold."""
 

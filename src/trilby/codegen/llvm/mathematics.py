@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from trilby.codegen.llvm.conversions import rounded, scalar
-from trilby.codegen.llvm.formulas import function_of, has_formula
+from trilby.codegen.llvm.formulas.math_formulas import function_of, has_formula
 from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
@@ -151,9 +151,9 @@ def _function(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lan
     symbol = f"@formula.{function}.{kind}"
     if symbol not in writer.definitions:
         one_by_one = _lane_by_lane(writer, name, kind, len(args))
-        made = function_of(function, len(args), kind, writer.lanes, one_by_one)
-        writer.definitions[symbol] = made.text(symbol)
-        for declaration in made.declarations:
+        text, calls = function_of(function, symbol, len(args), kind, writer.lanes, one_by_one)
+        writer.definitions[symbol] = text
+        for declaration in calls:
             writer.declare(declaration)
     return _called(writer, symbol, args)
 
