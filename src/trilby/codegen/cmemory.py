@@ -144,7 +144,8 @@ def _element(
     if not here.is_bound and array.stride is None:
         steps = "".join(f"[{index}]" for index in indices)
         return _Lvalue(Text(f"{here.text}{steps}", POSTFIX))
-    flat = _flat(indices, [_dimension(writer, base, dim) for dim in array.dims])
+    sizes = writer.sizes_with.get(base, {})
+    flat = _flat(indices, [str(sizes[d]) if isinstance(d, str) else str(d) for d in array.dims])
     if array.stride is None:
         return _Lvalue(Text(f"{here.text}[{flat}]", POSTFIX))
     space = space_of(base.type)
@@ -161,10 +162,6 @@ def _strided(
     pointer = writer.module.structs.pointer(array.element, space)
     bytes_ = f"{writer.module.dialect.spaces[space]} char *"
     return f"({pointer})(({bytes_}){start} + {distance})"
-
-
-def _dimension(writer: CFunctionWriter, base: Value, dim: int | str) -> str:
-    return str(dim) if isinstance(dim, int) else writer.sizes_with[base][dim].text
 
 
 def _flat(indices: list[Text], dims: list[str]) -> str:

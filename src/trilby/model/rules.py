@@ -142,10 +142,6 @@ def _anything(_op: Op, _program: Program) -> Problems:
 # Arithmetic
 
 
-def _one_type(op: Op, kinds: frozenset[Kind]) -> Problems:
-    return _of_one_type((*operands(op), op.value), kinds)
-
-
 def _of_one_type(values: tuple[Value, ...], kinds: frozenset[Kind]) -> Problems:
     found = values[-1].type
     if any(value.type != found for value in values):
@@ -155,7 +151,7 @@ def _of_one_type(values: tuple[Value, ...], kinds: frozenset[Kind]) -> Problems:
 
 
 def _arithmetic(op: arith.Binary | arith.Unary, _program: Program) -> Problems:
-    return _one_type(op, _TAKES.get(type(op), _NUMBERS))
+    return _of_one_type((*operands(op), op.value), _TAKES.get(type(op), _NUMBERS))
 
 
 def _compare(op: arith.Compare, _program: Program) -> Problems:

@@ -73,7 +73,8 @@ def cast(source: Value, target: Type, stride: Stride, spans: Spans) -> Stride:
     """The step after a conversion between integers; a wider one must not see a wrap."""
     if stride in {0, None} or not has_steps(source.type) or not has_steps(target):
         return alike([stride])
-    widens = isinstance(target, ScalarType) and target.bits > _bits(source.type)
+    bits = source.type.bits if isinstance(source.type, ScalarType) else 0
+    widens = isinstance(target, ScalarType) and target.bits > bits
     return stride if not widens or is_bounded(source, spans) else None
 
 
@@ -82,10 +83,6 @@ def is_bounded(value: Value, spans: Spans) -> bool:
     span = spans.of(value)
     type_ = value.type
     return isinstance(type_, ScalarType) and span != Span(type_.lowest, type_.highest)
-
-
-def _bits(type_: Type) -> int:
-    return type_.bits if isinstance(type_, ScalarType) else 0
 
 
 # ----------------------------------------------------------------------------------------------- ir
@@ -272,6 +269,14 @@ class Ir:
         chosen = ", ".join(f"i32 {'poison' if index is None else index}" for index in indices)
         pair = f"{type_} {left}, {type_} {right}"
         return self.let(f"shufflevector {pair}, <{len(indices)} x i32> <{chosen}>")
+
+    def concatenated(self, kind: str, pieces: Sequence[str], count: int) -> str:
+        """Vectors of so many numbers, a power of two of them, as one."""
+        while len(pieces) > 1:
+            pairs = zip(pieces[::2], pieces[1::2], strict=True)
+            pieces = [self.shuffled(kind, *pair, [*range(2 * count)], count) for pair in pairs]
+            count *= 2
+        return pieces[0]
 
     # -- indices and addresses --------------------------------------------------------
 

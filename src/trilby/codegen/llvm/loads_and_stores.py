@@ -81,7 +81,9 @@ def strided_load(writer: KernelWriter, pointer: Lanes, kind: str) -> Lanes:
     size, stride = size_of_kind(kind), pointer.stride or 0
     if stride == -size:
         first = writer.moved(pointer.text, stride * (writer.lanes - 1))
-        return Lanes(kind, _reversed(writer, kind, _vector(writer, first, kind)), None)
+        backwards = [*range(writer.lanes)][::-1]
+        vector = _vector(writer, first, kind)
+        return Lanes(kind, writer.shuffled(kind, vector, "poison", backwards), None)
     if stride % size == 0 and NEAREST <= stride // size <= FARTHEST:
         return Lanes(kind, _picked(writer, pointer, kind, stride // size), None)
     found, vector = "poison", writer.vector(kind)
@@ -104,10 +106,6 @@ def strided_store(writer: KernelWriter, pointer: Lanes, number: Lanes) -> None:
 
 def _vector(writer: KernelWriter, place: str, kind: str) -> str:
     return writer.let(f"load {writer.vector(kind)}, ptr {place}, align {size_of_kind(kind)}")
-
-
-def _reversed(writer: KernelWriter, kind: str, text: str) -> str:
-    return writer.shuffled(kind, text, "poison", [*range(writer.lanes)][::-1])
 
 
 def _picked(writer: KernelWriter, pointer: Lanes, kind: str, step: int) -> str:

@@ -109,9 +109,9 @@ def _loaded(
     if step == 3 or step > block:
         per_vector = writer.lanes // block
         ends = range(per_vector, len(pieces) + 1, per_vector)
-        rows = [_joined(writer, kind, pieces[end - per_vector : end]) for end in ends]
+        rows = [writer.concatenated(kind, pieces[end - per_vector : end], block) for end in ends]
         return {n: Lanes(kind, _every(writer, kind, rows, n), None) for n in wanted}
-    parts = [_joined(writer, kind, pieces[n::step]) for n in range(step)]
+    parts = [writer.concatenated(kind, pieces[n::step], block) for n in range(step)]
     parts = _parted(writer, kind, parts)
     return {n: Lanes(kind, parts[n], None) for n in wanted}
 
@@ -163,16 +163,6 @@ def _put(writer: KernelWriter, pointer: str, kind: str, vectors: list[str], coun
 
 
 # -- shuffles -----------------------------------------------------------------------------
-
-
-def _joined(writer: KernelWriter, kind: str, pieces: Sequence[str]) -> str:
-    """Small vectors as a large one."""
-    count = _block(writer, kind)
-    while len(pieces) > 1:
-        pairs = zip(pieces[::2], pieces[1::2], strict=True)
-        pieces = [writer.shuffled(kind, *pair, [*range(2 * count)], count) for pair in pairs]
-        count *= 2
-    return pieces[0]
 
 
 def _parted(writer: KernelWriter, kind: str, vectors: Sequence[str]) -> list[str]:

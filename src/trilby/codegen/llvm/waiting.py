@@ -100,29 +100,20 @@ def _keep(group: GroupVectors, value: Value, results: list[KeptValue]) -> None:
     group.each([value], keep)
 
 
-def _if(group: GroupVectors, op: If) -> None:
+def _branches(group: GroupVectors, op: If | Ternary) -> None:
     writer = group.writer
+    results = group.results(op.value.type) if isinstance(op, Ternary) else []
     then, otherwise, end = (writer.fresh(word) for word in ("then", "else", "end"))
     writer.branch(group.decide(op.condition), then, otherwise)
     for label, block in ((then, op.then), (otherwise, op.otherwise)):
         writer.label(label)
         _block(group, block, end)
+        if isinstance(op, Ternary):
+            _keep(group, yielded(block), results)
         writer.jump(end)
     writer.label(end)
-
-
-def _ternary(group: GroupVectors, op: Ternary) -> None:
-    writer = group.writer
-    results = group.results(op.value.type)
-    then, otherwise, end = (writer.fresh(word) for word in ("then", "else", "end"))
-    writer.branch(group.decide(op.condition), then, otherwise)
-    for label, block in ((then, op.then), (otherwise, op.otherwise)):
-        writer.label(label)
-        _block(group, block, end)
-        _keep(group, yielded(block), results)
-        writer.jump(end)
-    writer.label(end)
-    group.name_results(op.value, results)
+    if isinstance(op, Ternary):
+        group.name_results(op.value, results)
 
 
 def _short_circuit(group: GroupVectors, op: AndThen | OrElse) -> None:
@@ -211,8 +202,8 @@ def _loop(
 
 
 _RULES: Mapping[type[Op], Callable[[GroupVectors, Any], None]] = {
-    If: _if,
-    Ternary: _ternary,
+    If: _branches,
+    Ternary: _branches,
     AndThen: _short_circuit,
     OrElse: _short_circuit,
     Inlined: _inlined,
