@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from trilby.analysis.data_loops import uneven_loops_around_others
 from trilby.analysis.reach import KernelGraph, as_on_device, reaching, short_name
+from trilby.codegen.cexpressions import find_arrays, size_variables
 from trilby.codegen.cfunction import CFunctionWriter, Module
-from trilby.codegen.cmemory import find_arrays, size_variables
 from trilby.codegen.cstatements import FAILED, FAILURE_TEXT, write_block
 from trilby.codegen.ctext import Line, Text, with_line_directives
 from trilby.codegen.dialect import Dialect

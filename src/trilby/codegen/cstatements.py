@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trilby.codegen import cexpressions, cmemory
+from trilby.codegen import cexpressions
 from trilby.codegen.cexpressions import choice
 from trilby.codegen.cfunction import CFunctionWriter
 from trilby.codegen.ctext import (
@@ -75,7 +75,7 @@ def _var(writer: CFunctionWriter, op: Var) -> None:
     name = writer.names.fresh(op.name)
     writer.texts[var] = Text(name)
     own = f"{writer.module.value_type(type_)}{name}"
-    declared = [own, *cmemory.size_variables(writer, var, type_, name)]
+    declared = [own, *cexpressions.size_variables(writer, var, type_, name)]
     for number, declaration in enumerate(declared):
         init = f" = {texts[number]}" if texts else ""
         writer.line(f"{declaration}{init};", op.location)
@@ -301,7 +301,7 @@ def _result_variables(writer: CFunctionWriter, op: Op) -> list[str]:
     value = op.value
     name = writer.variable(value)
     own = f"{writer.module.value_type(value.type)}{name}"
-    for declaration in (own, *cmemory.size_variables(writer, value, value.type, name)):
+    for declaration in (own, *cexpressions.size_variables(writer, value, value.type, name)):
         writer.line(f"{declaration};", op.location)
     return [name, *(size.text for size in writer.sizes_with[value].values())]
 
@@ -470,12 +470,12 @@ OP_RULES: Mapping[type[Op], Callable[[CFunctionWriter, Any], None]] = {
     **dict.fromkeys(UNARIES, cexpressions.unary),
     Cast: cexpressions.cast,
     Math: cexpressions.math,
-    memory.Load: cmemory.load,
-    memory.Store: cmemory.store,
-    memory.Place: cmemory.reference,
-    memory.Extent: cmemory.extent,
-    memory.AtomicUpdate: cmemory.atomic,
-    memory.CompareExchange: cmemory.compare_exchange,
+    memory.Load: cexpressions.load,
+    memory.Store: cexpressions.store,
+    memory.Place: cexpressions.reference,
+    memory.Extent: cexpressions.extent,
+    memory.AtomicUpdate: cexpressions.atomic,
+    memory.CompareExchange: cexpressions.compare_exchange,
     memory.LocalArray: _array,
     memory.PrivateArray: _array,
     Barrier: _barrier,

@@ -10,14 +10,7 @@ from dataclasses import replace
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.identifiers import Identifiers, own_name, plain
 from trilby.data.dtypes import ScalarType, Type
-from trilby.data.layout import (
-    field_align,
-    first_bound,
-    header_size,
-    layout,
-    size_of,
-    stride_of,
-)
+from trilby.data.layout import field_align, first_bound, header_size, layout, size_of, stride_of
 from trilby.data.schema import (
     INDEX,
     ArrayType,

@@ -6,14 +6,7 @@ from functools import partial, reduce
 from trilby.arguments import closest
 from trilby.data.dtypes import I32, ScalarType
 from trilby.data.kernel_context import GRID_FIELDS
-from trilby.data.schema import (
-    INDEX,
-    ArrayType,
-    BufferType,
-    NDArrayType,
-    StructType,
-    join_path,
-)
+from trilby.data.schema import INDEX, ArrayType, BufferType, NDArrayType, StructType, join_path
 from trilby.data.vector_types import matrix_of, vector_of
 from trilby.errors import FieldError
 from trilby.model.ops.arith import Mul

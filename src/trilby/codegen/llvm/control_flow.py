@@ -13,16 +13,7 @@ from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
 from trilby.data.dtypes import ScalarType
 from trilby.model.op import Block, Op, blocks, walk
 from trilby.model.ops import arith
-from trilby.model.ops.control import (
-    AndThen,
-    Break,
-    Continue,
-    For,
-    If,
-    OrElse,
-    Ternary,
-    While,
-)
+from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
 from trilby.model.ops.core import Call, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier

@@ -6,14 +6,7 @@ Nothing here knows ops or kernels. Mutable state lives in `alloca`s, which LLVM 
 from collections.abc import Sequence
 
 from trilby.analysis.spans import Span, Spans
-from trilby.codegen.llvm.lane_values import (
-    BIT,
-    LONG,
-    POINTER,
-    Lanes,
-    Stride,
-    of_kind,
-)
+from trilby.codegen.llvm.lane_values import BIT, LONG, POINTER, Lanes, Stride, of_kind
 from trilby.data.dtypes import ScalarType, Type
 from trilby.model.op import Op
 from trilby.model.ops import arith

@@ -283,7 +283,7 @@ def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> 
     read_arguments(writer)
     writer.end_prelude()
     if writer.waits:
-        from trilby.codegen.llvm.waiting import write_waiting_groups  # noqa: PLC0415 -- few wait
+        from trilby.codegen.llvm.groups import write_waiting_groups  # noqa: PLC0415 -- few wait
 
         write_waiting_groups(writer, launch, shapes_of(func, spans, IN_GROUP))
     else:

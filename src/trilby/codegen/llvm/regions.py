@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from trilby.codegen.llvm.inlining import Inlined
-from trilby.data.schema import (
-    sizes_of,
-)
+from trilby.data.schema import sizes_of
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops import arith

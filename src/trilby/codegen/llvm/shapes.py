@@ -19,16 +19,7 @@ from trilby.data.schema import StructType, leaves
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, operands
 from trilby.model.ops.arith import Binary, Cast, Neg
-from trilby.model.ops.control import (
-    AndThen,
-    Break,
-    Continue,
-    For,
-    If,
-    OrElse,
-    Ternary,
-    While,
-)
+from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
 from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import (
