@@ -20,7 +20,7 @@ from trilby.errors import FieldError
 # Each is a few lines between a place in a segment and the window module.
 
 
-class Member:
+class FieldMember:
     """A field: a number, a nested record, or an array, whose accessor a buffer keeps.
 
     The object that holds it, a buffer or a record, says in which segment and from which byte on.
@@ -136,4 +136,4 @@ def install_members(cls: type, declaration: Declaration) -> None:
         field = declaration.schema.field(name)
         is_array = field is not None and isinstance(field.type, ArrayType)
         is_kept = hasattr(cls, "__arrays__")
-        setattr(cls, name, Member(name, element, is_array=is_array, is_kept=is_kept))
+        setattr(cls, name, FieldMember(name, element, is_array=is_array, is_kept=is_kept))

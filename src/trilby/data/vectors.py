@@ -31,11 +31,8 @@ from trilby.data.lanes import (
 from trilby.data.names import f16, f32, i32, u8, u32
 from trilby.data.record import Record
 from trilby.data.struct import Struct
-from trilby.data.vector_types import LANES, add_vector, swizzle
+from trilby.data.vector_types import LANES, add_shape, swizzle
 from trilby.errors import ArgumentTypeError
-
-VECTORS: dict[tuple[str, int], Any] = {}
-"""Every vector class by its element and its number of lanes."""
 
 
 class _Swizzles:
@@ -56,8 +53,7 @@ class _Swizzles:
             lanes = int(cls.__name__[-1])
             cls.__annotations__ = dict.fromkeys(LANES[:lanes], of)
             super().__init_subclass__(align=of.size * (4 if lanes == 3 else lanes))
-            VECTORS[of.name, lanes] = cls
-            add_vector(cls.__schema__, of, lanes)
+            add_shape(cls.__schema__, of, lanes)
 
         def __getattr__(self, name: str) -> object:
             picked = swizzle(name, len(lane_names(self)))
@@ -151,6 +147,14 @@ class f16x3(Three[float], FloatVector, _Swizzles, _Lanes, of=f16):
 
 class f16x4(Four[float], FloatVector, _Swizzles, _Lanes, of=f16):
     """4 lanes of f16."""
+
+
+VECTORS: dict[tuple[str, int], Any] = {
+    (element, lanes): globals()[f"{element}x{lanes}"]
+    for element in ("f32", "i32", "u32", "u8", "f16")
+    for lanes in (2, 3, 4)
+}
+"""Every vector class by its element and its number of lanes."""
 
 
 def dot(left: VectorMath[T], right: VectorMath[T]) -> T:
