@@ -37,39 +37,6 @@ from trilby.model.value import (
     space_of,
 )
 
-# ----------------------------------------------------------------------------------- transfer rules
-# What the ops that transforms put into compute models demand; a part of `rules`.
-
-TransferOp = Tracking | ToDevice | ToHost | Owed
-
-
-def transfer_problems(op: TransferOp, func: Func) -> Iterator[str]:
-    """How an op that moves or tracks data breaks its rules."""
-    if func.kind != "compute":
-        yield "it belongs to compute functions"
-    if op.context.type not in {COMPUTE_CONTEXT, OBJECT}:
-        yield f"`{op.context.type}` is not the compute context"
-    if not has_data(op.buffer):
-        yield f"`{op.buffer.type}` is not a buffer, nor a part of one"
-    elif isinstance(op, ToHost):
-        yield from _part(op)
-
-
-def has_data(value: Value) -> bool:
-    """Whether a value is, by its type, a buffer or a part of one, or may be."""
-    return value.type == OBJECT or isinstance(value.type, BufferType | NDArrayType | RefType)
-
-
-def _part(op: ToHost) -> Iterator[str]:
-    base = pointee(op.buffer.type)
-    if op.path and (base == OBJECT or type_at(base, op.path) is None):
-        yield f'`{base}` has no place "{op.path}"'
-    if op.indices and "[]" not in op.path:
-        yield f'"{op.path}" takes no indices, and {len(op.indices)} are given'
-
-
-# -------------------------------------------------------------------------------------------- rules
-
 Problems: TypeAlias = Iterator[str]
 MemoryAccess: TypeAlias = (
     memory.Load | memory.Store | memory.Place | memory.AtomicUpdate | memory.CompareExchange
@@ -251,7 +218,7 @@ def _yields(block: Block, wanted: Type) -> Problems:
         yield f"a block yields `{last.yielded.type}`, not `{wanted}`"
 
 
-def _if(op: control.If, _program: Program) -> Problems:
+def _condition(op: control.If | debug.Assert, _program: Program) -> Problems:
     return _boolean(op.condition)
 
 
@@ -402,10 +369,6 @@ def _barrier(op: Barrier, _program: Program) -> Problems:
         yield f"`{op.scope}` is no scope of a barrier"
 
 
-def _assert(op: debug.Assert, _program: Program) -> Problems:
-    return _boolean(op.condition)
-
-
 def _print(op: debug.Print, _program: Program) -> Problems:
     if len(debug.texts_of(op.form)) != len(op.args) + 1:
         yield f"`{op.form}` has no places for {len(op.args)} numbers"
@@ -413,8 +376,27 @@ def _print(op: debug.Print, _program: Program) -> Problems:
         yield f"it prints numbers, not {_listed(op.args)}"
 
 
-def _transfer(op: TransferOp, program: Program) -> Problems:
-    return transfer_problems(op, program.func)
+# Transfers, which transforms put into compute models
+
+
+def _transfer(op: Tracking | ToDevice | ToHost | Owed, program: Program) -> Problems:
+    if program.func.kind != "compute":
+        yield "it belongs to compute functions"
+    if op.context.type not in {COMPUTE_CONTEXT, OBJECT}:
+        yield f"`{op.context.type}` is not the compute context"
+    data = (BufferType, NDArrayType, RefType)
+    if op.buffer.type != OBJECT and not isinstance(op.buffer.type, data):
+        yield f"`{op.buffer.type}` is not a buffer, nor a part of one"
+    elif isinstance(op, ToHost):
+        yield from _part(op)
+
+
+def _part(op: ToHost) -> Problems:
+    base = pointee(op.buffer.type)
+    if op.path and (base == OBJECT or type_at(base, op.path) is None):
+        yield f'`{base}` has no place "{op.path}"'
+    if op.indices and "[]" not in op.path:
+        yield f'"{op.path}" takes no indices, and {len(op.indices)} are given'
 
 
 RULES: dict[type[Op], Rule] = {
@@ -430,7 +412,7 @@ RULES: dict[type[Op], Rule] = {
     arith.Compare: _compare,
     arith.Cast: _cast,
     arith.Math: _math,
-    control.If: _if,
+    control.If: _condition,
     control.While: _while,
     control.For: _for,
     control.Break: _anything,
@@ -448,7 +430,7 @@ RULES: dict[type[Op], Rule] = {
     structs.Pack: _pack,
     structs.Unpack: _unpack,
     Barrier: _barrier,
-    debug.Assert: _assert,
+    debug.Assert: _condition,
     debug.Print: _print,
     memory.Extent: _extent,
     Grid: _grid,

@@ -411,33 +411,30 @@ def power(f: Formula, base: Lanes, exponent: Lanes) -> Lanes:
 # ---------------------------------------------------------------------------------------- functions
 
 _OF_ALL: dict[str, Callable[..., Lanes]] = {
-    "exp": exp,
-    "exp2": exp2,
-    "expm1": expm1,
-    "sinh": sinh,
-    "cosh": cosh,
-    "tanh": tanh,
-    "log": log,
-    "log2": log2,
-    "log10": log10,
-    "sin": sin,
-    "cos": cos,
-    "tan": tan,
-    "asin": asin,
-    "acos": acos,
-    "atan": atan,
-    "atan2": atan2,
-    "erf": erf,
+    formula.__name__: formula
+    for formula in (
+        exp,
+        exp2,
+        expm1,
+        sinh,
+        cosh,
+        tanh,
+        log,
+        log2,
+        log10,
+        sin,
+        cos,
+        tan,
+        asin,
+        acos,
+        atan,
+        atan2,
+        erf,
+    )
 }
 _OF_FLOATS: dict[str, Callable[..., Lanes]] = {
-    "log1p": log1p,
-    "asinh": asinh,
-    "acosh": acosh,
-    "atanh": atanh,
-    "hypot": hypot,
-    "cbrt": cbrt,
-    "pow": power,
-}
+    formula.__name__: formula for formula in (log1p, asinh, acosh, atanh, hypot, cbrt)
+} | {"pow": power}
 """Those that are computed in doubles."""
 
 _OF_ANGLES = frozenset({"sin", "cos", "tan"})
