@@ -37,15 +37,15 @@ class FieldMember:
     def __get__(self, holder: Any, owner: type) -> Any:
         if holder is None:
             return self
-        if not self.is_array:
-            return read_element(holder.__segment__, self._place(holder), self.element)
-        if not self.is_kept:
+        if self.is_kept:
+            _ = holder.__segment__.memory
+            kept: dict[str, Array[Any]] = holder.__arrays__
+            if self.name not in kept:
+                kept[self.name] = Array(self._window(holder))
+            return kept[self.name]
+        if self.is_array:
             return Array[Any](self._window(holder))
-        _ = holder.__segment__.memory
-        kept: dict[str, Array[Any]] = holder.__arrays__
-        if self.name not in kept:
-            kept[self.name] = Array(self._window(holder))
-        return kept[self.name]
+        return read_element(holder.__segment__, self._place(holder), self.element)
 
     def __set__(self, holder: Any, value: object) -> None:
         if self.is_array:
@@ -135,5 +135,5 @@ def install_members(cls: type, declaration: Declaration) -> None:
     for name, element in declaration.elements.items():
         field = declaration.schema.field(name)
         is_array = field is not None and isinstance(field.type, ArrayType)
-        is_kept = hasattr(cls, "__arrays__")
+        is_kept = is_array and hasattr(cls, "__arrays__")
         setattr(cls, name, FieldMember(name, element, is_array=is_array, is_kept=is_kept))

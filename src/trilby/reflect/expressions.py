@@ -1,16 +1,14 @@
 """Expressions of kernels: one rule for each kind of node, found through a table."""
 
 import ast
-import operator
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from trilby.data.dtypes import BOOL, F32, U64, ScalarType, Type, promote
+from trilby.data.dtypes import BOOL, F32, ScalarType, Type, promote
 from trilby.data.schema import StructType, leaves
 from trilby.errors import KernelNameError, UnsupportedSyntaxError
 from trilby.model.op import Op
-from trilby.model.ops import arith
 from trilby.model.ops.arith import Not
 from trilby.model.ops.control import AndThen, If, OrElse, Ternary
 from trilby.model.ops.core import Var, VarLoad, VarStore, Yield
@@ -19,9 +17,8 @@ from trilby.reflect.aggregates import is_struct, is_value, packed, settled, stru
 from trilby.reflect.aggregates import parts as parts_of
 from trilby.reflect.capture import MISSING
 from trilby.reflect.kernel_arithmetic import (
-    Fold,
     binary,
-    cast,
+    compare,
     describe,
     number,
     read,
@@ -34,73 +31,12 @@ from trilby.reflect.operands import Aggregate, Literal, LocalStruct, Operand, Se
 from trilby.reflect.places import attribute_of, subscript_of
 from trilby.reflect.promotion import (
     common_type,
-    comparison_type,
     float_for,
     keep_weak,
     literal_type,
-    scalar_type,
 )
 from trilby.reflect.subset import REFUSED, refuse
 from trilby.reflect.vector_math import is_vector, taken_apart, vector_binary, vector_unary
-
-# -------------------------------------------------------------------------------------- comparisons
-# Comparisons of numbers: `<` and its kin, one pair at a time.
-
-COMPARE: Mapping[type[ast.cmpop], tuple[type[Op], Fold]] = {
-    ast.Lt: (arith.Lt, operator.lt),
-    ast.LtE: (arith.Le, operator.le),
-    ast.Gt: (arith.Gt, operator.gt),
-    ast.GtE: (arith.Ge, operator.ge),
-    ast.Eq: (arith.Eq, operator.eq),
-    ast.NotEq: (arith.Ne, operator.ne),
-}
-
-
-def compare(
-    lw: Lowering, node: ast.AST, symbol: ast.cmpop, left: Operand, right: Operand
-) -> Value | Literal:
-    """`left < right` and its kin, for numbers."""
-    row = COMPARE.get(type(symbol))
-    if row is None:
-        raise refuse(symbol, lw.where(node))
-    kind, fold = row
-    a, b = number(lw, left, node), number(lw, right, node)
-    if isinstance(a, Literal) and isinstance(b, Literal):
-        return Literal(fold(a.number, b.number))
-    common = comparison_type(lw, a, b)
-    if common is None:
-        raise TypeError(symbol)
-    if isinstance(a, Value) and isinstance(b, Value) and _signs_differ(a, b):
-        return _compare_with_u64(lw, node, kind, a, b)
-    return lw.value(
-        kind, typed(lw, a, node, common), typed(lw, b, node, common), type=BOOL, at=node
-    )
-
-
-def _signs_differ(left: Value, right: Value) -> bool:
-    """True for `u64` beside a signed integer: no type holds both."""
-    kinds = {scalar_type(left).kind, scalar_type(right).kind}
-    return kinds == {"int", "uint"} and U64 in {left.type, right.type}
-
-
-def _compare_with_u64(
-    lw: Lowering, node: ast.AST, kind: type[Op], left: Value, right: Value
-) -> Value:
-    """Exact, as NumPy has it: what is negative is less; all else is compared as `u64`."""
-    signed, below = (
-        (right, (arith.Gt, arith.Ge)) if left.type is U64 else (left, (arith.Lt, arith.Le))
-    )
-    zero = typed(lw, Literal(0), node, scalar_type(signed))
-    pair = [cast(lw, value, U64, node) for value in (left, right)]
-    as_unsigned = lw.value(kind, *pair, type=BOOL, at=node)
-    if kind in {*below, arith.Ne}:
-        negative = lw.value(arith.Lt, signed, zero, type=BOOL, at=node)
-        return lw.value(arith.BitOr, negative, as_unsigned, type=BOOL, at=node)
-    positive = lw.value(arith.Ge, signed, zero, type=BOOL, at=node)
-    return lw.value(arith.BitAnd, positive, as_unsigned, type=BOOL, at=node)
-
-
-# -------------------------------------------------------------------------------------- expressions
 
 
 def expression(lw: Lowering, node: ast.expr) -> Operand:

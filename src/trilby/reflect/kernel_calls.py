@@ -33,10 +33,9 @@ from trilby.model.ops.grid import BARRIER_SCOPES, Barrier
 from trilby.model.ops.memory import AtomicUpdate, CompareExchange, LocalArray, PrivateArray
 from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value
 from trilby.reflect.aggregates import parts, settled, struct_of, value_for
-from trilby.reflect.atomic_functions import COMPARE_EXCHANGE, AtomicFunction
-from trilby.reflect.device_arrays import local, private
 from trilby.reflect.functions import Compute, Helper, Kernel, is_helper
 from trilby.reflect.kernel_arithmetic import boolean, constant, convert_for, describe, number, typed
+from trilby.reflect.kernel_builtins import COMPARE_EXCHANGE, AtomicFunction, local, private
 from trilby.reflect.lowering import Callee, Lowering
 from trilby.reflect.operands import Aggregate, KnownObject, Literal, Operand, PlaceOf
 from trilby.reflect.places import element_of

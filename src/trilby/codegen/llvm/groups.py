@@ -31,16 +31,6 @@ from trilby.model.value import Value, VarType
 Action: TypeAlias = Callable[[str, str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class KeptValue:
-    """Memory for one part of a value in every vector: where it begins, and its size in each."""
-
-    base: str
-    size: int
-    kind: str
-    stride: int | None
-
-
 @dataclass(slots=True)
 class GroupScope:
     """A function or loop with barriers in it; the masks only where work items leave one by one."""
@@ -48,12 +38,12 @@ class GroupScope:
     end: str
     exit: str = ""
     is_loop: bool = False
-    alive: KeptValue | None = None
-    turn: KeptValue | None = None
-    results: list[KeptValue] = field(default_factory=list[KeptValue])
+    alive: VariableSlot | None = None
+    turn: VariableSlot | None = None
+    results: list[VariableSlot] = field(default_factory=list[VariableSlot])
 
     @property
-    def running(self) -> KeptValue | None:
+    def running(self) -> VariableSlot | None:
         """The lanes that are in it now."""
         return self.turn if self.is_loop else self.alive
 
@@ -66,7 +56,7 @@ class GroupVectors:
         self.plan = plan
         self.scopes: list[GroupScope] = []
         self._same = same
-        self._kept: dict[Value, list[KeptValue]] = {}
+        self._kept: dict[Value, list[VariableSlot]] = {}
         self._shared: dict[Value, list[VariableSlot]] = {}
         self._starts: list[str] = []
         self._ends: list[str] = []
@@ -87,18 +77,18 @@ class GroupVectors:
 
     # -- what is kept -----------------------------------------------------------------
 
-    def keep(self, kind: str, stride: int | None) -> KeptValue:
+    def keep(self, kind: str, stride: int | None) -> VariableSlot:
         """Memory for a number in every vector."""
         lanes = self.writer.lanes if stride is None else 1
         size = max(1, lanes // 8) if kind == BIT else lanes * size_of_kind(kind)
         base, distance = self.writer.scratch.each(self.writer, size)
-        return KeptValue(base, distance, kind, stride)
+        return VariableSlot(base, kind, stride, distance)
 
-    def results(self, type_: Type) -> list[KeptValue]:
+    def results(self, type_: Type) -> list[VariableSlot]:
         """Memory for a result, in which all lanes may differ."""
         return [self.keep(kind, None) for kind in part_kinds(type_)]
 
-    def kept(self, value: Value) -> list[KeptValue]:
+    def kept(self, value: Value) -> list[VariableSlot]:
         """The memory of a value that is used in several regions."""
         if value not in self._kept:
             type_ = value.type.of if isinstance(value.type, VarType) else value.type
@@ -106,15 +96,15 @@ class GroupVectors:
             self._kept[value] = [self.keep(kind, stride) for kind, stride in kinds]
         return self._kept[value]
 
-    def name_results(self, value: Value, results: list[KeptValue]) -> None:
+    def name_results(self, value: Value, results: list[VariableSlot]) -> None:
         """Let a value be what lies in some memory."""
         self._kept[value] = results
 
-    def slot(self, kept: KeptValue, chunk: str) -> VariableSlot:
+    def slot(self, kept: VariableSlot, chunk: str) -> VariableSlot:
         """The memory of one vector."""
         writer = self.writer
-        distance = writer.let(f"mul i64 {chunk}, {kept.size}")
-        pointer = writer.let(f"getelementptr i8, ptr {kept.base}, i64 {distance}", "k")
+        distance = writer.let(f"mul i64 {chunk}, {kept.apart}")
+        pointer = writer.let(f"getelementptr i8, ptr {kept.pointer}, i64 {distance}", "k")
         return VariableSlot(pointer, kept.kind, kept.stride)
 
     def _is_shared(self, value: Value) -> bool:
@@ -195,7 +185,7 @@ class GroupVectors:
         made.results = [self.slot(result, chunk) for result in scope.results]
         return made
 
-    def running(self) -> KeptValue | None:
+    def running(self) -> VariableSlot | None:
         """The mask of the innermost scope that has one."""
         return next((s.running for s in reversed(self.scopes) if s.running is not None), None)
 
@@ -328,7 +318,7 @@ class GroupVectors:
         self.each([], look)
         return writer.load(BIT, found)
 
-    def copy_mask(self, target: KeptValue, source: KeptValue | None) -> None:
+    def copy_mask(self, target: VariableSlot, source: VariableSlot | None) -> None:
         """Let a mask be what another is, or all lanes."""
         writer = self.writer
 
@@ -414,7 +404,7 @@ def _exit(group: GroupVectors, op: Break | Continue | Return) -> None:
         writer.jump(frame.end)
 
 
-def _keep(group: GroupVectors, value: Value, results: list[KeptValue]) -> None:
+def _keep(group: GroupVectors, value: Value, results: list[VariableSlot]) -> None:
     """Put a value in memory of every vector."""
     writer = group.writer
 
