@@ -6,13 +6,13 @@ import pytest
 from scripts.counts import counts, fragments, modules, mutable_state, repeated_classes
 
 CEILINGS = {
-    "files": 348,
-    "classes": 789,
-    "lines": 70_300,
+    "files": 337,
+    "classes": 759,
+    "lines": 69_000,
     "class names with several meanings": 0,
     "module names with several meanings": 0,
     "modules of under 60 lines with one importer": 2,
-    "containers at the top of modules": 9,
+    "containers at the top of modules": 7,
 }
 """Who makes a count smaller writes the new one here."""
 

@@ -217,7 +217,9 @@ def _assign_counter(lw: Lowering, target: ast.Name, counter: Value) -> None:
 
 
 def _range(lw: Lowering, node: ast.expr) -> tuple[Value, Value, Value]:
-    if not isinstance(node, ast.Call) or lw.lower(node.func) != KnownObject(range):
+    called = lw.lower(node.func) if isinstance(node, ast.Call) else None
+    is_range = isinstance(called, KnownObject) and called.thing is range
+    if not isinstance(node, ast.Call) or not is_range:
         raise lw.error(
             UnsupportedSyntaxError,
             node,
