@@ -325,10 +325,6 @@ class Ir:
             return pointer
         return self.let(f"getelementptr i8, ptr {pointer}, i64 {distance}", "p")
 
-    def slot_type(self, number: Lanes) -> str:
-        """The type of the memory that holds a number."""
-        return self.type_of(number.stride, number.kind)
-
     # -- masks ------------------------------------------------------------------------
 
     def bits(self, mask: str) -> str:
