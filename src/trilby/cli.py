@@ -21,7 +21,7 @@ from trilby.tools.demos import demo_list, run_demo
 from trilby.tools.devices import as_json, check_device, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
 from trilby.tools.lint import LintOptions, lint_paths, list_lints
-from trilby.tools.load import load_function, named_function
+from trilby.tools.load import load_function, load_transform, named_function
 from trilby.tools.reference import math_page
 from trilby.version import VERSION
 
@@ -115,6 +115,17 @@ def _add_transfers(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_transforms(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--transform",
+        dest="transforms",
+        action="append",
+        default=[],
+        metavar="FILE:NAME",
+        help="apply a transform first, as Accelerator(transforms=[…]) does; may be repeated",
+    )
+
+
 def _add_doctor(add_parser: AddParser) -> None:
     doctor = add_parser(
         "doctor",
@@ -156,6 +167,12 @@ def _add_emit(add_parser: AddParser) -> None:
         help="the dimensions of the n-d array parameters (default: as they are indexed)",
     )
     emitting.add_argument(
+        "--after",
+        metavar="NAME",
+        help="the model after this transform, such as inline_calls or inject_tracking",
+    )
+    _add_transforms(emitting)
+    emitting.add_argument(
         "--no-lines", action="store_true", help="leave out the marks of the Python lines"
     )
     emitting.set_defaults(run=_emit)
@@ -177,6 +194,7 @@ def _add_explain(add_parser: AddParser) -> None:
     )
     _add_transfers(explaining)
     explaining.add_argument("--kernel", metavar="NAME", help="show the tables of this kernel only")
+    _add_transforms(explaining)
     explaining.add_argument(
         "--run",
         dest="expression",
@@ -326,7 +344,13 @@ def _explain(options: argparse.Namespace) -> int:
     defaults = _defaults(options, memory=None)
     expression: str | None = options.expression
     runs = run_expression(function, expression, defaults) if expression else ()
-    found = explanation_of(function, defaults.transfers, kernel=options.kernel, runs=runs)
+    found = explanation_of(
+        function,
+        defaults.transfers,
+        kernel=options.kernel,
+        runs=runs,
+        transforms=list(map(load_transform, options.transforms)),
+    )
     if options.html is not None:
         save_explanation(found, options.html)
     elif options.json:
@@ -338,7 +362,14 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _emit(options: argparse.Namespace) -> int:
     function = load_function(options.function)
-    text = emit(function, options.target, ranks=options.ranks, lines=not options.no_lines)
+    text = emit(
+        function,
+        options.target,
+        ranks=options.ranks,
+        lines=not options.no_lines,
+        transforms=list(map(load_transform, options.transforms)),
+        after=options.after,
+    )
     sys.stdout.write(text + "\n")
     return 0
 

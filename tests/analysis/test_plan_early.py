@@ -11,7 +11,7 @@ from trilby import ComputeContext, F32Array, KernelContext, NDRange, S32Array, T
 from trilby.codegen.python import to_python
 from trilby.reflect.functions import Compute
 from trilby.runtime.compile import analyse_compute
-from trilby.transform.pipelines import compute_passes, run_passes
+from trilby.transform.pipelines import compute_transforms, run_transforms
 
 COUNT = 3
 
@@ -19,8 +19,8 @@ COUNT = 3
 def lines_of(function: Compute[..., Any]) -> list[str]:
     """The lines that run under AUTO, without those of the function itself."""
     graph = analyse_compute(function).graph
-    passed = run_passes(graph.entry, compute_passes(Transfers.AUTO, graph))
-    return [line.strip() for line in to_python(passed.func).splitlines()[1:]]
+    done = run_transforms([graph.entry], compute_transforms(Transfers.AUTO, graph))
+    return [line.strip() for line in to_python(done.func).splitlines()[1:]]
 
 
 @tb.kernel

@@ -22,6 +22,7 @@ from typing import (
 
 import numpy as np
 
+from trilby.analysis.closure import ComputeClosure
 from trilby.analysis.reach import KernelGraph
 from trilby.data.dtypes import BF16, BOOL, F16, Number, ScalarType
 from trilby.data.ndrange import NDRange
@@ -411,6 +412,20 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Wait for everything and give the device back."""
+        ...
+
+
+@runtime_checkable
+class Handoff(Protocol):
+    """The optional part of a backend: it sees a compute call as a whole before it is compiled."""
+
+    def handoff(self, closure: ComputeClosure) -> ComputeClosure:
+        """Inspect the closure of a compute call, and return it or a changed one.
+
+        A backend may change models (`closure.with_function(old, new)`), and may take over running
+        the call (`replace(closure, run=…)`). A kernel whose array ranks are known only at its
+        launch is handed over then, in a closure without compute functions.
+        """
         ...
 
 

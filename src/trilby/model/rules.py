@@ -45,10 +45,14 @@ MemoryAccess: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """What an op belongs to: its function, and the functions that can be called."""
+    """What an op belongs to: its function, and the functions that can be called.
+
+    `returns` is the type that `return` gives here: the function's, or that of an inlined callee.
+    """
 
     func: Func
     functions: Mapping[str, Func] | None
+    returns: Type
 
 
 Rule: TypeAlias = Callable[[Any, Program], Problems]
@@ -68,7 +72,7 @@ WITHOUT_RESULT = (
     debug.Print,
     *TRANSFER_OPS,
 )
-WITH_OR_WITHOUT_RESULT = (core.Call, *HOST_OPS)
+WITH_OR_WITHOUT_RESULT = (core.Call, core.Inlined, *HOST_OPS)
 
 _NUMBERS: frozenset[Kind] = frozenset({"int", "uint", "float"})
 _INTEGERS: frozenset[Kind] = frozenset({"int", "uint"})
@@ -197,7 +201,7 @@ def _call(op: core.Call, program: Program) -> Problems:
 
 
 def _return(op: core.Return, program: Program) -> Problems:
-    wanted = program.func.result
+    wanted = program.returns
     given = op.returned[0].type if op.returned else NONE
     if len(op.returned) > 1 or not _matches(wanted, given):
         yield f"the function returns `{wanted}`, not {_listed(op.returned)}"
@@ -406,6 +410,7 @@ RULES: dict[type[Op], Rule] = {
     core.VarStore: _var_access,
     core.Call: _call,
     core.Return: _return,
+    core.Inlined: _anything,
     core.Yield: _anything,
     arith.Binary: _arithmetic,
     arith.Unary: _arithmetic,

@@ -454,6 +454,8 @@ NOT_NEEDED = {
     "trilby.runtime.ledger",
     "trilby.runtime.profile",
     "trilby.runtime.attempt",
+    "trilby.transform.forward_variables",
+    "trilby.transform.inline_calls",
     "trilby.transform.place_transfers",
 }
 """What takes a while to load, and a kernel that is kept can do without."""

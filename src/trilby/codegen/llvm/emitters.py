@@ -9,7 +9,6 @@ from typing import Any
 
 from trilby.codegen.llvm import arithmetic, control_flow, loads_and_stores
 from trilby.codegen.llvm.conversions import cast
-from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.writer import KernelWriter, Rules
 from trilby.model.ops import arith, control, core, debug, grid, memory, structs
 
@@ -46,7 +45,7 @@ OP_RULES: Rules = {
     core.Var: control_flow.var,
     core.VarLoad: control_flow.var_load,
     core.VarStore: control_flow.var_store,
-    Inlined: control_flow.inlined,
+    core.Inlined: control_flow.inlined,
     core.Call: _late("calls", "call"),
     core.Return: control_flow.return_,
     control.Break: control_flow.break_,

@@ -1,4 +1,4 @@
-"""A kernel with its device functions put in: each call has its own copy of the callee's ops.
+"""Put device functions into the places of their calls: each call has its own copy of the ops.
 
 So every analysis knows what a call is given, and masks need not be passed to functions. A function
 that is long and called more than once stays a function, since copies of copies would grow without
@@ -6,18 +6,16 @@ bounds: what is written is as long as the program, times a constant.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import ClassVar
 
 from trilby.analysis.reach import KernelGraph, reaching, short_name
 from trilby.dataclass import dataclass
 from trilby.errors import BuildError
 from trilby.model.op import Block, Func, Op, block_fields, walk
-from trilby.model.ops.core import Call
+from trilby.model.ops.core import Call, Inlined
 from trilby.model.ops.grid import Barrier
 from trilby.model.rewrite import clone_block
-from trilby.model.value import NONE, Value
 from trilby.source import NOWHERE
 
 LIMITS = (1000, 250, 60, 15)
@@ -33,33 +31,23 @@ TOO_MANY, TOO_DEEP = 100_000, 60
 """Functions with barriers are always copied, until there are so many ops."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Inlined(Op):
-    """The body of a device function in the place of its call; `return` in it ends it."""
+def inline_calls(graph: KernelGraph) -> Callable[[Func], Func]:
+    """The change of the functions of a graph.
 
-    mnemonic: ClassVar[str] = "inlined"
-    body: Block
-    callee: str
-
-
-def inline(graph: KernelGraph) -> list[Func]:
-    """The kernel, and before it the functions that it still calls, callees first.
-
-    The body of such a function is one `Inlined` op.
+    `inline_calls(graph)(graph.entry)` is the kernel in which each call that is not worth a
+    function of its own is an `inlined` op.
     """
     apart = _functions_apart(graph)
     known = {function.name: function for function in graph.functions}
     bodies: dict[str, Block] = {}
     for function in graph.functions:  # callees come first
         bodies[function.name] = _without_calls(function.body, known, bodies, apart)
-    called = [_called(known[name], bodies[name]) for name in bodies if name in apart]
-    return [*called, replace(graph.entry, body=bodies[graph.entry.name])]
 
+    def change(func: Func) -> Func:
+        body = bodies[func.name]
+        return func if body is func.body else replace(func, body=body)
 
-def _called(function: Func, body: Block) -> Func:
-    result = None if function.result == NONE else Value(function.result, "result")
-    whole = Inlined(body, function.name, result=result, location=function.location)
-    return replace(function, body=Block((whole,)))
+    return change
 
 
 # -- which functions stay -----------------------------------------------------------------
@@ -127,7 +115,8 @@ def _too_long(graph: KernelGraph, found: _Found) -> BuildError:
 def _without_calls(
     block: Block, known: Mapping[str, Func], bodies: dict[str, Block], apart: frozenset[str]
 ) -> Block:
-    return Block(tuple(_without_call(op, known, bodies, apart) for op in block.ops), block.params)
+    ops = tuple(_without_call(op, known, bodies, apart) for op in block.ops)
+    return block if ops == block.ops else Block(ops, block.params)
 
 
 def _without_call(
@@ -139,8 +128,10 @@ def _without_call(
         params = known[op.callee].params
         body = clone_block(bodies[op.callee], dict(zip(params, op.args, strict=True)))
         return Inlined(body, op.callee, result=op.result, location=op.location)
-    inner = {
-        name: _without_calls(getattr(op, name), known, bodies, apart)
-        for name in block_fields(type(op))
-    }
+    inner: dict[str, Block] = {}
+    for name in block_fields(type(op)):
+        before: Block = getattr(op, name)
+        after = _without_calls(before, known, bodies, apart)
+        if after is not before:
+            inner[name] = after
     return replace(op, **inner) if inner else op
