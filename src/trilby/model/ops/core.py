@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from trilby.dataclass import dataclass
-from trilby.model.op import Op, Operands
+from trilby.model.op import Block, Op, Operands
 from trilby.model.value import Value
 
 
@@ -67,3 +67,11 @@ class Yield(Op):
 
 
 CORE_OPS = (Constant, Var, VarLoad, VarStore, Call, Return, Yield)
+
+
+def yielded(block: Block) -> Value:
+    """The value that a block gives to the op that holds it."""
+    last = block.ops[-1]
+    if not isinstance(last, Yield):
+        raise TypeError(last)
+    return last.yielded
