@@ -25,7 +25,7 @@ from trilby.model.op import Block, Op, walk
 from trilby.model.ops import memory
 from trilby.model.ops.arith import BINARIES, COMPARES, UNARIES, Cast, Math
 from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
-from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield, yielded
 from trilby.model.ops.debug import Assert, Print, texts_of
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.structs import Pack, Unpack
@@ -193,10 +193,7 @@ def _while(writer: CFunctionWriter, op: While) -> None:
 def _yielded(writer: CFunctionWriter, block: Block) -> list[Text]:
     """Write the ops of a block and give the texts of what it yields."""
     write_block(writer, Block(block.ops[:-1]))
-    last = block.ops[-1]
-    if not isinstance(last, Yield):
-        raise TypeError(last)
-    return writer.parts(last.yielded)
+    return writer.parts(yielded(block))
 
 
 def _for(writer: CFunctionWriter, op: For) -> None:

@@ -10,7 +10,6 @@ from dataclasses import field
 from typing import Any, TypeAlias
 
 from trilby.codegen.llvm import entry
-from trilby.codegen.llvm.control_flow import yielded
 from trilby.codegen.llvm.conversions import scalar
 from trilby.codegen.llvm.emitters import OP_RULES
 from trilby.codegen.llvm.ir import ALL
@@ -23,7 +22,7 @@ from trilby.data.dtypes import Type
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Op, operands, walk
 from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
-from trilby.model.ops.core import Inlined, Return, Var, VarStore, Yield
+from trilby.model.ops.core import Inlined, Return, Var, VarStore, Yield, yielded
 from trilby.model.ops.grid import Barrier
 from trilby.model.value import Value, VarType
 

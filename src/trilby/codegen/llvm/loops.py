@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 from trilby.codegen.llvm.arithmetic import compared
-from trilby.codegen.llvm.control_flow import yielded
 from trilby.codegen.llvm.conversions import scalar
 from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
 from trilby.data.dtypes import ScalarType
 from trilby.model.op import walk
 from trilby.model.ops.control import For, While
+from trilby.model.ops.core import yielded
 
 LONGEST = 200
 """How many ops a loop may have at the most to be written twice."""
