@@ -39,6 +39,7 @@ class KernelGraph:
 class ComputeGraph:
     """A compute function, the compute functions it calls, and the kernels they dispatch.
 
+    `ComputeGraph((square_all,), {"squares.square_kernel": KernelGraph((square, square_kernel))})`.
     `device_functions` are the functions (`@tb.func`) that they name, and those that these call,
     callees first. The host runs them as plain Python.
     """

@@ -31,7 +31,10 @@ from trilby.transform.repeat_turns import repeat_turns
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransformStep:
-    """What one transform made of some functions, callees before callers."""
+    """What one transform made of some functions, callees before callers.
+
+    `TransformStep("inline_calls", (square, square_kernel), (other_square_kernel,))`
+    """
 
     name: str
     before: tuple[Func, ...]
