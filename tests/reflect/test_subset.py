@@ -19,7 +19,7 @@ SUPPORTED = {
     *statements.RULES,
     *expressions.RULES,
     *kernel_arithmetic.BINARY,
-    *expressions.COMPARE,
+    *kernel_arithmetic.COMPARE,
     *ELSEWHERE,
 }
 

@@ -101,13 +101,20 @@ class _Token(NamedTuple):
     start: int
 
 
-class _TokenReader:
-    """The text as a row of tokens, and errors that point into it."""
+_WORDS = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
+_NAMED = (*SCALARS.values(), KERNEL_CONTEXT, COMPUTE_CONTEXT, OBJECT, NONE)
 
-    def __init__(self, text: str) -> None:
+
+class _Parser:
+    """The text as a row of tokens, errors that point into it, and a method for each thing."""
+
+    def __init__(self, text: str, types: Mapping[str, Type]) -> None:
         self.text = text
         self.tokens = list(self.scan())
         self.at = 0
+        self.types: dict[str, Type] = {**types, **{str(t): t for t in _NAMED}}
+        self.values: dict[str, Value] = {}
+        self.file = ""
 
     def scan(self) -> Iterator[_Token]:
         at = 0
@@ -164,18 +171,6 @@ class _TokenReader:
     def skip_lines(self) -> None:
         while self.peek("\n"):
             self.at += 1
-
-
-_WORDS = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
-_NAMED = (*SCALARS.values(), KERNEL_CONTEXT, COMPUTE_CONTEXT, OBJECT, NONE)
-
-
-class _Parser(_TokenReader):
-    def __init__(self, text: str, types: Mapping[str, Type]) -> None:
-        super().__init__(text)
-        self.types: dict[str, Type] = {**types, **{str(t): t for t in _NAMED}}
-        self.values: dict[str, Value] = {}
-        self.file = ""
 
     def functions(self) -> Iterator[Func]:
         self.skip_lines()
