@@ -71,19 +71,18 @@ class SimulatedPrepared(InterpreterPrepared):
     def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
         device = cast("Simulated", self.owner)
         device.check_lost()
-        before = self.begun
+        queue = cast("SimulatedQueue", device.compute)
+        before = self.begun, queue.submitted
         ticket = super().submit(times, first_pass, after)
         device.runs += times
         if device.runs <= device.good_runs:
             return ticket
         if device.fails == "later":
-            cast("SimulatedQueue", ticket.queue).failures[ticket.number] = DeviceError(
-                "the kernel trapped"
-            )
+            queue.failures[ticket.number] = DeviceError("the kernel trapped")
         if device.fails == "lost":
             device.is_lost = True
         if device.fails in {"run", "lost"}:
-            self.begun = before
+            self.begun, queue.submitted = before
             raise DeviceError(f"run {device.runs} failed")
         return ticket
 

@@ -19,7 +19,7 @@ from trilby.messages import is_told, tell
 from trilby.options import Transfers
 from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import JOURNAL, LOCK, Replica, check_entry
+from trilby.runtime.content import JOURNAL, LOCK, Content, Replica, check_entry
 from trilby.runtime.explicit import check_launch
 from trilby.runtime.launch_buffers import LaunchBuffer, Use
 from trilby.runtime.prepared_launch import (
@@ -118,12 +118,19 @@ class Residency:
         """Give the device a launch and note it: both or neither. The lock is held."""
         prepared, queue = launch.prepared, launch.queue
         before = prepared.begun
+        valid = _valid_before(launch)
+        is_recorded = False
 
         def note() -> None:
+            nonlocal is_recorded
             begun = prepared.begun - before
             if begun:
                 ticket = Ticket(queue, queue.submitted, launch.origin)
-                self._note(launch, ticket, launch.touched(first_pass, begun))
+                touched = launch.touched(first_pass, begun)
+                self._note(launch, ticket, touched)
+                if RECORDINGS and not is_recorded:
+                    is_recorded = True
+                    self._record(launch, touched)
 
         begin = partial(prepared.submit, times, first_pass, launch.before())
         try:
@@ -131,6 +138,10 @@ class Residency:
         except TrilbyError as error:
             launch.tell_refused(error)
             raise
+        for content, replica, host, others in valid:
+            replica.owner.spoil_host(content, replica, host - content.host)
+            for other, had in others:
+                other.owner.spoil_device(other, had - other.valid)
 
     def give_back(self, launch: PreparedLaunch, transfers: Transfers) -> list[Ticket]:
         """Start to copy back what must not wait; gives what has to be waited for.
@@ -241,31 +252,23 @@ class Residency:
             replica = buffer.replica
             if part.writes:
                 replica.written_by(ticket)
-                self._note_written(buffer, part.writes, launch)
+                buffer.content.written_by_device(replica, part.writes, launch.origin)
             else:
                 replica.read_by(ticket)
         if launch.executable.asserts:
             launch.note_check(ticket)
             if not launch.buffers:
                 self.unchecked.append(ticket)
-        if RECORDINGS:
-            uses = {
-                one.replica: part.shifted(-one.replica.address)
-                for one, part in zip(launch.buffers, touched, strict=True)
-            }
-            for recording in RECORDINGS:
-                recording.kernel(self.replicas.place, uses, launch.kernel, launch.caller.line)
         if PROFILES:
             launch.tell_profiles(ticket)
 
-    def _note_written(self, buffer: LaunchBuffer, writes: Ranges, launch: PreparedLaunch) -> None:
-        content, replica = buffer.content, buffer.replica
-        before = content.host
-        had = [(other, other.valid) for other in content.replicas if other is not replica]
-        content.written_by_device(replica, writes, launch.origin)
-        replica.owner.spoil_host(content, replica, before - content.host)
-        for other, valid in had:
-            other.owner.spoil_device(other, valid - other.valid)
+    def _record(self, launch: PreparedLaunch, touched: Sequence[Touched]) -> None:
+        uses = {
+            one.replica: part.shifted(-one.replica.address)
+            for one, part in zip(launch.buffers, touched, strict=True)
+        }
+        for recording in RECORDINGS:
+            recording.kernel(self.replicas.place, uses, launch.kernel, launch.caller.line)
 
     def _return(
         self, buffer: LaunchBuffer, launch: PreparedLaunch, transfers: Transfers
@@ -299,6 +302,22 @@ class Residency:
     def _say(self, launch: PreparedLaunch, buffer: LaunchBuffer, what: str) -> None:
         if is_told("debug"):
             tell("debug", "%s: %s %s", launch.kernel, buffer.replica.label, what)
+
+
+def _valid_before(
+    launch: PreparedLaunch,
+) -> list[tuple[Content, Replica, Ranges, list[tuple[Replica, Ranges]]]]:
+    """Of each buffer, what the host and other replicas have: some of it may be stale after it."""
+    return [
+        (
+            one.content,
+            one.replica,
+            one.content.host,
+            [(other, other.valid) for other in one.content.replicas if other is not one.replica],
+        )
+        for one in launch.buffers
+        if one.touched.writes
+    ]
 
 
 def _verb(touched: Touched) -> str:
