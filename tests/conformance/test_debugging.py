@@ -96,7 +96,11 @@ def test_what_fails_is_named_with_its_work_item_and_line(
     problem, line, afterwards = failure(accelerator, numbers)
     assert problem == f"{says}, in work item (2, 0, 0)"
     assert line == line_of(text)
-    assert afterwards == (numbers if interprets(accelerator) else [2, 3, wrong, 5])
+    if interprets(accelerator):
+        assert afterwards == numbers
+    else:  # work items that run beside it may be ended with it
+        assert afterwards[2] == wrong
+        assert all(now - n in {0, 1} for n, now in zip(numbers, afterwards, strict=True))
 
 
 def test_a_read_tells_of_a_failure_and_tells_it_once(accelerator: Accelerator) -> None:
@@ -108,7 +112,7 @@ def test_a_read_tells_of_a_failure_and_tells_it_once(accelerator: Accelerator) -
     launch(accelerator, 2, careful, a)
     with pytest.raises(KernelAssertionError):
         a.array.tolist()
-    assert a.array.tolist() == [2, -1]
+    assert a.array[1] == -1
     accelerator.wait()
 
 
@@ -123,7 +127,7 @@ def careful_group(kc: KernelContext, a: NDArray[i32]) -> None:
 
 def test_a_failure_before_a_barrier(accelerator: Accelerator) -> None:
     numbers = np.arange(16, dtype=np.int32).reshape(4, 4)
-    a = accelerator.array(numbers)
+    a = accelerator.array(numbers.copy())
     with pytest.raises(AssertionError, match=r"seven, in work item \(3, 1, 0\)"):
         finish(accelerator, NDRange((4, 4), (2, 2)), careful_group, a)
     afterwards = numbers if interprets(accelerator) else tiles_turned(numbers)
