@@ -27,7 +27,7 @@ OWNERS = {
     "pygments": ("trilby.tools.html.code",),
     "pyopencl": ("trilby.backend.opencl",),
     "rich": ("trilby.tools", "trilby.cli"),
-    "z3": ("trilby.analysis.linting.encoding.session",),
+    "z3": ("trilby.linting.decide.z3_terms",),
 }
 """Who alone may import a package: modules whose name begins so."""
 

@@ -290,13 +290,14 @@ def test_no_bytes_are_no_error(backend: OpenCLBackend) -> None:
 def test_an_upload_keeps_the_bytes_alive_until_it_is_done(backend: OpenCLBackend) -> None:
     size = 1 << 24
     memory = backend.allocate(size)
-    gate = backend.fill(memory, 0, size, 0)
+    gate = Gate.on(backend)
     source = bytearray(b"\x07" * size)
-    event = backend.upload(memory, 0, memoryview(source), [gate])
+    event = backend.upload(memory, 0, memoryview(source), [gate.ticket])
     with pytest.raises(BufferError):  # somebody still looks at these bytes
         source.clear()
     del source
     gc.collect()
+    gate.open()
     event.wait()
     result = bytearray(size)
     backend.download(memory, 0, memoryview(result)).wait()

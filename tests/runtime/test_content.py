@@ -348,6 +348,6 @@ def test_a_replica_that_was_dropped_has_nothing_that_others_lack() -> None:
     content = on_host(8)
     device = replica(content)
     content.written_by_device(device, span(0, 8), "a kernel")
-    assert content.only_at(device).total == 8
+    assert content.only_at(device).nbytes == 8
     content.replicas.remove(device)  # as where Ctrl-C comes in the middle of dropping it
     assert content.only_at(device) == Ranges.EMPTY

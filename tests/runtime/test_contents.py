@@ -1,7 +1,7 @@
 """What is known of memory, by its address."""
 
 import pytest
-from tests.runtime.contents import on_host, pending, replica, span
+from tests.runtime.contents import pending, replica, span
 
 from trilby.data.ranges import Ranges
 from trilby.runtime.content import Content, Contents

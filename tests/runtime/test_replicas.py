@@ -14,7 +14,7 @@ from trilby.data.segment import Segment
 from trilby.errors import DeviceError
 from trilby.runtime import replicas as module
 from trilby.runtime.content import Content, Replica
-from trilby.runtime.replicas import Moved, Piece, Reason, Replicas, bring_home, piece_stop
+from trilby.runtime.replicas import Moved, Reason, Replicas, bring_home
 
 LENGTHS = (range(4),)
 REASON = Reason("it is needed", None)
@@ -45,7 +45,7 @@ def telling() -> tuple[Replicas, list[tuple[int, int]]]:
     moved: list[tuple[int, int]] = []
 
     def hear(copy: Moved) -> None:
-        moved.append((copy.piece.start - copy.replica.address, copy.piece.size))
+        moved.append((copy.ranges.start - copy.replica.address, copy.ranges.nbytes))
 
     return Replicas(Watched(), hear, share=False, poison=False, limit=None), moved
 
@@ -59,7 +59,7 @@ class FailsToUpload(Deferred):
 
     def __init__(self) -> None:
         super().__init__()
-        self.freed: list[tuple[Event, ...]] = []
+        self.freed: list[tuple[Ticket, ...]] = []
 
     def upload(
         self,
@@ -199,13 +199,8 @@ def test_rows_are_current_and_what_lies_between_them_is_not() -> None:
     one.valid = one.whole
     rows = part(one, 0, 4) | part(one, 16, 20) | part(one, 32, 36)
     bring_home(content, rows, REASON)
-    assert moved == [(0, 4)]  # one copy of three rows
+    assert moved == [(0, 12)]  # one copy of three rows
     assert content.host == rows
-
-
-def test_a_piece_ends_with_its_last_row() -> None:
-    assert piece_stop(Piece(100, 4)) == 104
-    assert piece_stop(Piece(100, 4, rows=3, pitch=16)) == 136
 
 
 def test_what_is_current_nowhere_is_told() -> None:

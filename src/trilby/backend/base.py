@@ -15,8 +15,9 @@ n-d array); a number is a `Scalar`, a struct a `StructArgument`.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
+from trilby.analysis.closure import ComputeClosure
 from trilby.analysis.reach import KernelGraph
 from trilby.data.dtypes import Number, ScalarType
 from trilby.data.ndrange import NDRange
@@ -235,6 +236,20 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Wait for everything and give the device back; closing twice is no error."""
+
+
+@runtime_checkable
+class Handoff(Protocol):
+    """The optional part of a backend: it sees a compute call as a whole before it is compiled."""
+
+    def handoff(self, closure: ComputeClosure) -> ComputeClosure:
+        """Inspect the closure of a compute call, and return it or a changed one.
+
+        A backend may change models (`closure.with_function(old, new)`), and may take over running
+        the call (`replace(closure, run=…)`). A kernel whose array ranks are known only at its
+        launch is handed over then, in a closure without compute functions.
+        """
+        ...
 
 
 class Family(Protocol):

@@ -16,7 +16,6 @@ from trilby.backend.base import Backend, DeviceInfo, Family, Kind
 from trilby.backend.preference import Preference, preferences
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
-from trilby.loading import loading
 
 # ------------------------------------------------------------------------------------------ vendors
 # Whether a maker's OpenCL driver is on this machine, without loading one.
@@ -241,8 +240,7 @@ class _Search:
 def open_family(entry: Entry) -> Family:
     """Import a family, or raise a `DeviceUnavailableError` that says what to install."""
     try:
-        with loading(entry.module):
-            module = importlib.import_module(entry.module)
+        module = importlib.import_module(entry.module)
     except ImportError as error:
         if not entry.package or (error.name or entry.package).partition(".")[0] != entry.package:
             raise

@@ -48,7 +48,7 @@ from trilby.model.ops.host import (
     HostWith,
 )
 from trilby.model.ops.memory import Extent, Load, Place, Store
-from trilby.model.ops.transfer import TRANSFER_OPS, Owed, ToDevice, ToHost, Tracking
+from trilby.model.ops.transfer import TRANSFER_OPS, ToDevice, ToHost, Tracking
 from trilby.model.value import RefType, Value
 from trilby.source import Location
 
@@ -183,7 +183,7 @@ def _subscript(tree: ast.expr, indices: list[ast.expr], location: Location) -> a
 
 
 def transfer_statement(
-    op: Tracking | ToDevice | ToHost | Owed, trees: Sequence[ast.expr], known: NamedValues
+    op: Tracking | ToDevice | ToHost, trees: Sequence[ast.expr], known: NamedValues
 ) -> ast.stmt:
     """The call that an op is; `trees` are the context, the buffer and the indices."""
     context, *rest = trees
@@ -439,7 +439,7 @@ def _host_run(writer: BlockWriter, op: HostRun) -> None:
         writer.run(statement, op.sets)
 
 
-def _transfer(writer: BlockWriter, op: Tracking | ToDevice | ToHost | Owed) -> None:
+def _transfer(writer: BlockWriter, op: Tracking | ToDevice | ToHost) -> None:
     trees = writer.take(*operands(op))
     writer.run(transfer_statement(op, trees, writer.known))
 

@@ -11,9 +11,10 @@ class Touched:
     """What a launch, or a part of one, does to a buffer, in bytes.
 
     `reads` may be read, `writes` may be written, `covers` are certainly overwritten. A kernel that
-    sets every second of four `i32`, and reads the first, touches
-    `Touched(Ranges.span(0, 4), Ranges.span(0, 4).repeated(8, 2), Ranges.span(0, 4).repeated(8, 2))`.
-    Bytes count from the start of the buffer, or are addresses after `shifted(address)`.
+    reads the first of eight `i32`, and sets every second, does this:
+    `Touched(reads=Ranges.span(0, 4), writes=every_second, covers=every_second)` with
+    `every_second = Ranges.span(0, 4).repeated(8, 4)`. Bytes count from the start of the buffer, or
+    are host addresses, after `shifted(address)`.
     """
 
     reads: Ranges = Ranges.EMPTY

@@ -6,38 +6,36 @@ which says so here when it is made.
 
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import StructType
+from trilby.process import PROCESS
 
 LANES = "xyzw"
-
-_VECTORS: dict[StructType, tuple[ScalarType, int]] = {}
-_TYPES: dict[tuple[ScalarType, int], StructType] = {}
-_MATRICES: dict[StructType, int] = {}
 
 
 def add_vector(struct: StructType, element: ScalarType, lanes: int) -> None:
     """A struct is a vector of so many lanes."""
-    _VECTORS[struct] = element, lanes
-    _TYPES[element, lanes] = struct
+    PROCESS.vectors[struct] = element, lanes
+    PROCESS.vector_types[element, lanes] = struct
 
 
 def add_matrix(struct: StructType, rows: int) -> None:
     """A struct is a matrix of so many rows."""
-    _MATRICES[struct] = rows
+    PROCESS.matrices[struct] = rows
 
 
 def vector_of(struct: StructType) -> tuple[ScalarType, int] | None:
     """The element and the number of lanes of a vector type; None for other structs."""
-    return _VECTORS.get(struct)
+    return PROCESS.vectors.get(struct)
 
 
 def vector_type(element: ScalarType, lanes: int) -> StructType:
     """The type of the vectors with such lanes. Somebody has a vector: their classes are there."""
-    return _TYPES[element, lanes]
+    found: StructType = PROCESS.vector_types[element, lanes]
+    return found
 
 
 def matrix_of(struct: StructType) -> int | None:
     """The number of rows of a matrix type; None for other structs."""
-    return _MATRICES.get(struct)
+    return PROCESS.matrices.get(struct)
 
 
 def swizzle(name: str, lanes: int) -> tuple[int, ...] | None:

@@ -16,8 +16,9 @@ tracked = rewrite(func, visit)
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from trilby.arguments import choice
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.build import Builder
@@ -128,3 +129,50 @@ def mapped(op: Op, value: Callable[[Value], Value], block: Callable[[Block], Blo
         if new != old:
             changed[name] = new
     return replace(op, **changed) if changed else op
+
+
+# --------------------------------------------------------------------------------------- transforms
+
+FuncKind: TypeAlias = Literal["kernel", "func", "compute"]
+"""Kernels, device functions, compute functions: what `Func.kind` can be."""
+
+FUNC_KINDS: tuple[FuncKind, ...] = ("kernel", "func", "compute")
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A named pure function from model to model, for functions of some kinds.
+
+    `Transform("fold_constants", fold, ("kernel", "func"))` changes kernels and device functions.
+    The result has the same name and the same parameters, and for the same model it is the same
+    each time.
+    """
+
+    name: str
+    change: Callable[[Func], Func]
+    kinds: tuple[FuncKind, ...]
+
+    def __call__(self, func: Func) -> Func:
+        """The changed function; one of another kind as it is."""
+        return self.change(func) if func.kind in self.kinds else func
+
+
+def transform(
+    kind: FuncKind, /, *others: FuncKind
+) -> Callable[[Callable[[Func], Func]], Transform]:
+    """Make a transform of a function, which gives it its name; it is for functions of these kinds.
+
+    >>> @transform("kernel", "func")
+    ... def without_prints(func: Func) -> Func:
+    ...     return rewrite(func, lambda op, out: isinstance(op, Print) or out.emit(op))
+
+    `Accelerator(transforms=[without_prints])` applies it.
+    """
+    kinds = (kind, *others)
+    for one in kinds:
+        choice("kind", one, FUNC_KINDS)
+
+    def made(change: Callable[[Func], Func]) -> Transform:
+        return Transform(change.__name__, change, kinds)
+
+    return made

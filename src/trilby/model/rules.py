@@ -24,7 +24,7 @@ from trilby.model.op import Block, Func, Op, blocks, operands
 from trilby.model.ops import arith, control, core, debug, memory, structs
 from trilby.model.ops.grid import BARRIER_SCOPES, Barrier, Grid
 from trilby.model.ops.host import HOST_OPS
-from trilby.model.ops.transfer import TRANSFER_OPS, Owed, ToDevice, ToHost, Tracking
+from trilby.model.ops.transfer import TRANSFER_OPS, ToDevice, ToHost, Tracking
 from trilby.model.value import (
     COMPUTE_CONTEXT,
     KERNEL_CONTEXT,
@@ -39,7 +39,7 @@ from trilby.model.value import (
 # ----------------------------------------------------------------------------------- transfer rules
 # What the ops that transforms put into compute models demand; a part of `rules`.
 
-TransferOp = Tracking | ToDevice | ToHost | Owed
+TransferOp = Tracking | ToDevice | ToHost
 
 
 def transfer_problems(op: TransferOp, func: Func) -> Iterator[str]:
@@ -77,10 +77,14 @@ MemoryAccess: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """What an op belongs to: its function, and the functions that can be called."""
+    """What an op belongs to: its function, and the functions that can be called.
+
+    `returns` is the type that `return` gives here: the function's, or that of an inlined callee.
+    """
 
     func: Func
     functions: Mapping[str, Func] | None
+    returns: Type
 
 
 Rule: TypeAlias = Callable[[Any, Program], Problems]
@@ -100,7 +104,7 @@ WITHOUT_RESULT = (
     debug.Print,
     *TRANSFER_OPS,
 )
-WITH_OR_WITHOUT_RESULT = (core.Call, *HOST_OPS)
+WITH_OR_WITHOUT_RESULT = (core.Call, core.Inlined, *HOST_OPS)
 
 _NUMBERS: frozenset[Kind] = frozenset({"int", "uint", "float"})
 _INTEGERS: frozenset[Kind] = frozenset({"int", "uint"})
@@ -233,7 +237,7 @@ def _call(op: core.Call, program: Program) -> Problems:
 
 
 def _return(op: core.Return, program: Program) -> Problems:
-    wanted = program.func.result
+    wanted = program.returns
     given = op.returned[0].type if op.returned else NONE
     if len(op.returned) > 1 or not _matches(wanted, given):
         yield f"the function returns `{wanted}`, not {_listed(op.returned)}"
@@ -431,6 +435,7 @@ RULES: dict[type[Op], Rule] = {
     core.VarStore: _var_access,
     core.Call: _call,
     core.Return: _return,
+    core.Inlined: _anything,
     core.Yield: _anything,
     arith.Binary: _arithmetic,
     arith.Unary: _arithmetic,

@@ -5,17 +5,17 @@ they should. What breaks a rule is a fault of whoever made the model, not of its
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.op import Block, Func, Op, operands, roles
 from trilby.model.ops.control import AndThen, Break, Continue, For, OrElse, Ternary, While
-from trilby.model.ops.core import Return, Yield
+from trilby.model.ops.core import Inlined, Return, Yield
 from trilby.model.ops.host import HostFor, HostWhile
 from trilby.model.rules import Problems, Program, problems
 from trilby.model.text import op_text
-from trilby.model.value import Value
+from trilby.model.value import NONE, Value
 from trilby.source import NOWHERE
 
 TERMINATORS = (Return, Yield, Break, Continue)
@@ -37,7 +37,7 @@ def verify(func: Func, functions: Mapping[str, Func] | None = None) -> None:
 
     With `functions`, the models that can be called by their symbols, calls are checked too.
     """
-    checker = _Checker(Program(func, functions))
+    checker = _Checker(Program(func, functions, func.result))
     checker.define(func.params, None)
     if func.raw and len(func.raw.names) != len(func.params):
         raise checker.error(None, "its raw code has other parameters than the function")
@@ -105,7 +105,16 @@ class _Checker:
             yields = name in _YIELDING.get(type(op), ())
             if yields and not (block.ops and isinstance(block.ops[-1], Yield)):
                 raise self.error(op, f"its block `{name}` does not end in a `yield`")
-            is_body = isinstance(op, LOOPS) and name == "body"
             self.define(block.params, op)
+            seen = {*visible, *block.params}
+            if isinstance(op, Inlined):
+                self.inlined(op).block(block, seen, _Around())
+                continue
+            is_body = isinstance(op, LOOPS) and name == "body"
             inside = _Around(is_body or (around.in_loop and not yields), yields)
-            self.block(block, {*visible, *block.params}, inside)
+            self.block(block, seen, inside)
+
+    def inlined(self, op: Inlined) -> "_Checker":
+        """A checker for the body of a callee, whose `return` ends that body alone."""
+        returns = op.result.type if op.result else NONE
+        return replace(self, program=replace(self.program, returns=returns))

@@ -1,8 +1,9 @@
 """From a decorated function to its code model."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from types import CodeType, ModuleType
 
 from trilby.data.dtypes import is_numpy_scalar
 from trilby.dataclass import dataclass
@@ -14,7 +15,7 @@ from trilby.model.value import NONE, Value
 from trilby.reflect.aggregates import assign_struct, is_struct
 from trilby.reflect.capture import MISSING, Captured, capture
 from trilby.reflect.expressions import expression
-from trilby.reflect.functions import Helper, Kernel
+from trilby.reflect.functions import Helper, Kernel, is_helper
 from trilby.reflect.lowering import Callee, Guess, Level, LocalNames, Lowering, Origin, local_names
 from trilby.reflect.raw import RawHelper
 from trilby.reflect.signature import Signature, helper_signature, kernel_signature
@@ -55,6 +56,33 @@ def reflect_helper(callee: Callee, symbol: str, symbol_of: Callable[[Callee], st
 
     raw = raw_code(helper, signature, reflected.captured)
     return replace(reflected, func=replace(reflected.func, raw=raw))
+
+
+def helpers_named_by(
+    captured: Captured, resolve: Callable[[ast.expr], object]
+) -> Iterator[Helper[..., object]]:
+    """The device functions that host code names, as it calls them; each once."""
+    outside = map(captured.lookup, _names(captured.function.__code__))
+    if not any(map(_may_be_helper_or_owner, outside)):
+        return
+    names = (n for n in ast.walk(captured.node) if isinstance(n, ast.Name | ast.Attribute))
+    yield from dict.fromkeys(helper for helper in map(resolve, names) if is_helper(helper))
+
+
+def _may_be_helper_or_owner(thing: object) -> bool:
+    """True for a device function, and for a module or class that may have one."""
+    if isinstance(thing, type):
+        return thing.__module__ != "builtins"
+    return isinstance(thing, Helper | ModuleType)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names that a piece of code looks for outside of itself."""
+    yield from code.co_names
+    yield from code.co_freevars
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _names(part)
 
 
 def _reflect(

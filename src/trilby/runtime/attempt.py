@@ -128,13 +128,13 @@ class Undo:
         if missing:
             reason = Reason("the run may have to start again on another device", caller)
             bring_home(content, missing, reason)
-        elif self._written.covers(use.footprint.writes.shifted(watch.address)):
+        elif self._written.covers(use.touched.writes.shifted(watch.address)):
             return []  # nothing is copied
         return content.before_host_reads(whole)
 
     def _keep(self, watch: Watch, use: Use, *, everything: bool) -> None:
         data = Ranges.of(*((start, stop) for _, start, stop in use.fields))
-        changing = data if everything else use.footprint.writes
+        changing = data if everything else use.touched.writes
         changed = changing.shifted(watch.address) - self._written
         if not changed:
             return

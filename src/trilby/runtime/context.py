@@ -192,9 +192,6 @@ class ComputeContext:
         """What `put` and `get` are given for `owner.key` or `owner[key]`: no number is read."""
         return field_of(owner, key)
 
-    def owed(self, buffer: object) -> None:
-        """The device keeps what it has newer; it comes when the caller looks."""
-
     def _bring_home(self, buffer: object, why: str, part: object = None) -> None:
         found = None if self._is_explicit else part_of(buffer, part)
         if found is not None and isinstance(found.segment.watcher, Watch):

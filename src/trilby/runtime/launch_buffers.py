@@ -1,9 +1,7 @@
 """The buffers of a launch: what it does with each, and where that lies on its device."""
 
-from collections.abc import Sequence
 from typing import cast
 
-from trilby.analysis.footprint import ParameterFootprint
 from trilby.backend.base import Ticket
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
@@ -47,7 +45,7 @@ class Use:
     """
 
     segment: Segment
-    footprint: ParameterFootprint
+    touched: Touched
     label: str
     lengths: tuple[range, ...] = ()
     fields: tuple[tuple[str, int, int], ...] = ()
@@ -88,11 +86,3 @@ class LaunchBuffer:
         elif replica.shared:
             after += self.content.before_host_reads(touched.reads)
         return after
-
-
-def touched_by(parts: Sequence[ParameterFootprint], address: int) -> Touched:
-    """What arguments do together that are one buffer at an address."""
-    found = Touched.NOTHING
-    for part in parts:
-        found |= Touched(part.reads, part.writes, part.covers)
-    return found.shifted(address)

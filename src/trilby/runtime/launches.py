@@ -12,13 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trilby.analysis.access import AccessMode, AccessTable, ParameterAccess
-from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
+from trilby.analysis.footprint import LaunchNumbers
 from trilby.analysis.pass_footprints import PassFootprints
 from trilby.backend.base import DeviceInfo, Ticket
 from trilby.backend.failures import check_buffer
 from trilby.data.ndrange import NDRange, as_range, dividing, spelled
 from trilby.data.schema import in_global, spoken
 from trilby.data.segment import ACCESSES, Segment
+from trilby.data.touched import Touched
 from trilby.errors import ArgumentValueError, RangeError, TrilbyError
 from trilby.messages import is_told
 from trilby.model.value import space_of
@@ -136,7 +137,7 @@ class Launches:
         self._kept: dict[tuple[object, ...], PreparedLaunch] = {}
         self._keys: dict[object, tuple[tuple[int, ...], bool]] = {}
         """Of each kernel, the positions of its buffers, and whether passes touch other bytes."""
-        self._footprints: dict[tuple[object, ...], tuple[ParameterFootprint, ...]] = {}
+        self._footprints: dict[tuple[object, ...], tuple[Touched, ...]] = {}
         self._passes: dict[tuple[object, ...], PassFootprints] = {}
 
     def again(
@@ -375,7 +376,7 @@ class Launches:
 
     def _footprints_at(
         self, analysed: AnalysedKernel, launch: LaunchNumbers
-    ) -> tuple[ParameterFootprint, ...]:
+    ) -> tuple[Touched, ...]:
         """What a launch touches, worked out once for the same numbers."""
         key = numbers_key(analysed, launch)
         found = self._footprints.get(key)
@@ -401,7 +402,7 @@ class Launches:
 def _remember_written(used: Sequence[Use], context: "ComputeContext") -> None:
     with LOCK:
         for use in used:
-            if not use.footprint.writes:
+            if not use.touched.writes:
                 continue
             watch = watched(use.segment)
             context.written[id(watch)] = watch

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
+from trilby.analysis.footprint import LaunchNumbers
 from trilby.analysis.pass_footprints import PassFootprints
 from trilby.backend.base import (
     Argument,
@@ -34,7 +34,7 @@ from trilby.runtime.binding import Bound, Numbers, as_number
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.content import has_failed
-from trilby.runtime.launch_buffers import KernelWrite, LaunchBuffer, Use, touched_by
+from trilby.runtime.launch_buffers import KernelWrite, LaunchBuffer, Use
 from trilby.runtime.profiles import PROFILES, profiles_of
 
 _MOST_CHECKS = 64
@@ -199,12 +199,11 @@ class PreparedLaunch:
         ):
             buffer.touched = touched
 
-    def _placed(self, footprints: Sequence[ParameterFootprint]) -> list[Touched]:
-        placed = list(zip(self.places, footprints, strict=True))
-        return [
-            touched_by([part for place, part in placed if place == n], one.replica.address)
-            for n, one in enumerate(self.buffers)
-        ]
+    def _placed(self, arguments: Sequence[Touched]) -> list[Touched]:
+        found = [Touched.NOTHING] * len(self.buffers)
+        for place, touched in zip(self.places, arguments, strict=True):
+            found[place] |= touched.shifted(self.buffers[place].replica.address)
+        return found
 
     def note_latest(self) -> None:
         """Let the replicas know of the last run; their content is as the run before left it."""

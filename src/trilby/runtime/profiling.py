@@ -215,7 +215,7 @@ class Book:
         replica, is_up = moved.replica, moved.direction == "up"
         writer = None if is_up else launch_of(moved.ticket)
         figures = None if writer is None else self._dispatch(writer)
-        copy = Command(moved.ticket, figures, None, None, is_up, ways, moved.piece.nbytes)
+        copy = Command(moved.ticket, figures, None, None, is_up, ways, moved.ranges.nbytes)
         if is_up:
             self._unused.setdefault(replica.serial, []).append(copy)
             if len(self._unused) > _MOST_UNUSED:
@@ -293,8 +293,7 @@ def wait_whatever(ticket: Ticket) -> None:
 
 def _place(moved: "Moved") -> CopyPlace:
     """The buffer and, where a copy lies within one field, that field."""
-    replica, piece = moved.replica, moved.piece
-    start = piece.start - replica.address
-    stop = start + (piece.rows - 1) * piece.pitch + piece.size
+    replica = moved.replica
+    start, stop = moved.ranges.shifted(-replica.address).hull
     inside = (name for name, first, last in replica.fields if first <= start and stop <= last)
     return CopyPlace(replica.label, next(inside, ""))

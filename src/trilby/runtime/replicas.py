@@ -5,20 +5,19 @@ somebody needs, and asks for room. Everything here is called with the lock held;
 work and waits for none, except where poison or a full device make it.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from trilby.backend.base import Backend, Memory, Queue, Rows, Ticket, Times
 from trilby.backend.failures import check_buffer, closed
-from trilby.data.ranges import Range, Ranges
+from trilby.data.ranges import Ranges, copies, in_few_ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, GuardError, OutOfDeviceMemoryError
+from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import JOURNAL, Content, Replica
 from trilby.runtime.explicit import check_eviction
@@ -26,64 +25,6 @@ from trilby.runtime.profiles import RECORDINGS
 
 if TYPE_CHECKING:
     from trilby.runtime.ledger import Direction
-
-
-# ------------------------------------------------------------------------------------------- pieces
-# How a set of bytes is cut into copies: as few as possible without moving what must not.
-
-SMALL_GAP = 8
-"""So many bytes between two ranges are sooner moved than left out: lengths, padding."""
-MOST_COPIES = 16
-"""More pieces than this become fewer by moving what lies between them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Rows of bytes at equal distances; one row is one range."""
-
-    start: int
-    size: int
-    rows: int = 1
-    pitch: int = 0
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes are moved."""
-        return self.size * self.rows
-
-
-def cut(wanted: Ranges, movable: Ranges) -> list[Piece]:
-    """The copies for the bytes that are wanted; others that are `movable` may go along."""
-    regular = _rows(wanted.parts) if len(wanted) > 1 else None
-    if regular is not None:
-        return [regular]
-    parts = _joined(wanted.parts, movable, SMALL_GAP)
-    if len(parts) > MOST_COPIES:
-        parts = _joined(parts, movable, None)
-    return [Piece(start, stop - start) for start, stop in parts]
-
-
-def _joined(parts: tuple[Range, ...], movable: Ranges, gap: int | None) -> tuple[Range, ...]:
-    """The ranges, with gaps closed that are small enough and may be moved."""
-    joined: list[Range] = []
-    for start, stop in parts:
-        if joined and (gap is None or start - joined[-1][1] <= gap):
-            between = Ranges.span(joined[-1][1], start)
-            if movable.covers(between):
-                joined[-1] = (joined[-1][0], stop)
-                continue
-        joined.append((start, stop))
-    return tuple(joined)
-
-
-def _rows(parts: tuple[Range, ...]) -> Piece | None:
-    """The one piece that the ranges are, if they are equal and at equal distances."""
-    start, stop = parts[0]
-    size, pitch = stop - start, parts[1][0] - start
-    regular = all(
-        part == (start + row * pitch, stop + row * pitch) for row, part in enumerate(parts)
-    )
-    return Piece(start, size, len(parts), pitch) if regular else None
 
 
 # --------------------------------------------------------------------------------------------- room
@@ -197,7 +138,7 @@ class Moved:
 
     direction: "Direction"
     replica: Replica
-    piece: Piece
+    ranges: Ranges
     reason: "Reason"
     ticket: Ticket
     times: Times | None = None
@@ -209,21 +150,27 @@ class Moved:
 
 
 class Reason(NamedTuple):
-    """Why a copy is made, for people, and the line of the user's program that needs it.
+    """Why a copy is made, and the line of the user's program that needs it.
 
-    `is_last` marks the last copy that can be made of some content: no guard prevents it.
+    `Reason("reads it", caller, writer=…, kernel="square")` says "square reads it; the host wrote it
+    at app.py:12". The sentence is made when somebody reads it. `is_last` marks the last copy that
+    can be made of some content: no guard prevents it.
     """
 
-    text: str
+    need: str
     caller: Caller | None
     is_last: bool = False
+    writer: object = None
+    kernel: str = ""
+
+    @property
+    def text(self) -> str:
+        """The sentence for people."""
+        need = f"{self.kernel} {self.need}" if self.kernel else self.need
+        return need if self.writer is None else f"{need}; {self.writer}"
 
 
 Hear: TypeAlias = Callable[[Moved], None]
-
-
-_OPENED: defaultdict[str, "count[int]"] = defaultdict(lambda: count(1))
-"""Counts the accelerators on every device."""
 
 
 class Replicas:
@@ -239,7 +186,7 @@ class Replicas:
         self.room = Room(backend, limit)
         self.guards = 0
         self.is_closed = False
-        number = next(_OPENED[backend.device.spec])
+        number = next(PROCESS.opening_numbers[backend.device.spec])
         self._place = backend.device.spec + (f"#{number}" if number > 1 else "")
 
     @property
@@ -331,6 +278,7 @@ class Replicas:
         missing = ranges - replica.valid
         zeros = missing & content.fresh
         if zeros:
+            zeros = in_few_ranges(zeros, content.fresh - replica.valid - replica.lengths)
             self._fill(replica, zeros, 0)
             missing -= zeros
             content.arrived_at(replica, zeros)
@@ -356,13 +304,12 @@ class Replicas:
     def _upload(self, content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
         self.check(replica, reason)
         movable = content.host - content.fresh - replica.valid
-        for piece in cut(ranges, movable):
-            span = Ranges.span(piece.start, piece_stop(piece))
-            after = (*replica.under_way, *content.before_host_reads(span))
+        for piece in copies(ranges, movable):
+            after = (*replica.under_way, *content.before_host_reads(piece))
 
-            def note(ticket: Ticket, span: Ranges = span) -> None:
+            def note(ticket: Ticket, piece: Ranges = piece) -> None:
                 replica.written_by(ticket)
-                content.leaving.append((span, ticket))
+                content.leaving.append((piece, ticket))
 
             begin = partial(_copy_up, replica, piece, after)
             ticket = give_command(self.backend.upload_queue, begin, note)
@@ -378,10 +325,15 @@ class Replicas:
             )
 
     def tell(
-        self, direction: "Direction", replica: Replica, piece: Piece, reason: Reason, ticket: Ticket
+        self,
+        direction: "Direction",
+        replica: Replica,
+        ranges: Ranges,
+        reason: Reason,
+        ticket: Ticket,
     ) -> None:
         """Let whoever records hear of a copy."""
-        self._hear(Moved(direction, replica, piece, reason, ticket))
+        self._hear(Moved(direction, replica, ranges, reason, ticket))
 
     # ------------------------------------------------------------------------- poison
 
@@ -427,15 +379,14 @@ def bring_home(content: Content, missing: Ranges, reason: Reason) -> None:
 def _download(content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
     replica.owner.check(replica, reason)
     queue = replica.owner.backend.download_queue
-    for piece in cut(ranges, replica.valid - content.host):
-        span = Ranges.span(piece.start, piece_stop(piece))
-        after = (*replica.writers, *content.before_host_writes(span))
+    for piece in copies(ranges, replica.valid - content.host):
+        after = (*replica.writers, *content.before_host_writes(piece))
         origin = replica.writers
 
-        def note(ticket: Ticket, piece: Piece = piece, origin: object = origin) -> None:
+        def note(ticket: Ticket, piece: Ranges = piece, origin: object = origin) -> None:
             ticket = ticket._replace(origin=origin)
             replica.read_by(ticket)
-            content.arrived(_bytes(piece), ticket)
+            content.arrived(piece, ticket)
 
         ticket = give_command(queue, partial(_copy_down, replica, piece, after), note)
         replica.owner.tell("down", replica, piece, reason, ticket._replace(origin=origin))
@@ -455,29 +406,19 @@ def give_command(
     return Ticket(queue, queue.submitted)
 
 
-def _copy_up(replica: Replica, piece: Piece, after: Sequence[Ticket]) -> Ticket:
+def _copy_up(replica: Replica, piece: Ranges, after: Sequence[Ticket]) -> Ticket:
     """Start to copy from the host's memory."""
-    offset, stop = piece.start - replica.address, piece_stop(piece) - replica.address
-    source, rows = replica.host[offset:stop], _rows_of(piece)
-    return replica.owner.backend.upload(replica.memory, offset, source, after, rows)
+    start, stop = piece.shifted(-replica.address).hull
+    source, rows = replica.host[start:stop], _rows_of(piece)
+    return replica.owner.backend.upload(replica.memory, start, source, after, rows)
 
 
-def _copy_down(replica: Replica, piece: Piece, after: Sequence[Ticket]) -> Ticket:
+def _copy_down(replica: Replica, piece: Ranges, after: Sequence[Ticket]) -> Ticket:
     """Start to copy to the host's memory."""
-    offset, stop = piece.start - replica.address, piece_stop(piece) - replica.address
-    target, rows = replica.host[offset:stop], _rows_of(piece)
-    return replica.owner.backend.download(replica.memory, offset, target, after, rows)
+    start, stop = piece.shifted(-replica.address).hull
+    target, rows = replica.host[start:stop], _rows_of(piece)
+    return replica.owner.backend.download(replica.memory, start, target, after, rows)
 
 
-def _rows_of(piece: Piece) -> Rows | None:
-    return Rows(piece.size, piece.pitch) if piece.rows > 1 else None
-
-
-def piece_stop(piece: Piece) -> int:
-    """The byte after the last one of a piece."""
-    return piece.start + (piece.rows - 1) * piece.pitch + piece.size
-
-
-def _bytes(piece: Piece) -> Ranges:
-    starts = range(piece.start, piece.start + max(piece.rows * piece.pitch, 1), piece.pitch or 1)
-    return Ranges(tuple((start, start + piece.size) for start in starts))
+def _rows_of(piece: Ranges) -> Rows | None:
+    return Rows(*piece.rows) if piece.rows and piece.pieces else None

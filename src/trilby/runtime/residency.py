@@ -17,10 +17,11 @@ from trilby.data.touched import Touched
 from trilby.errors import DeviceError, TrilbyError
 from trilby.messages import is_told, tell
 from trilby.options import Transfers
+from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import JOURNAL, LOCK, Replica, check_entry
 from trilby.runtime.explicit import check_launch
-from trilby.runtime.launch_buffers import LaunchBuffer, Use, touched_by
+from trilby.runtime.launch_buffers import LaunchBuffer, Use
 from trilby.runtime.prepared_launch import (
     LASTING,
     LaunchRequest,
@@ -165,7 +166,7 @@ class Residency:
         for watch, use in watches:
             replica = self._replica(watch, use, pinned)
             pinned.add(id(replica))
-            touched = touched_by([use.footprint], replica.address)
+            touched = use.touched.shifted(replica.address)
             known = found.get(id(replica))
             if known is not None:
                 known.touched |= touched
@@ -248,11 +249,10 @@ class Residency:
             if not launch.buffers:
                 self.unchecked.append(ticket)
         if RECORDINGS:
-            below = {
+            uses = {
                 one.replica: part.shifted(-one.replica.address)
                 for one, part in zip(launch.buffers, touched, strict=True)
             }
-            uses = {one: (part.reads, part.writes, part.covers) for one, part in below.items()}
             for recording in RECORDINGS:
                 recording.kernel(self.replicas.place, uses, launch.kernel, launch.caller.line)
         if PROFILES:
@@ -277,7 +277,7 @@ class Residency:
         content, replica, writes = buffer.content, buffer.replica, buffer.touched.writes
         if replica.shared:
             return list(replica.under_way) if buffer.seen else []
-        reason = Reason(f"{launch.kernel} wrote it", launch.caller)
+        reason = Reason("wrote it", launch.caller, kernel=launch.kernel)
         if transfers is Transfers.ALWAYS:
             self.replicas.download(content, replica, replica.whole, reason)
             return content.before_host_reads(replica.whole)
@@ -294,7 +294,7 @@ class Residency:
         touched = buffer.touched
         does = verb or _verb(touched)
         who = buffer.content.writer_of(touched.needs - buffer.replica.valid)
-        return Reason(f"{launch.kernel} {does}; {who}", launch.caller)
+        return Reason(does, launch.caller, writer=who, kernel=launch.kernel)
 
     def _say(self, launch: PreparedLaunch, buffer: LaunchBuffer, what: str) -> None:
         if is_told("debug"):
@@ -316,7 +316,7 @@ def _verb(touched: Touched) -> str:
 # wrapped memory has its content first, then the queues are finished, and then no driver has any
 # work left.
 
-_OPEN: set[Residency] = set()
+_OPEN: set[Residency] = PROCESS.open_devices
 
 
 def add_open(residency: Residency) -> None:

@@ -148,17 +148,13 @@ def _checked(info: DeviceInfo, family: Survey, check: Check) -> CheckedDevice:
         backend = open_backend(info.spec).backend
     except TrilbyError as error:
         return CheckedDevice(info.spec, info, "does not open", error.problem)
-    problem = _run(backend, check)
-    return CheckedDevice(info.spec, info, "fails" if problem else "passes", problem or "")
-
-
-def _run(backend: Backend, check: Check) -> str | None:
     try:
-        return check(backend)
+        problem = check(backend)
     except TrilbyError as error:
-        return error.problem
+        problem = error.problem
     finally:
         backend.close()
+    return CheckedDevice(info.spec, info, "fails" if problem else "passes", problem or "")
 
 
 def as_json(report: DevicesReport) -> str:
@@ -224,13 +220,9 @@ def _cells(device: CheckedDevice, chosen: str | None) -> tuple[str, ...]:
         info.kind,
         info.vendor,
         info.driver,
-        _memory(info.memory_bytes),
+        f"{info.memory_bytes / 2**30:.1f} GiB" if info.memory_bytes else "-",
         str(info.compute_units),
         str(info.max_group_items),
         " ".join(sorted(info.features)),
         f"{device.outcome}: {device.problem}" if device.problem else device.outcome,
     )
-
-
-def _memory(nbytes: int) -> str:
-    return f"{nbytes / 2**30:.1f} GiB" if nbytes else "-"

@@ -33,7 +33,6 @@ from trilby.backend.native import NativeBackend
 from trilby.backend.native.engine import Engine
 from trilby.backend.native.host_processor import HostProcessor, this_host
 from trilby.backend.native.llvm import load, object_code
-from trilby.backend.native.objects import Objects
 from trilby.backend.native.queue_code import (
     COST,
     VARIES,
@@ -41,6 +40,7 @@ from trilby.backend.native.queue_code import (
     make_record,
     queue_text,
 )
+from trilby.backend.native.toolchain import Objects
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError

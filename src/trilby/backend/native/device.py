@@ -11,13 +11,12 @@ from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Rows, 
 from trilby.backend.failures import beyond, closed, foreign, freed, refused_code
 from trilby.backend.native.arena import Arena, NativeMemory, block_of, bytes_of, is_free
 from trilby.backend.native.engine import Engine
+from trilby.backend.native.host_processor import native_group
 from trilby.backend.native.modules import Modules, generated
 from trilby.backend.native.native_kernels import NativeKernel, NativePrepared, ThreadMemory
-from trilby.backend.native.objects import Objects
 from trilby.backend.native.printing import Printed
-from trilby.backend.native.processor import Code, RefusedTextError, native_group
 from trilby.backend.native.queue_code import make_record
-from trilby.backend.native.toolchain import assembly
+from trilby.backend.native.toolchain import Code, Objects, RefusedTextError, assembly
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory, checked
 from trilby.codegen.identifiers import OWN
 from trilby.codegen.llvm.target import LlvmModule, LlvmTarget

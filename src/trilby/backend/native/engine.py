@@ -17,7 +17,6 @@ from typing import Any, Protocol, TypeAlias
 from trilby.at_exit import PROGRAM_END, EndStep
 from trilby.backend.base import Times
 from trilby.backend.native.host_processor import HostProcessor, this_host
-from trilby.backend.native.objects import Objects, objects_for
 from trilby.backend.native.queue_code import (
     SEQUENCE,
     QueueFunctions,
@@ -25,6 +24,7 @@ from trilby.backend.native.queue_code import (
     address_of_record,
     begin_functions,
 )
+from trilby.backend.native.toolchain import Objects, objects_for
 from trilby.errors import DeviceError
 from trilby.locks import computed_once, hold_over_forks, new_rlock
 
@@ -99,7 +99,7 @@ class QueueState(ctypes.Structure):
 _KEPT_OVER_FORKS = ("submitted", "threads", "patience", "clock", "slots")
 
 
-class Report(Protocol):
+class LaunchOutcome(Protocol):
     """What a launch leaves that asserts or prints: `check` shows the lines, and raises."""
 
     @property
@@ -134,7 +134,7 @@ class Engine:
         self._kept: deque[Kept] = deque()
         self.owned: dict[int, object] = {}
         """What launches are made of that may be run, by the addresses of these things."""
-        self.reports: dict[int, Report] = {}
+        self.reports: dict[int, LaunchOutcome] = {}
         """What launches left, by their numbers; those that went well are dropped after a while."""
         self._lost = range(0)
 

@@ -18,8 +18,8 @@ from trilby.backend.base import (
 from trilby.backend.failures import assertion_failed
 from trilby.backend.group_size import rounded_up
 from trilby.backend.native.engine import Engine
+from trilby.backend.native.host_processor import native_group
 from trilby.backend.native.printing import Printed
-from trilby.backend.native.processor import Code, native_group
 from trilby.backend.native.queue_code import (
     ARGUMENTS,
     COST,
@@ -33,6 +33,7 @@ from trilby.backend.native.queue_code import (
     copied,
     make_record,
 )
+from trilby.backend.native.toolchain import Code
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory
 from trilby.data.dtypes import ScalarType, type_by_value, value_by_value
 from trilby.data.ndrange import NDRange

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeAlias
 
-from trilby.backend.native.objects import Objects
-from trilby.backend.native.processor import Code, Processor
+from trilby.backend.native.toolchain import Code, Objects, Processor
 
 _PAUSES = {
     "x86_64": (
@@ -52,22 +51,6 @@ class QueueFunctions:
     But for `wait`, all return in less time than other threads of Python would take to get their
     turn meanwhile: they keep it.
     """
-
-    __slots__ = (
-        "_code",
-        "copy",
-        "copy_rows",
-        "fill",
-        "free",
-        "open",
-        "print",
-        "start",
-        "stop",
-        "submit",
-        "submit_passes",
-        "take_printed",
-        "wait",
-    )
 
     def __init__(self, code: Code) -> None:
         self._code = code  # it goes with this

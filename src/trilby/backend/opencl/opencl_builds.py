@@ -3,11 +3,10 @@
 Drivers compile inside of a call in which Ctrl-C is not heard, and some put a part of the work off
 to the first launch.
 
-A known fault of PoCL 3.0: if it takes its library for AVX-512, and compiles kernels for a CPU that
-its LLVM believes to have none, a kernel that gives a vector of 64 bytes to one of its functions
-(`vload16` of floats) makes LLVM's optimiser go round for ever at the first launch. Its program
-cannot be read back from PoCL's cache either: later processes find no kernel in it. Generated code
-has no vectors of more than 32 bytes; code of users (`@tb.raw`) may have.
+A known fault of PoCL 3.0: where its library is for AVX-512, and its LLVM believes that the CPU has
+none, a kernel that calls it with a vector of 64 bytes (`vload16` of floats) is compiled for ever at
+the first launch. Later processes find no kernel in its entry of PoCL's cache. Generated code has no
+vectors of more than 32 bytes; code of users (`@tb.raw`) may have.
 """
 
 import ctypes

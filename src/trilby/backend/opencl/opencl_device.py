@@ -14,13 +14,13 @@ import pyopencl as cl
 # `cl.Program.build` sends whatever a compiler says through Python's warnings, which only a
 # filter for the whole process could stop. The program that it wraps does not.
 # `cl.enqueue_copy` and `cl.enqueue_fill_buffer` are written in Python: see `opencl_queue`.
-from pyopencl._cl import (  # pyright: ignore
-    _enqueue_fill_buffer,
-    _enqueue_read_buffer,
-    _enqueue_read_buffer_rect,
-    _enqueue_write_buffer,
-    _enqueue_write_buffer_rect,
-    _Program,
+from pyopencl._cl import (
+    _enqueue_fill_buffer,  # pyright: ignore[reportPrivateUsage]
+    _enqueue_read_buffer,  # pyright: ignore[reportPrivateUsage]
+    _enqueue_read_buffer_rect,  # pyright: ignore[reportPrivateUsage]
+    _enqueue_write_buffer,  # pyright: ignore[reportPrivateUsage]
+    _enqueue_write_buffer_rect,  # pyright: ignore[reportPrivateUsage]
+    _Program,  # pyright: ignore[reportPrivateUsage]
 )
 
 from trilby.analysis.reach import KernelGraph

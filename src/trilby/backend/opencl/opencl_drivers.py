@@ -17,12 +17,11 @@ from types import FrameType
 from trilby.at_exit import PROGRAM_END, EndStep
 from trilby.errors import DeviceUnavailableError
 from trilby.locks import hold_over_forks
+from trilby.process import PROCESS
 
 _CALLERS = "trilby.backend.opencl"
 """Only modules whose names begin with this call drivers."""
 _CONTAINERS = (tuple, list, dict, set, deque)
-_KEPT: list[object] = []
-"""What a child never releases."""
 _LONGEST_WAIT = 2.0
 """Seconds. By then a thread is in a call that does not end, so nothing comes back from it."""
 
@@ -89,7 +88,7 @@ def _lose() -> None:
     if Drivers.are_used:
         Drivers.are_lost = True
         gc.unfreeze()  # else they are not among all objects
-        _KEPT.extend(_driver_objects())
+        PROCESS.driver_objects.extend(_driver_objects())
         gc.freeze()  # what is garbage now stays
 
 

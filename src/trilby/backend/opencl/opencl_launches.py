@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 from functools import cache, partial
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from operator import length_hint
 from struct import Struct
 from typing import Any
@@ -27,8 +27,9 @@ from trilby.backend.base import (
 )
 from trilby.backend.failures import failed
 from trilby.backend.group_size import GroupLimits, group_size, rounded_up
+from trilby.backend.opencl.opencl_drivers import Drivers
 from trilby.backend.opencl.opencl_memory import MemoryPool
-from trilby.backend.opencl.opencl_queue import ALL_NUMBERS, OpenCLQueue, Report
+from trilby.backend.opencl.opencl_queue import ALL_NUMBERS, AssertReport, OpenCLQueue
 from trilby.data.dtypes import ScalarType, type_by_value, value_by_value
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
@@ -39,12 +40,10 @@ RANGE_ARGUMENTS = 3
 """Behind the arguments of a kernel comes the range, `int max_x, int max_y, int max_z`."""
 
 _RANGE_NUMBER = Struct("=i")
-_AT_ONCE = (None,)
-"""The wait list of a single launch that waits for no other queue."""
 HURRY = 32
 """After so many launches the driver is told to begin them; a wait tells it earlier."""
 
-_new_ticket = partial(tuple.__new__, Ticket)
+_new_ticket: Callable[[Any], Ticket] = partial(tuple[Any].__new__, Ticket)
 """Takes half as long as `Ticket`, which is written in Python."""
 
 
@@ -99,23 +98,6 @@ class OpenCLPrepared:
     than to be enqueued. `_runs` gives what its runs do, and counts them.
     """
 
-    __slots__ = (
-        "_checked",
-        "_enqueue",
-        "_extend",
-        "_left",
-        "_local",
-        "_memories",
-        "_numbers",
-        "_pool",
-        "_queue",
-        "_runs",
-        "_set_pass",
-        "_whole",
-        "executable",
-        "kernel",
-    )
-
     def __init__(
         self,
         pool: MemoryPool,
@@ -129,7 +111,7 @@ class OpenCLPrepared:
         self._pool = pool
         self._queue = queue
         self._extend = queue.events.extend
-        self._numbers, self._left = queue.numbers, queue.left
+        self._numbers_left = queue.numbers_left
         self._memories: dict[int, Memory] = {}
         self._checked = -1
         self._runs = repeat(executable.what, sys.maxsize)
@@ -147,14 +129,11 @@ class OpenCLPrepared:
             self._set_pass = partial(set_bytes, len(arguments) + RANGE_ARGUMENTS)
 
     def _bind(self) -> None:
-        self._enqueue: Callable[[list[cl.Event] | None], cl.Event] = partial(
-            cl.enqueue_nd_range_kernel,
-            self._queue.driver_queue,
-            self.kernel,
-            self._whole,
-            self._local,
-            None,
-        )
+        """Take the queue that the driver has for it now; each of `_steps` is a run there."""
+        place = self._queue.driver_queue, self.kernel, self._whole, self._local, None
+        self._enqueue = partial(cl.enqueue_nd_range_kernel, *place)
+        at_once = map(self._enqueue, repeat(None))
+        self._steps = zip(at_once, self._queue.numbers, self._runs, strict=False)
 
     @property
     def begun(self) -> int:
@@ -164,12 +143,12 @@ class OpenCLPrepared:
     def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
         """Run the kernel in whole groups; it leaves out the work items beyond the range."""
         queue = self._queue
-        if after or times != 1 or self._checked != queue.moment:
+        if after or times != 1 or self._checked != queue.moment or Drivers.are_lost:
             return self._submit_checked(times, first_pass, after)
         try:
             with queue.lock:
-                self._extend(zip(map(self._enqueue, _AT_ONCE), self._numbers, self._runs))
-                number = ALL_NUMBERS - 1 - self._left()
+                self._extend(islice(self._steps, 1))
+                number = ALL_NUMBERS - 1 - self._numbers_left()
         except cl.Error as error:
             raise self._failed(error) from error
         if not number % HURRY or len(queue.events) == 1:
@@ -191,9 +170,9 @@ class OpenCLPrepared:
                 if self._set_pass is not None:
                     passes = np.arange(first_pass, first_pass + times, dtype=np.int32)
                     is_set = map(self._set_pass, passes)
-                    self._extend(zip(is_set, enqueued, self._numbers, runs))
+                    self._extend(zip(is_set, enqueued, queue.numbers, runs, strict=False))
                 else:
-                    self._extend(zip(enqueued, self._numbers, runs))
+                    self._extend(zip(enqueued, queue.numbers, runs, strict=False))
                 number = queue.submitted
         except cl.Error as error:
             raise self._failed(error) from error
@@ -206,7 +185,7 @@ class OpenCLPrepared:
 
     def _with_report(self, times: int) -> Iterator[Any]:
         """What these runs do; the last one has the report of all."""
-        report = Report(self._queue.take_report(), self.executable.assertions)
+        report = AssertReport(self._queue.take_report(), self.executable.assertions)
         self.kernel.set_arg(self.executable.parameters - 1, report.buffer)
         return zip(self._runs, chain(repeat(None, times - 1), (report,)), strict=False)
 

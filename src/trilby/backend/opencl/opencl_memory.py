@@ -9,8 +9,6 @@ them.
 import time
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import field
-from itertools import count
 
 import pyopencl as cl
 
@@ -42,13 +40,13 @@ _NO_ROOM = frozenset(
 class OpenCLMemory:
     """A buffer of OpenCL, None once it is freed: drivers crash on released buffers.
 
-    `nbytes` is what was asked for; `shared` memory is the host's.
+    `nbytes` is what was asked for, `size` what the device has for it: 0 if it is the host's.
     """
 
     nbytes: int
     context: cl.Context
     buffer: cl.Buffer | None
-    shared: bool = False
+    size: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,7 +56,6 @@ class _FreedBlock:
     size: int
     buffer: cl.Buffer
     work: tuple[Ticket, ...]
-    age: int = field(default_factory=count().__next__)
 
     @property
     def idle(self) -> bool:
@@ -66,27 +63,21 @@ class _FreedBlock:
 
 
 class MemoryPool:
-    """The buffers of one device, in use and kept."""
+    """The buffers of one device: `held` bytes in all, of which nobody owns `kept`."""
 
     def __init__(self, context: cl.Context, device: DeviceInfo) -> None:
         self.is_open = True
+        self.held = 0
+        self.kept = 0
         self._context = context
         self._device = device
         self._lock = new_lock()
         # Buffers are freed at any moment, also by the garbage collector in the middle of a
         # method of this class: they arrive here, without a lock, and are put in order later.
         self._arrived: deque[_FreedBlock] = deque()
-        self._kept: defaultdict[int, dict[_FreedBlock, None]] = defaultdict(dict)
-        """By their sizes, and of each size the oldest first."""
-        self._leaving: list[_FreedBlock] = []
-        """The host's memory, which has to live until the work on it is done."""
-        self.held = 0
-        """The bytes of all buffers, in use and kept."""
-
-    @property
-    def kept(self) -> int:
-        """The bytes of the buffers that nobody owns."""
-        return sum(size * len(blocks) for size, blocks in self._kept.items())
+        self._kept: dict[_FreedBlock, None] = {}
+        """The oldest first. The host's memory has to live until the work on it is done."""
+        self._by_size: defaultdict[int, dict[_FreedBlock, None]] = defaultdict(dict)
 
     def check_open(self) -> None:
         """Raise after `close`, and in a forked child."""
@@ -105,11 +96,11 @@ class MemoryPool:
 
     def take(self, nbytes: int) -> OpenCLMemory:
         """Memory of the device that no command uses; raises where there is no room."""
-        size = _rounded(nbytes)
+        size = max(-(-nbytes // _GRAIN), 1) * _GRAIN
         with self._lock:
             self._put_in_order()
             buffer = self._reuse(size) or self._create(size, nbytes)
-        return OpenCLMemory(nbytes, self._context, buffer)
+        return OpenCLMemory(nbytes, self._context, buffer, size)
 
     def share(self, source: memoryview) -> OpenCLMemory:
         """The host's bytes as memory of the device; pyopencl's buffer keeps them alive."""
@@ -117,14 +108,14 @@ class MemoryPool:
             self._put_in_order()
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
         buffer = cl.Buffer(self._context, flags, hostbuf=source)
-        return OpenCLMemory(source.nbytes, self._context, buffer, shared=True)
+        return OpenCLMemory(source.nbytes, self._context, buffer, 0)
 
     def give(self, memory: OpenCLMemory, work: Sequence[Ticket]) -> None:
         """Take memory back; `work` is what may still use it. Never waits."""
         if memory.buffer is None:
             raise freed(self._device, memory.nbytes)
-        size = 0 if memory.shared else _rounded(memory.nbytes)
-        block = _FreedBlock(size, memory.buffer, tuple(one for one in work if not one.done))
+        unfinished = tuple(ticket for ticket in work if not ticket.done)
+        block = _FreedBlock(memory.size, memory.buffer, unfinished)
         memory.buffer = None
         self._arrived.append(block)  # right after that, so that Ctrl-C loses nothing
         if_free(self._lock, self._put_in_order)
@@ -133,52 +124,47 @@ class MemoryPool:
         """Release all that is kept; the driver waits for the commands that use it."""
         with self._lock:
             self._put_in_order()
-            self._release_kept()
+            self._release_all()
 
     def _put_in_order(self) -> None:
         while self._arrived:
             block = self._arrived[0]  # it stays there until it is elsewhere: Ctrl-C loses nothing
-            if block.size:
-                self._kept[block.size][block] = None
-            else:
-                self._leaving.append(block)
+            self._kept[block] = self._by_size[block.size][block] = None
             self._arrived.popleft()
-        if self._leaving:
-            self._leaving = [block for block in self._leaving if not block.idle]
-        limit, kept = self._device.memory_bytes // KEPT_SHARE, self.kept
-        while kept > limit:
-            kept -= self._release(self._oldest())
+            self.kept += block.size
+        for block in tuple(self._by_size[0]):
+            if block.idle:
+                self._forget(block)  # pyopencl's buffer lets go of the host's memory
+        while self.kept > self._device.memory_bytes // KEPT_SHARE:
+            self._release(next(block for block in self._kept if block.size))
 
-    def _oldest(self) -> _FreedBlock:
-        first = (next(iter(blocks)) for blocks in self._kept.values() if blocks)
-        return min(first, key=_age)
+    def _forget(self, block: _FreedBlock) -> None:
+        self._kept.pop(block)
+        self._by_size[block.size].pop(block)
+        self.kept -= block.size
 
-    def _release(self, block: _FreedBlock) -> int:
-        del self._kept[block.size][block]
+    def _release(self, block: _FreedBlock) -> None:
+        self._forget(block)
         self.held -= block.size
         block.buffer.release()
-        return block.size
 
-    def _release_kept(self) -> None:
-        for block in self._all_kept():
+    def _release_all(self) -> None:
+        for block in tuple(self._kept):
             self._release(block)
 
-    def _all_kept(self) -> list[_FreedBlock]:
-        return sorted((one for blocks in self._kept.values() for one in blocks), key=_age)
-
     def _reuse(self, size: int) -> cl.Buffer | None:
-        block = next((block for block in self._kept[size] if block.idle), None)
+        block = next((block for block in self._by_size[size] if block.idle), None)
         if block is None:
             return None
-        del self._kept[size][block]
+        self._forget(block)
         return block.buffer
 
     def _create(self, size: int, nbytes: int) -> cl.Buffer:
-        if self.held + size > self._device.memory_bytes:
-            self._make_room()
         buffer = self._attempt(size)
-        if buffer is None and self.kept:
-            self._make_room()
+        if buffer is None and self._kept:
+            while not all(block.idle for block in self._kept):  # it may end badly, too
+                time.sleep(_PAUSE_SECONDS)
+            self._release_all()
             buffer = self._attempt(size)
         if buffer is None:
             raise no_room(self._device, nbytes, self.held)
@@ -196,18 +182,3 @@ class MemoryPool:
             if error.code not in _NO_ROOM:
                 raise
         return None
-
-    def _make_room(self) -> None:
-        """Wait until the memory that is kept can be had, and let go of it."""
-        for block in self._all_kept():
-            while not block.idle:  # whether that work goes well is not for here
-                time.sleep(_PAUSE_SECONDS)
-            self._release(block)
-
-
-def _age(block: _FreedBlock) -> int:
-    return block.age
-
-
-def _rounded(nbytes: int) -> int:
-    return max(-(-nbytes // _GRAIN), 1) * _GRAIN

@@ -20,14 +20,14 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pyopencl as cl
 
-# `cl.enqueue_copy` is written in Python, in which Ctrl-C could come behind the command.
-from pyopencl._cl import _enqueue_read_buffer  # pyright: ignore
+# Not `cl.enqueue_copy`: it is written in Python, where Ctrl-C could come behind the command.
+from pyopencl._cl import _enqueue_read_buffer as read_buffer  # pyright: ignore[reportPrivateUsage]
 
 from trilby.backend.base import DeviceInfo, Ticket, Times
 from trilby.backend.failures import assertion_failed, failed
 from trilby.backend.opencl.opencl_builds import FirstLaunches, Patience
 from trilby.backend.opencl.opencl_drivers import Drivers, check_drivers
-from trilby.errors import DeviceError
+from trilby.errors import TrilbyError
 from trilby.locks import if_free, new_lock, new_rlock
 from trilby.source import Location
 
@@ -50,7 +50,7 @@ _LONGEST_PAUSE = 1e-3
 _LONG_SECONDS = 0.1
 
 
-class Report(NamedTuple):
+class AssertReport(NamedTuple):
     """Four numbers on the device, for the first `assert` that fails: which, and its work item."""
 
     buffer: cl.Buffer
@@ -60,7 +60,7 @@ class Report(NamedTuple):
 class OpenCLQueue:
     """One in-order queue: `(event, number, what it does)` of each command not known to be over.
 
-    What a command does is a text for errors, and for a kernel with assertions also its `Report`.
+    What a command does is a text for errors, with the `AssertReport` of kernels that assert.
     `moment` changes when launches that are prepared must be looked at again: memory was freed, the
     device closed, or the driver's queue is another.
     """
@@ -76,22 +76,22 @@ class OpenCLQueue:
         self.moment = 0
         self.lock = new_rlock()
         """For submitting commands; reading and dropping those that are over needs `_polling`."""
-        self.events: deque[Any] = deque()
+        self.events: deque[tuple[Any, ...]] = deque()
         self.numbers = iter(range(1, ALL_NUMBERS))
-        self.left = self.numbers.__length_hint__
+        self.numbers_left: Callable[[], int] = cast("Any", self.numbers).__length_hint__
         self._spare_reports: list[cl.Buffer] = []
         self._queue_that = cache(partial(_make_queue, context, cl_device))
         self.driver_queue = self._queue_that(measures=False)
         self._polling = new_lock()
         self._flushed = 0
         self._measuring = 0
-        self._failures: dict[int, DeviceError] = {}
+        self._failures: dict[int, TrilbyError] = {}
         self._times: dict[int, Times] = {}
 
     @property
     def submitted(self) -> int:
         """The number of the last command that the driver has."""
-        return ALL_NUMBERS - 1 - self.left()
+        return ALL_NUMBERS - 1 - self.numbers_left()
 
     @property
     def completed(self) -> int:
@@ -139,6 +139,7 @@ class OpenCLQueue:
         """The event of a command, which its driver was told to begin; nothing where it is over."""
         if number <= self.completed:
             return ()
+        self.flush()
         with self.lock:
             try:  # counted from the right, since others may drop events on the left
                 return (self.events[number - self.submitted - 1][-3],)
@@ -150,10 +151,14 @@ class OpenCLQueue:
         submitted = self.submitted
         if self._flushed < submitted:
             self._flushed = submitted
-            self.driver_queue.flush()
+            try:
+                self.driver_queue.flush()
+            except cl.Error as error:
+                raise failed(self.device, "beginning its work", error) from error
 
     def keep_going(self) -> None:
         """See that the driver begins its commands, drop those that are over, and wait for some."""
+        self.flush()
         if self.submitted - self.completed > MOST_UNDER_WAY:
             self._await(self.submitted - MOST_UNDER_WAY // 2)
 
@@ -210,33 +215,37 @@ class OpenCLQueue:
         events = self.events
         self.flush()
         while events:
-            event, number, what = events[0][-3:]
+            command = events[0]
             try:
-                status = _status(event, _STATUS)
+                status = _status(command[-3], _STATUS)
             except cl.Error:  # the device is lost
                 status = -1
             if status > _COMPLETE:
                 break
-            if status < _COMPLETE or self._measuring or not isinstance(what, str):
-                self._note_end(event, number, what, has_failed=status < _COMPLETE)
+            is_noted = status != _COMPLETE or self._measuring or command[-1].__class__ is not str
+            report = self._note_end(command, status) if is_noted else None
             events.popleft()  # behind all that Ctrl-C may leave undone
-            if not isinstance(what, str) and what[1] and number not in self._failures:
-                self._spare_reports.append(what[1].buffer)
+            if report is not None:
+                self._spare_reports.append(report.buffer)
 
-    def _note_end(self, event: cl.Event, number: int, what: Any, *, has_failed: bool) -> None:
+    def _note_end(self, command: Any, status: int) -> AssertReport | None:
+        """Remember how a command ended; the result is its report, if that can be used again."""
+        event, number, what = command[-3:]
         what, report = (what, None) if isinstance(what, str) else what
         try:
-            if has_failed:
+            if status != _COMPLETE:
                 event.wait()  # raises what OpenCL has to say
             failure = self._failed_assertion(report) if report else None
         except cl.Error as error:
             failure = failed(self.device, what, error)
         if failure is not None:
             self._failures[number] = failure
-        elif self._measuring:
+            return None
+        if self._measuring:
             self._times[number] = _times_of(event)
             if len(self._times) > MOST_TIMES:
                 del self._times[next(iter(self._times))]
+        return report
 
     def take_report(self) -> cl.Buffer:
         """Four zeros on the device."""
@@ -245,10 +254,10 @@ class OpenCLQueue:
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         return cl.Buffer(self.context, flags, hostbuf=np.zeros(4, np.int32))
 
-    def _failed_assertion(self, report: Report) -> DeviceError | None:
+    def _failed_assertion(self, report: AssertReport) -> TrilbyError | None:
         found = np.zeros(4, np.int32)
         idle = self._queue_that(measures=not self._measuring)  # the other one has later commands
-        _enqueue_read_buffer(idle, report.buffer, found, 0, None, True)
+        read_buffer(idle, report.buffer, found, is_blocking=True)
         number, x, y, z = found.tolist()
         if not number:
             return None

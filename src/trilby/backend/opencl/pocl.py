@@ -22,6 +22,7 @@ from trilby.errors import DeviceUnavailableError
 from trilby.messages import tell
 
 PLATFORM = "Portable Computing Language"
+_POCL = "PoCL, the OpenCL driver for the CPU,"
 
 NO_DEVICES_ADVICE = (
     "PoCL needs a folder for its cache: set POCL_CACHE_DIR to one that can be written. "
@@ -97,6 +98,36 @@ def refusal(setting: Setting, root: Path = Path("/")) -> DeviceUnavailableError 
     )
 
 
+def linking_refusal(program_path: str, root: Path) -> DeviceUnavailableError | None:
+    """Why PoCL cannot link kernels here; `program_path` is the `PATH` that it will see."""
+    missing = missing_for_linking(program_path, root)
+    if missing is None:
+        return None
+    return DeviceUnavailableError(
+        f"{_POCL} cannot link kernels here: {missing}",
+        advice="install a linker with the development files of libgcc and of the C library; "
+        "on Debian and Ubuntu: apt install gcc libc6-dev",
+    )
+
+
+def missing_for_linking(program_path: str, root: Path) -> str | None:
+    """What is not there, as the end of a sentence, or None where linking will work."""
+    if sys.platform == "win32":
+        return None
+    if shutil.which("ld", path=program_path) is None:
+        return "there is no `ld` on the PATH"
+    if sys.platform != "linux":
+        return None
+    libgcc = (found for folder in _GCC_FOLDERS for found in root.glob(f"{folder}/*/*/libgcc.a"))
+    if not any(library.with_name("crtbegin.o").exists() for library in libgcc):
+        return "`ld` is there, and libgcc.a is not"
+    if not any(
+        any(root.glob(f"{folder}/libc.{end}")) for folder in _LIBC_FOLDERS for end in ("a", "so")
+    ):
+        return "`ld` is there, and the C library to link with (libc.so) is not"
+    return None
+
+
 def cpu_refusal(setting: Setting) -> DeviceUnavailableError | None:
     """Why nothing can be compiled for this CPU: the compiler inside PoCL may be older.
 
@@ -125,8 +156,7 @@ def room_refusal(folder: str | None) -> DeviceUnavailableError | None:
         return None
     what = f"{free:,} bytes are free" if has_files else "no file can be made"
     return DeviceUnavailableError(
-        "PoCL, the OpenCL driver for the CPU, has no room for compiled kernels: "
-        f"{what} in {folder}",
+        f"{_POCL} has no room for compiled kernels: {what} in {folder}",
         advice="make room there, or set POCL_CACHE_DIR to a folder on another disk",
     )
 
@@ -146,7 +176,7 @@ def trial_refusal(setting: Setting) -> DeviceUnavailableError | None:
                 stamp.touch(mode=0o600)
         return None
     return DeviceUnavailableError(
-        f"PoCL, the OpenCL driver for the CPU, does not get a small kernel to run here: {problem}",
+        f"{_POCL} does not get a small kernel to run here: {problem}",
         advice="see that `ld` works, and that there is room in POCL_CACHE_DIR or ~/.cache/pocl",
     )
 
@@ -155,9 +185,10 @@ def problem_of_program(text: str) -> str | None:
     """Run a program with this Python, and say what went wrong; None where nothing did."""
     if not sys.executable or hasattr(sys, "frozen"):
         return None  # there is no Python to run it with
+    command = [sys.executable, "-c", text]
     try:
         done = subprocess.run(  # noqa: S603 -- the program is our own
-            [sys.executable, "-c", text],
+            command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -173,43 +204,3 @@ def problem_of_program(text: str) -> str | None:
         return None
     said = done.stderr.strip().splitlines() or [f"the process ended with {done.returncode}"]
     return said[-1]
-
-
-def linking_refusal(program_path: str, root: Path) -> DeviceUnavailableError | None:
-    """Why PoCL cannot link kernels here, or None where it can.
-
-    `program_path` is the `PATH` that it will see.
-    """
-    missing = missing_for_linking(program_path, root)
-    if missing is None:
-        return None
-    return DeviceUnavailableError(
-        f"PoCL, the OpenCL driver for the CPU, cannot link kernels here: {missing}",
-        advice="install a linker with the development files of libgcc and of the C library; "
-        "on Debian and Ubuntu: apt install gcc libc6-dev",
-    )
-
-
-def missing_for_linking(program_path: str, root: Path) -> str | None:
-    """What is not there, as the end of a sentence, or None where linking will work."""
-    if sys.platform == "win32":
-        return None
-    if shutil.which("ld", path=program_path) is None:
-        return "there is no `ld` on the PATH"
-    if sys.platform != "linux":
-        return None
-    if not _has_libgcc(root):
-        return "`ld` is there, and libgcc.a is not"
-    if not _has_libc(root):
-        return "`ld` is there, and the C library to link with (libc.so) is not"
-    return None
-
-
-def _has_libgcc(root: Path) -> bool:
-    libraries = (found for folder in _GCC_FOLDERS for found in root.glob(f"{folder}/*/*/libgcc.a"))
-    return any(library.with_name("crtbegin.o").exists() for library in libraries)
-
-
-def _has_libc(root: Path) -> bool:
-    names = ("libc.so", "libc.a")
-    return any(True for f in _LIBC_FOLDERS for name in names for _ in root.glob(f"{f}/{name}"))

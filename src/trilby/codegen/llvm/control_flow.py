@@ -6,7 +6,6 @@ run, each by its own lanes, and jumped around if there are none.
 
 from collections.abc import Iterator, Sequence
 
-from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
 from trilby.codegen.llvm.shapes import Shapes
 from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
@@ -23,7 +22,7 @@ from trilby.model.ops.control import (
     Ternary,
     While,
 )
-from trilby.model.ops.core import Call, Return, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.core import Call, Inlined, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier
 from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Load, Store

@@ -9,7 +9,6 @@ from typing import Any
 
 from trilby.codegen.llvm import arithmetic, control_flow, loads_and_stores
 from trilby.codegen.llvm.conversions import cast
-from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.writer import KernelWriter, Rules
 from trilby.model.ops.arith import BINARIES, COMPARES, UNARIES, Cast, Math
 from trilby.model.ops.control import (
@@ -22,7 +21,7 @@ from trilby.model.ops.control import (
     Ternary,
     While,
 )
-from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore
+from trilby.model.ops.core import Call, Constant, Inlined, Return, Var, VarLoad, VarStore
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import (

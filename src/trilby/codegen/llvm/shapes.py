@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from trilby.analysis.spans import Spans
 from trilby.codegen.llvm import ir
-from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.lane_values import Stride, part_kinds
 from trilby.data.dtypes import Type
 from trilby.data.schema import StructType, leaves
@@ -29,7 +28,7 @@ from trilby.model.ops.control import (
     Ternary,
     While,
 )
-from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.core import Call, Constant, Inlined, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import (
     AtomicUpdate,

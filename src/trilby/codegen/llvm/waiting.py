@@ -7,7 +7,6 @@ from trilby.codegen.llvm.control_flow import yielded
 from trilby.codegen.llvm.conversions import scalar
 from trilby.codegen.llvm.entry import LaunchSizes, write_groups
 from trilby.codegen.llvm.groups import GroupScope, GroupVectors, KeptValue
-from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.lane_values import BIT, of_kind
 from trilby.codegen.llvm.regions import Region, RegionPlan, leaves_outwards
 from trilby.codegen.llvm.shapes import Shapes
@@ -15,7 +14,7 @@ from trilby.codegen.llvm.trips import trips
 from trilby.codegen.llvm.writer import KernelWriter, VariableSlot
 from trilby.model.op import Block, Op
 from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
-from trilby.model.ops.core import Return, Yield
+from trilby.model.ops.core import Inlined, Return, Yield
 from trilby.model.ops.grid import Barrier
 from trilby.model.value import Value
 

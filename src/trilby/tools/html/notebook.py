@@ -34,7 +34,7 @@ from trilby.tools.html.graph_svg import graph_svg
 from trilby.tools.html.timeline_svg import legend, timeline_svgs
 from trilby.tools.movements import movements
 from trilby.tools.timeline import timeline_of
-from trilby.transform.pipelines import Passed, listing
+from trilby.transform.pipelines import Transformed
 
 MOST_ROWS = 20
 MOST_LINES = 300
@@ -175,8 +175,8 @@ def _(thing: Func) -> str:
 
 
 @html_of.register
-def _(thing: Passed) -> str:
-    return _shown(f"{thing.original.kind} {thing.original.name}", _text(listing(thing)))
+def _(thing: Transformed) -> str:
+    return _shown(f"{thing.func.kind} {thing.func.name}", _text(str(thing)))
 
 
 @html_of.register
