@@ -159,6 +159,7 @@ def test_children_do_not_wait_for_drivers_that_stayed_behind(name: str) -> None:
 
 KEEPS = """
 import gc, os, sys
+import pyopencl as cl
 from tests.runtime.conftest import opened_as
 from tests.runtime.programs import add, dispatch
 from trilby import S32Array
@@ -166,10 +167,11 @@ from trilby import S32Array
 accelerator = opened_as("opencl")
 accelerator.compute(dispatch, 64, add, S32Array.create(length=64), 1)
 backend = accelerator.residency.backend
-begun = backend.all_begun()
+queue = backend.compute.driver_queue
+event = cl.enqueue_marker(queue)
 if {freezes}:
     gc.freeze()
-objects = [backend.queue, backend.context, begun.event]
+objects = [queue, backend.context, event]
 
 
 def references():

@@ -243,13 +243,11 @@ class Handoff(Protocol):
     """The optional part of a backend: it sees a compute call as a whole before it is compiled."""
 
     def handoff(self, closure: ComputeClosure) -> ComputeClosure:
-        """Inspect the closure of a compute call, and return it or a changed one.
+        """The same closure or another: models may change (`closure.with_function(old, new)`), and
 
-        A backend may change models (`closure.with_function(old, new)`), and may take over running
-        the call (`replace(closure, run=…)`). A kernel whose array ranks are known only at its
-        launch is handed over then, in a closure without compute functions.
+        the backend may run the call itself (`replace(closure, run=…)`). A kernel whose array ranks
+        are known only at its launch comes then, in a closure without compute functions.
         """
-        ...
 
 
 class Family(Protocol):

@@ -1,7 +1,4 @@
-"""The null backend: it counts what it is asked to do, and does nothing.
-
-What it copies and computes is undefined; it serves to measure and test all around a device.
-"""
+"""The null backend: it counts what it is asked to do, and does nothing: results are undefined."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -29,8 +26,7 @@ class NullExecutable(NamedTuple):
     """A kernel that will not run."""
 
     source: str
-    asserts: bool = False
-    prints: bool = False
+    asserts = prints = False
 
 
 class NullPrepared:

@@ -286,7 +286,7 @@ class NativeBackend:
             return
         self.moment += 1
         self._is_open = False
-        self.engine.wait(self.engine.submitted)
+        self.engine.wait_for_all()
         self.arena.trim()
 
     def _come_after(self, after: Sequence[Ticket]) -> None:
