@@ -139,18 +139,6 @@ def test_a_write_beside_what_others_have_is_no_change() -> None:
     assert other.valid == RIGHT
 
 
-def test_what_a_broken_launch_may_have_written_is_not_believed_where_others_have_it() -> None:
-    content = on_host()
-    broken, other = replica(content, WHOLE), replica(content, span(4, 6))
-    content.host = span(0, 2) | span(12, 16)
-    version = content.version
-    assert content.distrust(broken, LEFT) == span(0, 2) | span(4, 6)
-    assert broken.valid == span(2, 4) | span(6, 16)  # of the rest there is no other copy
-    assert other.valid == span(4, 6)
-    assert content.version != version
-    assert content.distrust(other, RIGHT) == Ranges.EMPTY
-
-
 def test_the_host_begins_to_walk_anew_in_what_a_device_wrote() -> None:
     content = on_host()
     content.scan.stop, content.scan.size = 5, 7
