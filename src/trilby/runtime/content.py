@@ -387,6 +387,17 @@ def has_failed(ticket: Ticket) -> bool:
     return False
 
 
+def wait_whatever(tickets: Iterable[Ticket]) -> None:
+    """Return when commands are over, however they end: whoever needs a result hears of that."""
+    for ticket in tickets:
+        try:
+            ticket.wait()
+        except ReentryError:  # of a signal handler
+            raise
+        except TrilbyError:
+            pass
+
+
 # ----------------------------------------------------------------------------------------- contents
 # All memory that any device has seen, in stretches of which something is known.
 

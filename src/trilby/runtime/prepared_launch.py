@@ -163,6 +163,8 @@ class PreparedLaunch:
         """Whether an equal dispatch may submit it again."""
         if self.transfers not in LASTING or self.executable.prints:
             return False
+        if self.executable.asserts and not self.buffers:
+            return False
         return not any(one.seen for one in self.buffers)
 
     @property
@@ -175,7 +177,7 @@ class PreparedLaunch:
 
     def note_current(self) -> None:
         """The content of its buffers is as a run leaves it, if nobody else changes it unnoticed."""
-        others = any([one.has_other_users for one in self.buffers])
+        others = any(one.has_other_users for one in self.buffers)
         self.versions = tuple([-1 if others else one.content.version for one in self.buffers])
 
     def come_from(self, caller: Caller) -> None:
