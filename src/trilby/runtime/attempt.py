@@ -32,12 +32,12 @@ from trilby.backend.base import Ticket
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Live, Segment, is_ndarray
 from trilby.dataclass import dataclass
-from trilby.errors import DeviceError, ReentryError, TrilbyError
+from trilby.errors import DeviceError
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, is_compute
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import ReadyCompute
-from trilby.runtime.content import LOCK
+from trilby.runtime.content import LOCK, wait_whatever
 from trilby.runtime.context import run_compute
 from trilby.runtime.launch_buffers import Use
 from trilby.runtime.prepared_launch import LaunchRequest
@@ -174,20 +174,10 @@ def settle(replicas: Replicas) -> None:
         for content, replica in pairs:
             events += [*replica.writers, *replica.readers]
             events += content.before_host_writes(replica.whole)
-    _wait_whatever(events)
+    wait_whatever(events)
     with LOCK:
         for content, _ in pairs:
             content.overcome()
-
-
-def _wait_whatever(events: Iterable[Ticket]) -> None:
-    for event in events:
-        try:
-            event.wait()
-        except ReentryError:  # of a signal handler
-            raise
-        except TrilbyError:  # what failed is why this is asked for, and is told
-            continue
 
 
 # -------------------------------------------------------------------------------------------- inert

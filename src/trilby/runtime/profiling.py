@@ -5,15 +5,14 @@ program under measurement waits for nothing that it would not wait for anyway.
 """
 
 from collections import deque
-from contextlib import suppress
 from dataclasses import field, replace
 from threading import RLock
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from trilby.backend.base import Backend, Queue, Ticket, Times
 from trilby.dataclass import dataclass
-from trilby.errors import TrilbyError
 from trilby.locks import if_free, new_rlock
+from trilby.runtime.content import wait_whatever
 from trilby.runtime.launch_buffers import KernelWrite, launch_of
 from trilby.runtime.profiles import WaitedAt
 from trilby.source import Location
@@ -285,7 +284,7 @@ class Book:
             ticket = command.ticket
             if ticket is not None:
                 if wait and not ticket.done:
-                    wait_whatever(ticket)
+                    wait_whatever([ticket])
                 if not ticket.done:
                     return
                 portions = command.portions
@@ -305,12 +304,6 @@ class Book:
         for one in (ways, figures.copies if figures is not None else None):
             if one is not None:
                 (one.up if command.is_up else one.down).add(command.nbytes, seconds)
-
-
-def wait_whatever(ticket: Ticket) -> None:
-    """Return when a command is over, however it ends: whoever needs its result hears of that."""
-    with suppress(TrilbyError):
-        ticket.wait()
 
 
 def _place(moved: "Moved") -> CopyPlace:

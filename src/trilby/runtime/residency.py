@@ -14,7 +14,7 @@ from trilby.backend.base import Backend, Ticket
 from trilby.backend.say import say_all
 from trilby.data.ranges import Ranges
 from trilby.data.touched import Touched
-from trilby.errors import DeviceError, TrilbyError
+from trilby.errors import DeviceError, KernelAssertionError, TrilbyError
 from trilby.messages import is_told, tell
 from trilby.options import Transfers
 from trilby.process import PROCESS
@@ -34,10 +34,7 @@ from trilby.runtime.watch import Watch, wait_for, watched
 
 
 class Residency:
-    """The one place that decides what is copied for a launch, and when.
-
-    `unchecked` are launches without buffers whose `assert` may have failed.
-    """
+    """The one place that decides what is copied for a launch, and when."""
 
     def __init__(
         self, backend: Backend, hear: Hear, *, share: bool, poison: bool, limit: int | None
@@ -45,7 +42,6 @@ class Residency:
         self.backend = backend
         self.replicas = Replicas(backend, hear, share=share, poison=poison, limit=limit)
         self.before_launch: Callable[[LaunchRequest], None] | None = None
-        self.unchecked: list[Ticket] = []
 
     def close(self) -> None:
         """Bring home all that only the device has, and free everything on it, for good."""
@@ -53,7 +49,7 @@ class Residency:
         with LOCK:
             self.replicas.is_closed = True
             pairs = self.replicas.all
-            waiting = self._checks()
+            waiting: list[Ticket] = []
             for content, replica in pairs:
                 reason = Reason("the accelerator is closed", Caller.now(), is_last=True)
                 bring_home(content, content.only_at(replica), reason)
@@ -61,13 +57,14 @@ class Residency:
             for content, replica in pairs:
                 self.replicas.drop(content, replica)
         wait_for(waiting, "the accelerator is closed", [replica for _, replica in pairs])
+        self._check()
 
     def wait(self) -> None:
         """Return when all work is done; raise what failed."""
         check_entry()
         with LOCK:
             pairs = self.replicas.all
-            tickets = self._checks()
+            tickets: list[Ticket] = []
             for _, replica in pairs:
                 tickets += (*replica.checks, *replica.under_way)
         try:
@@ -77,11 +74,21 @@ class Residency:
                 for content, _ in pairs:
                     content.overcome()
             raise
+        self._check()
 
-    def _checks(self) -> list[Ticket]:
-        """The launches without buffers whose failures nobody has heard of."""
-        checks, self.unchecked = self.unchecked, []
-        return checks
+    def _check(self) -> None:
+        """Wait for launches without buffers, and raise what failed."""
+        for ticket in self.replicas.unchecked:
+            try:
+                wait_for([ticket])
+            except KernelAssertionError:
+                self._has_told(ticket)
+                raise
+            self._has_told(ticket)
+
+    def _has_told(self, ticket: Ticket) -> None:
+        with LOCK:
+            self.replicas.has_told(ticket)
 
     # ------------------------------------------------------------------------ launches
 
@@ -90,7 +97,7 @@ class Residency:
 
         The lock is held.
         """
-        is_told_of = RECORDINGS or is_told("debug")
+        is_told_of = RECORDINGS or (is_told("debug") and not first_pass)
         if not launch.is_current or launch.transfers not in LASTING or is_told_of:
             self.bring(launch)
         self.submit(launch, times, first_pass)
@@ -258,7 +265,7 @@ class Residency:
         if launch.executable.asserts:
             launch.note_check(ticket)
             if not launch.buffers:
-                self.unchecked.append(ticket)
+                self.replicas.check_later([ticket])
         if PROFILES:
             launch.tell_profiles(ticket)
 
