@@ -223,7 +223,7 @@ def raw_launches(accelerator: Accelerator) -> RawLaunches:
     devices = (one for platform in cl.get_platforms() for one in platform.get_devices())
     device = next(one for one in devices if one.name == name)
     source = accelerator.source_of(add_one)
-    return RawLaunches(device, source, "add_one", NDRange(SMALL), SMALL_GROUP)
+    return RawLaunches(device, source, NDRange(SMALL), SMALL_GROUP)
 
 
 def main() -> None:
