@@ -20,16 +20,15 @@ BETWEEN_FLUSHES = 64
 class RawLaunches:
     """A kernel of Trilby's, with one buffer, run again and again on a queue of its own."""
 
-    def __init__(
-        self, device: cl.Device, source: str, name: str, size: NDRange, local: int
-    ) -> None:
+    def __init__(self, device: cl.Device, source: str, size: NDRange, local: int) -> None:
         context = cl.Context([device])
         self._queue = cl.CommandQueue(context, device, cl.command_queue_properties.PROFILING_ENABLE)
-        kernel = cl.Kernel(cl.Program(context, source).build(), name)
+        (kernel,) = cl.Program(context, source).build().all_kernels()
         content = np.zeros(64 + 4 * size.items, np.uint8)
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         self._buffer = cl.Buffer(context, flags, hostbuf=content)  # kernels do not keep theirs
-        kernel.set_args(self._buffer, *map(np.int32, size.padded))
+        lengths = [size.items] * (kernel.num_args - 1 - len(size.padded))
+        kernel.set_args(self._buffer, *map(np.int32, (*lengths, *size.padded)))
         self._enqueue = partial(
             cl.enqueue_nd_range_kernel, self._queue, kernel, size.size, (local,), None
         )

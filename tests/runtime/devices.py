@@ -7,13 +7,14 @@ from functools import partial
 from typing import cast
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, Executable, Memory, Rows, Ticket, Times
+from trilby.backend.base import Argument, Executable, Memory, Ticket, Times
 from trilby.backend.immediate import ImmediateQueue
 from trilby.backend.interpreter import InterpreterFamily
 from trilby.backend.interpreter.interpreter_device import InterpreterBackend, InterpreterPrepared
 from trilby.backend.interpreter.kernel_arguments import InterpreterMemory
 from trilby.backend.interpreter.translate import KernelProgram
 from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Rows
 from trilby.errors import (
     DeviceError,
     KernelAssertionError,

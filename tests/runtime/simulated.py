@@ -16,7 +16,6 @@ from trilby.backend.base import (
     DeviceInfo,
     Executable,
     Memory,
-    Rows,
     Ticket,
     Times,
 )
@@ -26,6 +25,7 @@ from trilby.backend.interpreter.kernel_arguments import InterpreterMemory
 from trilby.backend.interpreter.translate import KernelProgram
 from trilby.backend.registry import Entry
 from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Rows
 from trilby.errors import BuildError, DeviceError, DeviceUnavailableError, OutOfDeviceMemoryError
 
 GPU = DeviceInfo(

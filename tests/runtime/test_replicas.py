@@ -8,8 +8,8 @@ import pytest
 from tests.runtime.contents import pending
 from tests.runtime.devices import Deferred, Watched
 
-from trilby.backend.base import Backend, Memory, Rows, Ticket
-from trilby.data.ranges import Ranges
+from trilby.backend.base import Backend, Memory, Ticket
+from trilby.data.ranges import Ranges, Rows
 from trilby.data.segment import Segment
 from trilby.errors import DeviceError
 from trilby.runtime import replicas as module

@@ -21,9 +21,12 @@ from trilby.analysis.closure import ComputeClosure
 from trilby.analysis.reach import KernelGraph
 from trilby.data.dtypes import Number, ScalarType
 from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Rows
 from trilby.data.schema import StructType
 from trilby.dataclass import dataclass
 
+# Methods of protocols are docstrings alone:
+# pyright: reportReturnType=false
 Kind: TypeAlias = Literal["cpu", "gpu", "accelerator", "software"]
 Argument: TypeAlias = "Memory | Scalar | StructArgument"
 
@@ -57,16 +60,6 @@ class DeviceInfo:
         return f"{self.backend}:{self.index}"
 
 
-class Rows(NamedTuple):
-    """Pieces of a copy that begins and ends with one: `size` bytes each, `pitch` bytes apart."""
-
-    size: int
-    pitch: int
-
-    def starts(self, nbytes: int) -> range:
-        return range(0, nbytes - self.size + 1, self.pitch)
-
-
 class Times(NamedTuple):
     """What a command took: its beginning on the queue's clock, its duration, its time queued."""
 
@@ -78,10 +71,9 @@ class Times(NamedTuple):
 class Queue(Protocol):
     """An in-order queue of a device; its commands have the numbers 1, 2, 3 …
 
-    `submitted` is the number of the last command that the device has. It is exact at any time, also
-    after Ctrl-C has left the call that submitted a command. `completed` is the number up to which
-    all commands are over, well or badly. `by_host_clock` says whether `began` of `Times` is on the
-    clock of `time.perf_counter`. Ctrl-C ends a `wait`, and not the work.
+    `submitted` is the number of the last command that the device has, exact at any time, also after
+    Ctrl-C has left the call. Up to `completed` all are over, well or badly. Ctrl-C ends a `wait`,
+    not the work. With `by_host_clock`, `began` of `Times` is on the clock of `time.perf_counter`.
     """
 
     by_host_clock: bool
@@ -199,10 +191,7 @@ class Backend(Protocol):
         """
 
     def free(self, memory: Memory, after: Sequence[Ticket] = ()) -> None:
-        """Give memory back, without waiting, to be handed out again when `after` are done.
-
-        These are the commands on it that may be under way. Finalisers call it, also after `close`.
-        """
+        """Give memory back once `after` are done; never waits. Finalisers do so after `close`."""
 
     def upload(
         self,
@@ -240,21 +229,19 @@ class Backend(Protocol):
 
 @runtime_checkable
 class Handoff(Protocol):
-    """The optional part of a backend: it sees a compute call as a whole before it is compiled."""
+    """The optional part of a backend: it gets the closure of a compute call before compilation.
 
-    def handoff(self, closure: ComputeClosure) -> ComputeClosure:
-        """The same closure or another: models may change (`closure.with_function(old, new)`), and
+    It returns that, with other models (`closure.with_function(old, new)`) or to be run by itself
+    (`replace(closure, run=…)`). Kernels whose array ranks only a launch tells come then, alone.
+    """
 
-        the backend may run the call itself (`replace(closure, run=…)`). A kernel whose array ranks
-        are known only at its launch comes then, in a closure without compute functions.
-        """
+    def handoff(self, closure: ComputeClosure) -> ComputeClosure: ...
 
 
 class Family(Protocol):
     """A kind of backend, such as `opencl`, with its devices. Importing it must cost nothing."""
 
-    @property
-    def name(self) -> str: ...
+    name: str
 
     def devices(self) -> Sequence[DeviceInfo]:
         """The devices of this machine; raises `DeviceUnavailableError` with the reason if none."""

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Prepared, Rows, Ticket
+from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Prepared, Ticket
 from trilby.backend.immediate import ImmediateQueue
 from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Rows
 from trilby.errors import DeviceUnavailableError
 
 FEATURES = frozenset({"f64", "f16", "i64_atomics", "shared_memory"})
@@ -16,16 +17,11 @@ DEVICE = DeviceInfo(
 )
 
 
-class NullMemory(NamedTuple):
-    """A size without bytes."""
+class NullHandle(NamedTuple):
+    """What the null device hands out: memory without bytes, or a kernel that will not run."""
 
-    nbytes: int
-
-
-class NullExecutable(NamedTuple):
-    """A kernel that will not run."""
-
-    source: str
+    nbytes: int = 0
+    source: str = ""
     asserts = prints = False
 
 
@@ -62,15 +58,15 @@ class NullBackend:
 
     def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Callable[[], Executable]:
         self.count("functions", len(graph.functions), "compiles")
-        return lambda: NullExecutable(f"{graph.entry.name} does nothing\n")
+        return lambda: NullHandle(source=f"{graph.entry.name} does nothing\n")
 
-    def allocate(self, nbytes: int) -> NullMemory:
+    def allocate(self, nbytes: int) -> NullHandle:
         self.count("allocated_bytes", nbytes, "allocations")
-        return NullMemory(nbytes)
+        return NullHandle(nbytes)
 
-    def share(self, source: memoryview) -> NullMemory:
+    def share(self, source: memoryview) -> NullHandle:
         self.count("shared_bytes", source.nbytes, "shares")
-        return NullMemory(source.nbytes)
+        return NullHandle(source.nbytes)
 
     def free(self, memory: Memory, after: Sequence[Ticket] = ()) -> None:
         self.count("freed_bytes", memory.nbytes, "frees")
@@ -93,7 +89,7 @@ class NullBackend:
     def close(self) -> None: ...
 
 
-def _moved(content: memoryview, after: Sequence[Ticket] = (), rows: Rows | None = None) -> int:
+def _moved(content: memoryview, _: object = (), rows: Rows | None = None, **__: object) -> int:
     return rows.size * len(rows.starts(content.nbytes)) if rows else content.nbytes
 
 

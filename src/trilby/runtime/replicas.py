@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trilby.backend.base import Backend, Memory, Queue, Rows, Ticket, Times
+from trilby.backend.base import Backend, Memory, Queue, Ticket, Times
 from trilby.backend.failures import check_buffer, closed
-from trilby.data.ranges import Ranges, copies, in_few_ranges
+from trilby.data.ranges import Ranges, Rows, copies, in_few_ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, GuardError, KernelAssertionError, OutOfDeviceMemoryError

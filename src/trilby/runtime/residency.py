@@ -11,7 +11,6 @@ from functools import partial
 
 from trilby.at_exit import PROGRAM_END, EndStep, run_all
 from trilby.backend.base import Backend, Ticket
-from trilby.backend.say import say_all
 from trilby.data.ranges import Ranges
 from trilby.data.touched import Touched
 from trilby.errors import DeviceError, KernelAssertionError, TrilbyError
@@ -167,12 +166,9 @@ class Residency:
 
     def finish(self, launch: PreparedLaunch, waiting: Sequence[Ticket]) -> None:
         """Wait for what a launch has to give back; the lock is free."""
-        try:
-            if waiting:
-                back = f"what {launch.kernel} wrote is copied back"
-                wait_for(waiting, back, [one.replica for one in launch.buffers])
-        finally:
-            say_all()
+        if waiting:
+            back = f"what {launch.kernel} wrote is copied back"
+            wait_for(waiting, back, [one.replica for one in launch.buffers])
 
     def _place(self, uses: Sequence[Use]) -> list[LaunchBuffer]:
         """Every buffer once, with memory on the device, and all that is done through any name."""

@@ -22,13 +22,13 @@ from tests.backend.native.running import (
     upload,
 )
 
-from trilby.backend.base import Argument, Rows, Scalar, StructArgument, Ticket
+from trilby.backend.base import Argument, Scalar, StructArgument, Ticket
 from trilby.backend.immediate import ImmediateQueue
 from trilby.backend.native import NativeBackend, NativeFamily, toolchain
 from trilby.backend.native.modules import Modules
 from trilby.backend.native.queue_code import COST
 from trilby.backend.native.toolchain import Objects, Processor
-from trilby.backend.null import NullExecutable, NullMemory
+from trilby.backend.null import NullHandle
 from trilby.codegen.llvm.target import LlvmModule
 from trilby.data.dtypes import (
     BF16,
@@ -48,6 +48,7 @@ from trilby.data.dtypes import (
     ScalarType,
 )
 from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Rows
 from trilby.data.schema import StructType
 from trilby.errors import (
     ArgumentTypeError,
@@ -558,7 +559,7 @@ def test_too_much_memory_is_refused_with_figures(native: NativeBackend) -> None:
 
 
 def test_what_other_backends_made_is_refused(native: NativeBackend) -> None:
-    memory = NullMemory(4)
+    memory = NullHandle(4)
     other = NativeFamily().open(0)
     elsewhere = other.allocate(4)
     for use in (
@@ -566,7 +567,7 @@ def test_what_other_backends_made_is_refused(native: NativeBackend) -> None:
         lambda: native.fill(memory, 0, 1, 0),
         lambda: native.fill(elsewhere, 0, 1, 0),
         lambda: native.free(elsewhere),
-        lambda: native.prepare(NullExecutable(""), NDRange(1), []),
+        lambda: native.prepare(NullHandle(), NDRange(1), []),
         lambda: scaling(native, elsewhere, 2),
     ):
         with pytest.raises(ArgumentTypeError, match="which another accelerator made"):
