@@ -40,7 +40,6 @@ class ProcessState:
         "locks",
         "log_levels",
         "lost_objects",
-        "matrices",
         "open_devices",
         "opening_hearers",
         "opening_numbers",
@@ -48,8 +47,7 @@ class ProcessState:
         "profiles",
         "raw_views",
         "recordings",
-        "vector_types",
-        "vectors",
+        "vector_shapes",
     )
 
     def __init__(self) -> None:
@@ -63,12 +61,8 @@ class ProcessState:
         """The `Options` that stand in for the environment, innermost last (`options`)."""
         self.raw_views: WeakSet[Any] = WeakSet()
         """The `RawViews` of all memory that has some (`data.segment`)."""
-        self.vectors: dict[Any, Any] = {}
-        """Element and lanes of each struct type that is a vector (`data.vector_types`)."""
-        self.vector_types: dict[Any, Any] = {}
-        """The struct type of each vector, by element and lanes (`data.vector_types`)."""
-        self.matrices: dict[Any, int] = {}
-        """The rows of each struct type that is a matrix (`data.vector_types`)."""
+        self.vector_shapes: dict[Any, Any] = {}
+        """Element and dimensions of each struct type that is a vector or matrix (`data`)."""
         self.printed: deque[str] = deque()
         """Lines that kernels printed, and that are not written yet (`backend.say`)."""
         self.compiler_threads: set[Thread] = set()

@@ -8,6 +8,7 @@ from tests.transform.golden_tracking import aliased, mandel
 
 from trilby.codegen.python import to_python
 from trilby.errors import ModelError
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func
 from trilby.model.ops.control import Break
 from trilby.model.ops.host import HostRun
@@ -26,7 +27,7 @@ from trilby.transform.pipelines import (
 
 @transform("compute")
 def begun(func: Func) -> Func:
-    first = HostRun("start()", (), ())
+    first = HostRun(HostCode("start()"), (), ())
     return replace(func, body=Block((first, *func.body.ops)))
 
 

@@ -386,7 +386,9 @@ def wait_for(tickets: Iterable[Ticket], why: str = "", replicas: Sequence[Replic
         except TrilbyError as error:
             origin = ticket.origin
             if isinstance(error, AssertionError):
-                _forget(ticket, replicas)
+                with LOCK:
+                    for owner in {one.owner for one in replicas}:
+                        owner.has_told(ticket)
             if isinstance(origin, tuple):
                 wait_for(cast("tuple[Ticket, ...]", origin), why, replicas)
             if not error.is_placed and isinstance(origin, KernelWrite):
@@ -395,14 +397,6 @@ def wait_for(tickets: Iterable[Ticket], why: str = "", replicas: Sequence[Replic
         finally:
             if started:
                 note_wait(ticket, time.perf_counter() - started, why, replicas)
-
-
-def _forget(told: Ticket, replicas: Iterable[Replica]) -> None:
-    with LOCK:
-        for one in replicas:
-            one.checks = tuple(ticket for ticket in one.checks if ticket != told)
-            one.writers = tuple(ticket for ticket in one.writers if ticket != told)
-            one.readers = tuple(ticket for ticket in one.readers if ticket != told)
 
 
 def _moved(old: Content, new: Content) -> None:
