@@ -38,19 +38,12 @@ class NullPrepared:
     def replace(self, position: int, argument: Argument) -> None: ...
 
 
-class NullQueue(ImmediateQueue):
-    """A queue of commands that take no time."""
-
-    def measure(self, on: bool) -> None:  # noqa: FBT001 -- of `Queue`
-        """Do nothing."""
-
-
 class NullBackend:
     """Counts every call in `counts`, and the bytes and work items that it was about."""
 
     def __init__(self) -> None:
         self.device = DEVICE
-        self.compute = self.upload_queue = self.download_queue = NullQueue()
+        self.compute = self.upload_queue = self.download_queue = ImmediateQueue(measures=False)
         self.counts: Counter[str] = Counter()
 
     def count(self, unit: str, amount: int, calls: str, times: int = 1) -> Ticket:
