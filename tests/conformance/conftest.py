@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.plugin_backend.install import install
+from tests.plugin_backend.install import add_to_path, install
 
 from trilby import Accelerator
 
@@ -15,7 +15,7 @@ def accelerator(
     """Each device that computes, through the whole of Trilby; `arrays` is a plug-in."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "arrays":
-            patch.syspath_prepend(install(tmp_path_factory.mktemp("arrays")))
+            add_to_path(patch, install(tmp_path_factory.mktemp("arrays")))
         opened = Accelerator(request.param, memory="discrete", poison=True)
     with opened:
         yield opened

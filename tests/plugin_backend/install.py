@@ -1,9 +1,12 @@
 """Installs the plug-in of this folder, as pip does for a user; nothing is downloaded."""
 
+import importlib
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 HERE = Path(__file__).parent
 
@@ -17,3 +20,9 @@ def install(folder: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", *offline]
     subprocess.run([*pip, "--target", str(target), str(source)], check=True)
     return target
+
+
+def add_to_path(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Let Python find what is installed in a folder."""
+    patch.setattr(sys, "path", [str(folder), *sys.path])
+    importlib.invalidate_caches()

@@ -255,8 +255,10 @@ class _Search:
 
 def _named(preference: Preference) -> Iterator[Entry]:
     """The families that a preference names, or all if it names none; plug-ins last."""
-    names_some = any(preference.names(name) for name in preference.backends)
-    yield from (e for e in all_entries() if not names_some or preference.names(e.name))
+    named = {name for name in preference.backends if preference.names(name)}
+    own = {entry.name for entry in ENTRIES}
+    entries = ENTRIES if named and named <= own else all_entries()
+    yield from (entry for entry in entries if not named or entry.name in named)
 
 
 def all_entries() -> Iterator[Entry]:
@@ -484,6 +486,6 @@ def _check_members(entry: Entry, given: object, protocol: type) -> None:
     if missing:
         raise DeviceUnavailableError(
             f"the plug-in of {entry.distribution} has no whole `{protocol.__name__}`: "
-            f"{', '.join(f'`{name}`' for name in missing)} of {brief(given)} is missing",
+            f"{brief(given)} lacks {', '.join(f'`{name}`' for name in missing)}",
             advice="its author finds the protocol in `trilby.backend.base`",
         )
