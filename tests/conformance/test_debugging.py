@@ -52,7 +52,7 @@ def finish(accelerator: Accelerator, size: Size, kernel: Kernel[...], *arguments
 
 def interprets(accelerator: Accelerator) -> bool:
     """Whether a failure undoes the launch; elsewhere what other work items wrote stays."""
-    return accelerator.device.backend == "interpreter"
+    return accelerator.device.kind == "software"
 
 
 def failure(accelerator: Accelerator, numbers: list[int]) -> tuple[str, int, list[int]]:

@@ -110,7 +110,8 @@ def devices_report(
     found = survey() if surveys is None else surveys
     checked = tuple(_checked(info, each, check) for each in found for info in each.devices)
     wishes = tuple(_wish(preference, found, checked) for preference in prefer)
-    opened = (device for device in checked if device.outcome in _OPENS)
+    own = {info.spec for each in found if not each.is_plugin for info in each.devices}
+    opened = (one for one in checked if one.outcome in _OPENS and one.spec in own)
     openable = (one.spec for one in sorted(opened, key=lambda one: one.info.kind not in FASTER))
     fits = (spec for wish in wishes for spec in wish.fits)
     absent = tuple(gap for each in found for gap in each.absent)
@@ -152,6 +153,8 @@ def _checked(info: DeviceInfo, family: Survey, check: Check) -> CheckedDevice:
         problem = check(backend)
     except TrilbyError as error:
         problem = error.problem
+    except Exception as error:  # noqa: BLE001 -- a plug-in may fail in any way, and others are to be listed
+        problem = f"{type(error).__name__}: {error}"
     finally:
         backend.close()
     return CheckedDevice(info.spec, info, "fails" if problem else "passes", problem or "")

@@ -78,11 +78,11 @@ class Diagnosis:
 
 def diagnose(devices: DevicesReport, cache: Path | None) -> Diagnosis:
     """Put together what is known of this machine."""
-    computing = {entry.name for entry in ENTRIES if entry.computes}
+    idle = {entry.name for entry in ENTRIES if not entry.computes}
     found = [
         _python(),
         *(_package(*package) for package in PACKAGES),
-        *(_device(one) for one in devices.devices if one.info.backend in computing),
+        *(_device(one) for one in devices.devices if one.info.backend not in idle),
         *(
             CheckResult("device", gap.name, "missing", gap.reason, gap.advice)
             for gap in devices.absent
