@@ -70,7 +70,7 @@ class SimulatedPrepared(InterpreterPrepared):
 
     def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
         device = cast("Simulated", self.owner)
-        queue = cast("SimulatedQueue", device.compute)
+        queue = device.compute
         for number in range(first_pass, first_pass + times):
             device.check_lost()
             device.runs += 1

@@ -20,11 +20,10 @@ def kept(launches: Launches) -> list[PreparedLaunch]:
 @pytest.mark.parametrize("lost", [0, 1, 2])
 def test_it_is_forgotten_and_the_others_are_not(null: Nulls, lost: int) -> None:
     buffers = [S32Array.create(length=4) for _ in range(3)]
-    for _ in range(4):
-        for one in buffers:
-            null.accelerator.compute(dispatch, 4, add, one, 1)
+    for number in [*range(3)] * 4:
+        null.accelerator.compute(dispatch, 4, add, buffers[number], 1)
     launches = kept(null.accelerator.launches)
     assert len(launches) == 3
-    del buffers[lost], one
+    del buffers[lost]
     gc.collect()
     assert kept(null.accelerator.launches) == launches[:lost] + launches[lost + 1 :]
