@@ -34,7 +34,7 @@ def copy_below(kc: KernelContext, a: S32Array, b: S32Array, limit: i32) -> None:
 
 @tb.kernel
 def check_below(kc: KernelContext, number: i32, limit: i32) -> None:
-    assert number < limit, "too large"
+    assert number + kc.x < limit, "too large"
 
 
 @tb.compute
