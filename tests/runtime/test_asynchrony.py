@@ -26,6 +26,17 @@ def double_below(kc: KernelContext, a: S32Array, limit: i32) -> None:
     a.array[kc.x] *= 2
 
 
+@tb.kernel
+def copy_below(kc: KernelContext, a: S32Array, b: S32Array, limit: i32) -> None:
+    assert a.array[kc.x] < limit, "too large"
+    b.array[kc.x] = a.array[kc.x]
+
+
+@tb.kernel
+def check_below(kc: KernelContext, number: i32, limit: i32) -> None:
+    assert number + kc.x < limit, "too large"
+
+
 @tb.compute
 def fetch_it(cc: ComputeContext, a: S32Array) -> None:
     cc.to_host(a)
@@ -472,6 +483,40 @@ def test_an_assertion_that_failed_is_told_once_by_whoever_waits(lazy: Lazy) -> N
     assert caught.value.location is not None
     assert a.array.tolist() == list(range(3, 19, 2))  # this device undoes the one that failed
     lazy.accelerator.wait()
+
+
+def test_an_assertion_is_told_for_one_of_the_buffers(lazy: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    for _ in range(3):
+        lazy.accelerator.compute(dispatch, 4, copy_below, a, b, 9)
+    lazy.accelerator.compute(dispatch, 4, copy_below, a, b, 3)
+    with pytest.raises(KernelAssertionError, match="too large"):
+        a.array[0] = 1
+    assert b.array.tolist() == [0, 1, 2, 3]
+    a.array[0] = 1
+    lazy.accelerator.wait()
+
+
+def test_an_assertion_is_told_also_when_its_buffers_are_gone(lazy: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    lazy.accelerator.compute(dispatch, 4, copy_below, a, b, 3)
+    del a, b
+    gc.collect()
+    with pytest.raises(KernelAssertionError, match="too large"):
+        lazy.accelerator.wait()
+    lazy.accelerator.wait()
+
+
+def test_each_assertion_of_launches_without_buffers_is_told(lazy: Lazy) -> None:
+    for limit in (1, 9, 2, 9):
+        lazy.accelerator.compute(dispatch, 4, check_below, 5, limit)
+    for _ in range(2):
+        with pytest.raises(KernelAssertionError, match="too large"):
+            lazy.accelerator.wait()
+    lazy.accelerator.wait()
+    lazy.accelerator.compute(dispatch, 4, check_below, 5, 3)
+    with pytest.raises(KernelAssertionError, match="too large"):
+        lazy.accelerator.close()
 
 
 def test_waiting_tells_what_failed(lazy: Lazy) -> None:

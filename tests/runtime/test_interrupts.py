@@ -149,7 +149,10 @@ def test_a_profile_counts_what_was_run(function: Any, discrete: Accelerator) -> 
             done = len(given)
             discrete.compute(from_two_lines, a, given)
         runs, total = a.array.tolist()
-        assert (runs - runs_before, total - sum_before) == (len(given), sum(given)), moment
+        more = runs - runs_before - len(given)  # it was run, if it was interrupted in time
+        assert more in {0, 1}, moment
+        assert total - sum_before == sum(given) + more * (done // 6 % 3 + 1), moment
+        done += more
         assert [row.count for row in profile.dispatches] == [15 + (done + 1) // 2, 15 + done // 2]
 
 

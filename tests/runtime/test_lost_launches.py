@@ -20,7 +20,7 @@ def kept(launches: Launches) -> list[PreparedLaunch]:
 @pytest.mark.parametrize("lost", [0, 1, 2])
 def test_it_is_forgotten_and_the_others_are_not(null: Nulls, lost: int) -> None:
     buffers = [S32Array.create(length=4) for _ in range(3)]
-    for number in [0, 1, 2] * 4:
+    for number in [*range(3)] * 4:
         null.accelerator.compute(dispatch, 4, add, buffers[number], 1)
     launches = kept(null.accelerator.launches)
     assert len(launches) == 3

@@ -202,10 +202,10 @@ class Book:
 
         After an interrupt it may be told twice, and counts once.
         """
-        if ticket is not None and portions is None:
-            if ticket.number <= self._told.get(ticket.queue, 0):
-                return self._unread[-1] if self._unread else Command(ticket, None)
-            self._told[ticket.queue] = ticket.number
+        last = self._unread[-1] if self._unread else Command(None, None)
+        told = self._told.get(ticket.queue, 0) if ticket is not None and portions is None else 0
+        if ticket is not None and (ticket.number <= told or last.ticket == ticket):
+            return last
         known, figures = self._last
         if known is not writer:
             figures = self._dispatch(writer)
@@ -213,7 +213,12 @@ class Book:
         for replica in replicas if self._unused else ():
             for copy in self._unused.pop(replica.serial, ()):
                 self._use(copy, figures, replica.label)
-        return self._add(Command(ticket, figures, portions=portions))
+        command = Command(ticket, figures, portions=portions)
+        self._unread.append(command)
+        if ticket is not None:
+            self._told[ticket.queue] = ticket.number  # behind it: it counts also if Ctrl-C comes
+        self._read_some()
+        return command
 
     def moved(self, moved: "Moved") -> Command:
         """A copy was started."""
@@ -226,7 +231,9 @@ class Book:
             self._unused.setdefault(replica.serial, []).append(copy)
             if len(self._unused) > _MOST_UNUSED:
                 del self._unused[next(iter(self._unused))]
-        return self._add(copy)
+        self._unread.append(copy)
+        self._read_some()
+        return copy
 
     def waited(self, ticket: Ticket, seconds: float, at: WaitedAt) -> None:
         """The host waited for a command."""
@@ -260,11 +267,10 @@ class Book:
         for one in (self.buffers.setdefault(place, BothWays()), figures.copies):
             one.up.add(copy.nbytes, times.seconds)
 
-    def _add(self, command: Command) -> Command:
-        self._unread.append(command)
+    def _read_some(self) -> None:
+        """Read what is over, if much has piled up."""
         if len(self._unread) > MOST_UNREAD:
             if_free(self._lock, lambda: self._read(wait=len(self._unread) > 2 * MOST_UNREAD))
-        return command
 
     # ----------------------------------------------------------------------------- reading
 

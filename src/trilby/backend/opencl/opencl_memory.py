@@ -139,8 +139,8 @@ class MemoryPool:
             self._release(next(block for block in self._kept if block.size))
 
     def _forget(self, block: _FreedBlock) -> None:
-        self._kept.pop(block)
-        self._by_size[block.size].pop(block)
+        self._by_size[block.size].pop(block, None)  # not there if Ctrl-C came right after this
+        self._kept.pop(block, None)
         self.kept -= block.size
 
     def _release(self, block: _FreedBlock) -> None:
