@@ -166,10 +166,11 @@ from trilby import S32Array
 accelerator = opened_as("opencl")
 accelerator.compute(dispatch, 64, add, S32Array.create(length=64), 1)
 backend = accelerator.residency.backend
-begun = backend.all_begun()
+queue = backend.compute.driver_queue
+event = backend.compute.events[-1][0]
 if {freezes}:
     gc.freeze()
-objects = [backend.queue, backend.context, begun.event]
+objects = [queue, backend.context, event]
 
 
 def references():

@@ -21,7 +21,8 @@ from trilby.data.struct import Struct, Union
 from trilby.data.views import Array
 from trilby.errors import TrilbyError
 from trilby.options import Transfers
-from trilby.reflect.atomic_functions import (
+from trilby.reflect.functions import compute, func, kernel
+from trilby.reflect.kernel_builtins import (
     atomic_add,
     atomic_and,
     atomic_compare_exchange,
@@ -33,9 +34,9 @@ from trilby.reflect.atomic_functions import (
     atomic_or,
     atomic_sub,
     atomic_xor,
+    local,
+    private,
 )
-from trilby.reflect.device_arrays import local, private
-from trilby.reflect.functions import compute, func, kernel
 from trilby.reflect.raw import raw
 from trilby.version import VERSION
 

@@ -5,8 +5,10 @@ object that is passed; what is left is listed here, with the module that fills i
 none of the classes of the package, so that each of them can import it.
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
@@ -33,14 +35,19 @@ class ProcessState:
         "compiler_threads",
         "default_options",
         "driver_objects",
+        "ended_segments",
         "fork_handlers",
         "locks",
         "log_levels",
-        "matrices",
+        "lost_objects",
+        "open_devices",
+        "opening_hearers",
+        "opening_numbers",
         "printed",
+        "profiles",
         "raw_views",
-        "vector_types",
-        "vectors",
+        "recordings",
+        "vector_shapes",
     )
 
     def __init__(self) -> None:
@@ -54,18 +61,28 @@ class ProcessState:
         """The `Options` that stand in for the environment, innermost last (`options`)."""
         self.raw_views: WeakSet[Any] = WeakSet()
         """The `RawViews` of all memory that has some (`data.segment`)."""
-        self.vectors: dict[Any, Any] = {}
-        """Element and lanes of each struct type that is a vector (`data.vector_types`)."""
-        self.vector_types: dict[Any, Any] = {}
-        """The struct type of each vector, by element and lanes (`data.vector_types`)."""
-        self.matrices: dict[Any, int] = {}
-        """The rows of each struct type that is a matrix (`data.vector_types`)."""
+        self.vector_shapes: dict[Any, Any] = {}
+        """Element and dimensions of each struct type that is a vector or matrix (`data`)."""
         self.printed: deque[str] = deque()
         """Lines that kernels printed, and that are not written yet (`backend.say`)."""
         self.compiler_threads: set[Thread] = set()
         """Threads in which LLVM compiles now (`backend.native.beside`)."""
         self.driver_objects: list[object] = []
-        """Objects of drivers that a forked child never releases (`backend.opencl_drivers`)."""
+        """Objects of drivers that a forked child never releases (`backend.opencl`)."""
+        self.recordings: list[Any] = []
+        """The recordings that are open, of any accelerator (`runtime.profiles`)."""
+        self.profiles: list[Any] = []
+        """The profiles that are open, of any accelerator (`runtime.profiles`)."""
+        self.opening_hearers: list[Any] = []
+        """What is called with each accelerator that is opened (`runtime.profiles`)."""
+        self.opening_numbers: defaultdict[str, count[int]] = defaultdict(partial(count, 1))
+        """Counts the accelerators on each device (`runtime.replicas`)."""
+        self.open_devices: set[Any] = set()
+        """The `Residency` of each device that is open (`runtime.residency`)."""
+        self.ended_segments: deque[Any] = deque()
+        """Segments that have ended and are not left yet (`runtime.watch`)."""
+        self.lost_objects: deque[Callable[[], None]] = deque()
+        """Finalisers that wait until their thread is idle (`runtime.watch`)."""
 
 
 PROCESS = ProcessState()

@@ -320,9 +320,14 @@ def watching(known: dict[int, tuple[KernelProgram, KernelGraph]]) -> Generator[l
     compiled = interpreter.InterpreterBackend.compile
 
     def compile_(self: Any, graph: KernelGraph, *, fast_math: bool = False) -> Any:
-        program = compiled(self, graph, fast_math=fast_math)
-        known[id(program)] = (program, graph)
-        return program
+        finish = compiled(self, graph, fast_math=fast_math)
+
+        def finished() -> KernelProgram:
+            program = finish()
+            known[id(program)] = (program, graph)
+            return program
+
+        return finished
 
     def execute_(
         program: KernelProgram,

@@ -6,7 +6,7 @@ import pytest
 from tests.analysis import alias_programs as programs
 
 from trilby.analysis.alias import HostHeap, Seen, Thing, Things
-from trilby.analysis.host_ops import HostOps
+from trilby.analysis.host.host_ops import HostOps
 from trilby.analysis.transfers.kernel_reads import kernel_buffers
 from trilby.analysis.transfers.uses_walk import UsesWalk
 from trilby.data.library import F32Array, S32Array

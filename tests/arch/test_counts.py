@@ -6,9 +6,9 @@ import pytest
 from scripts.counts import counts, fragments, modules, mutable_state, repeated_classes
 
 CEILINGS = {
-    "files": 350,
-    "classes": 791,
-    "lines": 70_930,
+    "files": 339,
+    "classes": 761,
+    "lines": 69_700,
     "class names with several meanings": 0,
     "module names with several meanings": 0,
     "modules of under 60 lines with one importer": 2,

@@ -107,8 +107,9 @@ def test_an_assert_deep_in_a_chain_ends_the_work_item() -> None:
     module = chain(13, 2, extra="assert v != 7, 'seven'")
     with Accelerator("native") as accelerator:
         a = accelerator.array(np.array([-100, 3, 50], np.int32))
+        accelerator.compute(module.run, a)
         with pytest.raises(KernelAssertionError, match="seven") as caught:
-            accelerator.compute(module.run, a)
+            accelerator.wait()
         assert "work item (1, 0, 0)" in str(caught.value)
 
 

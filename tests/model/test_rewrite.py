@@ -4,6 +4,7 @@ import pytest
 from tests.model.samples import ALL_CONTROL, SQUARE, SQUARE_KERNEL, TYPES
 
 from trilby.errors import ArgumentValueError, ModelError
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.arith import Add, Mul, Neg
 from trilby.model.ops.control import If
@@ -57,9 +58,9 @@ def tracked(func: Func) -> Func:
             out.emit(op)
             return
         what = "access" if isinstance(op, Load) else "mutate"
-        out.run(HostValue, (context, op.base), f"{{0}}.pre_{what}({{1}})", ())
+        out.run(HostValue, (context, op.base), HostCode(f"{{0}}.pre_{what}({{1}})", 2), ())
         out.emit(op)
-        out.run(HostValue, (context, op.base), f"{{0}}.post_{what}({{1}})", ())
+        out.run(HostValue, (context, op.base), HostCode(f"{{0}}.post_{what}({{1}})", 2), ())
 
     return rewrite(func, visit)
 

@@ -54,11 +54,11 @@ def done() -> Ticket:
     return ticket
 
 
-def failure() -> Ticket:
+def failure(error: Exception | None = None, origin: object = None) -> Ticket:
     """Work that ended badly."""
     ticket = done()
-    cast("PendingQueue", ticket.queue).failure = DeviceError("lost")
-    return ticket
+    cast("PendingQueue", ticket.queue).failure = error or DeviceError("lost")
+    return ticket._replace(origin=origin)
 
 
 def span(start: int, stop: int) -> Ranges:

@@ -7,14 +7,20 @@ from functools import partial
 from typing import cast
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, Executable, Memory, Rows, Ticket, Times
+from trilby.backend.base import Argument, Executable, Memory, Ticket, Times
 from trilby.backend.immediate import ImmediateQueue
 from trilby.backend.interpreter import InterpreterFamily
 from trilby.backend.interpreter.interpreter_device import InterpreterBackend, InterpreterPrepared
 from trilby.backend.interpreter.kernel_arguments import InterpreterMemory
 from trilby.backend.interpreter.translate import KernelProgram
 from trilby.data.ndrange import NDRange
-from trilby.errors import DeviceError, OutOfDeviceMemoryError, TrilbyError
+from trilby.data.ranges import Rows
+from trilby.errors import (
+    DeviceError,
+    KernelAssertionError,
+    OutOfDeviceMemoryError,
+    TrilbyError,
+)
 
 
 class HookedPrepared(InterpreterPrepared):
@@ -180,12 +186,23 @@ class Clocked(InterpreterBackend):
 
 
 class Later:
-    """Work that is done when somebody waits for it, after what it was told to wait for."""
+    """Work that is done when somebody waits for it, after what it was told to wait for.
 
-    def __init__(self, what: str, command: Callable[[], object], after: Sequence[Ticket]) -> None:
+    It fails with what it waited for. `follows` is the command before it in its queue, if that was
+    under way when this one was submitted. What an `assert` says is no reason not to go on.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        command: Callable[[], object],
+        after: Sequence[Ticket],
+        follows: "Later | None",
+    ) -> None:
         self.what = what
         self.done = False
         self.after = tuple(after)
+        self._follows = follows
         self.failure: TrilbyError | None = None
         self._command = command
 
@@ -200,8 +217,7 @@ class Later:
         if self.done:
             return
         try:
-            for ticket in self.after:
-                ticket.wait()
+            self._await()
         except TrilbyError:
             self.failure = DeviceError(f"{self.what} failed, as what it waited for did")
         else:
@@ -210,6 +226,16 @@ class Later:
             except TrilbyError as error:
                 self.failure = error
         self.done = True
+        self._follows = None
+
+    def _await(self) -> None:
+        if self._follows is not None:
+            self._follows.do()
+            if isinstance(self._follows.failure, DeviceError):
+                raise self._follows.failure
+        for ticket in self.after:
+            with suppress(KernelAssertionError):
+                ticket.wait()
 
 
 class DeferredQueue(ImmediateQueue):
@@ -229,20 +255,16 @@ class DeferredQueue(ImmediateQueue):
         return done
 
     def run(self, command: Callable[[], object], after: Sequence[Ticket] = ()) -> Ticket:
-        later = Later(self.what, command, [one for one in after if one.queue is not self])
+        last = self.commands[-1] if self.commands and not self.commands[-1].done else None
+        later = Later(self.what, command, [one for one in after if one.queue is not self], last)
         self.commands.append(later)
         self._events.append(later)
         self.submitted = len(self.commands)
         return Ticket(self, self.submitted)
 
     def wait(self, number: int) -> None:
-        before: TrilbyError | None = None
         for one in self.commands[:number]:
-            if before is not None and not one.done:
-                one.done = True
-                one.failure = DeviceError(f"{one.what} failed, as what it waited for did")
             one.do()
-            before = one.failure
         if number and (failure := self.commands[number - 1].failure) is not None:
             raise failure
 

@@ -16,7 +16,6 @@ from trilby.backend.base import (
     DeviceInfo,
     Executable,
     Memory,
-    Rows,
     Ticket,
     Times,
 )
@@ -26,6 +25,7 @@ from trilby.backend.interpreter.kernel_arguments import InterpreterMemory
 from trilby.backend.interpreter.translate import KernelProgram
 from trilby.backend.registry import Entry
 from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Rows
 from trilby.errors import BuildError, DeviceError, DeviceUnavailableError, OutOfDeviceMemoryError
 
 GPU = DeviceInfo(
@@ -70,30 +70,26 @@ class SimulatedPrepared(InterpreterPrepared):
 
     def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
         device = cast("Simulated", self.owner)
-        device.check_lost()
-        before = self.begun
-        ticket = super().submit(times, first_pass, after)
-        device.runs += times
-        if device.runs <= device.good_runs:
-            return ticket
-        if device.fails == "later":
-            cast("SimulatedQueue", ticket.queue).failures[ticket.number] = DeviceError(
-                "the kernel trapped"
-            )
-        if device.fails == "lost":
-            device.is_lost = True
-        if device.fails in {"run", "lost"}:
-            self.begun = before
-            raise DeviceError(f"run {device.runs} failed")
-        return ticket
+        queue = cast("SimulatedQueue", device.compute)
+        for number in range(first_pass, first_pass + times):
+            device.check_lost()
+            device.runs += 1
+            is_good = device.runs <= device.good_runs
+            if not is_good and device.fails in {"run", "lost"}:
+                device.is_lost = device.fails == "lost"
+                raise DeviceError(f"run {device.runs} failed")
+            super().submit(1, number, after)
+            if not is_good and device.fails == "later":
+                queue.failures[queue.submitted] = DeviceError("the kernel trapped")
+        return Ticket(queue, queue.submitted)
 
 
 class Simulated(InterpreterBackend):
     """One device. `fails` says at what it fails: `compile`, `allocate`, `run`, `later`, `lost`.
 
-    A `run` that fails has done its work, which may be half of it elsewhere; it fails after
-    `good_runs` that go well. One that fails `later` says so when it is waited for. A `lost`
-    device fails at a run, and does nothing after it.
+    A `run` fails after `good_runs` that go well, before it does anything. One that fails `later`
+    has done its work, which may be half of it elsewhere, and says so when it is waited for. A
+    `lost` device fails at a run, and does nothing after it.
     """
 
     def __init__(self, info: DeviceInfo, fails: str = "", good_runs: int = 0) -> None:

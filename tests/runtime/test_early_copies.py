@@ -14,7 +14,8 @@ from tests.runtime.devices import Watched
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDRange, S32Array, Transfers, i32
-from trilby.backend.base import Memory, Rows, Ticket
+from trilby.backend.base import Memory, Ticket
+from trilby.data.ranges import Rows
 from trilby.reflect.functions import Compute
 
 A, B, C = 4, 6, 9

@@ -468,7 +468,7 @@ def test_many_are_not_kept_for_ever_and_none_keeps_its_buffers(null: Nulls) -> N
     buffers = [S32Array.create(length=4) for _ in range(300)]
     for number in range(300):
         null.accelerator.compute(run_step, buffers[number], 2)
-    kept: dict[object, object] = vars(null.accelerator.launches.passes)["_kept"]
+    kept: dict[object, object] = vars(null.accelerator.launches)["_kept"]
     assert 0 < len(kept) <= 256
     segments = [weakref.ref(one.segment) for one in buffers]
     buffers.clear()

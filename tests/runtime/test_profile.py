@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.runtime.conftest import Nulls, with_backend
-from tests.runtime.devices import Clocked, Watched
+from tests.runtime.devices import Clocked, ClockedQueue, Watched
 from tests.runtime.programs import Table, add, add_to, collect, copy, dispatch, number, square_all
 from tests.runtime.simulated import CPU, GPU, Simulated, machine
 
@@ -127,7 +127,7 @@ def test_what_was_put_went_for_the_launch_that_uses_it(
     clocked: tuple[Accelerator, Clocked], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accelerator, backend = clocked
-    monkeypatch.setattr(profiling, "MOST_KEPT", 0)  # what a copy took is read at once
+    monkeypatch.setattr(profiling, "MOST_UNREAD", 0)  # what a copy took is read at once
     a, b = S32Array.of(range(8)), S32Array.of(range(8))
     backend.copies = [(0.0, 3.0), (0.0, 5.0)]
     with accelerator.profile() as profile:
@@ -494,12 +494,14 @@ def test_waits_are_those_of_the_access(
     now = [1.0]
     monkeypatch.setattr(watch, "time", SimpleNamespace(perf_counter=lambda: now[0]))
 
-    def slow(event: Any) -> None:
-        now[0] += 0.0 if event.done else 2.0
-        event.done = True
-
-    monkeypatch.setattr("tests.runtime.devices.Timed.wait", slow)
     accelerator, backend = clocked
+    wait = ClockedQueue.wait
+
+    def slow(queue: ClockedQueue, number: int) -> None:
+        now[0] += 0.0 if queue.completed >= number else 2.0
+        wait(queue, number)
+
+    monkeypatch.setattr(ClockedQueue, "wait", slow)
     backend.is_late = True
     a = S32Array.of(range(8))
     with accelerator.profile() as profile:

@@ -8,8 +8,8 @@ import pytest
 from tests.runtime.contents import pending
 from tests.runtime.devices import Deferred, Watched
 
-from trilby.backend.base import Backend, Memory, Rows, Ticket
-from trilby.data.ranges import Ranges
+from trilby.backend.base import Backend, Memory, Ticket
+from trilby.data.ranges import Ranges, Rows
 from trilby.data.segment import Segment
 from trilby.errors import DeviceError
 from trilby.runtime import replicas as module
@@ -95,15 +95,14 @@ def test_memory_that_could_not_be_filled_is_given_back_when_nothing_uses_it() ->
     backend = FailsToUpload()
     with pytest.raises(DeviceError, match="upload failed"):
         made(on(backend, poison=True))
-    assert backend.freed == [tuple(backend.started("fill"))]
-    assert len(backend.started("fill")) == 1
+    assert backend.freed == [(Ticket(backend.upload_queue, 1),)]
+    assert [event.what for event in backend.events] == ["fill"]
 
 
 def test_lengths_come_after_the_poison() -> None:
     backend = Deferred()
     made(on(backend, poison=True))
-    (poison,), (lengths,) = backend.started("fill"), backend.started("upload")
-    assert lengths.after == (poison,)
+    assert [event.what for event in backend.events] == ["fill", "upload"]  # in one queue
 
 
 def test_lengths_that_come_later_wait_for_all_that_uses_the_memory() -> None:
@@ -114,7 +113,7 @@ def test_lengths_that_come_later_wait_for_all_that_uses_the_memory() -> None:
     one.writers, one.readers = (writer := pending(),), (reader := pending(),)
     replicas.add_lengths(one, LENGTHS)
     assert backend.started("upload")[-1].after == (writer, reader)
-    assert (one.writers, one.readers) == ((backend.started("upload")[-1],), ())
+    assert (one.writers, one.readers) == ((Ticket(backend.upload_queue, 2),), ())
 
 
 # --------------------------------------------------------------------------- to the device
@@ -149,7 +148,7 @@ def test_a_fill_waits_for_all_that_uses_the_memory_and_all_wait_for_it() -> None
     replicas.to_device(content, one, one.whole, REASON)
     (fill,) = backend.started("fill")
     assert fill.after == (writer, reader)
-    assert (one.writers, one.readers) == ((fill,), ())
+    assert (one.writers, one.readers) == ((Ticket(backend.upload_queue, 2),), ())
 
 
 def test_poison_leaves_lengths_alone() -> None:

@@ -12,7 +12,6 @@ from tests.runtime.conftest import Nulls, with_backend
 from tests.runtime.contents import failure, pending
 from tests.runtime.devices import Watched
 from tests.runtime.programs import add, dispatch, number, plus_one, write_some
-from trilby.runtime.held import KernelWrite
 
 import trilby as tb
 from trilby import Accelerator, KernelContext, Ledger, NDArray, S32Array, f64
@@ -21,6 +20,7 @@ from trilby.data.segment import Segment
 from trilby.errors import DeviceError, ReentryError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import CONTENTS, LOCK
+from trilby.runtime.launch_buffers import KernelWrite
 from trilby.runtime.watch import Watch, bury_when_idle, wait_for, watched
 
 
@@ -430,9 +430,8 @@ def test_an_array_whose_content_became_another_takes_leave_of_it(null: Nulls) ->
 
 
 def test_waiting_raises_what_failed_and_says_where_it_was_dispatched() -> None:
-    event = failure()
     caller = Caller.now()
-    event.origin = KernelWrite("k", caller)
+    event = failure(origin=KernelWrite("k", caller))
     with pytest.raises(DeviceError, match="lost") as caught:
         wait_for([pending(), event])
     assert caught.value.location is not None
@@ -440,25 +439,19 @@ def test_waiting_raises_what_failed_and_says_where_it_was_dispatched() -> None:
 
 
 def test_a_copy_that_failed_raises_why_the_kernel_before_it_failed() -> None:
-    kernel, copied = failure(), failure()
-    kernel.failure = DeviceError("the kernel is lost")
     caller = Caller.now()
-    kernel.origin = KernelWrite("k", caller)
-    copied.origin = (kernel,)
+    kernel = failure(DeviceError("the kernel is lost"), KernelWrite("k", caller))
     with pytest.raises(DeviceError, match="the kernel is lost") as caught:
-        wait_for([copied])
+        wait_for([failure(origin=(kernel,))])
     assert caught.value.location is not None
     assert caught.value.location.line == caller.number
-    copied.origin = (pending(),)
     with pytest.raises(DeviceError, match="lost"):
-        wait_for([copied])
+        wait_for([failure(origin=(pending(),))])
 
 
 def test_a_place_that_an_error_has_is_kept() -> None:
-    event = failure()
-    event.origin = KernelWrite("k", Caller.now())
     here = Caller.now().location
-    event.failure = DeviceError("lost", location=here)
+    event = failure(DeviceError("lost", location=here), KernelWrite("k", Caller.now()))
     with pytest.raises(DeviceError) as caught:
         wait_for([event])
     assert caught.value.location is here

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from tests.reflect import host_samples as samples
 from tests.transform.golden_tracking import aliased, mandel
-from tests.transform.loops import looks, swapped
 
 from trilby.codegen.python import to_python
 from trilby.errors import ModelError
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func
 from trilby.model.ops.control import Break
 from trilby.model.ops.host import HostRun
@@ -27,7 +27,7 @@ from trilby.transform.pipelines import (
 
 @transform("compute")
 def begun(func: Func) -> Func:
-    first = HostRun("start()", (), ())
+    first = HostRun(HostCode("start()"), (), ())
     return replace(func, body=Block((first, *func.body.ops)))
 
 
@@ -104,7 +104,7 @@ TRACKING = ["pre_access", "post_access", "pre_mutate", "post_mutate"]
         (Transfers.AUTO, "place_certain_transfers", []),
     ],
 )
-def test_the_others_begin_with_one(strategy: Transfers, name: str, calls: list[str]) -> None:
+def test_the_others_have_one(strategy: Transfers, name: str, calls: list[str]) -> None:
     graph = analyse_compute(aliased).graph
     transforms = compute_transforms(strategy, graph)
     assert [one.name for one in transforms] == [name]
@@ -113,3 +113,6 @@ def test_the_others_begin_with_one(strategy: Transfers, name: str, calls: list[s
     assert [call for call in known if f"cc.{call}(" in text] == calls
 
 
+def test_nothing_is_brought_early_to_a_device_that_shares_memory() -> None:
+    graph = analyse_compute(aliased).graph
+    assert compute_transforms(Transfers.AUTO, graph, shares=True) == ()

@@ -18,7 +18,8 @@ class ImmediateQueue:
 
     by_host_clock = True
 
-    def __init__(self) -> None:
+    def __init__(self, *, measures: bool = True) -> None:
+        self._measures = measures
         self.submitted: int = 0
         self._measuring = 0
         self._times: dict[int, Times] = {}
@@ -51,4 +52,5 @@ class ImmediateQueue:
 
     def measure(self, on: bool) -> None:  # noqa: FBT001 -- of `Queue`
         """Remember what commands take, or no more."""
-        self._measuring += 1 if on else -1
+        if self._measures:
+            self._measuring += 1 if on else -1

@@ -1,64 +1,41 @@
-"""The null backend: it counts what it is asked to do, and does nothing.
-
-What it copies and computes is undefined; use it to measure and to test everything around a
-device. `open(0).counts["uploads"]` says how often something was asked for.
-"""
+"""The null backend: it counts what it is asked to do, and does nothing: results are undefined."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Rows, Ticket
+from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Prepared, Ticket
 from trilby.backend.immediate import ImmediateQueue
 from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Rows
 from trilby.errors import DeviceUnavailableError
 
+FEATURES = frozenset({"f64", "f16", "i64_atomics", "shared_memory"})
 DEVICE = DeviceInfo(
-    backend="null",
-    index=0,
-    name="Null device",
-    kind="software",
-    vendor="Trilby",
-    driver="none",
-    memory_bytes=0,
-    compute_units=0,
-    max_group_items=1024,
-    features=frozenset({"f64", "f16", "i64_atomics", "shared_memory"}),
-    clock="none",
+    "null", 0, "Null device", "software", "Trilby", "none", 0, 0, 1024, FEATURES, clock="none"
 )
 
 
-class NullMemory(NamedTuple):
-    """A size without bytes."""
+class NullHandle(NamedTuple):
+    """What the null device hands out: memory without bytes, or a kernel that will not run."""
 
-    nbytes: int
-
-
-class NullExecutable(NamedTuple):
-    """A kernel that will not run."""
-
-    source: str
-    asserts: bool = False
-    prints: bool = False
+    nbytes: int = 0
+    source: str = ""
+    asserts = prints = False
 
 
 class NullPrepared:
     """A launch that will be counted."""
 
     def __init__(self, backend: "NullBackend", size: NDRange) -> None:
-        self._backend = backend
-        self._size = size
-        self.begun = 0
+        self._backend, self._size, self.begun = backend, size, 0
 
     def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
-        """Count the runs and their work items."""
-        ticket = self._backend.count("work_items", times * self._size.items, "launches", times)
         self.begun += times
-        return ticket
+        return self._backend.count("work_items", times * self._size.items, "launches", times)
 
-    def replace(self, position: int, argument: Argument) -> None:
-        """Arguments are not looked at."""
+    def replace(self, position: int, argument: Argument) -> None: ...
 
 
 class NullBackend:
@@ -66,72 +43,46 @@ class NullBackend:
 
     def __init__(self) -> None:
         self.device = DEVICE
-        self.compute = self.upload_queue = self.download_queue = ImmediateQueue()
+        self.compute = self.upload_queue = self.download_queue = ImmediateQueue(measures=False)
         self.counts: Counter[str] = Counter()
 
     def count(self, unit: str, amount: int, calls: str, times: int = 1) -> Ticket:
-        """Count something that was asked for."""
         return self.compute.run(lambda: self.counts.update({unit: amount, calls: times}))
 
     def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Callable[[], Executable]:
-        """Count a kernel."""
         self.count("functions", len(graph.functions), "compiles")
-        return lambda: NullExecutable(f"{graph.entry.name} does nothing\n")
+        return lambda: NullHandle(source=f"{graph.entry.name} does nothing\n")
 
-    def allocate(self, nbytes: int) -> NullMemory:
-        """Count memory."""
+    def allocate(self, nbytes: int) -> NullHandle:
         self.count("allocated_bytes", nbytes, "allocations")
-        return NullMemory(nbytes)
+        return NullHandle(nbytes)
 
-    def share(self, source: memoryview) -> NullMemory:
-        """Count the bytes of the host."""
+    def share(self, source: memoryview) -> NullHandle:
         self.count("shared_bytes", source.nbytes, "shares")
-        return NullMemory(source.nbytes)
+        return NullHandle(source.nbytes)
 
     def free(self, memory: Memory, after: Sequence[Ticket] = ()) -> None:
-        """Count memory given back."""
         self.count("freed_bytes", memory.nbytes, "frees")
 
-    def upload(
-        self,
-        memory: Memory,
-        offset: int,
-        source: memoryview,
-        after: Sequence[Ticket] = (),
-        rows: Rows | None = None,
-    ) -> Ticket:
-        """Count the bytes and drop them."""
-        return self.count("uploaded_bytes", _moved(source, rows), "uploads")
+    def upload(self, memory: Memory, offset: int, source: memoryview, *a: Any, **k: Any) -> Ticket:
+        return self.count("uploaded_bytes", _moved(source, *a, **k), "uploads")
 
     def download(
-        self,
-        memory: Memory,
-        offset: int,
-        target: memoryview,
-        after: Sequence[Ticket] = (),
-        rows: Rows | None = None,
+        self, memory: Memory, offset: int, target: memoryview, *a: Any, **k: Any
     ) -> Ticket:
-        """Count the bytes and leave the target as it is."""
-        return self.count("downloaded_bytes", _moved(target, rows), "downloads")
+        return self.count("downloaded_bytes", _moved(target, *a, **k), "downloads")
 
-    def fill(
-        self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Ticket] = ()
-    ) -> Ticket:
-        """Count the bytes."""
+    def fill(self, memory: Memory, offset: int, nbytes: int, *a: Any, **k: Any) -> Ticket:
         return self.count("filled_bytes", nbytes, "fills")
 
-    def prepare(
-        self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
-    ) -> NullPrepared:
-        """Count a launch that may follow."""
+    def prepare(self, executable: Executable, size: NDRange, arguments: Sequence[Any]) -> Prepared:
         self.count("arguments", len(arguments), "preparations")
         return NullPrepared(self, size)
 
-    def close(self) -> None:
-        """Nothing is open."""
+    def close(self) -> None: ...
 
 
-def _moved(content: memoryview, rows: Rows | None) -> int:
+def _moved(content: memoryview, _: object = (), rows: Rows | None = None, **__: object) -> int:
     return rows.size * len(rows.starts(content.nbytes)) if rows else content.nbytes
 
 
@@ -141,13 +92,9 @@ class NullFamily:
     name = "null"
 
     def devices(self) -> Sequence[DeviceInfo]:
-        """The null device."""
         return (DEVICE,)
 
     def open(self, index: int) -> NullBackend:
-        """A backend with counts of its own."""
-        if index != DEVICE.index:
-            raise DeviceUnavailableError(
-                f"there is one null device, and no `null:{index}`", advice="use `null`"
-            )
+        if index:
+            raise DeviceUnavailableError(f"there is no `null:{index}`", advice="use `null`")
         return NullBackend()

@@ -10,6 +10,20 @@ Range: TypeAlias = tuple[int, int]
 """The first byte, and the one after the last."""
 
 
+class Rows(NamedTuple):
+    """Pieces of a copy that begins and ends with one: `size` bytes each, `pitch` bytes apart.
+
+    `Rows(3, 10).starts(23)` is 0, 10, 20: pieces 0…3, 10…13 and 20…23.
+    """
+
+    size: int
+    pitch: int
+
+    def starts(self, nbytes: int) -> range:
+        """Where the pieces begin in a stretch of so many bytes."""
+        return range(0, nbytes - self.size + 1, self.pitch)
+
+
 class StridedRange(NamedTuple):
     """Runs of bytes that are repeated at equal distances.
 

@@ -10,32 +10,33 @@ from trilby.process import PROCESS
 
 LANES = "xyzw"
 
-
-def add_vector(struct: StructType, element: ScalarType, lanes: int) -> None:
-    """A struct is a vector of so many lanes."""
-    PROCESS.vectors[struct] = element, lanes
-    PROCESS.vector_types[element, lanes] = struct
+_SHAPES: dict[StructType, tuple[ScalarType, tuple[int, ...]]] = PROCESS.vector_shapes
+"""The element of each, and its dimensions: `(3,)` of a vector, `(3, 3)` of a matrix."""
 
 
-def add_matrix(struct: StructType, rows: int) -> None:
-    """A struct is a matrix of so many rows."""
-    PROCESS.matrices[struct] = rows
+def add_shape(struct: StructType, element: ScalarType, *dims: int) -> None:
+    """A struct is a vector or a matrix with such dimensions."""
+    _SHAPES[struct] = element, dims
 
 
 def vector_of(struct: StructType) -> tuple[ScalarType, int] | None:
     """The element and the number of lanes of a vector type; None for other structs."""
-    return PROCESS.vectors.get(struct)
+    match _SHAPES.get(struct):
+        case (element, (lanes,)):
+            return element, lanes
+        case _:
+            return None
 
 
 def vector_type(element: ScalarType, lanes: int) -> StructType:
     """The type of the vectors with such lanes. Somebody has a vector: their classes are there."""
-    found: StructType = PROCESS.vector_types[element, lanes]
-    return found
+    return next(struct for struct, shape in _SHAPES.items() if shape == (element, (lanes,)))
 
 
 def matrix_of(struct: StructType) -> int | None:
     """The number of rows of a matrix type; None for other structs."""
-    return PROCESS.matrices.get(struct)
+    _, dims = _SHAPES.get(struct, (None, ()))
+    return dims[0] if len(dims) == 2 else None
 
 
 def swizzle(name: str, lanes: int) -> tuple[int, ...] | None:

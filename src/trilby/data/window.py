@@ -143,7 +143,7 @@ def _kind(found: Live) -> str:
 def _integer(value: int, target: ScalarType) -> Number:
     if target.is_float:
         return _float(value, target)
-    lowest, highest = _ends(target)
+    lowest, highest = (0, 1) if target is BOOL else (target.lowest, target.highest)
     if not lowest <= value <= highest:
         raise NumberOverflowError(
             f"{brief(value)} is out of bounds for {target} ({lowest} to {highest})",
@@ -160,10 +160,6 @@ def _float(value: int, target: ScalarType) -> float:
             f"{brief(value)} is out of bounds for {target}",
             advice="store a smaller number, or `math.inf`",
         ) from error
-
-
-def _ends(target: ScalarType) -> tuple[int, int]:
-    return (0, 1) if target is BOOL else (target.lowest, target.highest)
 
 
 def _check_range(found: Live, target: ScalarType) -> None:

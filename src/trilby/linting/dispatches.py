@@ -3,13 +3,18 @@
 They are given by a user, or read off the compute function that dispatches the kernel.
 """
 
+import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from itertools import combinations
 from typing import TypeAlias
 
-from trilby.analysis import host_code
-from trilby.analysis.host_code import expression_tree
+from trilby.analysis.host.trees import (
+    number_of,
+    plain_names,
+    sign_of,
+    source_of,
+)
 from trilby.analysis.reach import ComputeGraph
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import I32, ScalarType
@@ -18,6 +23,7 @@ from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, p
 from trilby.dataclass import dataclass
 from trilby.linting.accesses import AccessedMemory, MemoryAccess
 from trilby.linting.terms import Terms, folded
+from trilby.model.host_code import Operand
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
 from trilby.model.ops.host import Dispatch, HostCall, HostFor, HostRun, HostValue, HostWith
@@ -204,42 +210,48 @@ class HostBuffers:
         op = self.made.get(value)
         if isinstance(op, VarLoad):
             return self._named(self.names.get(op.var, ""))
-        node = self._tree(op)
-        if isinstance(node, host_code.Name):
-            return self._named(node.name)
-        return ("text", node.code) if node is not None and node.names is not None else value
+        node = self.tree(op)
+        if isinstance(node, ast.Name):
+            return self._named(node.id)
+        is_plain = node is not None and plain_names(node) is not None
+        return ("text", source_of(node)) if node is not None and is_plain else value
 
     def _named(self, name: str) -> object:
         """What a name is another name for; itself otherwise."""
         op = self.made.get(self.inits[name]) if name in self.inits else None
-        node = self._tree(op)
+        node = self.tree(op)
         if isinstance(op, VarLoad):
             other = self.names.get(op.var, "")
         else:
-            other = node.name if isinstance(node, host_code.Name) else ""
+            other = node.id if isinstance(node, ast.Name) else ""
         if other and other not in self.changed and other in self.names.values():
             return self._named(other)
         return self.same.get(name, name)
 
-    def _tree(self, op: Op | None) -> host_code.Node | None:
-        return expression_tree(op.code, len(op.inputs)) if isinstance(op, HostValue) else None
+    def tree(self, op: Op | None) -> ast.expr | None:
+        """The tree of an expression; None for any other op, and for a change in place."""
+        return op.code.expression if isinstance(op, HostValue) and not op.code.sign else None
 
     def choice(self, value: Value) -> BufferChoice | object:
         """A choice of two buffers, or the key of the only one."""
         op = self.made.get(value)
         if isinstance(op, VarLoad) and self.names.get(op.var) in self.inits:
             op = self.made.get(self.inits[self.names[op.var]])
-        node = self._tree(op)
-        if not isinstance(node, host_code.Conditional) or not isinstance(op, HostValue):
+        node = self.tree(op)
+        if not isinstance(node, ast.IfExp) or not isinstance(op, HostValue):
             return self.key(value)
-        return BufferChoice(
-            node.test.code, (self._arm(node.then, op), self._arm(node.otherwise, op))
-        )
+        test = node.test if plain_names(node.test) is not None else None
+        arms = (self._arm(node.body, op), self._arm(node.orelse, op))
+        return BufferChoice(source_of(test) if test else "", arms)
 
-    def _arm(self, node: host_code.Node, op: HostValue) -> object:
-        if isinstance(node, host_code.Hole):
-            return self.key(op.inputs[node.number])
-        return self._named(node.name) if isinstance(node, host_code.Name) else ("text", node.code)
+    def _arm(self, node: ast.expr, op: HostValue) -> object:
+        match node:
+            case Operand(number):
+                return self.key(op.inputs[number])
+            case ast.Name(id=name):
+                return self._named(name)
+            case _:
+                return ("text", source_of(node) if plain_names(node) is not None else "")
 
     def may_be_one(self, values: Mapping[int, Value]) -> Iterator[tuple[int, int]]:
         """The numbers of arguments that are one buffer if a test goes that way."""
@@ -342,7 +354,7 @@ class HostNumbers:
             case VarLoad():
                 return self.named(self.buffers.names.get(op.var, "?"))
             case HostValue():
-                return self._read(expression_tree(op.code, len(op.inputs)), op)
+                return self._read(self.buffers.tree(op), op)
             case _:
                 return HostNumber("name", what=id(value))
 
@@ -356,20 +368,22 @@ class HostNumbers:
             return HostNumber("name", what=name)  # the name was another buffer's then
         return found
 
-    def _read(self, node: host_code.Node | None, op: HostValue) -> HostNumber:
+    def _read(self, node: ast.expr | None, op: HostValue) -> HostNumber:
         match node:
-            case host_code.Number():
-                return HostNumber("constant", what=node.number)
-            case host_code.Hole():
-                return self.number(op.inputs[node.number])
-            case host_code.Name():
-                return self.named(node.name)
-            case host_code.Operation(sign, (left, right)) if sign in _SIGNS:
-                return _computed(_SIGNS[sign], self._read(left, op), self._read(right, op))
-            case host_code.Operation("-", (inner,)):
-                return _computed("sub", HostNumber("constant", what=0), self._read(inner, op))
+            case None:
+                return HostNumber("name", what=id(op))
+            case Operand(number):
+                return self.number(op.inputs[number])
+            case ast.Name(id=name):
+                return self.named(name)
+            case ast.BinOp(left=left, right=right) if sign_of(node) in _SIGNS:
+                found = (self._read(left, op), self._read(right, op))
+                return _computed(_SIGNS[sign_of(node)], *found)
             case _:
-                return HostNumber("name", what=node.code if node is not None else id(op))
+                number = number_of(node)
+                if number is not None:
+                    return HostNumber("constant", what=number)
+                return HostNumber("name", what=source_of(node) if plain_names(node) else "")
 
     # -- ranges
 
@@ -381,24 +395,25 @@ class HostNumbers:
             return self.sizes(init) if init is not None else ((self.number(value),), ())
         if not isinstance(op, HostValue):
             return (self.number(value),), ()
-        node = expression_tree(op.code, len(op.inputs))
-        if isinstance(node, host_code.CallExpression):
+        node = self.buffers.tree(op)
+        if isinstance(node, ast.Call):
             return self._ndrange(node, op)
         return self._axes(node, op), ()
 
-    def _ndrange(self, call: host_code.CallExpression, op: HostValue) -> tuple[Sizes, Sizes]:
-        name = call.function
-        called = name.name if isinstance(name, host_code.Name | host_code.Member) else ""
-        if called != "NDRange" or not call.args:
-            return (self._read(call, op),), ()
-        places = len(call.args) - len(call.keywords)
-        given = dict(zip(call.keywords, call.args[places:], strict=True))
-        local = call.args[1] if places > 1 else given.get("local")
-        return self._axes(call.args[0], op), self._axes(local, op) if local is not None else ()
+    def _ndrange(self, call: ast.Call, op: HostValue) -> tuple[Sizes, Sizes]:
+        match call.func:
+            case ast.Name(id="NDRange") | ast.Attribute(attr="NDRange"):
+                given = {keyword.arg: keyword.value for keyword in call.keywords}
+                size, local, *_ = (*call.args[:2], None, None)
+                size, local = size or given.get("size"), local or given.get("local")
+                groups = self._axes(local, op) if local is not None else ()
+                return self._axes(size, op), groups
+            case _:
+                return (self._read(call, op),), ()
 
-    def _axes(self, node: host_code.Node | None, op: HostValue) -> Sizes:
-        if isinstance(node, host_code.Display):
-            return tuple(self._read(item, op) for item in node.items)
+    def _axes(self, node: ast.expr | None, op: HostValue) -> Sizes:
+        if isinstance(node, ast.Tuple | ast.List):
+            return tuple(self._read(item, op) for item in node.elts)
         return (self._read(node, op),)
 
 

@@ -7,7 +7,8 @@ a single op.
 ```
 def visit(op: Op, out: Rewriter) -> None:
     if isinstance(op, Load):
-        out.run(HostValue, (context, op.base), "{0}.pre_access({1})", ())
+        call = HostCode("{0}.pre_access({1})", 2)
+        out.run(HostValue, (context, op.base), call, ())
     out.emit(op)
 
 tracked = rewrite(func, visit)
@@ -15,7 +16,7 @@ tracked = rewrite(func, visit)
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 from trilby.arguments import choice
@@ -30,17 +31,6 @@ Visit: TypeAlias = "Callable[[Op, Rewriter], object]"
 """Emits what takes the place of an op; what it returns does not matter."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Changes:
-    """What happened so far to the values of the function that is rewritten."""
-
-    replaced: dict[Value, Value] = field(default_factory=dict[Value, Value])
-    deleted: set[Value] = field(default_factory=set[Value])
-
-    def current(self, value: Value) -> Value:
-        return self.replaced.get(value, value)
-
-
 class Rewriter(Builder):
     """Takes what shall stand in the place of an op: all that `visit` emits.
 
@@ -48,15 +38,15 @@ class Rewriter(Builder):
     the visited one in the source unless they name another.
     """
 
-    __slots__ = ("_changes",)
+    __slots__ = ("_replaced",)
 
-    def __init__(self, location: Location, changes: _Changes) -> None:
+    def __init__(self, location: Location, replaced: dict[Value, Value]) -> None:
         super().__init__(location)
-        self._changes = changes
+        self._replaced = replaced
 
     def replace(self, old: Value, new: Value) -> None:
         """Let every later use of `old` be a use of `new`."""
-        self._changes.replaced[old] = new
+        self._replaced[old] = new
 
 
 def rewrite(func: Func, visit: Visit) -> Func:
@@ -66,10 +56,25 @@ def rewrite(func: Func, visit: Visit) -> Func:
     ops within: when `visit` sees an op, its operands are replaced and its blocks are
     rewritten already. A result that is used later must be kept, or replaced.
     """
-    changes = _Changes()
-    body = _rewritten(func.body, visit, changes)
-    for op in walk(body) if changes.deleted else ():
-        if not changes.deleted.isdisjoint(operands(op)):
+    replaced: dict[Value, Value] = {}
+    deleted: set[Value] = set()
+
+    def rewritten(block: Block) -> Block:
+        made: list[Op] = []
+        for old in block.ops:
+            op = mapped(old, lambda value: replaced.get(value, value), rewritten)
+            out = Rewriter(op.location, replaced)
+            visit(op, out)
+            new = out.block().ops
+            made += new
+            kept = op.result in replaced or any(one.result is op.result for one in new)
+            if op.result and not kept:
+                deleted.add(op.result)
+        return block if tuple(made) == block.ops else Block(tuple(made), block.params)
+
+    body = rewritten(func.body)
+    for op in walk(body) if deleted else ():
+        if not deleted.isdisjoint(operands(op)):
             raise ModelError(
                 f"the rewrite deleted an op whose result is used by `{op.mnemonic}`",
                 advice="keep the op with out.emit(op), or name another value for its result "
@@ -77,20 +82,6 @@ def rewrite(func: Func, visit: Visit) -> Func:
                 location=None if op.location == NOWHERE else op.location,
             )
     return func if body is func.body else replace(func, body=body)
-
-
-def _rewritten(block: Block, visit: Visit, changes: _Changes) -> Block:
-    made: list[Op] = []
-    for old in block.ops:
-        op = mapped(old, changes.current, lambda b: _rewritten(b, visit, changes))
-        out = Rewriter(op.location, changes)
-        visit(op, out)
-        new = out.block().ops
-        made += new
-        kept = op.result in changes.replaced or any(one.result is op.result for one in new)
-        if op.result and not kept:
-            changes.deleted.add(op.result)
-    return block if tuple(made) == block.ops else Block(tuple(made), block.params)
 
 
 def clone_block(block: Block, mapping: Mapping[Value, Value]) -> Block:

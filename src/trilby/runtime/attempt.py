@@ -26,17 +26,18 @@ from uuid import UUID
 
 import numpy as np
 
-from trilby.analysis.visible_effects import OURS, VisibleEffect, visible_effects
+from trilby.analysis.host.known_calls import CLASSES
+from trilby.analysis.host.visible_effects import VisibleEffect, visible_effects
 from trilby.backend.base import Ticket
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Live, Segment, is_ndarray
 from trilby.dataclass import dataclass
-from trilby.errors import DeviceError, ReentryError, TrilbyError
+from trilby.errors import DeviceError
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, is_compute
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import ReadyCompute
-from trilby.runtime.content import LOCK
+from trilby.runtime.content import LOCK, wait_whatever
 from trilby.runtime.context import run_compute
 from trilby.runtime.launch_buffers import Use
 from trilby.runtime.prepared_launch import LaunchRequest
@@ -173,20 +174,10 @@ def settle(replicas: Replicas) -> None:
         for content, replica in pairs:
             events += [*replica.writers, *replica.readers]
             events += content.before_host_writes(replica.whole)
-    _wait_whatever(events)
+    wait_whatever(events)
     with LOCK:
         for content, _ in pairs:
             content.overcome()
-
-
-def _wait_whatever(events: Iterable[Ticket]) -> None:
-    for event in events:
-        try:
-            event.wait()
-        except ReentryError:  # of a signal handler
-            raise
-        except TrilbyError:  # what failed is why this is asked for, and is told
-            continue
 
 
 # -------------------------------------------------------------------------------------------- inert
@@ -314,7 +305,7 @@ def has_usual_meaning(name: str, value: object) -> bool:
         return isinstance(value, ModuleType) and value.__name__ == MODULES[name]
     if hasattr(builtins, name):
         return value is getattr(builtins, name)
-    return name not in OURS or getattr(value, "__module__", "").startswith("trilby.")
+    return name not in CLASSES or getattr(value, "__module__", "").startswith("trilby.")
 
 
 def _found_by(function: FunctionType) -> Iterator[tuple[str, object]]:

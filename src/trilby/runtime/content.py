@@ -303,16 +303,6 @@ class Content:
                 only -= other.valid
         return only
 
-    def distrust(self, replica: Replica, ranges: Ranges) -> Ranges:
-        """What a device has of these bytes may be anything: others have it better, if any do.
-
-        Gives the bytes that are no longer current there.
-        """
-        stale = (replica.valid & ranges) - self.only_at(replica)
-        self.changed()
-        replica.valid -= stale
-        return stale
-
     def arrived(self, ranges: Ranges, ticket: Ticket) -> None:
         """These bytes are current on the host as soon as some work is done."""
         self.changed()
@@ -395,6 +385,17 @@ def has_failed(ticket: Ticket) -> bool:
     except TrilbyError:
         return True
     return False
+
+
+def wait_whatever(tickets: Iterable[Ticket]) -> None:
+    """Return when commands are over, however they end: whoever needs a result hears of that."""
+    for ticket in tickets:
+        try:
+            ticket.wait()
+        except ReentryError:  # of a signal handler
+            raise
+        except TrilbyError:
+            pass
 
 
 # ----------------------------------------------------------------------------------------- contents

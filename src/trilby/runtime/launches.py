@@ -16,6 +16,7 @@ from trilby.analysis.footprint import LaunchNumbers
 from trilby.analysis.pass_footprints import PassFootprints
 from trilby.backend.base import DeviceInfo, Ticket
 from trilby.backend.failures import check_buffer
+from trilby.backend.say import say_all
 from trilby.data.ndrange import NDRange, as_range, dividing, spelled
 from trilby.data.schema import in_global, spoken
 from trilby.data.segment import ACCESSES, Segment
@@ -190,22 +191,25 @@ class Launches:
         """Find or prepare a launch, and run it once or for many passes."""
         check_launch()
         residency = self._accelerator.residency
-        with LOCK:
-            launch = self.find(size, kernel, args, caller, context, options)
-            waiting = self._run(launch) if launch and not options else []
-        ask = partial(self._request, size, kernel, args, caller, context, options)
-        if options is not None:
-            from trilby.runtime.passes import PassesRun  # noqa: PLC0415 -- few programs have any
+        try:
+            with LOCK:
+                launch = self.find(size, kernel, args, caller, context, options)
+                waiting = self._run(launch) if launch and not options else []
+            ask = partial(self._request, size, kernel, args, caller, context, options)
+            if options is not None:
+                from trilby.runtime.passes import PassesRun  # noqa: PLC0415 -- few programs have any
 
-            if launch is not None or ask() is not None:
-                PassesRun(kernel.name, self, residency, launch, ask, options).run(context)
-            return
-        if launch is None:
-            request = ask()
-            if request is None:
-                return  # the range is empty
-            launch, waiting = self._run_first(request)
-        residency.finish(launch, waiting)
+                if launch is not None or ask() is not None:
+                    PassesRun(kernel.name, self, residency, launch, ask, options).run(context)
+                return
+            if launch is None:
+                request = ask()
+                if request is None:
+                    return  # the range is empty
+                launch, waiting = self._run_first(request)
+            residency.finish(launch, waiting)
+        finally:
+            say_all()
 
     def _run_first(self, request: LaunchRequest) -> tuple[PreparedLaunch, list[Ticket]]:
         """Prepare a launch that was not found, and run it."""

@@ -323,6 +323,7 @@ class PassesRun:
         with LOCK:
             waiting = self._residency.give_back(launch, transfers)
         self._residency.finish(launch, waiting)
+        say_all()
 
     def _tell_profiles(self) -> None:
         """For a profile all passes are one launch."""

@@ -163,7 +163,9 @@ class PreparedLaunch:
         """Whether an equal dispatch may submit it again."""
         if self.transfers not in LASTING or self.executable.prints:
             return False
-        return not any(one.seen or one.has_other_users for one in self.buffers)
+        if self.executable.asserts and not self.buffers:
+            return False
+        return not any(one.seen for one in self.buffers)
 
     @property
     def is_current(self) -> bool:
@@ -174,8 +176,9 @@ class PreparedLaunch:
         return True
 
     def note_current(self) -> None:
-        """The content of its buffers is as a run leaves it."""
-        self.versions = tuple([one.content.version for one in self.buffers])
+        """The content of its buffers is as a run leaves it, if nobody else changes it unnoticed."""
+        others = any(one.has_other_users for one in self.buffers)
+        self.versions = tuple([-1 if others else one.content.version for one in self.buffers])
 
     def come_from(self, caller: Caller) -> None:
         """It is dispatched from another line than the last time."""

@@ -206,6 +206,7 @@ class Profile(Shown):
         return tuple(
             BufferRow(place.buffer, place.field, *both_ways(ways))
             for place, ways in tuple(self.book.buffers.items())
+            if ways.up.copies or ways.down.copies
         )
 
     @property

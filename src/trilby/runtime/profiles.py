@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from trilby.backend.base import Backend, Ticket
+from trilby.process import PROCESS
 from trilby.runtime.callers import line_now
 from trilby.source import Location
 from trilby.stages import measured_stages
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------- recordings
 # Who writes down what happens. What they do it with is loaded when somebody asks for it.
 
-RECORDINGS: "list[Recording]" = []
+RECORDINGS: "list[Recording]" = PROCESS.recordings
 """All that record now, of any accelerator. Empty nearly always, and then nothing is done."""
 
 
@@ -31,7 +32,7 @@ RECORDINGS: "list[Recording]" = []
 
 Hear: TypeAlias = "Callable[[Accelerator], None]"
 
-_HEARING: "list[Hear]" = []
+_HEARING: "list[Hear]" = PROCESS.opening_hearers
 """Those who want to know; nearly always nobody."""
 
 
@@ -53,7 +54,7 @@ def tell_of_opening(accelerator: "Accelerator") -> None:
 
 # ----------------------------------------------------------------------------------------- profiles
 
-PROFILES: "list[Book]" = []
+PROFILES: "list[Book]" = PROCESS.profiles
 """All that profile now, of any accelerator. Empty nearly always, and then nothing is done."""
 
 

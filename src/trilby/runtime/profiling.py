@@ -5,15 +5,14 @@ program under measurement waits for nothing that it would not wait for anyway.
 """
 
 from collections import deque
-from contextlib import suppress
 from dataclasses import field, replace
 from threading import RLock
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from trilby.backend.base import Backend, Queue, Ticket, Times
 from trilby.dataclass import dataclass
-from trilby.errors import TrilbyError
 from trilby.locks import if_free, new_rlock
+from trilby.runtime.content import wait_whatever
 from trilby.runtime.launch_buffers import KernelWrite, launch_of
 from trilby.runtime.profiles import WaitedAt
 from trilby.source import Location
@@ -75,6 +74,12 @@ class CopyFigures:
         self.copies += 1
         self.nbytes += nbytes
         self.seconds += seconds
+
+    def remove(self, nbytes: int, seconds: float) -> None:
+        """Take one copy out that belongs elsewhere."""
+        self.copies -= 1
+        self.nbytes -= nbytes
+        self.seconds -= seconds
 
 
 @dataclass(slots=True)
@@ -145,14 +150,17 @@ class CopyPlace(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Command:
-    """A launch or a copy; `times` are there when it was read. Many passes have `portions`."""
+    """A launch, or a copy with its `place`; `times` are there when it was read.
+
+    Many passes have `portions`.
+    """
 
     ticket: Ticket | None
     figures: "DispatchFigures | None"
     times: Times | None = None
     portions: "PortionTimes | None" = None
     is_up: bool = False
-    ways: "BothWays | None" = None
+    place: CopyPlace | None = None
     nbytes: int = 0
 
 
@@ -204,18 +212,16 @@ class Book:
             self._last = writer, figures
         for replica in replicas if self._unused else ():
             for copy in self._unused.pop(replica.serial, ()):
-                copy.figures = figures
-                if copy.times is not None:
-                    figures.copies.up.add(copy.nbytes, copy.times.seconds)
+                self._use(copy, figures, replica.label)
         return self._add(Command(ticket, figures, portions=portions))
 
     def moved(self, moved: "Moved") -> Command:
         """A copy was started."""
-        ways = self.buffers.setdefault(_place(moved), BothWays())
         replica, is_up = moved.replica, moved.direction == "up"
         writer = None if is_up else launch_of(moved.ticket)
         figures = None if writer is None else self._dispatch(writer)
-        copy = Command(moved.ticket, figures, None, None, is_up, ways, moved.ranges.nbytes)
+        place = _place(moved)
+        copy = Command(moved.ticket, figures, None, None, is_up, place, moved.ranges.nbytes)
         if is_up:
             self._unused.setdefault(replica.serial, []).append(copy)
             if len(self._unused) > _MOST_UNUSED:
@@ -239,6 +245,20 @@ class Book:
 
     def _dispatch(self, writer: KernelWrite) -> DispatchFigures:
         return self._dispatches.setdefault(Dispatched.by(writer), DispatchFigures())
+
+    def _use(self, copy: Command, figures: DispatchFigures, label: str) -> None:
+        """A launch uses what was copied to the device: it has a name from now on at the latest."""
+        before = copy.place
+        if before is None:
+            return
+        place = before._replace(buffer=label)
+        copy.figures, copy.place = figures, place
+        times = copy.times
+        if times is None:
+            return  # it is counted when it is read
+        self.buffers.setdefault(before, BothWays()).up.remove(copy.nbytes, times.seconds)
+        for one in (self.buffers.setdefault(place, BothWays()), figures.copies):
+            one.up.add(copy.nbytes, times.seconds)
 
     def _add(self, command: Command) -> Command:
         self._unread.append(command)
@@ -264,7 +284,7 @@ class Book:
             ticket = command.ticket
             if ticket is not None:
                 if wait and not ticket.done:
-                    wait_whatever(ticket)
+                    wait_whatever([ticket])
                 if not ticket.done:
                     return
                 portions = command.portions
@@ -273,22 +293,17 @@ class Book:
             self._unread.popleft()
 
     def _count(self, command: Command) -> None:
-        times, ways, figures = command.times, command.ways, command.figures
-        if ways is None:
+        times, place, figures = command.times, command.place, command.figures
+        if place is None:
             if figures is not None:
                 figures.runs.add(times)
             return
         seconds = times.seconds if times else 0.0
         command.times = times or Times(None, 0.0)
+        ways = self.buffers.setdefault(place, BothWays())
         for one in (ways, figures.copies if figures is not None else None):
             if one is not None:
                 (one.up if command.is_up else one.down).add(command.nbytes, seconds)
-
-
-def wait_whatever(ticket: Ticket) -> None:
-    """Return when a command is over, however it ends: whoever needs its result hears of that."""
-    with suppress(TrilbyError):
-        ticket.wait()
 
 
 def _place(moved: "Moved") -> CopyPlace:

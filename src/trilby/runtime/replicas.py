@@ -5,22 +5,22 @@ somebody needs, and asks for room. Everything here is called with the lock held;
 work and waits for none, except where poison or a full device make it.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trilby.backend.base import Backend, Memory, Queue, Rows, Ticket, Times
+from trilby.backend.base import Backend, Memory, Queue, Ticket, Times
 from trilby.backend.failures import check_buffer, closed
-from trilby.data.ranges import Ranges, copies, in_few_ranges
+from trilby.data.ranges import Ranges, Rows, copies, in_few_ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
-from trilby.errors import DeviceError, GuardError, OutOfDeviceMemoryError
+from trilby.errors import DeviceError, GuardError, KernelAssertionError, OutOfDeviceMemoryError
+from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import JOURNAL, Content, Replica
+from trilby.runtime.content import JOURNAL, Content, Replica, has_failed, wait_whatever
 from trilby.runtime.explicit import check_eviction
 from trilby.runtime.profiles import RECORDINGS
 
@@ -151,25 +151,38 @@ class Moved:
 
 
 class Reason(NamedTuple):
-    """Why a copy is made, for people, and the line of the user's program that needs it.
+    """Why a copy is made, and the line of the user's program that needs it.
 
-    `is_last` marks the last copy that can be made of some content: no guard prevents it.
+    `Reason("reads it", caller, writer=…, kernel="square")` says "square reads it; the host wrote it
+    at app.py:12". The sentence is made when somebody reads it. `is_last` marks the last copy that
+    can be made of some content: no guard prevents it.
     """
 
-    text: str
+    need: str
     caller: Caller | None
     is_last: bool = False
+    writer: object = None
+    kernel: str = ""
+
+    @property
+    def text(self) -> str:
+        """The sentence for people."""
+        need = f"{self.kernel} {self.need}" if self.kernel else self.need
+        return need if self.writer is None else f"{need}; {self.writer}"
 
 
 Hear: TypeAlias = Callable[[Moved], None]
 
 
-_OPENED: defaultdict[str, "count[int]"] = defaultdict(lambda: count(1))
-"""Counts the accelerators on every device."""
+_MOST_UNCHECKED = 64
 
 
 class Replicas:
-    """The device memory of one accelerator."""
+    """The device memory of one accelerator.
+
+    `unchecked` are launches that have no buffers, or none any more, and whose `assert` may have
+    failed.
+    """
 
     def __init__(
         self, backend: Backend, hear: Hear, *, share: bool, poison: bool, limit: int | None
@@ -181,7 +194,8 @@ class Replicas:
         self.room = Room(backend, limit)
         self.guards = 0
         self.is_closed = False
-        number = next(_OPENED[backend.device.spec])
+        self.unchecked: tuple[Ticket, ...] = ()
+        number = next(PROCESS.opening_numbers[backend.device.spec])
         self._place = backend.device.spec + (f"#{number}" if number > 1 else "")
 
     @property
@@ -250,7 +264,26 @@ class Replicas:
         if replica in content.replicas:  # not where Ctrl-C came before
             content.replicas.remove(replica)
         self.room.remove(replica)
+        self.check_later(replica.checks)
         self.backend.free(replica.memory, replica.under_way)
+
+    def check_later(self, checks: Iterable[Ticket]) -> None:
+        """Let `accelerator.wait()` hear whether these launches failed."""
+        known = self.unchecked
+        if len(known) >= _MOST_UNCHECKED:
+            known = tuple(one for one in known if not one.done or has_failed(one))
+        self.unchecked = (*known, *(one for one in checks if one not in known))
+
+    def has_told(self, failure: Ticket) -> None:
+        """Somebody heard of an `assert` that failed: nobody else has to."""
+
+        def without(tickets: tuple[Ticket, ...]) -> tuple[Ticket, ...]:
+            return tuple(one for one in tickets if one != failure)
+
+        self.unchecked = without(self.unchecked)
+        for _, one in self.all:
+            one.checks, one.writers = without(one.checks), without(one.writers)
+            one.readers = without(one.readers)
 
     def send_home(self, content: Content, replica: Replica) -> None:
         """Give the memory back when the host has all that only it had current."""
@@ -260,7 +293,8 @@ class Replicas:
             reason = Reason("the device is full, and it is needed last", None)
             self.to_host(content, only, reason)
             for ticket in content.before_unseen_accesses():
-                ticket.wait()
+                with suppress(KernelAssertionError):  # it is told later
+                    ticket.wait()
         self.drop(content, replica)
 
     # ------------------------------------------------------------------------- copies
@@ -336,8 +370,7 @@ class Replicas:
         """Overwrite what is no longer current on the host, for tests."""
         if not self._poison or not stale:
             return
-        for ticket in content.before_host_writes(stale):
-            ticket.wait()
+        wait_whatever(content.before_host_writes(stale))
         memory = np.frombuffer(replica.host, np.uint8)
         for start, stop in stale:
             memory[start - replica.address : stop - replica.address] = POISON

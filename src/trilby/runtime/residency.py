@@ -11,14 +11,14 @@ from functools import partial
 
 from trilby.at_exit import PROGRAM_END, EndStep, run_all
 from trilby.backend.base import Backend, Ticket
-from trilby.backend.say import say_all
 from trilby.data.ranges import Ranges
 from trilby.data.touched import Touched
-from trilby.errors import DeviceError, TrilbyError
+from trilby.errors import DeviceError, KernelAssertionError, TrilbyError
 from trilby.messages import is_told, tell
 from trilby.options import Transfers
+from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import JOURNAL, LOCK, Replica, check_entry
+from trilby.runtime.content import JOURNAL, LOCK, Content, Replica, check_entry
 from trilby.runtime.explicit import check_launch
 from trilby.runtime.launch_buffers import LaunchBuffer, Use
 from trilby.runtime.prepared_launch import (
@@ -33,10 +33,7 @@ from trilby.runtime.watch import Watch, wait_for, watched
 
 
 class Residency:
-    """The one place that decides what is copied for a launch, and when.
-
-    `unchecked` are launches without buffers whose `assert` may have failed.
-    """
+    """The one place that decides what is copied for a launch, and when."""
 
     def __init__(
         self, backend: Backend, hear: Hear, *, share: bool, poison: bool, limit: int | None
@@ -44,7 +41,6 @@ class Residency:
         self.backend = backend
         self.replicas = Replicas(backend, hear, share=share, poison=poison, limit=limit)
         self.before_launch: Callable[[LaunchRequest], None] | None = None
-        self.unchecked: list[Ticket] = []
 
     def close(self) -> None:
         """Bring home all that only the device has, and free everything on it, for good."""
@@ -52,7 +48,7 @@ class Residency:
         with LOCK:
             self.replicas.is_closed = True
             pairs = self.replicas.all
-            waiting = self._checks()
+            waiting: list[Ticket] = []
             for content, replica in pairs:
                 reason = Reason("the accelerator is closed", Caller.now(), is_last=True)
                 bring_home(content, content.only_at(replica), reason)
@@ -60,13 +56,14 @@ class Residency:
             for content, replica in pairs:
                 self.replicas.drop(content, replica)
         wait_for(waiting, "the accelerator is closed", [replica for _, replica in pairs])
+        self._check()
 
     def wait(self) -> None:
         """Return when all work is done; raise what failed."""
         check_entry()
         with LOCK:
             pairs = self.replicas.all
-            tickets = self._checks()
+            tickets: list[Ticket] = []
             for _, replica in pairs:
                 tickets += (*replica.checks, *replica.under_way)
         try:
@@ -76,11 +73,21 @@ class Residency:
                 for content, _ in pairs:
                     content.overcome()
             raise
+        self._check()
 
-    def _checks(self) -> list[Ticket]:
-        """The launches without buffers whose failures nobody has heard of."""
-        checks, self.unchecked = self.unchecked, []
-        return checks
+    def _check(self) -> None:
+        """Wait for launches without buffers, and raise what failed."""
+        for ticket in self.replicas.unchecked:
+            try:
+                wait_for([ticket])
+            except KernelAssertionError:
+                self._has_told(ticket)
+                raise
+            self._has_told(ticket)
+
+    def _has_told(self, ticket: Ticket) -> None:
+        with LOCK:
+            self.replicas.has_told(ticket)
 
     # ------------------------------------------------------------------------ launches
 
@@ -89,7 +96,7 @@ class Residency:
 
         The lock is held.
         """
-        is_told_of = RECORDINGS or is_told("debug")
+        is_told_of = RECORDINGS or (is_told("debug") and not first_pass)
         if not launch.is_current or launch.transfers not in LASTING or is_told_of:
             self.bring(launch)
         self.submit(launch, times, first_pass)
@@ -117,12 +124,19 @@ class Residency:
         """Give the device a launch and note it: both or neither. The lock is held."""
         prepared, queue = launch.prepared, launch.queue
         before = prepared.begun
+        valid = _valid_before(launch)
+        is_recorded = False
 
         def note() -> None:
+            nonlocal is_recorded
             begun = prepared.begun - before
             if begun:
                 ticket = Ticket(queue, queue.submitted, launch.origin)
-                self._note(launch, ticket, launch.touched(first_pass, begun))
+                touched = launch.touched(first_pass, begun)
+                self._note(launch, ticket, touched)
+                if RECORDINGS and not is_recorded:
+                    is_recorded = True
+                    self._record(launch, touched)
 
         begin = partial(prepared.submit, times, first_pass, launch.before())
         try:
@@ -130,6 +144,10 @@ class Residency:
         except TrilbyError as error:
             launch.tell_refused(error)
             raise
+        for content, replica, host, others in valid:
+            replica.owner.spoil_host(content, replica, host - content.host)
+            for other, had in others:
+                other.owner.spoil_device(other, had - other.valid)
 
     def give_back(self, launch: PreparedLaunch, transfers: Transfers) -> list[Ticket]:
         """Start to copy back what must not wait; gives what has to be waited for.
@@ -148,12 +166,9 @@ class Residency:
 
     def finish(self, launch: PreparedLaunch, waiting: Sequence[Ticket]) -> None:
         """Wait for what a launch has to give back; the lock is free."""
-        try:
-            if waiting:
-                back = f"what {launch.kernel} wrote is copied back"
-                wait_for(waiting, back, [one.replica for one in launch.buffers])
-        finally:
-            say_all()
+        if waiting:
+            back = f"what {launch.kernel} wrote is copied back"
+            wait_for(waiting, back, [one.replica for one in launch.buffers])
 
     def _place(self, uses: Sequence[Use]) -> list[LaunchBuffer]:
         """Every buffer once, with memory on the device, and all that is done through any name."""
@@ -240,31 +255,23 @@ class Residency:
             replica = buffer.replica
             if part.writes:
                 replica.written_by(ticket)
-                self._note_written(buffer, part.writes, launch)
+                buffer.content.written_by_device(replica, part.writes, launch.origin)
             else:
                 replica.read_by(ticket)
         if launch.executable.asserts:
             launch.note_check(ticket)
             if not launch.buffers:
-                self.unchecked.append(ticket)
-        if RECORDINGS:
-            uses = {
-                one.replica: part.shifted(-one.replica.address)
-                for one, part in zip(launch.buffers, touched, strict=True)
-            }
-            for recording in RECORDINGS:
-                recording.kernel(self.replicas.place, uses, launch.kernel, launch.caller.line)
+                self.replicas.check_later([ticket])
         if PROFILES:
             launch.tell_profiles(ticket)
 
-    def _note_written(self, buffer: LaunchBuffer, writes: Ranges, launch: PreparedLaunch) -> None:
-        content, replica = buffer.content, buffer.replica
-        before = content.host
-        had = [(other, other.valid) for other in content.replicas if other is not replica]
-        content.written_by_device(replica, writes, launch.origin)
-        replica.owner.spoil_host(content, replica, before - content.host)
-        for other, valid in had:
-            other.owner.spoil_device(other, valid - other.valid)
+    def _record(self, launch: PreparedLaunch, touched: Sequence[Touched]) -> None:
+        uses = {
+            one.replica: part.shifted(-one.replica.address)
+            for one, part in zip(launch.buffers, touched, strict=True)
+        }
+        for recording in RECORDINGS:
+            recording.kernel(self.replicas.place, uses, launch.kernel, launch.caller.line)
 
     def _return(
         self, buffer: LaunchBuffer, launch: PreparedLaunch, transfers: Transfers
@@ -276,7 +283,7 @@ class Residency:
         content, replica, writes = buffer.content, buffer.replica, buffer.touched.writes
         if replica.shared:
             return list(replica.under_way) if buffer.seen else []
-        reason = Reason(f"{launch.kernel} wrote it", launch.caller)
+        reason = Reason("wrote it", launch.caller, kernel=launch.kernel)
         if transfers is Transfers.ALWAYS:
             self.replicas.download(content, replica, replica.whole, reason)
             return content.before_host_reads(replica.whole)
@@ -293,11 +300,27 @@ class Residency:
         touched = buffer.touched
         does = verb or _verb(touched)
         who = buffer.content.writer_of(touched.needs - buffer.replica.valid)
-        return Reason(f"{launch.kernel} {does}; {who}", launch.caller)
+        return Reason(does, launch.caller, writer=who, kernel=launch.kernel)
 
     def _say(self, launch: PreparedLaunch, buffer: LaunchBuffer, what: str) -> None:
         if is_told("debug"):
             tell("debug", "%s: %s %s", launch.kernel, buffer.replica.label, what)
+
+
+def _valid_before(
+    launch: PreparedLaunch,
+) -> list[tuple[Content, Replica, Ranges, list[tuple[Replica, Ranges]]]]:
+    """Of each buffer, what the host and other replicas have: some of it may be stale after it."""
+    return [
+        (
+            one.content,
+            one.replica,
+            one.content.host,
+            [(other, other.valid) for other in one.content.replicas if other is not one.replica],
+        )
+        for one in launch.buffers
+        if one.touched.writes
+    ]
 
 
 def _verb(touched: Touched) -> str:
@@ -315,7 +338,7 @@ def _verb(touched: Touched) -> str:
 # wrapped memory has its content first, then the queues are finished, and then no driver has any
 # work left.
 
-_OPEN: set[Residency] = set()
+_OPEN: set[Residency] = PROCESS.open_devices
 
 
 def add_open(residency: Residency) -> None:

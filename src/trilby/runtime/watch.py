@@ -18,6 +18,7 @@ from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment, raw_views_of
 from trilby.errors import ReentryError, TrilbyError
 from trilby.mending import is_final
+from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import (
     CONTENTS,
@@ -64,7 +65,7 @@ class Watch:
             wanted = ranges.shifted(self.address)
             missing = wanted - content.host
             if missing:
-                reason = Reason(f"the host reads it; {content.writer_of(missing)}", Caller.now())
+                reason = _reason("the host reads it", content, missing)
                 check_host_read(content, missing, reason)
                 bring_home(content, _grown(content, missing), reason)
             for recording in RECORDINGS:
@@ -81,7 +82,7 @@ class Watch:
         wanted = ranges.shifted(self.address)
         missing = wanted - content.host
         if missing:
-            reason = Reason(f"{why}; {content.writer_of(missing)}", Caller.now())
+            reason = _reason(why, content, missing)
             bring_home(content, missing, reason)
         for recording in RECORDINGS:
             recording.host_reads(self, ranges)
@@ -97,7 +98,7 @@ class Watch:
             wanted = ranges.shifted(self.address)
             missing = wanted - content.host
             if missing:
-                reason = Reason(f"{why}; {content.writer_of(missing)}", Caller.now())
+                reason = _reason(why, content, missing)
                 bring_home(content, missing, reason)
             events = content.before_unseen_accesses()
             if wait:
@@ -238,6 +239,10 @@ class Watch:
         return self.address, self.nbytes
 
 
+def _reason(need: str, content: Content, missing: Ranges) -> Reason:
+    return Reason(need, Caller.now(), writer=content.writer_of(missing))
+
+
 class HostWrite:
     """Who wrote, for the cause of a copy: the line is looked up when it is shown."""
 
@@ -284,7 +289,7 @@ class _End(weakref.ref[Segment]):
 
 _take_first = deque["Callable[[], None]"].popleft
 
-_ENDED: deque[_End] = deque()
+_ENDED: deque[_End] = PROCESS.ended_segments
 """The segments that have ended and are not left yet, in whatever thread they did.
 
 Who has the lock may leave them: another segment may have got the memory by then, and must not be
@@ -292,7 +297,7 @@ taken for the one that ended. They are taken out when memory that was lent has i
 which every thread waits that comes by.
 """
 
-_LOST: "deque[Callable[[], None]]" = deque()
+_LOST: "deque[Callable[[], None]]" = PROCESS.lost_objects
 """What to do about other objects that were collected in the middle of things."""
 
 
@@ -381,7 +386,9 @@ def wait_for(tickets: Iterable[Ticket], why: str = "", replicas: Sequence[Replic
         except TrilbyError as error:
             origin = ticket.origin
             if isinstance(error, AssertionError):
-                _forget(ticket, replicas)
+                with LOCK:
+                    for owner in {one.owner for one in replicas}:
+                        owner.has_told(ticket)
             if isinstance(origin, tuple):
                 wait_for(cast("tuple[Ticket, ...]", origin), why, replicas)
             if not error.is_placed and isinstance(origin, KernelWrite):
@@ -390,14 +397,6 @@ def wait_for(tickets: Iterable[Ticket], why: str = "", replicas: Sequence[Replic
         finally:
             if started:
                 note_wait(ticket, time.perf_counter() - started, why, replicas)
-
-
-def _forget(told: Ticket, replicas: Iterable[Replica]) -> None:
-    with LOCK:
-        for one in replicas:
-            one.checks = tuple(ticket for ticket in one.checks if ticket != told)
-            one.writers = tuple(ticket for ticket in one.writers if ticket != told)
-            one.readers = tuple(ticket for ticket in one.readers if ticket != told)
 
 
 def _moved(old: Content, new: Content) -> None:

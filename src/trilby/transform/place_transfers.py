@@ -12,6 +12,7 @@ from trilby.analysis.reach import ComputeGraph
 from trilby.analysis.transfers.transfer_plan import Action, TransferPlan, When, plan_transfers
 from trilby.dataclass import dataclass
 from trilby.model.build import Builder
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func, Op, block_fields, operands
 from trilby.model.ops.core import Constant, VarLoad
 from trilby.model.ops.host import HostIf, HostValue, HostView
@@ -115,7 +116,7 @@ class _Placer:
                 held = var.type.of if isinstance(var.type, VarType) else OBJECT
                 return builder.value(VarLoad, var, type=held, hint=var.hint)
             case PlainExpression(code, uses, type_):
-                return builder.value(HostValue, (), code, uses, type=type_ or OBJECT)
+                return builder.value(HostValue, (), HostCode(code), uses, type=type_ or OBJECT)
             case Literally(number, type_):
                 return builder.value(Constant, number, type=type_)
             case _:

@@ -444,7 +444,7 @@ NOT_NEEDED = {
     "logging",
     "pathlib",
     "trilby.analysis.transfers.transfer_plan",
-    "trilby.analysis.visible_effects",
+    "trilby.analysis.host.visible_effects",
     "trilby.codegen.llvm.module",
     "trilby.data.matrices",
     "trilby.data.vectors",

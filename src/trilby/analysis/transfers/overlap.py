@@ -9,8 +9,6 @@ print(b.array.sum())                  # takes time
 ```
 """
 
-import re
-
 from trilby.analysis.reach import ComputeGraph
 from trilby.model.op import Op, walk
 from trilby.model.ops.host import (
@@ -24,14 +22,13 @@ from trilby.model.ops.host import (
 )
 from trilby.model.ops.memory import Load, Store
 
-_CALL = re.compile(r"(\w+)\s*\(")
 _QUICK = frozenset({"NDRange", "range", "len", "int", "float", "bool", "min", "max", "type"})
 
 
 def takes_time(op: Op) -> bool:
     """Whether an op runs a kernel, a loop, host code of any length, or waits for data."""
     if isinstance(op, HostValue):
-        return not _QUICK.issuperset(_CALL.findall(op.code))
+        return not _QUICK.issuperset(op.code.called())
     if isinstance(op, Load):
         return bool(op.indices)
     return isinstance(op, Dispatch | HostCall | HostFor | HostRun | HostWhile | HostWith | Store)

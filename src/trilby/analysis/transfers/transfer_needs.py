@@ -11,6 +11,7 @@ for i in range(n):                    # Trips: i from 0 to n
 ```
 """
 
+import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from typing import Literal, TypeAlias
@@ -26,22 +27,19 @@ from trilby.analysis.alias import (
     Thing,
     Things,
 )
-from trilby.analysis.host_code import (
-    CallExpression,
-    Conditional,
-    Display,
-    Hole,
-    Item,
-    Member,
-    Name,
-    Node,
-    Number,
-    Operation,
+from trilby.analysis.host.host_ops import HostOps
+from trilby.analysis.host.known_calls import OURS
+from trilby.analysis.host.trees import (
+    arguments,
+    expressions_in,
+    number_of,
+    plain_names,
+    sign_of,
+    source_of,
 )
-from trilby.analysis.host_ops import HostOps
-from trilby.analysis.known_calls import OURS
-from trilby.analysis.value_sorts import is_not_zero
+from trilby.analysis.host.value_sorts import is_not_zero
 from trilby.dataclass import dataclass
+from trilby.model.host_code import Operand
 from trilby.model.op import Op, blocks, walk
 from trilby.model.ops.core import Var, VarLoad, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostValue, HostWith
@@ -290,7 +288,7 @@ def trips_of(op: Op, ops: HostOps) -> Trips | None:
     args = ops.range_of(op) if isinstance(op, HostFor) else None
     if not isinstance(op, HostFor) or args is None or len(args) not in {1, 2}:
         return None
-    target = ops.names.get(op.target)
+    target = ops.names.get(op.target.text)
     is_count = target is not None and ops.sorts.of(target) == "number"
     if target is None or not is_count or not ops.names.keys().isdisjoint({"type", "int"}):
         return None
@@ -299,38 +297,39 @@ def trips_of(op: Op, ops: HostOps) -> Trips | None:
     known = [bound for bound in bounds if bound is not None]
     if len(known) < len(args):
         return None
-    numbers = [arg.number if isinstance(arg, Number) else None for arg in args]
+    numbers = [number_of(arg) for arg in args]
     first, start = (known[0].code, numbers[0]) if len(args) == 2 else ("0", 0)
     stop = numbers[-1]
     uses = tuple(dict.fromkeys(name for bound in known for name in bound.uses))
     surely = start is not None and stop is not None and stop > start
-    counted = dict.fromkeys(name for arg in args for name in arg.names or ())
+    counted = dict.fromkeys(name for arg in args for name in plain_names(arg) or ())
     return Trips(target, start, first, known[-1].code, uses, surely, tuple(counted))
 
 
-def _bound(arg: Node, maker: HostValue, ops: HostOps) -> PlainExpression | None:
-    if isinstance(arg, Hole):
+def _bound(arg: ast.expr, maker: HostValue, ops: HostOps) -> PlainExpression | None:
+    if isinstance(arg, Operand):
         found = ops.reference(maker.inputs[arg.number])
         return found if isinstance(found, PlainExpression) else None
-    if arg.names is None or not _is_arithmetic(arg):
+    if plain_names(arg) is None or not _is_arithmetic(arg):
         return None
-    code = arg.code
+    code = source_of(arg)
     plain = code if code.isidentifier() or code.isdecimal() else f"({code})"
     return PlainExpression(plain, tuple(name for name in maker.uses if name in ops.names))
 
 
-def _is_arithmetic(node: Node) -> bool:
+def _is_arithmetic(node: ast.expr) -> bool:
     """Whether an expression is a number without any effects if all of its names are integers."""
     match node:
-        case Name() | Number():
+        case ast.Name():
             return True
-        case Conditional(test, then, otherwise):
-            return all(map(_is_arithmetic, (test, then, otherwise)))
-        case Operation(sign, parts):
+        case ast.Constant():
+            return number_of(node) is not None
+        case ast.IfExp():
+            return all(map(_is_arithmetic, expressions_in(node)))
+        case _:
+            sign, parts = sign_of(node), expressions_in(node)
             divides = sign in {"//", "%"} and not is_not_zero(parts[-1])
             return bool(sign) and not divides and all(map(_is_arithmetic, parts))
-        case _:
-            return False
 
 
 def has_items(size: Value, ops: HostOps) -> Conditions | None:
@@ -368,22 +367,24 @@ def _named(name: str | None, ops: HostOps) -> Conditions | None:
     return (PlainExpression(f"type({name}) in (int, tuple) and {name}", (name,)),)
 
 
-def _in_text(node: Node, inputs: tuple[Value, ...], ops: HostOps) -> Conditions | None:
+def _in_text(node: ast.expr, inputs: tuple[Value, ...], ops: HostOps) -> Conditions | None:
+    number = number_of(node)
+    if number is not None:
+        return () if number > 0 else None
     match node:
-        case Number(number):
-            return () if number > 0 else None
-        case Name(name):
+        case ast.Name(id=name):
             return _named(name, ops)
-        case Hole(number):
+        case Operand(number):
             return has_items(inputs[number], ops)
-        case Display(items):
+        case ast.Tuple(elts=items) | ast.List(elts=items):
             return _all(_in_text(item, inputs, ops) for item in items)
-        case CallExpression(Name(name) | Member(name=name), (size, *_)) if name in OURS:
-            return _in_text(size, inputs, ops)
-        case Member() | Item(Member(name="shape")):
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in OURS:
+            return _in_text(arguments(node)[0], inputs, ops) if arguments(node) else None
+        case ast.Attribute() | ast.Subscript(value=ast.Attribute(attr="shape")):
             return ()
         case _:
-            is_constant = node.names is not None and ops.names.keys().isdisjoint(node.names)
+            names = plain_names(node)
+            is_constant = names is not None and ops.names.keys().isdisjoint(names)
             return () if is_constant else None
 
 

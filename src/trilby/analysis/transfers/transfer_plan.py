@@ -30,7 +30,7 @@ from trilby.analysis.alias import (
     Reload,
     Thing,
 )
-from trilby.analysis.host_ops import HostOps
+from trilby.analysis.host.host_ops import HostOps
 from trilby.analysis.reach import ComputeGraph
 from trilby.analysis.transfers.kernel_reads import KernelBuffer, kernel_buffers
 from trilby.analysis.transfers.overlap import takes_time

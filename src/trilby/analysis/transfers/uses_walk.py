@@ -31,8 +31,8 @@ from trilby.analysis.alias import (
     Seen,
     Thing,
 )
-from trilby.analysis.host_ops import Effects, HostOps
-from trilby.analysis.host_touches import HostTouch
+from trilby.analysis.host.host_ops import Effects, HostOps
+from trilby.analysis.host.reader import HostTouch
 from trilby.analysis.transfers.kernel_reads import KernelBuffer
 from trilby.analysis.transfers.overlap import takes_time
 from trilby.analysis.transfers.transfer_needs import (
@@ -66,6 +66,7 @@ from trilby.model.ops.host import (
     HostFor,
     HostIf,
     HostRun,
+    HostValue,
     HostWhile,
     HostWith,
 )
@@ -209,7 +210,9 @@ class UsesWalk:
 
     def simple(self, op: Op, state: PlanState) -> None:
         """An op that runs no other function of the graph."""
-        self.incomplete |= isinstance(op, HostRun) or "lambda" in getattr(op, "code", "")
+        self.incomplete |= isinstance(op, HostRun) or (
+            isinstance(op, HostValue) and op.code.defines()
+        )
         effects = self.ops.visit(op, state.memory, many=bool(self.jumps))
         if effects.touches:
             self.touch(op, effects, state)
@@ -432,7 +435,7 @@ class UsesWalk:
         if trips and peeled and isinstance(op, HostFor):
             inside = names_bound_inside(op, self.ops)
             self.hoist(op, entry, trips, (first, rest), inside | {*op.sets})
-            if before is not None and inside.isdisjoint({op.target, *trips.uses}):
+            if before is not None and inside.isdisjoint({op.target.text, *trips.uses}):
                 self.fetch_in_last_turn(op, trips, before, rest)
                 self.bring_in_first_turn(op, trips, first, rest)
         self.take_over(op, turns)
@@ -541,7 +544,7 @@ class UsesWalk:
         for key, need in first.needs.items():
             is_once = key not in rest.needs and need.surely and not need.guards
             if is_once and key[0] is not op:
-                guard = trips.asked(f"{op.target} == {trips.first}", op.target)
+                guard = trips.asked(f"{op.target.text} == {trips.first}", op.target.text)
                 first.needs[key] = replace(need, guards=(guard,))
 
     def take_over(self, op: Op, turns: tuple[LoopTurn, ...]) -> None:

@@ -13,7 +13,6 @@ from trilby.backend.base import (
     DeviceInfo,
     Executable,
     Memory,
-    Rows,
     Scalar,
     StructArgument,
     Ticket,
@@ -26,6 +25,7 @@ from trilby.backend.interpreter.kernel_arguments import POISON, InterpreterMemor
 from trilby.backend.interpreter.translate import KernelProgram, translate
 from trilby.backend.work_memory import checked
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
+from trilby.data.ranges import Rows
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, DeviceUnavailableError
 from trilby.mending import mend

@@ -19,15 +19,8 @@ from typing import Protocol, TypeAlias
 from trilby.backend.base import Scalar, StructArgument
 from trilby.backend.interpreter.numbers import loader
 from trilby.data.dtypes import I32, Number, ScalarType, convert
-from trilby.data.layout import layout, leaf_offset
-from trilby.data.schema import (
-    ArrayType,
-    BufferType,
-    NDArrayType,
-    StructType,
-    leaves,
-    sizes_of,
-)
+from trilby.data.layout import fixed_offsets, layout, leaf_offset
+from trilby.data.schema import BufferType, NDArrayType, StructType, leaves, sizes_of
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
 from trilby.model.op import Func
@@ -96,17 +89,6 @@ def bind(kernel: Func, arguments: Iterable[Given]) -> list[object]:
     if next(given, None) is not None:
         raise DeviceError(f"`{kernel.name}` was given more arguments than it takes")
     return bound
-
-
-def fixed_offsets(buffer: BufferType) -> dict[str, int]:
-    """The members whose place is known without lengths: up to the first bound array."""
-    places = layout(buffer, dict.fromkeys(buffer.length_names, 0)).slots
-    offsets: dict[str, int] = {}
-    for field in buffer.fields:
-        offsets[field.name] = places[field.name].offset
-        if isinstance(field.type, ArrayType) and field.type.is_bound:
-            break
-    return offsets
 
 
 def _bound(param: Value, given: Iterator[Given]) -> object:

@@ -7,7 +7,7 @@ from functools import partial
 
 from trilby.analysis.data_loops import data_decides_loops
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Rows, Ticket
+from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Ticket
 from trilby.backend.failures import beyond, closed, foreign, freed, refused_code
 from trilby.backend.native.arena import Arena, NativeMemory, block_of, bytes_of, is_free
 from trilby.backend.native.engine import Engine
@@ -21,6 +21,7 @@ from trilby.backend.work_memory import NO_ARRAYS, WorkMemory, checked
 from trilby.codegen.identifiers import OWN
 from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
 from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Rows
 from trilby.data.schema import (
     sizes_of,
 )
@@ -286,7 +287,7 @@ class NativeBackend:
             return
         self.moment += 1
         self._is_open = False
-        self.engine.wait(self.engine.submitted)
+        self.engine.wait_for_all()
         self.arena.trim()
 
     def _come_after(self, after: Sequence[Ticket]) -> None:

@@ -99,7 +99,7 @@ class QueueState(ctypes.Structure):
 _KEPT_OVER_FORKS = ("submitted", "threads", "patience", "clock", "slots")
 
 
-class Report(Protocol):
+class LaunchOutcome(Protocol):
     """What a launch leaves that asserts or prints: `check` shows the lines, and raises."""
 
     @property
@@ -134,7 +134,7 @@ class Engine:
         self._kept: deque[Kept] = deque()
         self.owned: dict[int, object] = {}
         """What launches are made of that may be run, by the addresses of these things."""
-        self.reports: dict[int, Report] = {}
+        self.reports: dict[int, LaunchOutcome] = {}
         """What launches left, by their numbers; those that went well are dropped after a while."""
         self._lost = range(0)
 
@@ -239,6 +239,12 @@ class Engine:
         if number in self.reports:
             self.reports[number].check()
 
+    def wait_for_all(self) -> None:
+        """Return when nothing is under way, whatever failed. `KeyboardInterrupt` gets through."""
+        if self.state.completed < self.state.submitted:
+            self._await(self.state.submitted)
+        self._forget_done()
+
     def _await(self, sequence: int) -> None:
         while not self.functions.wait(self.address, sequence, SLICE_NS):
             pass  # between two slices Python sees to signals
@@ -272,7 +278,7 @@ class Engine:
 
     def stop(self) -> None:
         """Finish all work and let the threads go; they come back when they are needed."""
-        self.wait(self.submitted)
+        self.wait_for_all()
         if not self.state.workers:
             return
         self.functions.stop(self.address)
@@ -282,7 +288,7 @@ class Engine:
 
     def before_fork(self) -> None:
         """Finish all work: a child has a copy of the memory, and none of the threads."""
-        self.wait(self.submitted)
+        self.wait_for_all()
 
     def after_fork(self) -> None:
         """Begin anew in a child: all that is there of the threads is what they left in memory."""

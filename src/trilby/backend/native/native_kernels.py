@@ -14,8 +14,6 @@ from trilby.backend.base import (
     Scalar,
     StructArgument,
     Ticket,
-    type_by_value,
-    value_by_value,
 )
 from trilby.backend.failures import assertion_failed
 from trilby.backend.group_size import rounded_up
@@ -37,7 +35,7 @@ from trilby.backend.native.queue_code import (
 )
 from trilby.backend.native.toolchain import Code
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory
-from trilby.data.dtypes import ScalarType
+from trilby.data.dtypes import ScalarType, type_by_value, value_by_value
 from trilby.data.ndrange import NDRange
 from trilby.data.segment import Live, address_of
 from trilby.dataclass import dataclass
@@ -279,7 +277,7 @@ class NativePrepared:
 
 
 def _packed(scalar: Scalar) -> int:
-    content = _packer(scalar.type).pack(value_by_value(scalar))
+    content = _packer(scalar.type).pack(value_by_value(scalar.type, scalar.value))
     return int.from_bytes(content, "little")
 
 

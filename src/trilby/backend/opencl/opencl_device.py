@@ -24,7 +24,7 @@ from pyopencl._cl import (
 )
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Rows, Ticket
+from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Ticket
 from trilby.backend.failures import beyond, blamed, failed, foreign, not_prepared, refused_code
 from trilby.backend.group_size import GroupLimits
 from trilby.backend.opencl.opencl_builds import (
@@ -45,6 +45,7 @@ from trilby.backend.work_memory import (
 from trilby.codegen.identifiers import OWN
 from trilby.codegen.opencl_c import generate
 from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Rows
 from trilby.data.segment import address_of
 from trilby.errors import BuildError
 from trilby.source import Location

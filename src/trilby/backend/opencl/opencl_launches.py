@@ -24,15 +24,13 @@ from trilby.backend.base import (
     Scalar,
     StructArgument,
     Ticket,
-    type_by_value,
-    value_by_value,
 )
 from trilby.backend.failures import failed
 from trilby.backend.group_size import GroupLimits, group_size, rounded_up
 from trilby.backend.opencl.opencl_drivers import Drivers
 from trilby.backend.opencl.opencl_memory import MemoryPool
 from trilby.backend.opencl.opencl_queue import ALL_NUMBERS, AssertReport, OpenCLQueue
-from trilby.data.dtypes import ScalarType
+from trilby.data.dtypes import ScalarType, type_by_value, value_by_value
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
@@ -209,7 +207,7 @@ class OpenCLPrepared:
         """Set another argument for the runs to come; OpenCL has read those of the others."""
         try:
             if isinstance(argument, Scalar):
-                content = _packer(argument.type).pack(value_by_value(argument))
+                content = _packer(argument.type).pack(value_by_value(argument.type, argument.value))
                 _bytes_setter(self.kernel)(position, content)
             elif isinstance(argument, StructArgument):
                 _bytes_setter(self.kernel)(position, argument.content)

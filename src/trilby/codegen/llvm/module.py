@@ -1,13 +1,15 @@
 """A kernel graph as one module of LLVM IR."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TypeGuard
+
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.analysis.spans import Spans
 from trilby.codegen.identifiers import own_name
 from trilby.codegen.llvm.emitters import OP_RULES
 from trilby.codegen.llvm.entry import (
-    LaunchSizes,
-    begin_count,
-    end_count,
+    counting,
     read_arguments,
     read_launch,
     write_groups,
@@ -20,7 +22,6 @@ from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
 from trilby.codegen.llvm.writer import Analysed, KernelWriter, SourceLines
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import NDArrayType
-from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, operands, walk
 from trilby.model.ops.control import For, While
 from trilby.model.ops.core import VarLoad, VarStore
@@ -93,38 +94,26 @@ ITEMS_PER_ELEMENT = 4
 """How many work items a call has at the least for each element, to be worth a copy."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """An array, the copy of a call, how many elements they have, and whether the copy is used."""
-
-    shared: str
-    own: str
-    count: str
-    is_own: str
-    kind: str
-
-
-def begin_tallies(writer: KernelWriter, launch: LaunchSizes) -> list[Tally]:
-    """Clear the copies; from now on, the arrays are the copies where these are used."""
-    return [_begin(writer, launch, param) for param in _candidates(writer.func)]
-
-
-def end_tallies(writer: KernelWriter, tallies: list[Tally]) -> None:
-    """Add the copies to the arrays."""
-    for tally in tallies:
+@contextmanager
+def tallied(writer: KernelWriter, launch: dict[str, str]) -> Generator[None]:
+    """Within, such arrays are copies where that is worth it; at the end these are added to them."""
+    params = _candidates(writer.func)
+    shared = [writer.values[param][0].text for param in params]
+    copies = [_copied(writer, launch, param) for param in params]
+    yield
+    for pointer, (own, count, is_own, kind) in zip(shared, copies, strict=True):
         add, done = writer.fresh("add_copy"), writer.fresh("copy_done")
-        writer.branch(tally.is_own, add, done)
+        writer.branch(is_own, add, done)
         writer.label(add)
-        places = begin_count(writer, tally.count)
-        element = f"getelementptr {tally.kind}, ptr {{}}, i64 {places.now}"
-        number = writer.load(tally.kind, writer.let(element.format(tally.own)))
-        some, none = writer.fresh("some"), writer.fresh("none")
-        writer.branch(writer.let(f"icmp ne {tally.kind} {number}, 0"), some, none)
-        writer.label(some)
-        place = writer.let(element.format(tally.shared))
-        writer.line(f"atomicrmw add ptr {place}, {tally.kind} {number} monotonic")
-        writer.label(none)
-        end_count(writer, places)
+        with counting(writer, count) as place:
+            element = f"getelementptr {kind}, ptr {{}}, i64 {place}"
+            number = writer.load(kind, writer.let(element.format(own)))
+            some, none = writer.fresh("some"), writer.fresh("none")
+            writer.branch(writer.let(f"icmp ne {kind} {number}, 0"), some, none)
+            writer.label(some)
+            target = writer.let(element.format(pointer))
+            writer.line(f"atomicrmw add ptr {target}, {kind} {number} monotonic")
+            writer.label(none)
         writer.label(done)
 
 
@@ -137,24 +126,23 @@ def _candidates(func: Func) -> list[Value]:
     if not all(isinstance(param.type, NDArrayType | ScalarType) for param in given):
         return []
     used = {value for op in ops for value in operands(op)}
-    added = {op.base for op in ops if isinstance(op, AtomicUpdate) and _only_adds(op, used)}
-    other = {
-        v
-        for op in ops
-        if not (isinstance(op, AtomicUpdate) and _only_adds(op, used))
-        for v in operands(op)
-        if not isinstance(op, Extent)
-    }
-    return [param for param in given if param in added and param not in other]
+    added = {op.base for op in ops if _only_adds(op, used)}
+    others = [op for op in ops if not _only_adds(op, used) and not isinstance(op, Extent)]
+    touched = {value for op in others for value in operands(op)}
+    return [param for param in given if param in added and param not in touched]
 
 
-def _only_adds(op: AtomicUpdate, used: set[Value]) -> bool:
-    type_ = op.operand.type
-    is_whole = isinstance(type_, ScalarType) and type_.is_integer and type_.bits >= 32
+def _only_adds(op: Op, used: set[Value]) -> TypeGuard[AtomicUpdate]:
+    if not isinstance(op, AtomicUpdate) or not isinstance(op.operand.type, ScalarType):
+        return False
+    is_whole = op.operand.type.is_integer and op.operand.type.bits >= 32
     return is_whole and op.change in {"add", "sub"} and op.result not in used
 
 
-def _begin(writer: KernelWriter, launch: LaunchSizes, param: Value) -> Tally:
+def _copied(
+    writer: KernelWriter, launch: dict[str, str], param: Value
+) -> tuple[str, str, str, str]:
+    """A cleared copy of an array, its element count, the bit that says it is used, and its kind."""
     if not isinstance(param.type, NDArrayType):
         raise TypeError(param.type)
     size = param.type.element.size
@@ -181,7 +169,7 @@ def _begin(writer: KernelWriter, launch: LaunchSizes, param: Value) -> Tally:
     base = writer.let(f"select i1 {is_own}, ptr {own}, ptr {pointer}")
     writer.values[param] = (Lanes(POINTER, base), *writer.values[param][1:])
     writer.tallies[param] = is_own
-    return Tally(pointer, own, count, is_own, kind)
+    return own, count, is_own, kind
 
 
 def _elements(writer: KernelWriter, param: Value) -> str:
@@ -231,13 +219,12 @@ def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> 
     read_arguments(writer)
     writer.end_prelude()
     if writer.waits:
-        from trilby.codegen.llvm.waiting import write_waiting_groups  # noqa: PLC0415 -- few wait
+        from trilby.codegen.llvm.groups import write_waiting_groups  # noqa: PLC0415 -- few wait
 
         write_waiting_groups(writer, launch, shapes_of(func, spans, IN_GROUP))
     else:
-        copies = begin_tallies(writer, launch)
-        write_groups(writer, launch, lambda starts, ends: write_rows(writer, starts, ends))
-        end_tallies(writer, copies)
+        with tallied(writer, launch):
+            write_groups(writer, launch, lambda starts, ends: write_rows(writer, starts, ends))
     writer.finish()
     entry = own_name(short_name(graph.entry.name))
     return LlvmModule(

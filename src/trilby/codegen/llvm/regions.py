@@ -6,9 +6,7 @@ What stands between regions, the control flow around barriers, is run once for a
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from trilby.data.schema import (
-    sizes_of,
-)
+from trilby.data.schema import sizes_of
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops import arith

@@ -1,20 +1,19 @@
 """Transfers that a program asks for itself, and that bring nothing."""
 
-import re
+import ast
 from collections.abc import Iterator
 
+from trilby.analysis.host.trees import calls_method
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.linting.compute_facts import ComputeFacts
 from trilby.linting.findings import Finding
 from trilby.linting.lint_registry import compute_lint
+from trilby.model.host_code import Operand
 from trilby.model.op import Block, Func, Op, blocks, walk
 from trilby.model.ops.core import Constant, Var, VarLoad
 from trilby.model.ops.host import HostRun, HostValue, HostWith
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.value import NamedType, Value
-
-_CALL = re.compile(r"\{0\}\.(put|get)\([{}\d, ]*\)")
-_RAW = re.compile(r"\.raw\(")
 
 
 @compute_lint("transfer-repeated")
@@ -25,7 +24,8 @@ def transfer_repeated(facts: ComputeFacts) -> Iterator[Finding]:
     shows beyond that, `tb.lint(ledger)` tells as `transfer-redundant`.
     """
     for func in facts.graph.functions:
-        if not any(_RAW.search(getattr(op, "code", "")) for op in walk(func.body)):
+        texts = [op for op in walk(func.body) if isinstance(op, HostValue | HostRun)]
+        if not any(calls_method(op.code, "raw") for op in texts):
             yield from _Straight(func).repeats(func.body, {})
 
 
@@ -42,8 +42,8 @@ class _Straight:
         for op in block.ops:
             if isinstance(op, HostWith):
                 yield from self.repeats(op.body, current)
-            elif isinstance(op, HostValue) and (called := _CALL.fullmatch(op.code)):
-                yield from self._called(op, called[1], current)
+            elif isinstance(op, HostValue) and (method := _method(op)) in {"put", "get"}:
+                yield from self._called(op, method, current)
                 continue
             elif _changes_nothing(op):
                 continue
@@ -76,8 +76,17 @@ class _Straight:
         )
 
 
+def _method(op: HostValue) -> str:
+    """The method that is called on the first operand, with nothing but operands."""
+    match None if op.code.sign else op.code.expression:
+        case ast.Call(func=ast.Attribute(value=Operand(0), attr=method), args=args, keywords=[]):
+            return method if all(isinstance(arg, Operand) for arg in args) else ""
+        case _:
+            return ""
+
+
 def _changes_nothing(op: Op) -> bool:
     """Whether nobody can write a buffer there: names and numbers are looked up."""
     if isinstance(op, HostValue | HostRun):
-        return isinstance(op, HostValue) and op.code == "{0}.explicit()"
+        return isinstance(op, HostValue) and _method(op) == "explicit"
     return isinstance(op, Var | VarLoad | Constant | Extent | Load)

@@ -1,11 +1,12 @@
 """Compute functions whose data moves more often than it has to."""
 
-import re
+import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 
 from trilby.analysis.access import AccessMode, access_table
 from trilby.analysis.alias import PlainExpression, Reference, Reload
+from trilby.analysis.host.trees import calls_method
 from trilby.analysis.reach import ComputeGraph, short_name
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import ArrayType, BufferType, NDArrayType, Type, type_at
@@ -23,7 +24,7 @@ from trilby.source import Location
 # --------------------------------------------------------------------------------------- names used
 # What becomes of the local names of a compute function that hold buffers.
 
-_MADE = re.compile(r"\.(create|of|array)\(")
+_MAKERS = ("create", "of", "array")
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ def uses_of(func: Func, graph: ComputeGraph) -> Iterator[NameUses]:
     for op in ops:
         if isinstance(op, Var) and op.init:
             source = made.get(op.init[0])
-            is_made = isinstance(source, HostValue) and bool(_MADE.search(source.code))
+            is_made = isinstance(source, HostValue) and calls_method(source.code, *_MAKERS)
             if is_made:
                 uses = NameUses(op.name, op.location, is_made_here=True)
                 _follow(uses, op, ops, graph)
@@ -228,13 +229,17 @@ def _kept_view(op: Op, ops: Sequence[Op]) -> str:
     else:
         return ""
     made = next((o for o in ops if getattr(o, "result", None) is value), None)
-    is_raw = isinstance(made, HostValue) and re.search(r"\.raw\(\)\s*$", made.code)
-    return name if is_raw else ""
+    if not isinstance(made, HostValue) or made.code.sign:
+        return ""
+    match made.code.expression:
+        case ast.Call(func=ast.Attribute(attr="raw"), args=[], keywords=[]):
+            return name
+        case _:
+            return ""
 
 
 def _deleted(ops: Sequence[Op], name: str) -> bool:
-    pattern = re.compile(rf"\bdel\b.*\b{name}\b")
-    return any(isinstance(op, HostRun) and pattern.search(op.code) for op in ops)
+    return any(isinstance(op, HostRun) and name in op.code.names.deleted for op in ops)
 
 
 @compute_lint("opaque-call", severity="hint")
@@ -246,7 +251,7 @@ def opaque_call(facts: ComputeFacts) -> Iterator[Finding]:
     """
     for placed in facts.copies():
         op = placed.op
-        is_call = isinstance(op, HostValue | HostRun) and "(" in op.code
+        is_call = isinstance(op, HostValue | HostRun) and any(op.code.calls())
         if (
             is_call
             and placed.every_turn

@@ -81,3 +81,11 @@ class Inlined(Op):
 CORE_OPS = (Constant, Var, VarLoad, VarStore, Call, Return, Yield)
 LOWERED_OPS = (Inlined,)
 """Ops that only transforms make, for the code generator that asks for them."""
+
+
+def yielded(block: Block) -> Value:
+    """The value that a block gives to the op that holds it."""
+    last = block.ops[-1]
+    if not isinstance(last, Yield):
+        raise TypeError(last)
+    return last.yielded

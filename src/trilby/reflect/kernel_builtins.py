@@ -1,11 +1,11 @@
-"""Atomic operations, as names to write in kernels.
+"""Built-in functions of the kernel language: arrays in device memory, and atomic operations.
 
-Each names a place and gives back its old number:
+An atomic operation names a place and gives back its old number:
 `slot = tb.atomic_add(table.count, 1)`, `tb.atomic_max(a.array, i, v)`,
 `tb.atomic_add(grid.array, (y, x), 1)`.
 """
 
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, NoReturn, TypeAlias, TypeVar, overload
 
 from trilby.data.views import Array
 from trilby.errors import DirectCallError
@@ -69,3 +69,23 @@ atomic_or = AtomicFunction("atomic_or", "or")
 atomic_xor = AtomicFunction("atomic_xor", "xor")
 atomic_exchange = AtomicFunction("atomic_exchange", "exchange")
 atomic_compare_exchange = AtomicFunction("atomic_compare_exchange", COMPARE_EXCHANGE, operands=2)
+
+
+def local(element: type[T], /, *dims: int) -> Array[T]:
+    """An array that the work items of a group share: `tile = tb.local(f32, 16, 16)`.
+
+    Sizes are constants. Its content is undefined until the kernel writes it.
+    """
+    _kernels_only("local", element, dims)
+
+
+def private(element: type[T], /, *dims: int) -> Array[T]:
+    """An array that every work item has for itself: `acc = tb.private(f32, 8)`."""
+    _kernels_only("private", element, dims)
+
+
+def _kernels_only(name: str, *_: Any) -> NoReturn:
+    raise DirectCallError(
+        f"`tb.{name}` works inside kernels only",
+        advice="on the host use a NumPy array",
+    )

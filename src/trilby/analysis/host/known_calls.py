@@ -19,6 +19,13 @@ from trilby.data.numpy_calls import (
 OURS = frozenset({"NDRange"})
 """Classes of Trilby that do not look at data; their module may go by any name."""
 
+CLASSES = OURS | {
+    *("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+}
+"""Classes of this package that host code calls by their names."""
+
+THIS_PACKAGE = frozenset({"tb", "trilby"})
+
 NOTHING = frozenset({"len", "id", "type", "isinstance", "hasattr", "callable", "hash", "range"})
 """Functions that do not look at data."""
 
@@ -74,6 +81,18 @@ PASSING = frozenset(
     }
 )
 """Functions among these whose result has inside what they are given."""
+
+HARMLESS = NOTHING | CLASSES | READING - {"print", "next", "map", "filter"}
+"""Functions that leave no trace and call nothing that they are given."""
+
+MAKING = NOTHING | READING - {"next", "iter", "min", "max", "sum"}
+"""Functions whose result is new: the others may give one of the objects that they are given."""
+
+CONTEXT_METHODS = frozenset({"put", "get", "field", "explicit", "dispatch", "array"})
+"""Methods of the compute context, and of its accelerator, whose effects the run time knows."""
+
+LOOKING_METHODS = frozenset({"items", "keys", "values"})
+"""Methods that leave no trace, whatever their object is."""
 
 READING_MODULES = frozenset({"math", "statistics"})
 """Modules whose functions only read."""

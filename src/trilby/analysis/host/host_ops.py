@@ -1,15 +1,18 @@
-"""What each op of a compute function does with buffers, and what its result stands for.
+"""The effects of each op of a compute function: buffers touched, launches, what lasts.
 
-Launches, calls of other compute functions and control flow are left to whoever walks over the
-function; this is about one op at a time.
+`HostOps` is the one engine for questions about host code. The transfer plan walks over a function
+in the order of its control flow and calls `visit` and `bind` for each op; the tracking and the
+fallback ask for what may happen `anywhere`. Launches and calls of other compute functions are left
+to them.
 """
 
-import re
-from collections.abc import Iterable, Iterator
+import ast
+from collections.abc import Collection, Iterator
 from dataclasses import field, replace
 from typing import TypeAlias
 
 from trilby.analysis.alias import (
+    ELSEWHERE,
     NOTHING,
     NUMBER,
     BufferPart,
@@ -23,151 +26,38 @@ from trilby.analysis.alias import (
     Thing,
     Things,
 )
-from trilby.analysis.host_code import (
-    Assign,
-    CallExpression,
-    Change,
-    Define,
-    Delete,
-    Display,
-    Evaluate,
-    Hole,
-    Inner,
-    Item,
-    Leave,
-    Member,
-    Name,
-    Node,
-    OneOf,
-    SliceIndex,
-    Statement,
-    expression_tree,
-    statement_trees,
-    target_tree,
-)
-from trilby.analysis.host_reading import Reader
-from trilby.analysis.host_touches import HostTouch, forget_items, loaded
-from trilby.analysis.value_sorts import Sorts
+from trilby.analysis.host.reader import CHANGES, WRITES, HostTouch, Reader
+from trilby.analysis.host.trees import arguments, is_dotted, is_slice, is_whole_slice, plain_names
+from trilby.analysis.host.value_sorts import Sorts
+from trilby.data.dtypes import ScalarType
 from trilby.data.schema import INDEX, BufferType, NDArrayType, PadType, index_count, join_path
 from trilby.dataclass import dataclass
-from trilby.model.holes import identifiers, in_place_sign
+from trilby.model.host_code import Operand, substituted
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostValue, HostView, HostWith
 from trilby.model.ops.memory import Extent, Load, Place, Store
 from trilby.model.value import COMPUTE_CONTEXT, Value
 
-# ------------------------------------------------------------------------------------- host running
-# Statements that are kept as text: what they do with buffers, and what their names hold after.
-
-
-@dataclass(slots=True)
-class Runner(Reader):
-    """Runs the statements of one op.
-
-    What may run more than once, or never, adds to what names hold instead of replacing it.
-    """
-
-    def run(self, statements: Iterable[Statement]) -> None:
-        """Run statements one after the other."""
-        for statement in statements:
-            self.statement(statement)
-
-    def statement(self, statement: Statement) -> None:
-        """Run one statement."""
-        match statement:
-            case Assign(targets, value):
-                seen = self.value(value)
-                for target in targets:
-                    self.bind(target, seen, value)
-            case Change(target, value):
-                self.changed(target, self.value(target), self.value(value))
-            case Define(name, captured):
-                made = self.display([self.at_any_time(one) for one in captured], ordered=False)
-                self.bind(Name(name), made)
-            case Evaluate(values) | Leave(values):
-                self.leaves |= isinstance(statement, Leave)
-                for value in values:
-                    self.value(value)
-            case Inner():
-                self.within(statement)
-            case _:
-                self.delete(statement)
-
-    def delete(self, statement: Statement) -> None:
-        """`del x` takes the value of a variable away."""
-        for target in statement.targets if isinstance(statement, Delete) else ():
-            if isinstance(target, Name) and target.name in self.names:
-                self.memory.forget(self.names[target.name])
-
-    def changed(self, target: Node, old: Seen, new: Seen) -> None:
-        """`target += value`: an array changes in place, a list takes more in."""
-        self.look(new)
-        if self.things.are_buffers(old.things):
-            self.look(old)
-            self.change(old)
-        self.bind(target, Seen(old.things | self.memory.reach(new.things), old.is_part))
-
-    def within(self, statement: Inner) -> None:
-        """Statements that run once, many times or never."""
-        before, self.surely = self.surely, False
-        for value in statement.values:
-            self.value(value)
-        for target, value in statement.bindings:
-            self.bind(target, self.elements(self.value(value)))
-        for _ in range(2):  # a loop may carry a buffer from its end to its begin
-            self.run(statement.body)
-        self.surely = before
-
-    def bind(self, target: Node, seen: Seen, source: Node | None = None) -> None:
-        """Let a target stand for something; a place in a buffer is written."""
-        match target:
-            case Name(name) if name in self.names:
-                self.memory.store(self.names[name], seen, surely=self.surely)
-            case Name(name):
-                self.kept(name, seen)
-            case Display(items) if isinstance(source, Display) and len(items) == len(source.items):
-                # evaluated already: what each opposite stands for is asked once more, unnoticed
-                quiet = replace(self, touches=[])
-                found = [quiet.value(item) for item in source.items]
-                for item, one in zip(items, found, strict=True):
-                    self.bind(item, one)
-            case Display(items) | OneOf(items):
-                for item in items:
-                    self.bind(item, self.elements(seen))
-            case Member(owner) | Item(owner):
-                self.store(self.value(owner), seen)
-            case _:
-                return
-
-    def store(self, owner: Seen, seen: Seen) -> None:
-        """Put something in a place of a buffer, a list or another object."""
-        if any(thing in self.things.types for thing in owner.things):
-            self.change(replace(owner, is_part=True, part=None))
-            surely = owner.things.isdisjoint(seen.things)  # to store what is there reads nothing
-            replace(self, surely=self.surely and surely).look(seen)
-        self.memory.put(owner.things, seen.things)
-        forget_items(self.things, self.memory, owner.things)
-
-
 # ----------------------------------------------------------------------------------------- host ops
-
-_NONLOCAL = re.compile(r"\bnonlocal\s+([\w\s,]+)")
 
 Access: TypeAlias = Load | Store | HostView | Place
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What an op does: its accesses, whether it may launch kernels or leave its block.
+    """The effects of an op: its accesses, whether it may launch kernels or leave its block.
 
-    `unknown` where it runs code that is not known.
+    `unknown` where it runs code that is not known. `note(a)` with a buffer `a` has one touch that
+    reads and writes `a`, is `unknown`, and its `lasting` effect is "calls code that is not known".
     """
 
     touches: tuple[HostTouch, ...] = ()
     launches: bool = False
     leaves: bool = False
     unknown: bool = False
+    lasting: str = ""
+    """What it does that cannot be undone; empty for nothing."""
 
 
 QUIET = Effects()
@@ -175,7 +65,11 @@ QUIET = Effects()
 
 @dataclass(slots=True)
 class HostOps:
-    """The ops of one function, and what its values stood for when they were last looked at."""
+    """The ops of one function, and what its values stood for when they were last visited.
+
+    After the ops of `c = a if n else b` were visited, `seen` of the load of `c` has two things: the
+    parameters `a` and `b`.
+    """
 
     func: Func
     things: Things = field(default_factory=Things)
@@ -188,17 +82,21 @@ class HostOps:
     """The op that gives each value."""
     sorts: Sorts = field(default_factory=lambda: Sorts({}, {}))
     """What is known to be a number, a buffer, a list."""
+    renamed: frozenset[str] = frozenset()
+    """Well-known names that stand for something else."""
 
     @classmethod
-    def of(cls, func: Func) -> "HostOps":
-        """Make ready to look at a function."""
-        ops = cls(func)
+    def of(
+        cls, func: Func, fixed: Collection[str] = (), renamed: frozenset[str] = frozenset()
+    ) -> "HostOps":
+        """Make ready to look at a function. The arguments of `fixed` parameters cannot change."""
+        ops = cls(func, renamed=renamed)
         for op in walk(func.body):
             if op.result:
                 ops.makers[op.result] = op
             if isinstance(op, Var):
                 ops.names[op.name] = op.value
-        for name in _set_by_inner_functions(func):
+        for name in (*_set_by_inner_functions(func), *_imported(func)):
             ops.names.pop(name, None)
         ops.called = {var: name for name, var in ops.names.items()}
         ops.sorts = Sorts(ops.makers, ops.names)
@@ -206,7 +104,8 @@ class HostOps:
         for param in func.params:
             kind = "context" if param.type == COMPUTE_CONTEXT else "parameter"
             thing = ops.things.make(param, kind, param.hint, param.type)
-            ops.values[param] = Seen(frozenset({thing}), where=param)
+            fresh = param.hint in fixed
+            ops.values[param] = Seen(frozenset({thing}), where=param, fresh=fresh)
         return ops
 
     def parameter(self, number: int) -> Thing:
@@ -215,20 +114,24 @@ class HostOps:
 
     def seen(self, value: Value) -> Seen:
         """What a value stands for."""
-        return self.values.get(value, NUMBER)
+        if value in self.values:
+            return self.values[value]
+        if value.type == COMPUTE_CONTEXT:
+            return self.seen(self.func.params[0])
+        return NUMBER if isinstance(value.type, ScalarType) else ELSEWHERE
 
     def visit(self, op: Op, memory: HostHeap, *, many: bool = False) -> Effects:
         """Look at an op where memory is as given; memory changes along. `many`: in a loop."""
         match op:
             case Constant(literal):
                 number = int(literal) if isinstance(literal, int) else None
-                self.values[op.value] = Seen(number=number)
+                self.values[op.value] = Seen(number=number, fresh=True)
             case Var(init=(first,)):
                 self._store(op.value, self.seen(first), memory)
             case VarStore(var, stored):
                 self._store(var, self.seen(stored), memory)
             case VarLoad(var):
-                self.values[op.value] = loaded(memory, var)
+                self.values[op.value] = memory.loaded(var)
             case Load() | Store() | HostView() | Place():
                 return self._access(op)
             case HostValue():
@@ -260,7 +163,8 @@ class HostOps:
             looks = self.things.are_buffers(stored.things)
             surely = seen.things.isdisjoint(stored.things)  # to store what is there reads nothing
             read = (HostTouch(stored, reads=True, writes=False, surely=surely),) if looks else ()
-            return Effects((*read, HostTouch(seen, reads=False, writes=True)))
+            written = HostTouch(seen, reads=False, writes=True)
+            return Effects((*read, written), lasting="" if base.fresh else WRITES)
         return (
             QUIET if self._is_length(op) else Effects((HostTouch(seen, reads=True, writes=False),))
         )
@@ -274,10 +178,11 @@ class HostOps:
             path = join_path(before.path, op.path)
             indices = (*before.indices, *map(self.reference, op.indices))
             spans = [self._span(index) for index in op.indices]
-            is_view = isinstance(op, HostView) or any(spans)
-            whole = is_view and all(span is not None and span.whole for span in spans)
+            is_view = isinstance(op, HostView) or any(span is not None for span in spans)
+            whole = is_view and all(span is not None and is_whole_slice(span) for span in spans)
             part = BufferPart(path, indices, is_view=is_view or self._is_short(op), whole=whole)
-        return Seen(base.things, is_part=True, part=part, where=base.where if part else None)
+        where = base.where if part else None
+        return Seen(base.things, is_part=True, part=part, where=where, fresh=base.fresh)
 
     def _is_short(self, op: Access) -> bool:
         return isinstance(op.base.type, BufferType) and len(op.indices) < index_count(
@@ -288,11 +193,11 @@ class HostOps:
         type_ = op.base.type
         return isinstance(type_, BufferType) and op.path in type_.length_names
 
-    def _span(self, index: Value) -> SliceIndex | None:
+    def _span(self, index: Value) -> ast.expr | None:
         maker = self.makers.get(index)
-        if isinstance(maker, HostValue):
-            tree = expression_tree(maker.code, len(maker.inputs))
-            return tree if isinstance(tree, SliceIndex) else None
+        if isinstance(maker, HostValue) and not maker.code.sign:
+            tree = maker.code.expression
+            return tree if is_slice(tree) else None
         return None
 
     def reference(self, value: Value) -> Reference:
@@ -304,9 +209,9 @@ class HostOps:
             case VarLoad(var):
                 return Reload(var)
             case HostValue(inputs=(), code=code, uses=uses):
-                tree = expression_tree(code, 0)
-                is_plain = tree.names is not None and self.sorts.may_repeat(tree)
-                return PlainExpression(code, uses) if is_plain else value
+                tree = code.expression
+                is_plain = plain_names(tree) is not None and self.sorts.may_repeat(tree)
+                return PlainExpression(code.text, uses) if is_plain else value
             case Load(base, (), path) if self._is_length(maker):
                 return self._member(base, path) or value
             case Extent(base, axis):
@@ -324,35 +229,41 @@ class HostOps:
 
     def reader(
         self, op: Op, memory: HostHeap, operands: tuple[Value, ...], *, many: bool
-    ) -> Runner:
-        """What runs the text of an op."""
+    ) -> Reader:
+        """What runs the code of an op."""
         seen = tuple(map(self.seen, operands))
-        return Runner(op, self.things, memory, self.names, self.sorts, seen, self.ever, many)
+        buffers = op.result is not None and isinstance(op.result.type, BufferType | NDArrayType)
+        fields = (op, self.things, memory, self.names, self.sorts, seen, self.ever, many)
+        return Reader(*fields, renamed=self.renamed, gives_buffer=buffers)
 
     def _value(self, op: HostValue, memory: HostHeap, *, many: bool) -> Effects:
         reader = self.reader(op, memory, op.inputs, many=many)
-        if in_place_sign(op.code):
+        if op.code.sign:
             found = self._changed(reader)
         else:
             tree = self.tree_of(op)
             found = self._made(op, tree, reader, many=many) or reader.value(tree)
+        if op.result and op.result.type == COMPUTE_CONTEXT:  # `cc.put(a)` gives `cc` back
+            found = Seen(frozenset(thing for thing in found.things if thing.kind == "context"))
         if op.result:
             self._declare(op.result, found)
             if found.where is None and found.part is None:
                 found = replace(found, where=op.result)
             self.values[op.result] = found
-        return Effects(tuple(reader.touches), reader.launches, unknown=reader.unknown)
+        return _effects(reader)
 
     def _changed(self, reader: Reader) -> Seen:
         """`old += operand`: arrays are changed in place, lists take more in."""
         old, operand = reader.operands
+        if not old.fresh:
+            reader.lasts(CHANGES)
         reader.look(operand)
         if self.things.are_buffers(old.things):
             reader.look(old)
             reader.change(old)
             return old
         reader.memory.put(old.things, reader.memory.reach(operand.things))
-        return Seen(old.things | reader.memory.reach(operand.things))
+        return Seen(old.things | reader.memory.reach(operand.things), fresh=old.fresh)
 
     def _declare(self, result: Value, found: Seen) -> None:
         """What reflection knows to be a buffer."""
@@ -360,37 +271,71 @@ class HostOps:
             for thing in found.things:
                 self.things.is_buffer(thing, result.type)
 
-    def _made(self, op: HostValue, tree: Node, reader: Reader, *, many: bool) -> Seen | None:
+    def _made(self, op: HostValue, tree: ast.expr, reader: Reader, *, many: bool) -> Seen | None:
         """The buffer that a class method of its class makes, if this is such a call."""
         if not op.result or not isinstance(op.result.type, BufferType):
             return None
-        if not isinstance(tree, CallExpression) or not isinstance(tree.function, Member):
+        if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Attribute):
             return None
-        maker = tree.function.name
+        maker = tree.func.attr
         if maker not in {"create", "of"}:
             return None
-        reader.look(*map(reader.value, tree.args))
+        reader.look(*map(reader.value, arguments(tree)))
         reader.launches = False
         kind = "created" if maker == "create" else "filled"
         thing = self.things.make(op, kind, str(op.result.type), op.result.type, many=many)
-        return Seen(frozenset({thing}), where=op.result)
+        return Seen(frozenset({thing}), where=op.result, fresh=True)
 
-    def tree_of(self, op: HostValue) -> Node:
-        """The tree of a value; a function that was named just before has its name there."""
-        tree = expression_tree(op.code, len(op.inputs))
-        if isinstance(tree, CallExpression) and isinstance(tree.function, Hole):
-            maker = self.makers.get(op.inputs[tree.function.number])
-            if isinstance(maker, HostValue) and not maker.inputs and not maker.uses:
-                return replace(tree, function=expression_tree(maker.code, 0))
-        return tree
+    def tree_of(self, op: HostValue) -> ast.expr:
+        """The tree of a value; functions that were named just before have their names there."""
+
+        def find(node: ast.AST) -> ast.AST | None:
+            function = node.func if isinstance(node, ast.Call) else None
+            if not isinstance(node, ast.Call) or not isinstance(function, Operand):
+                return None
+            maker = self.makers.get(op.inputs[function.number])
+            if not isinstance(maker, HostValue) or maker.code.operands:
+                return None
+            named = maker.code.expression
+            if not is_dotted(named):
+                return None
+            args = [substituted(arg, find) for arg in node.args]
+            keywords = [substituted(keyword, find) for keyword in node.keywords]
+            return ast.Call(named, args, keywords)
+
+        return substituted(op.code.expression, find) if op.inputs else op.code.expression
 
     def _run(self, op: HostRun, memory: HostHeap, *, many: bool) -> Effects:
         runner = self.reader(op, memory, op.inputs, many=many)
-        runner.run(statement_trees(op.code, len(op.inputs)))
+        runner.run(op.code.statements)
         for name in op.sets:
             if name in self.names:
                 self._note(self.names[name], memory.held.get(self.names[name], NUMBER).things)
-        return Effects(tuple(runner.touches), runner.launches, runner.leaves, runner.unknown)
+        return _effects(runner)
+
+    def gives_context(self, value: Value, memory: HostHeap) -> bool:
+        """Whether a value is what a method of the compute context gives: `cc.explicit()`."""
+        maker = self.makers.get(value)
+        if not isinstance(maker, HostValue) or maker.code.sign:
+            return False
+        reader = self.reader(maker, memory, maker.inputs, many=True)
+        return reader.is_contexts(maker.code.expression)
+
+    def anywhere(self) -> tuple[HostHeap, dict[Op, Effects]]:
+        """What variables may hold at any point of the function, and what each op then does."""
+        memory = HostHeap(is_weak=True)
+        ops = tuple(walk(self.func.body))
+        found: dict[Op, Effects] = {}
+        news = True
+        while news:
+            before = memory.copy()
+            for op in ops:
+                if isinstance(op, HostFor | HostWith):
+                    found[op] = self.bind(op, memory, first=None)
+                else:
+                    found[op] = self.visit(op, memory, many=True)
+            news = before.join(memory)
+        return memory, found
 
     def bind(self, op: HostFor | HostWith, memory: HostHeap, *, first: int | None) -> Effects:
         """Let the target of a loop or a `with` stand for what it gets; `first`: its number."""
@@ -405,22 +350,16 @@ class HostOps:
             bound = Seen(number=first)
         else:
             bound = runner.elements(self.seen(value))
-        if op.target:
-            runner.bind(target_tree(op.target), bound)
+        if op.target.text:
+            runner.bind(op.target.target, bound)
         for name in op.sets:
             if name in self.names:
                 self._note(self.names[name], memory.held.get(self.names[name], NUMBER).things)
-        return Effects(tuple(runner.touches))
+        return Effects(tuple(runner.touches), lasting=runner.lasting)
 
-    def range_of(self, op: HostFor) -> tuple[Node, ...] | None:
+    def range_of(self, op: HostFor) -> tuple[ast.expr, ...] | None:
         """The arguments of `range` that a loop runs over, if it does."""
-        maker = self.makers.get(op.iterable)
-        if not isinstance(maker, HostValue) or "range" in self.names:
-            return None
-        tree = expression_tree(maker.code, len(maker.inputs))
-        if not isinstance(tree, CallExpression) or tree.function != Name("range") or tree.keywords:
-            return None
-        return tree.args
+        return self.sorts.range_of(op)
 
     def is_whole(self, thing: Thing, seen: Seen) -> bool:
         """Whether a place is all the data of a buffer."""
@@ -439,9 +378,43 @@ class HostOps:
         return isinstance(type_, NDArrayType)
 
 
+def _effects(reader: Reader) -> Effects:
+    return Effects(
+        tuple(reader.touches), reader.launches, reader.leaves, reader.unknown, reader.lasting
+    )
+
+
+def _imported(func: Func) -> set[str]:
+    """The names of modules that nothing but their own import sets."""
+    found: set[str] = set()
+    others: set[str] = set()
+    names: dict[Value, str] = {}
+    for op in walk(func.body):
+        match op:
+            case Var(init, name):
+                names[op.value] = name
+                others.update([name] if init else ())
+            case VarStore(var):
+                others.add(names[var])
+            case HostRun() if all(map(_is_plain_import, op.code.statements)):
+                found.update(op.sets)
+            case HostRun() | HostFor() | HostWith():
+                others.update(op.sets)
+            case _:
+                pass
+    return found - others
+
+
+def _is_plain_import(node: ast.stmt) -> bool:
+    """`import math`, `import numpy as np`: the usual name of a module."""
+    return isinstance(node, ast.Import) and all(
+        alias.asname in {None, alias.name} or (alias.name, alias.asname) == ("numpy", "np")
+        for alias in node.names
+    )
+
+
 def _set_by_inner_functions(func: Func) -> Iterator[str]:
     """The names that may change whenever some inner function runs."""
     for op in walk(func.body):
-        code = op.code if isinstance(op, HostRun | HostValue) else ""
-        for found in _NONLOCAL.finditer(code) if "nonlocal" in code else ():
-            yield from identifiers(found[1])
+        if isinstance(op, HostRun):
+            yield from op.code.names.nonlocals
