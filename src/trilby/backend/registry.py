@@ -496,7 +496,8 @@ def _blaming(entry: Entry, what: str) -> Generator[None]:
 
 def _check_members(entry: Entry, given: object, protocol: type) -> None:
     """Raise where an object lacks something of a protocol of `trilby.backend.base`."""
-    names = [name for name in vars(protocol) if not name.startswith("_")]
+    members = (*protocol.__annotations__, *vars(protocol))
+    names = [name for name in members if not name.startswith("_")]
     with _blaming(entry, f"has no working `{protocol.__name__}`"):
         missing = [name for name in names if not hasattr(given, name)]
     if missing:

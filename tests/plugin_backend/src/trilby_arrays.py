@@ -14,7 +14,6 @@ from trilby.backend.base import (
     DeviceInfo,
     Executable,
     Memory,
-    Rows,
     Scalar,
     StructArgument,
     Ticket,
@@ -27,6 +26,7 @@ from trilby.backend.interpreter.kernel_arguments import bind
 from trilby.backend.interpreter.translate import KernelProgram, translate
 from trilby.backend.work_memory import checked
 from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Rows
 from trilby.errors import DeviceUnavailableError
 from trilby.mending import mend
 
