@@ -174,6 +174,29 @@ def test_a_run_that_fails_has_no_effect_and_those_before_it_have(
         assert numbers.array.tolist() == [2, 1]
 
 
+@pytest.mark.usefixtures("arrays")
+def test_the_hand_off_of_the_documentation(
+    declare: "Declare", capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = re.search(
+        r"```python\n([^`]*class ReportingBackend.*?)```", PAGE.read_text("utf-8"), re.DOTALL
+    )
+    assert found is not None
+    family = (
+        "class Odd(ArrayFamily):\n"
+        "    name = 'odd'\n"
+        "    devices = lambda self: [replace(DEVICE, backend='odd')]\n"
+        "    open = lambda self, index: ReportingBackend()\n"
+    )
+    imports = "from dataclasses import replace\nfrom trilby_arrays import *\n"
+    declare("odd", imports + found[1] + family)
+    numbers = S32Array.of([3, 5])
+    with Accelerator("odd") as accelerator:
+        accelerator.compute(square_all, numbers)
+    assert numbers.array.tolist() == [9, 25]
+    assert "square_kernel" in capsys.readouterr().out
+
+
 def test_who_names_our_own_does_not_look_for_plug_ins(folder: Path) -> None:
     program = (
         "import sys, trilby\n"
@@ -278,9 +301,16 @@ BAD_NAME = "a name is lower-case letters, digits, `-` and `_`, and no word such 
         ),
         pytest.param(
             "odd",
-            FAMILY.replace("return [", "return [1 // 0, "),
-            "the plug-in of tb-odd 2.1 fails at listing its devices: ZeroDivisionError: integer "
-            "division or modulo by zero",
+            FAMILY.replace("return [", "return ['odd:0', "),
+            "the plug-in of tb-odd 2.1 fails at listing its devices: TypeError: 'odd:0' is no "
+            "`DeviceInfo`",
+            "update or uninstall that package",
+            id="no_device",
+        ),
+        pytest.param(
+            "odd",
+            FAMILY.replace("return [", "return [{}['chip'], "),
+            "the plug-in of tb-odd 2.1 fails at listing its devices: KeyError: 'chip'",
             "update or uninstall that package",
             id="devices_raises",
         ),
@@ -374,10 +404,7 @@ def test_two_of_one_name(declare: Declare) -> None:
 @pytest.mark.parametrize(
     ("opened", "said"),
     [
-        (
-            "1 // 0",
-            "fails at opening `odd:0`: ZeroDivisionError: integer division or modulo by zero",
-        ),
+        ("{}['chip']", "fails at opening `odd:0`: KeyError: 'chip'"),
         (
             f"type('Half', (), dict.fromkeys({HALF!r}.split()))",
             "has no whole `Backend`: <class 'tb_odd.Half'> lacks `compile`, `fill`, `prepare`",
@@ -408,6 +435,24 @@ def test_one_that_fails_at_the_test_kernel(
     assert report["devices"][-1]["outcome"] == "fails"
     assert "TypeError: 'NoneType' object is not callable" in report["devices"][-1]["problem"]
     assert report["chosen"] == "native:0"
+
+
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [
+        ("[DeviceUnavailableError('chip 1 is odd', advice='take another')]", "chip 1 is odd"),
+        (
+            "[{}['chip']]",
+            "the plug-in of tb-odd 2.1 fails at listing what it cannot use: KeyError: 'chip'",
+        ),
+    ],
+)
+def test_one_that_refuses_some_of_its_devices(declare: Declare, refused: str, said: str) -> None:
+    code = f"    def refused(self):\n        return {refused}\n"
+    declare("odd", f"from trilby.errors import DeviceUnavailableError\n{FAMILY}{code}")
+    found = survey()[-1]
+    assert [device.spec for device in found.devices] == ["odd:0"]
+    assert [gap.reason for gap in found.absent] == [said]
 
 
 def test_an_object_may_be_the_entry_point(declare: Declare) -> None:

@@ -6,10 +6,10 @@ block is what that block prints. A block behind `<!-- emit FILE:FUNCTION TARGET 
 `<!-- explain FILE:FUNCTION STRATEGY SECTION … -->` are those sections of what `trilby explain`
 prints. One behind `<!-- lints -->` is `trilby lint --list`, one behind `<!-- commands -->` the
 help of every command. One behind `<!-- lines FILE FIRST … LAST -->` is a part of a file, from the
-line that begins with FIRST to the one before that begins with LAST, and one behind
-`<!-- vectors FILE:FUNCTION -->` the loop over vectors of a kernel in LLVM, for a processor that
-does not depend on the machine. One behind `<!-- body FILE:FUNCTION -->` is what is in that loop,
-with the Python before each part.
+line that begins with FIRST to the one before that begins with LAST (without `… LAST`, to its end),
+and one behind `<!-- vectors FILE:FUNCTION -->` the loop over vectors of a kernel in LLVM, for a
+processor that does not depend on the machine. One behind `<!-- body FILE:FUNCTION -->` is what is
+in that loop, with the Python before each part.
 
 `python -m tests.docs.pages` puts into every such block what should stand there.
 """
@@ -136,10 +136,12 @@ def help_of(command: str) -> str:
     return output.getvalue()
 
 
-def lines_between(path: Path, first: str, last: str) -> str:
+def lines_between(path: Path, first: str, last: str | None = None) -> str:
     lines = path.read_text("utf-8").splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith(first))
-    stop = next(n for n, line in enumerate(lines) if n > start and line.startswith(last))
+    stop = len(lines)
+    if last is not None:
+        stop = next(n for n, line in enumerate(lines) if n > start and line.startswith(last))
     return "\n".join(lines[start:stop]).strip() + "\n"
 
 

@@ -441,7 +441,7 @@ class PluginFamily:
         """Its devices, whose specs lead back to it."""
         with _blaming(self._entry, "fails at listing its devices"):
             found = tuple(self._family.devices())
-            specs = [device.spec for device in found]
+            specs = [_spec(device) for device in found]
         wanted = [f"{self.name}:{number}" for number in range(len(found))]
         if specs != wanted:
             listed, due = (", ".join(names) for names in (specs, wanted))
@@ -454,7 +454,16 @@ class PluginFamily:
 
     def refused(self) -> Sequence[DeviceUnavailableError]:
         """What it says that it cannot use."""
-        return self._family.refused() if isinstance(self._family, Refusing) else ()
+        if not isinstance(self._family, Refusing):
+            return ()
+        try:
+            with _blaming(self._entry, "fails at listing what it cannot use"):
+                return [
+                    DeviceUnavailableError(error.problem, advice=error.advice)
+                    for error in self._family.refused()
+                ]
+        except DeviceUnavailableError as error:
+            return [error]
 
     def open(self, index: int) -> Backend:
         """One of its devices."""
@@ -462,6 +471,13 @@ class PluginFamily:
             backend = self._family.open(index)
         _check_members(self._entry, backend, Backend)
         return backend
+
+
+def _spec(device: object) -> str:
+    if not isinstance(device, DeviceInfo):
+        message = f"{brief(device)} is no `DeviceInfo`"
+        raise TypeError(message)
+    return device.spec
 
 
 @contextmanager
@@ -480,7 +496,8 @@ def _blaming(entry: Entry, what: str) -> Generator[None]:
 
 def _check_members(entry: Entry, given: object, protocol: type) -> None:
     """Raise where an object lacks something of a protocol of `trilby.backend.base`."""
-    names = [name for name in vars(protocol) if not name.startswith("_")]
+    members = (*protocol.__annotations__, *vars(protocol))
+    names = [name for name in members if not name.startswith("_")]
     with _blaming(entry, f"has no working `{protocol.__name__}`"):
         missing = [name for name in names if not hasattr(given, name)]
     if missing:

@@ -150,13 +150,14 @@ def _checked(info: DeviceInfo, family: Survey, check: Check) -> CheckedDevice:
     except TrilbyError as error:
         return CheckedDevice(info.spec, info, "does not open", error.problem)
     try:
-        problem = check(backend)
+        try:
+            problem = check(backend)
+        finally:
+            backend.close()
     except TrilbyError as error:
         problem = error.problem
     except Exception as error:  # noqa: BLE001 -- a plug-in may fail in any way, and others are to be listed
         problem = f"{type(error).__name__}: {error}"
-    finally:
-        backend.close()
     return CheckedDevice(info.spec, info, "fails" if problem else "passes", problem or "")
 
 

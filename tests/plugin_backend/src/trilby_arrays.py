@@ -14,7 +14,6 @@ from trilby.backend.base import (
     DeviceInfo,
     Executable,
     Memory,
-    Rows,
     Scalar,
     StructArgument,
     Ticket,
@@ -27,6 +26,7 @@ from trilby.backend.interpreter.kernel_arguments import bind
 from trilby.backend.interpreter.translate import KernelProgram, translate
 from trilby.backend.work_memory import checked
 from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Rows
 from trilby.errors import DeviceUnavailableError
 from trilby.mending import mend
 
@@ -64,6 +64,11 @@ class ArrayMemory:
         return self.array.data
 
 
+def restore(arrays: list[Bytes], before: list[Bytes]) -> None:
+    for array, content in zip(arrays, before, strict=True):
+        array[:] = content
+
+
 @dataclass(eq=False)
 class ArrayLaunch:
     """A launch that was prepared: it can be submitted any number of times."""
@@ -96,11 +101,6 @@ class ArrayLaunch:
 
     def replace(self, position: int, argument: Argument) -> None:
         self.arguments[position] = own(argument)
-
-
-def restore(arrays: list[Bytes], before: list[Bytes]) -> None:
-    for array, content in zip(arrays, before, strict=True):
-        array[:] = content
 
 
 class ArrayBackend:
