@@ -150,14 +150,13 @@ class Launches:
         """
         if ACCESSES.now or is_locked_here():
             check_launch()
-        try:
-            positions, _ = self._keys[kernel]
-            key = (kernel, size, 0, *[id(args[position]) for position in positions])
-        except (KeyError, IndexError, TypeError):
-            return False
         with LOCK:  # an interrupt between `acquire` and `try` would leave it locked for ever
-            launch = self._kept.get(key)
-            if launch is None or launch.transfers is not transfers or RECORDINGS:
+            try:
+                positions, _ = self._keys[kernel]
+                launch = self._kept[kernel, size, 0, *[id(args[place]) for place in positions]]
+            except (KeyError, IndexError, TypeError):  # a range may have no hash
+                return False
+            if launch.transfers is not transfers or RECORDINGS:
                 return False
             given = launch.arguments
             if given is None or given.count != len(args):

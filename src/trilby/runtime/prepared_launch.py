@@ -33,7 +33,7 @@ from trilby.reflect.signature import Parameter
 from trilby.runtime.binding import Bound, Numbers, as_number
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel
-from trilby.runtime.content import has_failed
+from trilby.runtime.content import Content, Replica, has_failed
 from trilby.runtime.launch_buffers import KernelWrite, LaunchBuffer, Use
 from trilby.runtime.profiles import PROFILES, profiles_of
 
@@ -124,7 +124,8 @@ class PreparedLaunch:
 
     `double` over 1,024 work items, with `a` and `b` on the device: `buffers` are these two,
     `prepared` is the backend's object, `versions` are those of both contents when all data was in
-    place. While they are the same, nothing has to be copied, or noted but the ticket. `places` says
+    place. While they are the same, nothing has to be copied, or noted but the ticket: at `written`,
+    the replica of `b`, and at `only_read`, that of `a`. `places` says
     which of the buffers each buffer argument is. `is_plain` is true where an equal dispatch has
     only the same buffers. `portion` is how many passes take the time of one portion, and
     `is_one_of_many` is true while these are run: for a profile they are one launch.
@@ -142,8 +143,11 @@ class PreparedLaunch:
     varies: bool
     explicit: bool
     passes: PassFootprints | None
-    versions: tuple[int, ...] = ()
+    versions: tuple[tuple[Content, int], ...] = ()
+    written: tuple[Replica, ...] = ()
+    only_read: tuple[Replica, ...] = ()
     arguments: DispatchArguments | None = None
+    asserts: bool = False
     is_plain: bool = False
     is_one_of_many: bool = False
     portion: int = 1
@@ -163,22 +167,26 @@ class PreparedLaunch:
         """Whether an equal dispatch may submit it again."""
         if self.transfers not in LASTING or self.executable.prints:
             return False
-        if self.executable.asserts and not self.buffers:
+        if self.asserts and not self.buffers:
             return False
         return not any(one.seen for one in self.buffers)
 
     @property
     def is_current(self) -> bool:
         """Whether no content has changed since all data was in place."""
-        for one, version in zip(self.buffers, self.versions, strict=True):
-            if one.content.version != version:
+        for content, version in self.versions:
+            if content.version != version:
                 return False
         return True
 
     def note_current(self) -> None:
         """The content of its buffers is as a run leaves it, if nobody else changes it unnoticed."""
         others = any(one.has_other_users for one in self.buffers)
-        self.versions = tuple([-1 if others else one.content.version for one in self.buffers])
+        self.versions = tuple(
+            [(one.content, -1 if others else one.content.version) for one in self.buffers]
+        )
+        self.written = tuple([one.replica for one in self.buffers if one.touched.writes])
+        self.only_read = tuple([one.replica for one in self.buffers if not one.touched.writes])
 
     def come_from(self, caller: Caller) -> None:
         """It is dispatched from another line than the last time."""
@@ -211,12 +219,11 @@ class PreparedLaunch:
     def note_latest(self) -> None:
         """Let the replicas know of the last run; their content is as the run before left it."""
         ticket = Ticket(self.queue, self.queue.submitted, self.origin)
-        for one in self.buffers:
-            if one.touched.writes:
-                one.replica.writers, one.replica.readers = (ticket,), ()
-            else:
-                one.replica.read_by(ticket)
-        if self.executable.asserts:
+        for replica in self.written:
+            replica.writers, replica.readers = (ticket,), ()
+        for replica in self.only_read:
+            replica.read_by(ticket)
+        if self.asserts:
             self.note_check(ticket)
         if PROFILES:
             self.tell_profiles(ticket)
@@ -260,8 +267,9 @@ def prepared_launch(
         request.varies,
         request.explicit,
         request.passes,
-        (-1,) * len(buffers),
-        request.arguments,
+        tuple((one.content, -1) for one in buffers),
+        arguments=request.arguments,
+        asserts=request.executable.asserts,
     )
 
 
