@@ -105,7 +105,10 @@ with Accelerator("native") as accelerator:
     except TrilbyError as error:
         print(type(error).__name__, error.problem)
 """
-LIMIT = "resource.setrlimit(resource.RLIMIT_AS, (used + 2**28, resource.RLIM_INFINITY))"
+LIMIT = (
+    "accelerator.wait(); "
+    "resource.setrlimit(resource.RLIMIT_AS, (used + 2**28, resource.RLIM_INFINITY))"
+)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space")

@@ -12,7 +12,7 @@ from trilby.backend.base import Backend, Memory, Ticket
 from trilby.data.ranges import Ranges, Rows
 from trilby.data.segment import Segment
 from trilby.errors import DeviceError
-from trilby.runtime import replicas as module
+from trilby.process import PROCESS
 from trilby.runtime.content import Content, Replica
 from trilby.runtime.replicas import Moved, Reason, Replicas, bring_home
 
@@ -79,7 +79,7 @@ class FailsToUpload(Deferred):
 
 
 def test_every_accelerator_on_a_device_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_OPENED", defaultdict[str, "count[int]"](lambda: count(1)))
+    monkeypatch.setattr(PROCESS, "opening_numbers", defaultdict(lambda: count(1)))
     spec = Watched().device.spec
     assert [on(Watched()).place for _ in range(3)] == [spec, f"{spec}#2", f"{spec}#3"]
 

@@ -93,7 +93,6 @@ def test_a_kernel_after_a_transform() -> None:
     [
         (mandel, "inject_tracking", "track.pre_access"),
         (mandel, "place_transfers", "transfer.to_device"),
-        (square_all, "place_certain_transfers", "transfer.to_device"),
         (square_all, "inline_calls", "inlined @"),
     ],
 )

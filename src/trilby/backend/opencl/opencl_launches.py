@@ -30,6 +30,7 @@ from trilby.backend.group_size import GroupLimits, group_size, rounded_up
 from trilby.backend.opencl.opencl_drivers import Drivers
 from trilby.backend.opencl.opencl_memory import MemoryPool
 from trilby.backend.opencl.opencl_queue import ALL_NUMBERS, AssertReport, OpenCLQueue
+from trilby.codegen.identifiers import OWN
 from trilby.data.dtypes import ScalarType, type_by_value, value_by_value
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
@@ -195,7 +196,8 @@ class OpenCLPrepared:
             self.executable.launched.add(self._local)
             for event in self._queue.pending(number):
                 before = [*waits, *self._queue.pending(number - 1)]
-                self._queue.first_launches.add(event, before, self.executable.entry)
+                name = self.executable.entry.removeprefix(OWN)
+                self._queue.first_launches.add(event, before, name)
 
     def _check_memory(self) -> None:
         """Raise if memory was freed: OpenCL does not keep it for a kernel object."""
