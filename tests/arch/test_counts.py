@@ -6,13 +6,13 @@ import pytest
 from scripts.counts import counts, fragments, modules, mutable_state, repeated_classes
 
 CEILINGS = {
-    "files": 339,
-    "classes": 761,
-    "lines": 69_700,
+    "files": 308,
+    "classes": 663,
+    "lines": 64_900,
     "class names with several meanings": 0,
     "module names with several meanings": 0,
-    "modules of under 60 lines with one importer": 2,
-    "containers at the top of modules": 7,
+    "modules of under 60 lines with one importer": 1,
+    "containers at the top of modules": 0,
 }
 """Who makes a count smaller writes the new one here."""
 
