@@ -22,8 +22,8 @@ import pyopencl as cl
 import trilby as tb
 from trilby import KernelContext, NDArray, NDRange, f32, i32
 from trilby.backend.base import Argument, Scalar
-from trilby.backend.opencl_device import OpenCLBackend
-from trilby.backend.opencl_memory import OpenCLMemory
+from trilby.backend.opencl.opencl_device import OpenCLBackend
+from trilby.backend.opencl.opencl_memory import OpenCLMemory
 from trilby.backend.registry import open_backend
 from trilby.data.dtypes import F32, I32
 from trilby.runtime.compile import analyse_kernel
@@ -211,8 +211,8 @@ def cases() -> list[Case]:
 def run(case: Case, backend: OpenCLBackend) -> tuple[list[float], ...]:
     """The times of our launches, the hand-written ones, and those with fusing, in turns."""
     analysed = analyse_kernel(case.kernel, tuple(array.ndim for array in case.arrays))
-    executable = backend.compile(analysed.graph)
-    context, queue = backend.context, backend.queue  # both sides share one queue
+    executable = backend.compile(analysed.graph)()
+    context, queue = backend.context, backend.compute.driver_queue  # both sides share one queue
     hand, fused = (
         cl.Kernel(cl.Program(context, f"{pragma}{case.source}").build(OPTIONS), case.kernel.name)
         for pragma in ("#pragma OPENCL FP_CONTRACT OFF\n", "")
@@ -224,7 +224,7 @@ def run(case: Case, backend: OpenCLBackend) -> tuple[list[float], ...]:
             backend.upload(memory, 0, array.reshape(-1).view(np.uint8).data).wait()
 
     def ours() -> None:
-        backend.run(backend.prepare(executable, case.size, case.ours(memories))).wait()
+        backend.prepare(executable, case.size, case.ours(memories)).submit().wait()
 
     def by_hand() -> None:
         hand(queue, case.size.size, case.size.local, *case.hand(memories)).wait()

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from types import ModuleType
 
-from trilby.analysis.residency_plan import plan_transfers
+from trilby.analysis.transfers.transfer_plan import plan_transfers
 from trilby.runtime.compile import analyse_compute
 from trilby.transform.place_transfers import carry_out
 

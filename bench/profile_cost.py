@@ -8,9 +8,9 @@ launch can cost. Reading the result afterwards is measured apart. At most 1.05 i
 whole block. What it takes to open and close a profile, and to begin to measure one launch, is the
 same however long the block is: it is shown by itself, and the loops take some milliseconds.
 
-To measure a launch by its event, the driver has to keep that. What this would cost for all launches
-is shown for the smallest kernel on OpenCL: the same launches by pyopencl alone, with their events
-kept and dropped, in turns with the others. Of such launches Trilby measures some.
+To measure a launch by its event, the driver has to keep that. What this costs is shown for the
+smallest kernel on OpenCL: the same launches by pyopencl alone, with their events kept and dropped,
+in turns with the others.
 """
 
 import statistics
@@ -184,10 +184,7 @@ def show(title: str, program: Callable[[], object], accelerator: Accelerator) ->
     started = time.perf_counter()
     total = profile.total
     reading = (time.perf_counter() - started) / total.dispatches
-    print(
-        f"{'':36} reading {reading * 1e6:.2f} µs for each of {total.dispatches:,} dispatches, "
-        f"{total.measured:,} of them measured"
-    )
+    print(f"{'':36} reading {reading * 1e6:.2f} µs for each of {total.dispatches:,} dispatches")
 
 
 def show_opening(accelerator: Accelerator) -> None:
@@ -226,7 +223,7 @@ def raw_launches(accelerator: Accelerator) -> RawLaunches:
     devices = (one for platform in cl.get_platforms() for one in platform.get_devices())
     device = next(one for one in devices if one.name == name)
     source = accelerator.source_of(add_one)
-    return RawLaunches(device, source, "add_one", NDRange(SMALL), SMALL_GROUP)
+    return RawLaunches(device, source, NDRange(SMALL), SMALL_GROUP)
 
 
 def main() -> None:

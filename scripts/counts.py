@@ -22,7 +22,9 @@ SOURCE = Path(__file__).parents[1] / "src"
 FRAGMENT_LINES = 60
 """A module of fewer lines that one other module imports is a part of that one."""
 
-MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+PLAN = re.compile(r"/trilby/(analysis/transfers/(?!overlap)\w+|transform/place_transfers)\.py$")
+"""The modules of the transfer plan, without the one that asks whether a plan is worth making."""
+
 MAKERS = {"list", "dict", "set", "deque", "defaultdict", "WeakSet", "WeakKeyDictionary", "Counter"}
 
 
@@ -78,8 +80,11 @@ def _is_mutable(value: ast.expr | None) -> bool:
     """True for an empty container, which is there to be filled."""
     if isinstance(value, ast.Call):
         maker = value.func.value if isinstance(value.func, ast.Subscript) else value.func
-        return isinstance(maker, ast.Name) and maker.id in MAKERS and not value.args
-    return isinstance(value, MUTABLE) and not list(ast.iter_child_nodes(value))
+        name = maker.attr if isinstance(maker, ast.Attribute) else getattr(maker, "id", "")
+        return name in MAKERS and (not value.args or name == "defaultdict")
+    if isinstance(value, ast.Dict):
+        return not value.keys
+    return isinstance(value, ast.List) and not value.elts
 
 
 def modules(source: Path = SOURCE) -> list[Module]:
@@ -149,6 +154,9 @@ class Calls:
     def __init__(self) -> None:
         self.by_package: Counter[str] = Counter()
         self.changes = 0
+        self.in_plan = 0
+        """Calls while a transfer plan is loaded, made or put into a function."""
+        self._planning: FrameType | None = None
 
     def count(self, act: Callable[[], object]) -> None:
         """Do something, and count."""
@@ -159,11 +167,16 @@ class Calls:
             sys.setprofile(None)
 
     def _see(self, frame: FrameType, event: str, _: object) -> None:
+        if event == "return" and frame is self._planning:
+            self._planning = None
         package = _package(frame)
         if event == "call" and package:
             self.by_package[package] += 1
             caller = frame.f_back and _package(frame.f_back)
             self.changes += caller != package
+            if self._planning is None and PLAN.search(frame.f_code.co_filename):
+                self._planning = frame
+            self.in_plan += self._planning is not None
 
 
 def _package(frame: FrameType) -> str:
@@ -186,6 +199,11 @@ def calls_of_a_first_compute(backend: str) -> dict[str, Calls]:
     def double_all(cc: ComputeContext, a: NDArray[i32], b: NDArray[i32]) -> None:
         cc.dispatch(a.shape[0], double, a, b)
 
+    @tb.compute
+    def double_twice(cc: ComputeContext, a: NDArray[i32], b: NDArray[i32]) -> None:
+        cc.dispatch(a.shape[0], double, a, b)
+        cc.dispatch(a.shape[0], double, b, a)
+
     accelerator = Accelerator(backend, memory="discrete")
     a = accelerator.array(np.arange(1000, dtype=np.int32))
     b = accelerator.array(np.zeros(1000, np.int32))
@@ -193,6 +211,7 @@ def calls_of_a_first_compute(backend: str) -> dict[str, Calls]:
         "first compute": lambda: accelerator.compute(double_all, a, b),
         "host read": lambda: b[0],
         "second compute": lambda: accelerator.compute(double_all, a, b),
+        "first compute of two launches": lambda: accelerator.compute(double_twice, a, b),
     }
     found: dict[str, Calls] = {}
     for name, act in acts.items():
@@ -220,7 +239,9 @@ def main() -> None:
         for name, calls in calls_of_a_first_compute(backend).items():
             packages = ", ".join(f"{part} {n:,}" for part, n in calls.by_package.most_common(9))
             total = calls.by_package.total()
-            print(f"\n{backend}, {name}: {total:,} calls, {calls.changes:,} into another package")
+            plan = f", {calls.in_plan / total:.0%} for the transfer plan" if calls.in_plan else ""
+            changes = f"{calls.changes:,} into another package"
+            print(f"\n{backend}, {name}: {total:,} calls, {changes}{plan}")
             print(f"    {packages}")
 
 

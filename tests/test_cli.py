@@ -86,6 +86,39 @@ def test_explain_shows_a_function_before_and_after(capsys: pytest.CaptureFixture
     assert "no kernel called `cube` is dispatched here" in err
 
 
+CHANGES = """\
+from dataclasses import replace
+
+from trilby.model.op import Block
+from trilby.model.ops.core import Return
+from trilby.model.rewrite import transform
+
+
+@transform("kernel")
+def emptied(func):
+    return replace(func, body=Block((Return(),)))
+"""
+
+
+def test_emit_and_explain_apply_transforms(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "changes.py"
+    file.write_text(CHANGES, "utf-8")
+    given = ("--transform", f"{file}:emptied")
+    kernel = f"{SQUARES}:square_kernel"
+    code, out, _ = run(capsys, "emit", kernel, "--target", "model", "--no-lines", *given)
+    assert (code, out.splitlines()[1:]) == (0, ["  return", "}"])
+    code, out, _ = run(
+        capsys, "emit", kernel, "--target", "model", "--no-lines", "--after", "inline_calls"
+    )
+    assert code == 0
+    assert "inlined @" in out
+    code, out, _ = run(capsys, "explain", f"{SQUARES}:square_all", *given)
+    assert code == 0
+    assert 'MODEL "square_kernel" AFTER emptied\n' in out
+
+
 @pytest.mark.parametrize(
     ("target", "expected"),
     [

@@ -74,9 +74,9 @@ def test_names_that_do_not_exist() -> None:
 
 
 def test_what_is_loaded_late_is_what_its_module_has() -> None:
-    modules = ("accelerator", "context", "ledger", "profile", "linting")
-    for name, module in zip(LATE, modules, strict=True):
-        loaded = importlib.import_module(f"trilby.runtime.{module}")
+    modules = [f"runtime.{name}" for name in ("accelerator", "context", "ledger", "profile")]
+    for name, module in zip(LATE, [*modules, "linting.lint"], strict=True):
+        loaded = importlib.import_module(f"trilby.{module}")
         assert getattr(trilby, name) is getattr(loaded, name)
 
 
@@ -84,7 +84,8 @@ def test_importing_loads_no_backend_and_no_runtime() -> None:
     program = "import sys, trilby; print(*sys.modules)"
     loaded = in_a_new_process(program).split()
     heavy = ("pyopencl", "rich", "PIL", "trilby.backend", "trilby.runtime", "trilby.codegen")
-    heavy += ("trilby.tools", "trilby.cli", "trilby.analysis", "trilby.oracle", "difflib")
+    heavy += ("trilby.tools", "trilby.cli", "trilby.analysis", "trilby.oracle", "trilby.linting")
+    heavy += ("difflib",)
     assert [name for name in loaded if name.startswith(heavy)] == []
 
 

@@ -20,9 +20,9 @@ from trilby.data.ndrange import NDRange
 from trilby.data.struct import Struct, Union
 from trilby.data.views import Array
 from trilby.errors import TrilbyError
-from trilby.loading import loading
 from trilby.options import Transfers
-from trilby.reflect.atomic_functions import (
+from trilby.reflect.functions import compute, func, kernel
+from trilby.reflect.kernel_builtins import (
     atomic_add,
     atomic_and,
     atomic_compare_exchange,
@@ -34,9 +34,9 @@ from trilby.reflect.atomic_functions import (
     atomic_or,
     atomic_sub,
     atomic_xor,
+    local,
+    private,
 )
-from trilby.reflect.device_arrays import local, private
-from trilby.reflect.functions import compute, func, kernel
 from trilby.reflect.raw import raw
 from trilby.version import VERSION
 
@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         u32x3,
         u32x4,
     )
+    from trilby.linting.lint import lint
     from trilby.model.lane_math import (
         acos,
         acosh,
@@ -138,7 +139,6 @@ if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
     from trilby.runtime.context import ComputeContext
     from trilby.runtime.ledger import Ledger
-    from trilby.runtime.linting import lint
     from trilby.runtime.profile import Profile
     from trilby.runtime.tracing import TracedRun
 
@@ -294,7 +294,7 @@ _LOADED_WHEN_USED = {
     "Accelerator": "trilby.runtime.accelerator",
     "ComputeContext": "trilby.runtime.context",
     "Ledger": "trilby.runtime.ledger",
-    "lint": "trilby.runtime.linting",
+    "lint": "trilby.linting.lint",
     "Profile": "trilby.runtime.profile",
     "TracedRun": "trilby.runtime.tracing",
     **{f"{element}Array": "trilby.data.library" for element in _ELEMENTS},
@@ -360,9 +360,7 @@ _LOADED_WHEN_USED = {
 
 def __getattr__(name: str) -> object:
     if name in _LOADED_WHEN_USED:
-        module = _LOADED_WHEN_USED[name]
-        with loading(module):
-            found: object = getattr(importlib.import_module(module), name)
+        found: object = getattr(importlib.import_module(_LOADED_WHEN_USED[name]), name)
         globals()[name] = found  # it is not looked for again
         return found
     message = f"module 'trilby' has no attribute {name!r}"

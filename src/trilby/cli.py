@@ -17,11 +17,11 @@ from rich.console import Console
 from trilby.backend.registry import as_preferences
 from trilby.errors import TrilbyError
 from trilby.options import MemoryKind, Options, Transfers
-from trilby.tools.demos import demo_list, run_demo
 from trilby.tools.devices import as_json, check_device, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
-from trilby.tools.lint import LintOptions, lint_paths, list_lints
-from trilby.tools.load import load_function, named_function
+from trilby.tools.lint_command import lint_paths, list_lints
+from trilby.tools.load import load_function, load_transform, named_function
+from trilby.tools.programs import demo_list, run_demo
 from trilby.tools.reference import math_page
 from trilby.version import VERSION
 
@@ -115,6 +115,17 @@ def _add_transfers(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_transforms(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--transform",
+        dest="transforms",
+        action="append",
+        default=[],
+        metavar="FILE:NAME",
+        help="apply a transform first, as Accelerator(transforms=[…]) does; may be repeated",
+    )
+
+
 def _add_doctor(add_parser: AddParser) -> None:
     doctor = add_parser(
         "doctor",
@@ -156,6 +167,12 @@ def _add_emit(add_parser: AddParser) -> None:
         help="the dimensions of the n-d array parameters (default: as they are indexed)",
     )
     emitting.add_argument(
+        "--after",
+        metavar="NAME",
+        help="the model after this transform, such as inline_calls or inject_tracking",
+    )
+    _add_transforms(emitting)
+    emitting.add_argument(
         "--no-lines", action="store_true", help="leave out the marks of the Python lines"
     )
     emitting.set_defaults(run=_emit)
@@ -177,6 +194,7 @@ def _add_explain(add_parser: AddParser) -> None:
     )
     _add_transfers(explaining)
     explaining.add_argument("--kernel", metavar="NAME", help="show the tables of this kernel only")
+    _add_transforms(explaining)
     explaining.add_argument(
         "--run",
         dest="expression",
@@ -234,11 +252,11 @@ def _ranks(text: str) -> tuple[int, ...]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from trilby.tools.run import RunSettings, run_program  # noqa: PLC0415 -- see the docstring
+    from trilby.tools.run import run_program  # noqa: PLC0415 -- see the docstring
 
+    outputs = {"trace": options.trace, "report": options.report}
     defaults = _defaults(options, memory=options.memory)
-    settings = RunSettings(defaults, options.trace, options.report)
-    return run_program(options.script, options.arguments, settings)
+    return run_program(options.script, options.arguments, defaults, **outputs)
 
 
 def _defaults(options: argparse.Namespace, *, memory: MemoryKind | None) -> Options:
@@ -295,9 +313,8 @@ def _lint(options: argparse.Namespace) -> int:
     if options.list:
         sys.stdout.write(list_lints(select))
         return 0
-    wanted = LintOptions(tuple(options.paths) or (".",), options.format, select, ignore)
     try:
-        text, code = lint_paths(wanted)
+        text, code = lint_paths(options.paths or ["."], options.format, select, ignore)
     except TrilbyError as error:
         sys.stderr.write(f"trilby: {error}\n")
         return 2
@@ -326,7 +343,13 @@ def _explain(options: argparse.Namespace) -> int:
     defaults = _defaults(options, memory=None)
     expression: str | None = options.expression
     runs = run_expression(function, expression, defaults) if expression else ()
-    found = explanation_of(function, defaults.transfers, kernel=options.kernel, runs=runs)
+    found = explanation_of(
+        function,
+        defaults.transfers,
+        kernel=options.kernel,
+        runs=runs,
+        transforms=list(map(load_transform, options.transforms)),
+    )
     if options.html is not None:
         save_explanation(found, options.html)
     elif options.json:
@@ -338,7 +361,14 @@ def _explain(options: argparse.Namespace) -> int:
 
 def _emit(options: argparse.Namespace) -> int:
     function = load_function(options.function)
-    text = emit(function, options.target, ranks=options.ranks, lines=not options.no_lines)
+    text = emit(
+        function,
+        options.target,
+        ranks=options.ranks,
+        lines=not options.no_lines,
+        transforms=list(map(load_transform, options.transforms)),
+        after=options.after,
+    )
     sys.stdout.write(text + "\n")
     return 0
 

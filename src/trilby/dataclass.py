@@ -1,296 +1,228 @@
-"""Dataclasses that cost little until they are used.
+"""Dataclasses whose methods are compiled at their first use.
 
-The standard library writes and compiles all methods of a dataclass when its module is imported:
-more than half a millisecond for each class, and a quarter of a second for all of Trilby's. Here a
-method is written when it is first looked at, so that a class nobody makes objects of costs next to
-nothing. Everything else is as there: `fields`, `replace`, `asdict` and `match` know no difference,
-and for a type checker there is none.
+The standard library compiles all methods of a dataclass when its module is imported: half a
+millisecond for each class, and a quarter of the time of a first result for all of Trilby's
+(`bench/substitutes.py`). Here a method is made when it is first looked up, and methods of the same
+shape share one compilation. `fields`, `replace`, `asdict`, `match` and type checkers see no
+difference. What type checkers report of dataclasses is not checked again.
 """
 
 import builtins
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError
-from functools import cache
+from functools import cache, partial
 from reprlib import recursive_repr
 from types import CodeType, FunctionType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar
 
-_FIELDS = "__dataclass_fields__"
-_PARAMS = "__dataclass_params__"
+_FIELDS, _PARAMS = "__dataclass_fields__", "__dataclass_params__"
+"""Where the standard library looks for the fields of a class, and for its settings."""
+
+_OWN = "__dataclass_own__"
+"""Where the fields are that a class names itself, with their defaults."""
 
 _FIELD: Any = Field
 _KIND: Any = vars(dataclasses)["_FIELD"]
 _UNSET: object = vars(dataclasses)["_HAS_DEFAULT_FACTORY"]
 """What the standard library marks fields with, and shows in signatures."""
 
-_DEFAULTS = {
-    "init": True,
-    "repr": True,
-    "eq": True,
-    "order": False,
-    "unsafe_hash": False,
-    "frozen": False,
-    "match_args": True,
-    "kw_only": False,
-    "slots": False,
-    "weakref_slot": False,
-}
 
+class _Lazy(tuple[str, Callable[[Any], Any], list[type]]):
+    """An attribute that is made when it is looked up: its name, how, and a list with its class.
 
-class _Written:
-    """A method that is written, and put in its own place, when somebody looks at it."""
+    The first `Point(1, 2)` finds one under the name `__init__`, the second one the method itself.
+    """
 
-    __slots__ = ("_class", "_name", "_write")
-
-    def __init__(self, write: Callable[[type], Callable[..., Any]]) -> None:
-        self._write = write
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._class, self._name = owner, name
+    __slots__ = ()
 
     def __get__(self, instance: object, owner: type) -> Any:
-        method: Any = self._write(self._class)
-        method.__qualname__ = f"{self._class.__qualname__}.{method.__name__}"
-        setattr(self._class, self._name, method)
-        return method.__get__(instance, owner)
+        name, make, (cls,) = self
+        made = make(cls)
+        setattr(cls, name, made)
+        return made.__get__(instance, owner) if isinstance(made, FunctionType) else made
+
+
+def _make_fields(cls: Any) -> dict[str, Field[Any]]:
+    """The fields of a class, inherited ones first."""
+    found: dict[str, Field[Any]] = {}
+    for base in cls.__mro__[:0:-1]:
+        found |= getattr(base, _FIELDS, {})
+    for name, given in getattr(cls, _OWN).items():
+        one: Any = given if type(given) is _FIELD else dataclasses.field(default=given)
+        if one.default.__class__.__hash__ is None:
+            raise ValueError(f"the default of {name!r} can be changed: use default_factory")
+        if one.kw_only is MISSING:
+            one.kw_only = getattr(cls, _PARAMS).kw_only
+        one.name, one.type = name, cls.__annotations__[name]
+        one._field_type = _KIND  # noqa: SLF001 -- `fields` looks at it
+        found[name] = one
+    return found
+
+
+def _make_match_args(cls: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in _fields_of(cls) if one.init and not one.kw_only)
+
+
+def _fields_of(cls: Any) -> list[Field[Any]]:
+    return list(getattr(cls, _FIELDS).values())
 
 
 @cache
 def _compiled(text: str) -> CodeType:
     """The one function that a text defines, in which fields are called `f0`, `f1` …"""
-    return next(
-        one for one in compile(text, "<trilby dataclass>", "exec").co_consts if _is_code(one)
-    )
+    module = compile(text, "<trilby dataclass>", "exec")
+    return next(one for one in module.co_consts if isinstance(one, CodeType))
 
 
-def _is_code(one: object) -> TypeGuard[CodeType]:
-    return isinstance(one, CodeType)
-
-
-def _made(text: str, fields: Iterable[str], **names: object) -> FunctionType:
-    """The function of a text, with the names of its fields. Many classes have the same text."""
-    code = _compiled(text)
-    own: dict[object, str] = {f"f{number}": name for number, name in enumerate(fields)}
+def _function(
+    cls: type, text: str, fields: list[Field[Any]], uses: dict[str, object]
+) -> FunctionType:
+    """The function of a text as a method of a class, with the names of the fields."""
+    code: Any = _compiled(text)
+    own = {f"f{number}": one.name for number, one in enumerate(fields)}.get
     code = code.replace(
-        co_varnames=tuple(own.get(one, one) for one in code.co_varnames),
-        co_names=tuple(own.get(one, one) for one in code.co_names),
-        co_consts=tuple(own.get(one, one) if type(one) is str else one for one in code.co_consts),
+        co_varnames=tuple(map(own, code.co_varnames, code.co_varnames)),
+        co_names=tuple(map(own, code.co_names, code.co_names)),
+        co_consts=tuple(map(own, code.co_consts, code.co_consts)),
     )
-    return FunctionType(code, {"__builtins__": builtins, **names}, code.co_name)
+    made = FunctionType(code, {"__builtins__": builtins, **uses}, code.co_name)
+    made.__qualname__ = f"{cls.__qualname__}.{code.co_name}"
+    return made
 
 
-def _own_fields(cls: Any) -> dict[str, Field[Any]]:
-    found: dict[str, Field[Any]] = getattr(cls, _FIELDS)
-    return found
-
-
-def _write_init(cls: type) -> Callable[..., Any]:
-    """`__init__`, with the fields as parameters in order, and those by keyword alone at the end."""
-    fields = _own_fields(cls)
-    names: dict[str, object] = {"_set": object.__setattr__, "_unset": _UNSET}
-    first, last, body = ["self"], list[str](), list[str]()
-    for number, one in enumerate(fields.values()):
-        value = f"f{number}"
-        if one.init:
-            (last if one.kw_only else first).append(value)
+def _make_init(cls: Any) -> FunctionType:
+    """`__init__`, whose parameters are the fields, in their order."""
+    first, last, preset = list[Field[Any]](), list[Field[Any]](), list[Field[Any]]()
+    for one in _fields_of(cls):
+        (preset if not one.init else last if one.kw_only else first).append(one)
+    uses: dict[str, object] = {"put": object.__setattr__, "unset": _UNSET}
+    put = "put(self, '{0}', {1})" if getattr(cls, _PARAMS).frozen else "self.{0} = {1}"
+    parameters, body = ["self"], list[str]()
+    defaults: dict[str, object] = {}
+    for number, one in enumerate([*first, *last, *preset]):
+        default, name, value, make = one.default, f"f{number}", f"f{number}", f"d{number}"
         if one.default_factory is not MISSING:
-            names[f"_make{number}"] = one.default_factory
-            make = f"_make{number}()"
-            value = f"{make} if {value} is _unset else {value}" if one.init else make
+            default, uses[make] = _UNSET, one.default_factory
+            value = f"{make}() if {name} is unset else {name}" if one.init else f"{make}()"
         elif not one.init:
-            names[f"_default{number}"] = one.default
-            value = f"_default{number}"
-        if one.init or _default(one) is not MISSING:
-            frozen = getattr(cls, _PARAMS).frozen
-            body.append(
-                f"_set(self, 'f{number}', {value})" if frozen else f"self.f{number} = {value}"
-            )
+            if default is MISSING:
+                continue
+            uses[make], value = default, make
+        if one.init:
+            parameters.append(name)
+            if default is not MISSING:
+                defaults[one.name] = default
+        body.append(put.format(name, value))
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
-    parameters = ", ".join([*first, *(["*", *last] if last else [])])
-    init = _made(f"def __init__({parameters}):\n " + "\n ".join(body or ["pass"]), fields, **names)
-    _set_defaults(init, fields)
+    text = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(body or ["pass"])
+    init = _function(cls, text, [*first, *last, *preset], uses)
+    init.__annotations__ = {one.name: one.type for one in (*first, *last)} | {"return": None}
+    if last:
+        init.__kwdefaults__ = {o.name: defaults.pop(o.name) for o in last if o.name in defaults}
+        init.__code__ = init.__code__.replace(
+            co_argcount=1 + len(first), co_kwonlyargcount=len(last)
+        )
+    init.__defaults__ = tuple(defaults.values())
     return init
 
 
-def _default(one: Field[Any]) -> object:
-    return one.default if one.default_factory is MISSING else _UNSET
-
-
-def _set_defaults(init: FunctionType, fields: dict[str, Field[Any]]) -> None:
-    """Give an `__init__` what it shows and assumes of its parameters."""
-    taken = {name: one for name, one in fields.items() if one.init}
-    given = {name: _default(one) for name, one in taken.items() if _default(one) is not MISSING}
-    init.__defaults__ = tuple(d for name, d in given.items() if not taken[name].kw_only) or None
-    init.__kwdefaults__ = {name: d for name, d in given.items() if taken[name].kw_only}
-    init.__annotations__ = {name: one.type for name, one in taken.items()} | {"return": None}
-
-
-def _tuple_of(owner: str, numbers: Iterable[int]) -> str:
-    return "(" + "".join(f"{owner}.f{number}, " for number in numbers) + ")"
-
-
-def _write_repr(cls: type) -> Callable[..., Any]:
-    fields = _own_fields(cls)
-    shown = [(n, name) for n, (name, one) in enumerate(fields.items()) if one.repr]
-    parts = " + ', ' + ".join(f"'{name}=' + repr(self.f{n})" for n, name in shown) or "''"
-    text = f"def __repr__(self):\n return self.__class__.__qualname__ + '(' + {parts} + ')'"
-    return recursive_repr()(_made(text, fields))
-
-
-def _write_eq(cls: type) -> Callable[..., Any]:
-    fields = _own_fields(cls)
-    numbers = [n for n, one in enumerate(fields.values()) if one.compare]
+def _make_eq(cls: Any) -> FunctionType:
+    compared = [one for one in _fields_of(cls) if one.compare]
+    mine, others = (
+        "".join(f"{owner}.f{n}, " for n in range(len(compared))) for owner in ("self", "other")
+    )
     text = (
         "def __eq__(self, other):\n"
         " if other.__class__ is self.__class__:\n"
-        f"  return {_tuple_of('self', numbers)} == {_tuple_of('other', numbers)}\n"
+        f"  return ({mine}) == ({others})\n"
         " return NotImplemented"
     )
-    return _made(text, fields)
+    return _function(cls, text, compared, {})
 
 
-def _write_hash(cls: type) -> Callable[..., Any]:
-    fields = _own_fields(cls)
-    hashed = [one.compare if one.hash is None else one.hash for one in fields.values()]
-    numbers = [n for n, wanted in enumerate(hashed) if wanted]
-    return _made(f"def __hash__(self):\n return hash({_tuple_of('self', numbers)})", fields)
+def _make_hash(cls: Any) -> FunctionType:
+    hashed = [one for one in _fields_of(cls) if (one.compare if one.hash is None else one.hash)]
+    values = "".join(f"self.f{n}, " for n in range(len(hashed)))
+    return _function(cls, f"def __hash__(self):\n return hash(({values}))", hashed, {})
 
 
-def _write_setattr(cls: type) -> Callable[..., Any]:
-    def __setattr__(self: Any, name: str, value: Any) -> None:  # noqa: N807 -- it becomes one
-        if type(self) is cls or name in _own_fields(cls):
-            raise FrozenInstanceError(f"cannot assign to field {name!r}")
-        super(cls, self).__setattr__(name, value)
-
-    return __setattr__
+@recursive_repr()
+def _repr(self: Any) -> str:
+    shown = (f"{one.name}={getattr(self, one.name)!r}" for one in _fields_of(self) if one.repr)
+    return f"{type(self).__qualname__}({', '.join(shown)})"
 
 
-def _write_delattr(cls: type) -> Callable[..., Any]:
-    def __delattr__(self: Any, name: str) -> None:  # noqa: N807 -- it becomes one
-        if type(self) is cls or name in _own_fields(cls):
-            raise FrozenInstanceError(f"cannot delete field {name!r}")
-        super(cls, self).__delattr__(name)
+def _refuse_setting(_self: object, name: str, _value: object) -> None:
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
-    return __delattr__
+
+def _refuse_deleting(_self: object, name: str) -> None:
+    raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
 def _state(self: Any) -> list[Any]:
     """What is copied or pickled of an object that cannot be changed."""
-    return [getattr(self, name) for name in _own_fields(type(self))]
+    return [getattr(self, one.name) for one in _fields_of(self)]
 
 
 def _set_state(self: Any, state: list[Any]) -> None:
-    for name, value in zip(_own_fields(type(self)), state, strict=True):
-        object.__setattr__(self, name, value)
+    for one, value in zip(_fields_of(self), state, strict=True):
+        object.__setattr__(self, one.name, value)
 
 
-def _field(cls: type, name: str, kind: object, *, kw_only: bool) -> Field[Any]:
-    """A field as the standard library has it."""
-    given = cls.__dict__.get(name, MISSING)
-    found: Any = given if isinstance(given, _FIELD) else dataclasses.field(default=given)
-    if found.default.__class__.__hash__ is None:
-        raise ValueError(f"the default of {name!r} can be changed: use default_factory")
-    if isinstance(kind, dataclasses.InitVar) or kind is dataclasses.KW_ONLY:
-        raise TypeError(f"{name!r}: InitVar and KW_ONLY are not supported")
-    if found.kw_only is MISSING:
-        found.kw_only = kw_only
-    found.name, found.type = name, kind
-    found._field_type = _KIND  # noqa: SLF001 -- `fields` looks at it
-    return found
+_FROZEN = {"__setattr__": _refuse_setting, "__delattr__": _refuse_deleting}
+_COPIED = {"__getstate__": _state, "__setstate__": _set_state}
 
 
-def _is_class_variable(kind: object) -> bool:
-    if isinstance(kind, type):
-        return False
-    if isinstance(kind, str):
-        return kind.startswith("ClassVar")
-    return kind is ClassVar or get_origin(kind) is ClassVar
+_DEFAULTS = SimpleNamespace(frozen=False, slots=False, eq=True, repr=True, kw_only=False)
 
 
-def _check_order(fields: dict[str, Field[Any]]) -> None:
-    """Python gives defaults to the last parameters: one without must not follow one that has."""
-    with_default = ""
-    for name, one in fields.items():
-        if one.init and not one.kw_only:
-            if _default(one) is not MISSING:
-                with_default = name
-            elif with_default:
-                raise TypeError(f"{name!r} has no default, and follows {with_default!r}, which has")
-
-
-def _methods(cls: type, params: SimpleNamespace) -> dict[str, Any]:
-    """What a class gets beside its fields; what it defines itself stays as it is."""
-    own = cls.__dict__
-    found: dict[str, Any] = {}
-    for name, wanted, write in (
-        ("__init__", True, _write_init),
-        ("__repr__", params.repr, _write_repr),
-        ("__eq__", params.eq, _write_eq),
-    ):
-        if wanted and name not in own:
-            found[name] = _Written(write)
-    # Python itself says that a class with an `__eq__` of its own has no hash.
-    has_hash = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
-    if params.eq and not has_hash:
-        found["__hash__"] = _Written(_write_hash) if params.frozen else None
-    if params.frozen:
-        if taken := own.keys() & {"__setattr__", "__delattr__"}:
-            raise TypeError(f"{cls.__name__} is frozen and has {', '.join(sorted(taken))}")
-        found["__setattr__"] = _Written(_write_setattr)
-        found["__delattr__"] = _Written(_write_delattr)
-        if params.slots:
-            travelling = {"__getstate__": _state, "__setstate__": _set_state}
-            found |= {name: one for name, one in travelling.items() if name not in own}
-    return found
-
-
-def _process(cls: type, params: SimpleNamespace) -> type:
+def _made(params: Any, cls: Any) -> type:
     """The class with its fields and methods; a new one where it has slots."""
-    fields: dict[str, Field[Any]] = {}
-    for base in cls.__mro__[-2:0:-1]:
-        fields.update(base.__dict__.get(_FIELDS, {}))
-        if base.__dict__.get(_PARAMS, params).frozen != params.frozen:
-            raise TypeError(f"one of {cls.__name__} and {base.__name__} is frozen: both or none")
+    given = cls.__dict__
     own = {
-        name: _field(cls, name, kind, kw_only=params.kw_only)
+        name: given.get(name, MISSING)
         for name, kind in cls.__annotations__.items()
-        if not _is_class_variable(kind)
+        if getattr(kind, "__origin__", kind) is not ClassVar
     }
-    fields.update(own)
-    _check_order(fields)
-    added: dict[str, Any] = {_FIELDS: fields, _PARAMS: params, **_methods(cls, params)}
-    if "__match_args__" not in cls.__dict__:
-        added["__match_args__"] = _matched(fields)
-    if params.slots:
-        return _with_slots(cls, own, added)
-    for name, one in own.items():
-        if one.default is not MISSING:
-            added[name] = one.default
-        elif name in cls.__dict__:
-            delattr(cls, name)  # its `field(…)` is no value
+    of: list[type] = []
+    added: dict[str, Any] = {
+        "__init__": _Lazy(("__init__", _make_init, of)),
+        "__match_args__": _Lazy(("__match_args__", _make_match_args, of)),
+    }
+    if params.repr:
+        added["__repr__"] = _repr
+    if params.eq:
+        added["__eq__"] = _Lazy(("__eq__", _make_eq, of))
+    if params.frozen:
+        added |= _FROZEN | _COPIED if params.slots else _FROZEN
+    for name in added.keys() & given:  # what a class defines itself stays as it is
+        del added[name]
+    # Python itself says that a class with an `__eq__` of its own has no hash.
+    if params.eq and given.get("__hash__") is None:
+        added["__hash__"] = _Lazy(("__hash__", _make_hash, of)) if params.frozen else None
+    added |= {_FIELDS: _Lazy((_FIELDS, _make_fields, of)), _OWN: own, _PARAMS: params}
+    of.append((_with_slots if params.slots else _without_slots)(cls, own, added))
+    return of[0]
+
+
+def _with_slots(cls: Any, own: dict[str, Any], added: dict[str, Any]) -> type:
+    """A class with the same content: slots cannot be added to one that is there."""
+    content = {**cls.__dict__, **added, "__slots__": tuple(own), "__qualname__": cls.__qualname__}
+    for name in (*own, "__dict__", "__weakref__"):
+        content.pop(name, None)
+    return type(cls)(cls.__name__, cls.__bases__, content)
+
+
+def _without_slots(cls: Any, own: dict[str, Any], added: dict[str, Any]) -> type:
+    for name, default in own.items():
+        if type(default) is _FIELD:
+            delattr(cls, name)  # it is no value
     for name, one in added.items():
         setattr(cls, name, one)
-        if isinstance(one, _Written):
-            one.__set_name__(cls, name)
     return cls
-
-
-def _with_slots(cls: type, own: dict[str, Field[Any]], added: dict[str, Any]) -> type:
-    """A class with the same content: slots cannot be added to one that is there."""
-    taken = {slot for base in cls.__mro__[1:] for slot in base.__dict__.get("__slots__", ())}
-    left_out = {*own, "__dict__", "__weakref__"}
-    content = {name: one for name, one in cls.__dict__.items() if name not in left_out}
-    content |= added
-    content["__slots__"] = tuple(name for name in added[_FIELDS] if name not in taken)
-    made = type(cls)(cls.__name__, cls.__bases__, content)
-    made.__qualname__ = cls.__qualname__
-    return made
-
-
-def _matched(fields: dict[str, Field[Any]]) -> tuple[str, ...]:
-    return tuple(name for name, one in fields.items() if one.init and not one.kw_only)
 
 
 if TYPE_CHECKING:
@@ -299,7 +231,7 @@ else:
 
     def dataclass(cls: type | None = None, /, **given: bool) -> Any:
         """`dataclasses.dataclass`, with the parameters that are used here."""
-        if unknown := given.keys() - {"frozen", "slots", "eq", "repr", "kw_only"}:
+        if unknown := given.keys() - vars(_DEFAULTS):
             raise TypeError(f"not supported: {', '.join(sorted(unknown))}")
-        params = SimpleNamespace(**_DEFAULTS | given)
-        return (lambda cls: _process(cls, params)) if cls is None else _process(cls, params)
+        params = SimpleNamespace(**vars(_DEFAULTS) | given)
+        return partial(_made, params) if cls is None else _made(params, cls)

@@ -6,7 +6,7 @@ line, caret, call chain), what, and what to do about it.
 """
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 from trilby.source import Location, chain_text, excerpt, users_location
 
@@ -166,16 +166,8 @@ class PassesStoppedError(TrilbyError, RuntimeError):
     `done` of them are done, as a whole and on every buffer, and no part of another one.
     """
 
-    def __init__(
-        self,
-        problem: str,
-        *,
-        advice: str = "",
-        location: Location | None = None,
-        calls: Sequence[tuple[str, Location]] = (),
-        done: int = 0,
-    ) -> None:
-        super().__init__(problem, advice=advice, location=location, calls=calls)
+    def __init__(self, problem: str, *, done: int = 0, **more: Any) -> None:
+        super().__init__(problem, **more)
         self.done = done
 
     def __reduce__(self) -> tuple[object, ...]:

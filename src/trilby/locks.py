@@ -11,9 +11,10 @@ import sys
 import time
 from collections.abc import Callable
 from functools import cached_property
-from threading import Lock, RLock, local
-from typing import Any, NamedTuple, TypeVar
-from weakref import WeakSet
+from threading import Lock, RLock
+from typing import Any, TypeVar
+
+from trilby.process import PROCESS, ForkHandler
 
 T = TypeVar("T")
 
@@ -21,32 +22,18 @@ _PACKAGE = f"{__package__}."
 
 _IMPORT_SECONDS = 2.0
 
-_ALL: "WeakSet[Any]" = WeakSet()
-
-
-class _Owner(NamedTuple):
-    """What the owner of some data does around a fork; those with small ranks come first."""
-
-    rank: int
-    before: Callable[[], object]
-    in_parent: Callable[[], object]
-    in_child: Callable[[], object]
-
-
-_OWNERS: list[_Owner] = []
-
 
 def new_lock() -> Lock:
     """A lock that is open in a forked child."""
     lock = Lock()
-    _ALL.add(lock)
+    PROCESS.locks.add(lock)
     return lock
 
 
 def new_rlock() -> RLock:
     """A lock that its thread may take several times, and that is open in a forked child."""
     lock = RLock()
-    _ALL.add(lock)
+    PROCESS.locks.add(lock)
     return lock
 
 
@@ -55,13 +42,13 @@ def computed_once(function: Callable[[Any], T]) -> cached_property[T]:
     made = cached_property(function)
     lock = getattr(made, "lock", None)
     if lock is not None:
-        _ALL.add(lock)
+        PROCESS.locks.add(lock)
     return made
 
 
 def is_known(lock: object) -> bool:
     """Whether a lock was made here."""
-    return lock in _ALL
+    return lock in PROCESS.locks
 
 
 def hold_over_forks(
@@ -75,7 +62,7 @@ def hold_over_forks(
     Threads take locks with small ranks first: 0 is the runtime's, 1 is for threads that compile,
     2 for the queues of devices, and 3 for the work that is in these.
     """
-    _OWNERS.append(_Owner(rank, before, in_parent, in_child))
+    PROCESS.fork_handlers.append(ForkHandler(rank, before, in_parent, in_child))
 
 
 def if_free(lock: "Lock | RLock", act: Callable[[], object]) -> bool:
@@ -96,8 +83,8 @@ def if_free(lock: "Lock | RLock", act: Callable[[], object]) -> bool:
 
 
 def _before_fork() -> None:
-    for owner in sorted(_OWNERS, key=lambda one: one.rank):
-        owner.before()
+    for handler in sorted(PROCESS.fork_handlers, key=lambda one: one.rank):
+        handler.before()
     until = time.monotonic() + _IMPORT_SECONDS
     _imp.acquire_lock()  # from now on no other thread begins to load a module
     while _is_importing() and time.monotonic() < until:
@@ -118,17 +105,17 @@ def _is_importing() -> bool:
 
 def _after_fork_in_parent() -> None:
     _imp.release_lock()
-    for owner in sorted(_OWNERS, key=lambda one: -one.rank):
-        owner.in_parent()
+    for handler in sorted(PROCESS.fork_handlers, key=lambda one: -one.rank):
+        handler.in_parent()
 
 
 def _after_fork_in_child() -> None:
     _imp.release_lock()
-    for lock in tuple(_ALL):
+    for lock in tuple(PROCESS.locks):
         if not getattr(lock, "_is_owned", bool)():  # this thread goes on in the child
             lock._at_fork_reinit()  # noqa: SLF001 -- as the standard library does
-    for owner in sorted(_OWNERS, key=lambda one: -one.rank):
-        owner.in_child()
+    for handler in sorted(PROCESS.fork_handlers, key=lambda one: -one.rank):
+        handler.in_child()
 
 
 if hasattr(os, "register_at_fork"):
@@ -137,19 +124,3 @@ if hasattr(os, "register_at_fork"):
         after_in_parent=_after_fork_in_parent,
         after_in_child=_after_fork_in_child,
     )
-
-
-# ------------------------------------------------------------------------------------------- giving
-# Whether a thread is in the middle of giving commands to a driver.
-#
-# The garbage collector may end a buffer between any two steps. What that asks of a device has to
-# wait until the commands that were given first are with the driver.
-
-
-class Giving(local):
-    """What each thread does right now."""
-
-    now: bool = False
-
-
-GIVING = Giving()

@@ -10,14 +10,13 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from trilby.process import PROCESS
+
 if TYPE_CHECKING:
     from types import ModuleType
 
 _NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 """The levels as Python counts them."""
-
-_WANTED: list[str] = []
-"""What was to be set up before logging was loaded."""
 
 
 def tell(level: str, message: str, *details: object) -> None:
@@ -38,7 +37,7 @@ def is_told(level: str) -> bool:
     if "logging" in sys.modules:
         told: bool = _logger().log.isEnabledFor(_NUMBERS[level])
         return told
-    return _NUMBERS[level] >= _NUMBERS[_WANTED[0] if _WANTED else "warning"]
+    return _NUMBERS[level] >= _NUMBERS[PROCESS.log_levels[0] if PROCESS.log_levels else "warning"]
 
 
 def set_up(level: str) -> None:
@@ -46,13 +45,13 @@ def set_up(level: str) -> None:
     if "logging" in sys.modules:
         _logger().set_up(level)
     else:
-        _WANTED.append(level)
+        PROCESS.log_levels.append(level)
 
 
 @cache
 def _logger() -> "ModuleType":
     """What talks to Python's logging, with everything set up that was wanted before."""
     logger = import_module("trilby.logger")
-    for level in _WANTED:
+    for level in PROCESS.log_levels:
         logger.set_up(level)
     return logger

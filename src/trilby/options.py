@@ -13,6 +13,7 @@ from typing import Literal, Self, TypeAlias, get_args
 from trilby.arguments import brief, choice, whole_number
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError
+from trilby.process import PROCESS
 
 MOST_THREADS = 4096
 
@@ -71,12 +72,12 @@ class Options:
     @classmethod
     def current(cls) -> "Options":
         """Those of the innermost `default_options`, or else those of the environment."""
-        return _GIVEN[-1] if _GIVEN else cls.from_environment()
+        given: list[Options] = PROCESS.default_options
+        return given[-1] if given else cls.from_environment()
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
+    def from_environment(cls, given: Mapping[str, str] = os.environ) -> Self:
         """Read the variables. An empty variable counts as one that is not set."""
-        given = os.environ if environment is None else environment
         return cls(
             backend=given.get("TRILBY_BACKEND", "").strip() or None,
             lint=_switch("TRILBY_LINT", given.get("TRILBY_LINT", "").strip().lower()),
@@ -84,31 +85,25 @@ class Options:
         )
 
 
-_GIVEN: list[Options] = []
-"""What stands in the place of the environment now; nearly always nothing."""
-
-
 @contextmanager
 def default_options(options: Options) -> Generator[None]:
     """Let accelerators that are opened in a `with` block, by any thread, begin with these."""
-    _GIVEN.append(options)
+    PROCESS.default_options.append(options)
     try:
         yield
     finally:
-        _GIVEN.remove(options)
+        PROCESS.default_options.remove(options)
 
 
-def driver_variables(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+def driver_variables(given: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What decides how a driver for the CPU compiles and links, and where it keeps the result."""
-    given = os.environ if environment is None else environment
     names = ("PATH", "HOME", "XDG_CACHE_HOME", "TMPDIR")
     begin = ("POCL_", "OCL_", "LD_")
     return {name: given[name] for name in sorted(given) if name in names or name.startswith(begin)}
 
 
-def pocl_cache_folder(environment: Mapping[str, str] | None = None) -> str | None:
+def pocl_cache_folder(given: Mapping[str, str] = os.environ) -> str | None:
     """Where PoCL keeps compiled kernels; None where it has no place for them."""
-    given = os.environ if environment is None else environment
     if given.get("POCL_CACHE_DIR"):
         return given["POCL_CACHE_DIR"]
     if given.get("XDG_CACHE_HOME"):
@@ -116,9 +111,9 @@ def pocl_cache_folder(environment: Mapping[str, str] | None = None) -> str | Non
     return os.path.join(given["HOME"], ".cache", "pocl", "kcache") if given.get("HOME") else None
 
 
-def thread_limit(environment: Mapping[str, str] | None = None) -> int | None:
+def thread_limit(given: Mapping[str, str] = os.environ) -> int | None:
     """`TRILBY_THREADS`: how many threads the native device may use; None is one for each core."""
-    text = (os.environ if environment is None else environment).get("TRILBY_THREADS", "").strip()
+    text = given.get("TRILBY_THREADS", "").strip()
     if not text:
         return None
     is_number = re.fullmatch(r"0*[0-9]{1,4}", text) is not None
@@ -130,13 +125,12 @@ def thread_limit(environment: Mapping[str, str] | None = None) -> int | None:
     return int(text[-4:])
 
 
-def cache_folder(environment: Mapping[str, str] | None = None) -> str | None:
+def cache_folder(given: Mapping[str, str] = os.environ) -> str | None:
     """The folder of compiled kernels: `trilby-kernels` in the folder `TRILBY_CACHE`.
 
     None where that is `off`. Without it, in the user's folder for caches: `XDG_CACHE_HOME`, or
     `~/.cache`.
     """
-    given = os.environ if environment is None else environment
     text = given.get("TRILBY_CACHE", "").strip()
     if text:
         base = "" if text.lower() == "off" else os.path.abspath(os.path.expanduser(text))
@@ -147,9 +141,8 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> str | None:
     return os.path.join(base, KERNELS) if os.path.isabs(base) else None
 
 
-def symbols_folder(environment: Mapping[str, str] | None = None) -> str | None:
+def symbols_folder(given: Mapping[str, str] = os.environ) -> str | None:
     """`TRILBY_SYMBOLS`: where gdb and perf find names and lines of native kernels; or None."""
-    given = os.environ if environment is None else environment
     text = given.get("TRILBY_SYMBOLS", "").strip()
     return os.path.abspath(os.path.expanduser(text)) if text else None
 

@@ -20,7 +20,6 @@ from tests.backend.sizes import sizes_given
 from trilby.analysis.footprint import (
     KernelFootprint,
     LaunchNumbers,
-    ParameterFootprint,
     footprints,
 )
 from trilby.analysis.reach import KernelGraph
@@ -35,6 +34,7 @@ from trilby.data.layout import layout, numpy_dtype
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Ranges
 from trilby.data.schema import ArrayType, BufferType, NDArrayType, PadType
+from trilby.data.touched import Touched
 from trilby.errors import TrilbyError
 
 Argument: TypeAlias = npt.NDArray[Any] | Buffer | float
@@ -93,8 +93,9 @@ class Watched:
 
     name: str
     recorded: Recorded
-    told: ParameterFootprint
+    told: Touched
     data: Bytes
+    lengths: Bytes
 
 
 @dataclass(frozen=True)
@@ -119,14 +120,13 @@ class Launched:
         same = [other.told for other in self.buffers if other.recorded is buffer.recorded]
         reads = {place for told in same for place in as_set(told.reads)}
         writes = {place for told in same for place in as_set(told.writes)}
-        covers, content = as_set(buffer.told.covers), as_set(buffer.told.content)
+        covers = as_set(buffer.told.covers)
         left = (covers & buffer.data) - buffer.recorded.writes
         return {
             "is read, and that is not said": (buffer.recorded.reads & buffer.data) - reads,
             "is written, and that is not said": buffer.recorded.writes - writes,
             "is surely written, and never perhaps": covers - writes,
-            "is touched where it holds nothing": (reads | writes) - content,
-            "has data that is not its content": buffer.data - content,
+            "is touched where it holds no data": (reads | writes) & buffer.lengths,
             "is not written, though that was sure": left if self.error is None else set[int](),
         }
 
@@ -162,6 +162,15 @@ def data_bytes(type_: Type, given: Any) -> Bytes:
         for start in range(slot.offset, slot.offset + slot.size, slot.cell or 1):
             found |= {start + byte for byte in inner}
     return found
+
+
+def length_bytes(type_: Type, given: Any) -> Bytes:
+    """The bytes of the lengths of arrays, which no launch may be said to touch."""
+    if not isinstance(type_, BufferType):
+        return set()
+    slots = layout(type_, given).slots
+    places = ((slots[name].offset, slots[name].size) for name in type_.length_names)
+    return {start + byte for start, size in places for byte in range(size)}
 
 
 def _named(dtype: np.dtype[Any]) -> Bytes:
@@ -208,6 +217,7 @@ def recorded(
             memories[id(_namespace(bound[number - 1]).bytes)],
             told,
             data_bytes(graph.entry.params[number].type, numbers.arguments[number - 1]),
+            length_bytes(graph.entry.params[number].type, numbers.arguments[number - 1]),
         )
         for number, told in zip(footprint.buffers, footprint.at(numbers), strict=True)
     )
@@ -310,9 +320,14 @@ def watching(known: dict[int, tuple[KernelProgram, KernelGraph]]) -> Generator[l
     compiled = interpreter.InterpreterBackend.compile
 
     def compile_(self: Any, graph: KernelGraph, *, fast_math: bool = False) -> Any:
-        program = compiled(self, graph, fast_math=fast_math)
-        known[id(program)] = (program, graph)
-        return program
+        finish = compiled(self, graph, fast_math=fast_math)
+
+        def finished() -> KernelProgram:
+            program = finish()
+            known[id(program)] = (program, graph)
+            return program
+
+        return finished
 
     def execute_(
         program: KernelProgram,

@@ -6,10 +6,9 @@ import pytest
 from tests.analysis import alias_programs as programs
 
 from trilby.analysis.alias import HostHeap, Seen, Thing, Things
-from trilby.analysis.host_ops import HostOps
-from trilby.analysis.plan_accesses import Surroundings
-from trilby.analysis.plan_walk import PlanWalk
-from trilby.analysis.residency_plan import kernel_parameters
+from trilby.analysis.host.host_ops import HostOps
+from trilby.analysis.transfers.kernel_reads import kernel_buffers
+from trilby.analysis.transfers.uses_walk import UsesWalk
 from trilby.data.library import F32Array, S32Array
 from trilby.data.schema import BufferType
 from trilby.model.op import walk
@@ -25,10 +24,9 @@ def arguments(function: Compute[..., Any]) -> list[set[str]]:
     """What the arguments of the last launch may be: `parameter a`, `created S32Array`."""
     graph = analyse_compute(function).graph
     ops = HostOps.of(graph.entry)
-    kernels = {symbol: kernel_parameters(kernel) for symbol, kernel in graph.kernels.items()}
-    around = Surroundings(kernels, {}, lambda _op, _thing: False)
+    kernels = {symbol: kernel_buffers(kernel) for symbol, kernel in graph.kernels.items()}
     for _ in range(2):  # what functions made on the spot see may be set later
-        PlanWalk(ops, around).function()
+        UsesWalk(ops, kernels, {}, lambda _op, _thing: False).run()
     *_, launch = (op for op in walk(graph.entry.body) if isinstance(op, Dispatch))
     return [set(map(str, ops.seen(argument).things)) for argument in launch.args]
 

@@ -28,6 +28,14 @@ BEHIND = {
         False,
     ),
     "a deletion": ('var.store %x %c\nhost.run @"del x" @() @("x")', False),
+    "the end of an `except`": (
+        'var.store %x %c\nhost.run @"try: f()\\nexcept E as x: pass" @() @("x")',
+        False,
+    ),
+    "a deletion of another name": (
+        'var.store %x %c\nhost.run @"x = 1\\ndel y" @() @("x", "y")',
+        True,
+    ),
     "a load, which would have failed": ("%2 : object = var.load %x", True),
 }
 

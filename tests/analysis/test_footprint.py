@@ -7,13 +7,9 @@ import pytest
 from tests.analysis.recorded_accesses import as_set
 from tests.reflect.kernel_cases import analysed, indented, kernel, lined
 
-from trilby.analysis.footprint import (
-    KernelFootprint,
-    LaunchNumbers,
-    ParameterFootprint,
-    footprints,
-)
+from trilby.analysis.footprint import KernelFootprint, LaunchNumbers, footprints
 from trilby.data.ranges import Ranges
+from trilby.data.touched import Touched
 
 PARAMS = "a: NDArray[i32], b: NDArray[i32], n: i32, w: i32, yes: bool"
 LENGTH, N, W = 12, 5, 4
@@ -233,7 +229,7 @@ def test_a_launch_of_nothing_touches_nothing() -> None:
 # -- more dimensions
 
 
-def grid(lines: str, size: tuple[int, int, int], shape: tuple[int, ...]) -> ParameterFootprint:
+def grid(lines: str, size: tuple[int, int, int], shape: tuple[int, ...]) -> Touched:
     params = "g: NDArray[f32], n: i32"
     numbers = LaunchNumbers(size, None, (shape, 3))
     return footprint(lines, params, ranks=(len(shape),)).at(numbers)[0]
@@ -243,12 +239,11 @@ def test_rows_and_columns() -> None:
     inner = grid("if 0 < kc.x < 4 and 0 < kc.y < 3:\n    g[kc.y, kc.x] = 1.0", (5, 4, 1), (4, 5))
     assert elements(inner.covers) == {6, 7, 8, 11, 12, 13}
     assert inner.writes == inner.covers
-    assert not inner.covers_all
 
 
 def test_whole_rows_are_one_range() -> None:
     rows = grid("g[kc.y + 1, kc.x] = 1.0", (5, 2, 1), (4, 5))
-    assert rows.covers.parts == ((20, 60),)
+    assert tuple(rows.covers) == ((20, 60),)
 
 
 def test_a_column() -> None:
@@ -257,14 +252,14 @@ def test_a_column() -> None:
 
 def test_three_dimensions() -> None:
     whole = grid("g[kc.z, kc.y, kc.x] = 1.0", (4, 3, 2), (2, 3, 4))
-    assert whole.covers_all
+    assert whole.covers == Ranges.span(0, 96)
     plane = grid("g[1, kc.y, kc.x] = 1.0", (4, 3, 1), (2, 3, 4))
     assert elements(plane.covers) == set(range(12, 24))
 
 
 def test_one_id_taken_apart_for_two_indices() -> None:
     lines = "g[kc.x // 5, kc.x % 5] = 1.0"
-    assert grid(lines, (20, 1, 1), (4, 5)).covers_all
+    assert grid(lines, (20, 1, 1), (4, 5)).covers == Ranges.span(0, 80)
     assert elements(grid(lines, (13, 1, 1), (4, 5)).covers) == set(range(13))
     wide = grid(lines, (13, 1, 1), (4, 7))
     assert elements(wide.covers) == {0, 1, 2, 3, 4, 7, 8, 9, 10, 11, 14, 15, 16}
@@ -272,9 +267,9 @@ def test_one_id_taken_apart_for_two_indices() -> None:
 
 def test_one_id_taken_apart_for_three_indices() -> None:
     lines = "i = kc.x\ng[i // 12, i // 4 % 3, i % 4] = 1.0"
-    assert grid(lines, (24, 1, 1), (2, 3, 4)).covers_all
+    assert grid(lines, (24, 1, 1), (2, 3, 4)).covers == Ranges.span(0, 96)
     lines = "i = kc.x\ng[i // 12, i % 12 // 4, i % 4] = 1.0"
-    assert grid(lines, (24, 1, 1), (2, 3, 4)).covers_all
+    assert grid(lines, (24, 1, 1), (2, 3, 4)).covers == Ranges.span(0, 96)
 
 
 def test_guards_on_the_parts_of_an_id() -> None:
@@ -290,8 +285,8 @@ def test_guards_on_an_id_after_guards_on_its_parts() -> None:
 def test_work_items_that_share_an_array() -> None:
     """Each begins at its id and goes on in steps of the number of all."""
     lines = "for i in range(g.shape[0]):\n    for j in range(kc.x, g.shape[1], kc.max_x):\n        "
-    assert grid(lines + "g[i, j] = 1.0", (3, 1, 1), (4, 5)).covers_all
-    assert grid(lines + "g[i, j] = 1.0", (7, 1, 1), (4, 5)).covers_all
+    assert grid(lines + "g[i, j] = 1.0", (3, 1, 1), (4, 5)).covers == Ranges.span(0, 80)
+    assert grid(lines + "g[i, j] = 1.0", (7, 1, 1), (4, 5)).covers == Ranges.span(0, 80)
     assert not grid(lines + "g[i, kc.x] = 1.0", (3, 1, 1), (4, 5)).covers
     assert not grid(lines + "if kc.x > 0:\n            g[i, j] = 1.0", (3, 1, 1), (4, 5)).covers
     lines = "for j in range(kc.x, g.shape[1], kc.max_x - 1):\n    g[0, j] = 1.0"
@@ -302,13 +297,20 @@ def test_work_items_that_share_an_array() -> None:
 
 def test_loops_over_rows() -> None:
     lines = "for i in range(g.shape[0]):\n    g[i, kc.x] = 1.0"
-    assert grid(lines, (5, 1, 1), (4, 5)).covers_all
+    assert grid(lines, (5, 1, 1), (4, 5)).covers == Ranges.span(0, 80)
+
+
+def test_a_long_column_is_one_piece() -> None:
+    column = grid("g[kc.x, 0] = 1.0", (5000, 1, 1), (5000, 2))
+    assert column.writes is column.covers
+    assert column.covers == Ranges.span(0, 4).repeated(8, 5000)
+    assert len(column.covers.pieces) == 1
 
 
 def test_too_many_pieces_become_one_for_what_may_be_and_none_for_what_must() -> None:
-    column = grid("g[kc.x, 0] = 1.0", (5000, 1, 1), (5000, 2))
-    assert column.writes.parts == ((0, 39996),)
-    assert column.covers == Ranges.EMPTY
+    planes = grid("g[kc.z, kc.y, 0] = 1.0", (1, 5000, 3), (3, 5001, 2))
+    assert planes.writes == Ranges.span(0, 3 * 5001 * 8 - 12)
+    assert planes.covers == Ranges.EMPTY
 
 
 def test_conditions_that_cut_into_too_many_pieces_are_not_used() -> None:
@@ -337,21 +339,21 @@ class Table(tb.Buffer):
 CELL = 16
 
 
-def table(lines: str, length: int = 3) -> ParameterFootprint:
+def table(lines: str, length: int = 3) -> Touched:
     numbers = LaunchNumbers((3, 1, 1), None, ({"length": length},))
     return footprint(lines, "t: Table", TABLE).at(numbers)[0]
 
 
 def test_members_are_told_apart() -> None:
     found = table("t.cell[kc.x].pos.y = t.cell[kc.x].x")
-    assert found.reads.parts == ((8, 12), (24, 28), (40, 44))
-    assert found.covers.parts == ((20, 24), (36, 40), (52, 56))
+    assert tuple(found.reads) == ((8, 12), (24, 28), (40, 44))
+    assert tuple(found.covers) == ((20, 24), (36, 40), (52, 56))
 
 
 def test_all_members_are_the_element_padding_included() -> None:
     lines = "r = t.cell[kc.x]\nr.x = 1.0\nr.hits = u8(1)\nr.pos = tb.f32x2(1.0, 2.0)"
-    assert table(lines).covers.parts == ((8, 56),)
-    assert table(lines, length=10_000).covers.parts == ((8, 56),)
+    assert tuple(table(lines).covers) == ((8, 56),)
+    assert tuple(table(lines, length=10_000).covers) == ((8, 56),)
 
 
 PACKED = """
@@ -367,35 +369,35 @@ class Rows(tb.Buffer):
 """
 
 
-def rows(lines: str, length: int) -> ParameterFootprint:
+def rows(lines: str, length: int) -> Touched:
     numbers = LaunchNumbers((length, 1, 1), None, ({"length": length},))
     return footprint(lines, "t: Rows", PACKED).at(numbers)[0]
 
 
 def test_members_that_are_written_in_a_loop_make_up_the_element() -> None:
     lines = "r = t.row[kc.x]\nr.k = u8(1)\nfor j in range(3):\n    r.m[j] = 1\nr.tail = u8(1)\n"
-    assert rows(lines + "r.d = 1.0", 10_000).covers_all
-    assert rows(lines, 3).covers.total == 3 * (32 - 8)
+    assert rows(lines + "r.d = 1.0", 10_000).covers == Ranges.span(8, 8 + 32 * 10_000)
+    assert rows(lines, 3).covers.nbytes == 3 * (32 - 8)
 
 
 def test_padding_follows_only_what_stands_before_it() -> None:
     found = rows("if kc.x == 1:\n    t.row[0].m[2 - kc.x] = 1", 2)
-    assert found.covers.parts == ((16, 20),)
+    assert tuple(found.covers) == ((16, 20),)
     found = rows("if kc.x == 0:\n    t.row[0].m[2 - kc.x] = 1", 2)
-    assert found.covers.parts == ((20, 24),)
+    assert tuple(found.covers) == ((20, 24),)
 
 
 def test_a_buffer_is_covered_without_its_lengths() -> None:
     lines = "r = t.cell[kc.x]\nr.x = 1.0\nr.hits = u8(1)\nr.pos = tb.f32x2(1.0, 2.0)\nt.count = 0"
-    assert not table(lines).covers_all
-    assert table(f"{lines}\nt.last = 1.0").covers_all
-    assert not table(f"{lines}\nt.last = 1.0", length=4).covers_all
+    assert tuple(table(lines).covers) == ((0, 4), (8, 56))
+    assert tuple(table(f"{lines}\nt.last = 1.0").covers) == ((0, 4), (8, 64))
+    assert tuple(table(f"{lines}\nt.last = 1.0", length=4).covers) == ((0, 4), (8, 56), (72, 80))
 
 
 def test_lengths_are_no_data() -> None:
     found = table("if kc.x < t.length - 1:\n    t.cell[kc.x].x = f32(t.length)")
     assert found.reads == Ranges.EMPTY
-    assert found.covers.parts == ((8, 12), (24, 28))
+    assert tuple(found.covers) == ((8, 12), (24, 28))
 
 
 def test_raw_code_does_what_it_says_anywhere() -> None:
@@ -406,8 +408,8 @@ def test_raw_code_does_what_it_says_anywhere() -> None:
     """
     made = footprint("copied(a, b, 1)", "a: NDArray[i32], b: NDArray[i32]", lined(head), (1, 1))
     a, b = made.at(LaunchNumbers((1, 1, 1), None, ((4,), (4,))))
-    assert (a.reads, a.writes.parts, a.covers) == (Ranges.EMPTY, ((0, 16),), Ranges.EMPTY)
-    assert (b.reads.parts, b.writes) == (((0, 16),), Ranges.EMPTY)
+    assert (a.reads, a.writes, a.covers) == (Ranges.EMPTY, Ranges.span(0, 16), Ranges.EMPTY)
+    assert (b.reads, b.writes) == (Ranges.span(0, 16), Ranges.EMPTY)
 
 
 # -- what is looked at

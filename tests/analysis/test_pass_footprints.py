@@ -8,9 +8,10 @@ from tests.analysis.recorded_accesses import Launched, as_set, launched_passes
 from tests.analysis.test_footprint import elements
 from tests.reflect.kernel_cases import analysed, indented, kernel
 
-from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
+from trilby.analysis.footprint import LaunchNumbers
 from trilby.analysis.pass_footprints import FEW_PASSES, PassFootprints
 from trilby.analysis.reach import KernelGraph
+from trilby.data.touched import Touched
 
 LENGTH, N, PASSES = 16, 3, 13
 PARAMS = "a: NDArray[i32], b: NDArray[i32], n: i32"
@@ -22,16 +23,14 @@ def graph_of(lines: str) -> KernelGraph:
     return analysed(kernel(text), (1, 1)).graph
 
 
-def told(
-    lines: str, passes: int = 1000, part: range | None = None
-) -> tuple[ParameterFootprint, ...]:
+def told(lines: str, passes: int = 1000, part: range | None = None) -> tuple[Touched, ...]:
     text = f"@tb.kernel\ndef k(kc: KernelContext, {PARAMS}):\n{indented(lines)}"
     numbers = LaunchNumbers((SIZE, 1, 1), None, ((LENGTH,), (LENGTH,), N))
     found = PassFootprints(analysed(kernel(text), (1, 1)).footprint, numbers, passes)
     return found.all if part is None else found.over(part)
 
 
-def sets(found: ParameterFootprint) -> tuple[set[int], set[int], set[int]]:
+def sets(found: Touched) -> tuple[set[int], set[int], set[int]]:
     return elements(found.reads), elements(found.writes), elements(found.covers)
 
 
@@ -221,7 +220,7 @@ def test_no_pass_does_what_was_not_told(seed: int) -> None:
         assert_prefixes_are_whole(found, part)
 
 
-def problems(one: ParameterFootprint, passes: list[Launched], number: int) -> str:
+def problems(one: Touched, passes: list[Launched], number: int) -> str:
     """How a footprint is wrong about passes that were run."""
     written: set[int] = set()
     reads, writes, covers = as_set(one.reads), as_set(one.writes), as_set(one.covers)

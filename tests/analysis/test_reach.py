@@ -223,3 +223,12 @@ def test_compute_functions_may_call_each_other_in_circles() -> None:
     assert [f.name for f in made.functions] == ["b", "a", "main"]
     assert made.entry is functions["main"]
     assert made.kernels == {"x": kernels["x"], "y": kernels["y"]}
+
+
+def test_device_functions_of_compute_functions_are_listed_once() -> None:
+    functions = {f.name: f for f in (host_function("main", "a"), host_function("a"))}
+    named = {"main": (function("x"), function("y", "x")), "a": (function("x"),)}
+    made = compute_graph(
+        functions["main"], functions.__getitem__, lambda _: KernelGraph(()), named.__getitem__
+    )
+    assert [f.name for f in made.device_functions] == ["x", "y"]

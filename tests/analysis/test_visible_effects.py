@@ -17,7 +17,7 @@ from tests.analysis.effect_programs import (
     writes_by_functions,
 )
 
-from trilby.analysis.visible_effects import visible_effects
+from trilby.analysis.host.visible_effects import visible_effects
 from trilby.reflect.functions import Compute
 from trilby.runtime.compile import analyse_compute
 from trilby.source import Location, line_text

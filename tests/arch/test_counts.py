@@ -6,13 +6,13 @@ import pytest
 from scripts.counts import counts, fragments, modules, mutable_state, repeated_classes
 
 CEILINGS = {
-    "files": 348,
-    "classes": 789,
-    "lines": 70_300,
+    "files": 308,
+    "classes": 663,
+    "lines": 64_900,
     "class names with several meanings": 0,
     "module names with several meanings": 0,
-    "modules of under 60 lines with one importer": 2,
-    "containers at the top of modules": 9,
+    "modules of under 60 lines with one importer": 1,
+    "containers at the top of modules": 0,
 }
 """Who makes a count smaller writes the new one here."""
 
@@ -34,7 +34,7 @@ def test_every_count_has_a_ceiling(found: dict[str, int]) -> None:
 FILES = {
     "a/one.py": "class Same: ...\nclass _Other: ...\nSEEN: dict[str, int] = {}\n",
     "a/two.py": "from a.one import Same\nclass Other: ...\nTABLE = {1: 2}\nseen = set[int]()\n",
-    "b/one.py": "import a.two\nclass Third: ...\n",
+    "b/one.py": "import a.two\nclass Third: ...\nfound: list[int] = []\n",
 }
 
 
@@ -45,13 +45,13 @@ def test_what_is_counted(tmp_path: Path) -> None:
     few = modules(tmp_path)
     assert repeated_classes(few) == {"Other": ["a.one", "a.two"]}
     assert fragments(few) == {"a.one": "a.two", "a.two": "b.one"}
-    assert mutable_state(few) == ["a.one.SEEN", "a.two.seen"]
+    assert mutable_state(few) == ["a.one.SEEN", "a.two.seen", "b.one.found"]
     assert counts(few) == {
         "files": 3,
         "classes": 4,
-        "lines": 9,
+        "lines": 10,
         "class names with several meanings": 1,
         "module names with several meanings": 1,
         "modules of under 60 lines with one importer": 2,
-        "containers at the top of modules": 2,
+        "containers at the top of modules": 3,
     }

@@ -3,18 +3,19 @@
 The LLVM generator and the interpreter are checked beside their own tests.
 """
 
-from trilby.analysis.linting.walk import RULES as LINTED
 from trilby.analysis.touching.following import RULES as FOLLOWED
 from trilby.codegen.cstatements import OP_RULES as IN_C
 from trilby.codegen.opencl_c import OPENCL
 from trilby.codegen.python_blocks import EMITTED
 from trilby.data.dtypes import SCALARS
+from trilby.linting.walk import RULES as LINTED
 from trilby.model.ops import OPS
+from trilby.model.ops.core import LOWERED_OPS
 from trilby.model.ops.host import HOST_OPS
 from trilby.model.ops.transfer import TRANSFER_OPS
 
 COMPUTE_OPS = {*HOST_OPS, *TRANSFER_OPS}
-KERNEL_OPS = {kind for kind in OPS.values() if kind not in COMPUTE_OPS}
+KERNEL_OPS = {kind for kind in OPS.values() if kind not in {*COMPUTE_OPS, *LOWERED_OPS}}
 
 TOUCHES_NO_BUFFER = {"barrier", "local", "print", "private", "yield"}
 """Ops that footprints pass over. Blocks end with `yield`, which the op around them reads."""

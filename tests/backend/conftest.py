@@ -6,7 +6,7 @@ import pytest
 from tests.backend.opencl_running import Gate
 
 from trilby.backend.opencl import OpenCLFamily
-from trilby.backend.opencl_device import OpenCLBackend
+from trilby.backend.opencl.opencl_device import OpenCLBackend
 
 
 @pytest.fixture
@@ -22,5 +22,5 @@ def gate(opencl: OpenCLBackend) -> Iterator[Gate]:
     """A gate that is open at the end, so that nothing waits for ever."""
     closed = Gate.on(opencl)
     yield closed
-    if not closed.event.done:
+    if not closed.ticket.done:
         closed.open()

@@ -8,11 +8,11 @@ import numpy as np
 import pyopencl as cl
 from numpy.typing import NDArray
 
-from trilby.backend.base import Event, Memory, Scalar
-from trilby.backend.opencl_device import OpenCLBackend
-from trilby.backend.opencl_events import OpenCLEvent, Task
-from trilby.backend.opencl_kernels import OpenCLPrepared
-from trilby.backend.opencl_memory import OpenCLMemory
+from trilby.backend.base import Memory, Scalar, Ticket
+from trilby.backend.opencl.opencl_device import OpenCLBackend
+from trilby.backend.opencl.opencl_launches import OpenCLPrepared
+from trilby.backend.opencl.opencl_memory import OpenCLMemory
+from trilby.backend.opencl.opencl_queue import OpenCLQueue
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
 
@@ -28,27 +28,18 @@ __kernel void scale(__global int *a, int factor, {RANGE}) {{
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """An event that is done when the test says so."""
+    """A command, in a queue of its own, that is over when the test says so."""
 
     user: cl.UserEvent
-    event: OpenCLEvent
+    ticket: Ticket
 
     @classmethod
     def on(cls, backend: OpenCLBackend) -> "Gate":
         user = cl.UserEvent(backend.context)
-        return cls(
-            user,
-            OpenCLEvent(
-                user,
-                Task(
-                    backend.device,
-                    backend.context,
-                    "a gate",
-                    backend.burst.submit,
-                    backend.first_launches,
-                ),
-            ),
-        )
+        cl_device = backend.context.devices[0]
+        queue = OpenCLQueue(cl_device, backend.context, backend.device, backend.first_launches)
+        queue.events.extend(zip((user,), queue.numbers, ("opening a gate",), strict=False))
+        return cls(user, Ticket(queue, 1))
 
     def open(self) -> None:
         self.user.set_status(cl.command_execution_status.COMPLETE)
@@ -76,6 +67,6 @@ def scaling(backend: OpenCLBackend, memory: Memory, factor: int) -> OpenCLPrepar
 
 
 def scale(
-    backend: OpenCLBackend, memory: Memory, factor: int, after: Sequence[Event] = ()
-) -> OpenCLEvent:
-    return backend.run(scaling(backend, memory, factor), after)
+    backend: OpenCLBackend, memory: Memory, factor: int, after: Sequence[Ticket] = ()
+) -> Ticket:
+    return scaling(backend, memory, factor).submit(after=after)

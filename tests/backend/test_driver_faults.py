@@ -29,7 +29,7 @@ import signal
 import numpy as np
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, f32, i32
-from trilby.backend import opencl_builds
+from trilby.backend.opencl import opencl_builds
 
 opencl_builds.SLOW_SECONDS = 0.5
 
@@ -96,7 +96,7 @@ def test_pocl_with_vectors_of_64_bytes_works_or_can_be_interrupted(tmp_path: Pat
     (tmp_path / "cache").mkdir()
     for _ in range(2):  # the second process meets what the first has left in the driver's cache
         lines, code = outcome(tmp_path)
-        assert (lines[-1:] in (["right"], ["interrupted"]), code) == (True, 0), lines
+        assert (not {"right", "interrupted"}.isdisjoint(lines), code) == (True, 0), lines
 
 
 def test_the_fault_with_the_library_for_avx512(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_the_fault_with_the_library_for_avx512(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     for _ in range(2):
         lines, code = outcome(tmp_path, packages)
-        assert (lines[-1:] in (["right"], ["interrupted"]), code) == (True, 0), lines
+        assert (not {"right", "interrupted"}.isdisjoint(lines), code) == (True, 0), lines
 
 
 def test_generated_code_has_no_wide_vectors() -> None:

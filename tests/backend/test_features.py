@@ -102,4 +102,4 @@ def test_nothing_is_built_and_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> 
     accelerator = with_backend(monkeypatch, backend)
     with pytest.raises(MissingFeatureError, match="Small GPU"):
         accelerator.compute(fill, F32Array.create(length=3))
-    assert (backend.counts.compiles, backend.counts.allocations) == (0, 0)
+    assert (backend.counts["compiles"], backend.counts["allocations"]) == (0, 0)

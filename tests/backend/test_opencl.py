@@ -12,9 +12,8 @@ from pathlib import Path
 import pyopencl as cl
 import pytest
 
-from trilby.backend import pocl
 from trilby.backend.base import Backend, DeviceInfo, Family
-from trilby.backend.opencl import OpenCLFamily
+from trilby.backend.opencl import OpenCLFamily, pocl
 from trilby.errors import DeviceUnavailableError
 
 
@@ -178,7 +177,7 @@ from trilby.errors import DeviceUnavailableError
 try:
     backend = OpenCLFamily().open(0)
     text = "__kernel void k(int a, int b, int c) {}"
-    backend.run(backend.prepare(backend.build(text, "k"), NDRange(1), [])).wait()
+    backend.prepare(backend.build(text, "k"), NDRange(1), []).submit().wait()
     print("launched")
 except DeviceUnavailableError as error:
     print(error.problem, f"  help: {error.advice}", sep="\\n")
@@ -266,3 +265,54 @@ for info in family.devices():
 """
     done = in_a_new_process(program, POCL_DEVICES="pthread pthread")
     assert (done.stdout, done.stderr) == ("opencl:0 AAAA\nopencl:1 BBBB\n", "")
+
+
+SCALING_IN_A_NEW_PROCESS = """
+import os, sys, threading
+import numpy as np
+from tests.backend.opencl_running import Gate, download, scaling, upload
+from trilby.backend.opencl import OpenCLFamily
+from trilby.errors import DeviceUnavailableError
+opencl = OpenCLFamily().open(0)
+gate = Gate.on(opencl)
+ones = np.ones(1000, np.int32)
+memory = upload(opencl, ones)
+launch = scaling(opencl, memory, 3)
+launch.submit().wait()
+"""
+
+
+def test_a_forked_child_is_told_and_the_parent_goes_on() -> None:
+    program = """
+under_way = launch.submit(after=[gate.ticket])
+if os.fork():
+    os.wait()
+    gate.open()
+    under_way.wait()
+    print(set(download(opencl, memory, ones).tolist()), flush=True)
+    sys.exit()
+for use in (launch.submit, under_way.wait, lambda: opencl.fill(memory, 0, 4, 0)):
+    try:
+        use()
+    except DeviceUnavailableError as error:
+        print(error.problem, flush=True)
+print(under_way.done, flush=True)
+opencl.free(memory, [under_way])
+opencl.close()
+"""
+    done = in_a_new_process(SCALING_IN_A_NEW_PROCESS + program)
+    told = "this process was forked from one that had used OpenCL: drivers do not survive that\n"
+    assert (done.stdout, done.stderr) == (3 * told + "False\n{9}\n", "")
+    assert done.returncode == 0
+
+
+def test_a_program_may_end_while_work_is_under_way_and_threads_wait() -> None:
+    program = """
+under_way = launch.submit(after=[gate.ticket])
+copied = opencl.upload(memory, 0, memoryview(bytearray(4000)), [under_way])
+threading.Thread(target=under_way.wait, daemon=True).start()
+threading.Timer(0.2, gate.open).start()
+print("end")
+"""
+    done = in_a_new_process(SCALING_IN_A_NEW_PROCESS + program)
+    assert (done.stdout, done.stderr, done.returncode) == ("end\n", "", 0)

@@ -13,10 +13,9 @@ import pytest
 from tests.backend.opencl_running import RANGE, SCALE, Gate
 from tests.runtime.interrupting import with_ctrl_c
 
-from trilby.backend import opencl_builds
-from trilby.backend.opencl_builds import FirstLaunches, build_where_ctrl_c_is_heard
-from trilby.backend.opencl_device import OpenCLBackend
-from trilby.backend.opencl_events import wait_for
+from trilby.backend.opencl import opencl_builds
+from trilby.backend.opencl.opencl_builds import FirstLaunches, build_where_ctrl_c_is_heard
+from trilby.backend.opencl.opencl_device import OpenCLBackend
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError
 
@@ -100,19 +99,19 @@ def test_a_launch_that_does_not_begin_is_logged_once(
 
 
 def test_a_device_is_given_up_if_ctrl_c_comes_while_its_driver_compiles(
-    opencl: OpenCLBackend,
+    opencl: OpenCLBackend, gate: Gate
 ) -> None:
-    launches, launched = FirstLaunches("a device"), cl.UserEvent(opencl.context)
-    launches.add(launched, None, "k")
+    launches = opencl.first_launches
+    launches.add(gate.user, None, "k")
     launches.note_interrupt()  # nobody was told that it takes long
     launches.check()
     launches.tell_slow()
     with pytest.raises(KeyboardInterrupt):
-        with_ctrl_c(lambda: wait_for(launched, launches))
+        with_ctrl_c(gate.ticket.wait)
     with pytest.raises(DeviceError, match="was compiling `k` when Ctrl-C came"):
-        wait_for(launched, launches)
-    launched.set_status(cl.command_execution_status.COMPLETE)
-    wait_for(launched, launches)
+        gate.ticket.wait()
+    gate.open()
+    gate.ticket.wait()
 
 
 def test_a_launch_that_is_over_is_not_logged(
@@ -137,13 +136,24 @@ def test_the_first_launch_for_each_size_of_groups_is_noted(
     monkeypatch.setattr(FirstLaunches, "add", note)
     kernel = opencl.build(f"__kernel void k({RANGE}) {{}}", "k")
     for local in (1, 1, 2, 2):
-        opencl.run(opencl.prepare(kernel, NDRange(8, local=local), []), [gate.event])
+        opencl.prepare(kernel, NDRange(8, local=local), []).submit(after=[gate.ticket])
     assert noted == ["k", "k"]
-    passes = opencl.passes(opencl.prepare(kernel, NDRange(8, local=4), []))
-    passes.run(3)
-    passes.run(3)
-    passes.latest.wait()
+    prepared = opencl.prepare(kernel, NDRange(8, local=4), [])
+    prepared.submit(3)
+    prepared.submit(3)
     assert noted == ["k", "k", "k"]
+
+
+def test_a_launch_behind_others_is_not_taken_for_one_that_is_compiled(
+    opencl: OpenCLBackend, gate: Gate, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "trilby")
+    first = opencl.build(f"__kernel void first({RANGE}) {{}}", "first")
+    later = opencl.build(f"__kernel void later({RANGE}) {{}}", "later")
+    opencl.prepare(first, NDRange(8), []).submit(after=[gate.ticket])
+    opencl.prepare(later, NDRange(8), []).submit()
+    opencl.first_launches.tell_slow()
+    assert caplog.messages == []
 
 
 # ------------------------------------------------------------------------------ damaged entries
@@ -154,7 +164,7 @@ from tests.backend.opencl_running import download, scaling, upload
 from trilby.backend.opencl import OpenCLFamily
 opencl = OpenCLFamily().open(0)
 memory = upload(opencl, np.arange(4, dtype=np.int32))
-opencl.run(scaling(opencl, memory, 3)).wait()
+scaling(opencl, memory, 3).submit().wait()
 print(download(opencl, memory, np.zeros(4, np.int32)).tolist())
 """
 

@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
-from tests.backend.opencl_running import RANGE, SCALE, download, upload
+from tests.backend.opencl_running import RANGE, SCALE, Gate, download, scale, scaling, upload
 from tests.model.samples import SQUARE, SQUARE_KERNEL, TYPES
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Scalar
-from trilby.backend.done import DoneEvent
-from trilby.backend.null import NullExecutable, NullMemory
 from trilby.backend.opencl import OpenCLFamily
-from trilby.backend.opencl_device import OpenCLBackend
+from trilby.backend.opencl.opencl_device import OpenCLBackend
 from trilby.data.dtypes import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64
 from trilby.data.ndrange import NDRange
 from trilby.errors import (
@@ -65,7 +63,7 @@ def test_every_work_item_of_a_range_runs_once(backend: OpenCLBackend, items: int
     numbers = np.arange(items + 5, dtype=np.int32)
     memory = upload(backend, numbers)
     scale = backend.build(SCALE, "scale")
-    backend.run(backend.prepare(scale, NDRange(items), [memory, Scalar(I32, 3)])).wait()
+    backend.prepare(scale, NDRange(items), [memory, Scalar(I32, 3)]).submit().wait()
     expected = np.where(numbers < items, numbers * 3, numbers)
     assert np.array_equal(download(backend, memory, numbers), expected)
 
@@ -87,7 +85,7 @@ def test_a_range_of_more_dimensions_is_laid_out_with_x_first(
     z, y, x = np.indices((max_z, max_y, max_x), dtype=np.int32)
     memory = backend.allocate(4 * x.size)
     kernel = backend.build(GRID, "grid")
-    backend.run(backend.prepare(kernel, NDRange(size, local), [memory])).wait()
+    backend.prepare(kernel, NDRange(size, local), [memory]).submit().wait()
     assert np.array_equal(download(backend, memory, x), 10000 * z + 100 * y + x)
 
 
@@ -106,7 +104,7 @@ def test_the_group_of_a_launch(
     backend: OpenCLBackend, size: NDRange, expected: tuple[int, ...]
 ) -> None:
     memory = backend.allocate(12)
-    backend.run(backend.prepare(backend.build(GROUPS, "groups"), size, [memory])).wait()
+    backend.prepare(backend.build(GROUPS, "groups"), size, [memory]).submit().wait()
     assert tuple(download(backend, memory, np.zeros(3, np.int32))) == expected
 
 
@@ -136,9 +134,9 @@ def test_a_number_arrives_as_it_was_given(
     expected = np.array([value], np.float16).view(np.uint16) if kind is F16 else None
     expected = np.array([value], numpy_type) if expected is None else expected
     memory = backend.allocate(expected.nbytes)
-    backend.run(
-        backend.prepare(backend.build(text, "put"), NDRange(1), [memory, Scalar(kind, value)])
-    ).wait()
+    backend.prepare(
+        backend.build(text, "put"), NDRange(1), [memory, Scalar(kind, value)]
+    ).submit().wait()
     assert download(backend, memory, expected).tobytes() == expected.tobytes()
 
 
@@ -150,9 +148,7 @@ def test_an_ndarray_is_its_memory_and_then_its_shape(backend: OpenCLBackend) -> 
     """
     memory = backend.allocate(12)
     numbers = [Scalar(I32, 480), Scalar(I32, 640), Scalar(F32, 7.0)]
-    backend.run(
-        backend.prepare(backend.build(text, "shape"), NDRange(1), [memory, *numbers])
-    ).wait()
+    backend.prepare(backend.build(text, "shape"), NDRange(1), [memory, *numbers]).submit().wait()
     assert list(download(backend, memory, np.zeros(3, np.int32))) == [480, 640, 7]
 
 
@@ -161,8 +157,8 @@ def test_one_kernel_takes_new_arguments_at_each_launch(backend: OpenCLBackend) -
     first, second = upload(backend, ones), upload(backend, ones)
     scale = backend.build(SCALE, "scale")
     started = [
-        backend.run(backend.prepare(scale, NDRange(4), [first, Scalar(I32, 2)])),
-        backend.run(backend.prepare(scale, NDRange(3), [second, Scalar(I32, 5)])),
+        backend.prepare(scale, NDRange(4), [first, Scalar(I32, 2)]).submit(),
+        backend.prepare(scale, NDRange(3), [second, Scalar(I32, 5)]).submit(),
     ]
     for event in started:
         event.wait()
@@ -177,9 +173,9 @@ def test_many_threads_may_launch_one_kernel(backend: OpenCLBackend) -> None:
 
     def work(index: int) -> None:
         for _ in range(20):
-            backend.run(
-                backend.prepare(scale, NDRange(1000), [memories[index], Scalar(I32, index)])
-            ).wait()
+            backend.prepare(
+                scale, NDRange(1000), [memories[index], Scalar(I32, index)]
+            ).submit().wait()
 
     threads = [threading.Thread(target=work, args=(index,)) for index in range(8)]
     for thread in threads:
@@ -199,30 +195,40 @@ def test_what_comes_after_waits(backend: OpenCLBackend) -> None:
     scale = backend.build(SCALE, "scale")
     event = backend.upload(memory, 0, numbers.data.cast("B"))
     for _ in range(5):
-        event = backend.run(
-            backend.prepare(scale, NDRange(1 << 20), [memory, Scalar(I32, 3)]), [event]
+        event = backend.prepare(scale, NDRange(1 << 20), [memory, Scalar(I32, 3)]).submit(
+            after=[event]
         )
     backend.download(memory, 0, result.data.cast("B"), [event]).wait()
     assert np.array_equal(result, np.full(1 << 20, 2 * 3**5))
 
 
-def test_events_of_other_devices_are_waited_for_by_the_host(backend: OpenCLBackend) -> None:
-    class Watched(DoneEvent):
-        waited = False
-
-        def wait(self) -> None:
-            Watched.waited = True
-
+def test_commands_of_other_devices_are_waited_for_by_the_host(backend: OpenCLBackend) -> None:
     other = OpenCLFamily().open(0)
+    gate = Gate.on(other)
     ones = np.ones(4, np.int32)
-    elsewhere = other.fill(other.allocate(16), 0, 16, 0)
     memory = upload(backend, ones)
-    scale = backend.build(SCALE, "scale")
-    arguments = [memory, Scalar(I32, 7)]
-    backend.run(backend.prepare(scale, NDRange(4), arguments), [Watched(), elsewhere]).wait()
+    opener = threading.Timer(0.05, gate.open)
+    opener.start()
+    done = scale(backend, memory, 7, [gate.ticket])
+    assert gate.ticket.done
+    done.wait()
+    opener.join()
     other.close()
-    assert Watched.waited
     assert list(download(backend, memory, ones)) == [7, 7, 7, 7]
+
+
+def test_a_failure_of_another_device_is_raised_by_what_comes_after_it(
+    backend: OpenCLBackend,
+) -> None:
+    other = OpenCLFamily().open(0)
+    gate = Gate.on(other)
+    memory = upload(backend, np.ones(4, np.int32))
+    prepared = scaling(backend, memory, 7)
+    gate.fail()
+    with pytest.raises(DeviceError, match="failed at opening a gate"):
+        prepared.submit(after=[gate.ticket])
+    assert prepared.begun == 0
+    other.close()
 
 
 @pytest.mark.parametrize(
@@ -251,7 +257,7 @@ def test_events_of_other_devices_are_waited_for_by_the_host(backend: OpenCLBacke
 def test_impossible_ranges_are_refused(backend: OpenCLBackend, size: NDRange, problem: str) -> None:
     kernel = backend.build(GROUPS, "groups")
     with pytest.raises(RangeError) as caught:
-        backend.run(backend.prepare(kernel, size, [backend.allocate(12)]))
+        backend.prepare(kernel, size, [backend.allocate(12)]).submit()
     assert caught.value.problem == problem.format(items=backend.device.max_group_items)
     assert caught.value.advice
 
@@ -284,13 +290,14 @@ def test_no_bytes_are_no_error(backend: OpenCLBackend) -> None:
 def test_an_upload_keeps_the_bytes_alive_until_it_is_done(backend: OpenCLBackend) -> None:
     size = 1 << 24
     memory = backend.allocate(size)
-    gate = backend.fill(memory, 0, size, 0)
+    gate = Gate.on(backend)
     source = bytearray(b"\x07" * size)
-    event = backend.upload(memory, 0, memoryview(source), [gate])
+    event = backend.upload(memory, 0, memoryview(source), [gate.ticket])
     with pytest.raises(BufferError):  # somebody still looks at these bytes
         source.clear()
     del source
     gc.collect()
+    gate.open()
     event.wait()
     result = bytearray(size)
     backend.download(memory, 0, memoryview(result)).wait()
@@ -334,9 +341,9 @@ def test_freed_memory_cannot_be_used(backend: OpenCLBackend) -> None:
     with pytest.raises(DeviceError, match=message):
         backend.fill(memory, 0, 16, 0)
     with pytest.raises(DeviceError, match=message):
-        backend.run(
-            backend.prepare(backend.build(SCALE, "scale"), NDRange(4), [memory, Scalar(I32, 2)])
-        )
+        backend.prepare(
+            backend.build(SCALE, "scale"), NDRange(4), [memory, Scalar(I32, 2)]
+        ).submit()
     with pytest.raises(DeviceError, match=message):
         backend.free(memory)
 
@@ -346,26 +353,37 @@ def test_memory_may_be_freed_while_it_is_used(backend: OpenCLBackend) -> None:
     memory = upload(backend, ones)
     result = np.zeros_like(ones)
     scale = backend.build(SCALE, "scale")
-    event = backend.run(backend.prepare(scale, NDRange(1 << 20), [memory, Scalar(I32, 9)]))
+    event = backend.prepare(scale, NDRange(1 << 20), [memory, Scalar(I32, 9)]).submit()
     copied = backend.download(memory, 0, result.data.cast("B"), [event])
     backend.free(memory)
     copied.wait()
     assert np.array_equal(result, ones * 9)
 
 
+class OtherMemory:
+    nbytes = 4
+
+
+class OtherKernel:
+    source = ""
+    asserts = prints = False
+
+
 def test_what_other_backends_made_is_refused(backend: OpenCLBackend) -> None:
     with pytest.raises(ArgumentTypeError) as caught:
-        backend.upload(NullMemory(4), 0, memoryview(b"1234"))
-    assert caught.value.problem == "opencl:0 was given `NullMemory`, which another accelerator made"
-    with pytest.raises(ArgumentTypeError, match="given `NullMemory`"):
-        backend.free(NullMemory(4))
-    with pytest.raises(ArgumentTypeError, match="given `NullExecutable`"):
-        backend.run(backend.prepare(NullExecutable("nothing"), NDRange(1), []))
+        backend.upload(OtherMemory(), 0, memoryview(b"1234"))
+    assert (
+        caught.value.problem == "opencl:0 was given `OtherMemory`, which another accelerator made"
+    )
+    with pytest.raises(ArgumentTypeError, match="given `OtherMemory`"):
+        backend.free(OtherMemory())
+    with pytest.raises(ArgumentTypeError, match="given `OtherKernel`"):
+        backend.prepare(OtherKernel(), NDRange(1), []).submit()
     other = OpenCLFamily().open(0)
     with pytest.raises(ArgumentTypeError, match="given `OpenCLMemory`"):
         other.fill(backend.allocate(4), 0, 4, 0)
     with pytest.raises(ArgumentTypeError, match="given `OpenCLKernel`"):
-        other.run(other.prepare(backend.build(SCALE, "scale"), NDRange(1), []))
+        other.prepare(backend.build(SCALE, "scale"), NDRange(1), []).submit()
     other.close()
 
 
@@ -387,7 +405,7 @@ def test_a_closed_device_says_so() -> None:
     with pytest.raises(DeviceError, match=message):
         opened.share(memoryview(bytearray(64)))
     opened.free(memory)
-    opened.trim()
+    assert opened.pool.held == 0
 
 
 # --------------------------------------------------------------------------------- builds
@@ -444,11 +462,11 @@ def test_a_compiler_that_talks_is_not_heard(
 
 def test_a_model_is_compiled_and_runs(backend: OpenCLBackend) -> None:
     graph = KernelGraph((parse(SQUARE, {}), parse(SQUARE_KERNEL, TYPES)))
-    kernel = backend.compile(graph)
+    kernel = backend.compile(graph)()
     assert "__kernel void tb_square_kernel(" in kernel.source
     numbers = np.array([5, 0, 1, -2, 3, 46341], np.int32)  # the length, and then the array
     memory = upload(backend, numbers)
-    backend.run(backend.prepare(kernel, NDRange(5), [memory, Scalar(I32, 5)])).wait()
+    backend.prepare(kernel, NDRange(5), [memory, Scalar(I32, 5)]).submit().wait()
     expected = [5, 0, 1, 4, 9, 46341**2 - 2**32]
     assert list(download(backend, memory, numbers)) == expected
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from trilby.backend import pocl
-from trilby.backend.pocl import (
+from trilby.backend.opencl import pocl
+from trilby.backend.opencl.pocl import (
     Setting,
     cpu_refusal,
     linking_refusal,

@@ -246,7 +246,7 @@ def test_a_broken_backend_of_ours_is_not_taken_for_a_missing_package(
 
 def test_without_pyopencl_the_advice_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "trilby.backend.opencl", raising=False)
-    monkeypatch.delitem(sys.modules, "trilby.backend.opencl_device", raising=False)
+    monkeypatch.delitem(sys.modules, "trilby.backend.opencl.opencl_device", raising=False)
     monkeypatch.setitem(sys.modules, "pyopencl", None)
     with pytest.raises(DeviceUnavailableError) as caught:
         open_backend("opencl")

@@ -15,6 +15,7 @@ from tests.codegen.compute_recorder import Recorder
 from tests.codegen.compute_recorder import compute as as_compute
 
 from trilby.codegen.python import compile_compute
+from trilby.model.host_code import HostCode
 from trilby.model.op import Func, Op
 from trilby.model.ops.host import HostRun
 from trilby.model.parse import named_types, parse
@@ -55,7 +56,7 @@ def interrupted(func: Func) -> Func:
     """The model with something between all ops, so that no value is used at once."""
 
     def visit(op: Op, out: Rewriter) -> None:
-        out.run(HostRun, "pass", (), ())
+        out.run(HostRun, HostCode("pass"), (), ())
         out.emit(op)
 
     return rewrite(func, visit)
@@ -69,7 +70,7 @@ def interrupted_at_times(func: Func) -> Func:
         nonlocal number
         number += 1
         if number % 3 == 0:
-            out.run(HostRun, "pass", (), ())
+            out.run(HostRun, HostCode("pass"), (), ())
         out.emit(op)
 
     return rewrite(func, visit)

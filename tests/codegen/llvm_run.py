@@ -12,7 +12,7 @@ from tests.backend.sizes import sizes_given
 from tests.codegen.running import Given, Size, copy_of, graph_of, is_array
 
 from trilby.analysis.reach import KernelGraph, works_in_groups
-from trilby.codegen.llvm.module import generate
+from trilby.backend.native.modules import generated as generate
 from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
 from trilby.data.dtypes import BF16, F16, ScalarType
 from trilby.data.ndrange import NDRange

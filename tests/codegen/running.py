@@ -58,7 +58,7 @@ def _opened(name: str) -> Backend:
 
 @cache
 def _compiled(graph: KernelGraph, name: str) -> Executable:
-    return _opened(name).compile(graph)
+    return _opened(name).compile(graph)()
 
 
 @cache
@@ -147,7 +147,7 @@ def launch(
         given.append(memories[id(arg)][0])
         given += sizes_given(param.type, arg)
     wanted = size if isinstance(size, NDRange) else NDRange(size)
-    backend.run(backend.prepare(executable, wanted, given)).wait()
+    backend.prepare(executable, wanted, given).submit().wait()
     for memory, content in memories.values():
         backend.download(memory, 0, content.view(np.uint8).data).wait()
         backend.free(memory)
@@ -227,7 +227,7 @@ def run_text(text: str, entry: str, arrays: Sequence[Array]) -> list[Array]:
     memories = [backend.allocate(copy.nbytes) for copy in copies]
     for memory, copy in zip(memories, copies, strict=True):
         backend.upload(memory, 0, copy.data).wait()
-    backend.run(backend.prepare(executable, NDRange(1, 1), memories)).wait()
+    backend.prepare(executable, NDRange(1, 1), memories).submit().wait()
     for memory, copy in zip(memories, copies, strict=True):
         backend.download(memory, 0, copy.data).wait()
     backend.close()

@@ -23,12 +23,12 @@ from trilby import (
 )
 from trilby.analysis.reach import DEEPEST, KernelGraph
 from trilby.backend.interpreter.translate import translate
-from trilby.codegen.llvm import inlining
-from trilby.codegen.llvm.module import generate as generate_llvm
+from trilby.backend.native.modules import generated as generate_llvm
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.codegen.opencl_c import generate as generate_opencl
 from trilby.errors import BuildError, KernelAssertionError, RecursionRefusedError
 from trilby.runtime.compile import analyse_kernel
+from trilby.transform import inline_calls
 
 TARGET = LlvmTarget(256, "x86_64-unknown-linux-gnu")
 _NUMBERS = count()
@@ -107,8 +107,9 @@ def test_an_assert_deep_in_a_chain_ends_the_work_item() -> None:
     module = chain(13, 2, extra="assert v != 7, 'seven'")
     with Accelerator("native") as accelerator:
         a = accelerator.array(np.array([-100, 3, 50], np.int32))
+        accelerator.compute(module.run, a)
         with pytest.raises(KernelAssertionError, match="seven") as caught:
-            accelerator.compute(module.run, a)
+            accelerator.wait()
         assert "work item (1, 0, 0)" in str(caught.value)
 
 
@@ -189,7 +190,7 @@ def run_much(
 
 def test_functions_that_stay_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     """With barriers around the calls, early returns, structs, arrays and atomics in them."""
-    monkeypatch.setattr(inlining, "DEEPEST", 0)
+    monkeypatch.setattr(inline_calls, "DEEPEST", 0)
     found: list[list[list[float]]] = []
     for device in ("interpreter", "native"):
         with Accelerator(device) as accelerator:

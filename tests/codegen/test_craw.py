@@ -137,7 +137,7 @@ def test_a_mistake_in_the_text_is_the_authors() -> None:
     source = PROGRAM.format(statement="a[0, 0] = scaled(1.0)", name="x", factor="oops")
     backend = OpenCLFamily().open(0)
     with pytest.raises(BuildError) as caught:
-        backend.compile(analysed(kernel(source), (2,)).graph)
+        backend.compile(analysed(kernel(source), (2,)).graph)()
     assert caught.value.advice == "this is device code of the @tb.raw `scaled`: correct it"
     assert caught.value.location is not None
     assert (caught.value.location.file, caught.value.location.line) == ("app.py", 3)

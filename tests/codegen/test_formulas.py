@@ -13,8 +13,8 @@ from tests.reflect.kernel_cases import kernel
 
 import trilby as tb
 from trilby import KernelContext, NDArray, f32
-from trilby.codegen.llvm.formulas import has_formula
-from trilby.codegen.llvm.module import generate
+from trilby.backend.native.modules import generated as generate
+from trilby.codegen.llvm.formulas.math_formulas import has_formula
 from trilby.data.dtypes import SCALARS
 from trilby.model.intrinsics import INTRINSICS
 

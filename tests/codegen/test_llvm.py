@@ -10,8 +10,8 @@ from tests.codegen.running import graph_of
 
 import trilby as tb
 from trilby import F32Array, KernelContext, NDArray, NDRange, S32Array, f32, i32
+from trilby.backend.native.modules import generated as generate
 from trilby.codegen.llvm.emitters import OP_RULES
-from trilby.codegen.llvm.module import generate
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.model.ops import OPS
 from trilby.model.ops.core import Yield

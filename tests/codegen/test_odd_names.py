@@ -16,7 +16,7 @@ import pytest
 from tests.codegen.odd_names import ALL, FAMILIES
 
 from trilby import Accelerator
-from trilby.codegen.llvm.module import generate as generate_llvm
+from trilby.backend.native.modules import generated as generate_llvm
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.codegen.opencl_c import generate as generate_opencl
 from trilby.runtime.compile import analyse_kernel

@@ -8,7 +8,7 @@ from tests.codegen.llvm_run import host_target, run_llvm
 from tests.codegen.running import graph_of
 from tests.reflect.kernel_cases import kernel
 
-from trilby.codegen.llvm.module import generate
+from trilby.backend.native.modules import generated as generate
 from trilby.data.ndrange import NDRange
 from trilby.reflect.functions import Kernel
 

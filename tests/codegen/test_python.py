@@ -27,6 +27,7 @@ from trilby.data.dtypes import I32
 from trilby.data.library import S32Array
 from trilby.data.library_2d import S32Array2D
 from trilby.errors import ModelError, UnsupportedSyntaxError
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func, Op, roles
 from trilby.model.ops import OPS
 from trilby.model.ops.core import Var, VarStore, Yield
@@ -173,9 +174,9 @@ def tracked(func: Func) -> Func:
             out.emit(op)
             return
         what = "access" if isinstance(op, Load) else "mutate"
-        out.run(HostValue, (context, op.base), f"{{0}}.pre_{what}({{1}})", ())
+        out.run(HostValue, (context, op.base), HostCode(f"{{0}}.pre_{what}({{1}})", 2), ())
         out.emit(op)
-        out.run(HostValue, (context, op.base), f"{{0}}.post_{what}({{1}})", ())
+        out.run(HostValue, (context, op.base), HostCode(f"{{0}}.post_{what}({{1}})", 2), ())
 
     return rewrite(func, visit)
 

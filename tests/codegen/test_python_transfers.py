@@ -34,7 +34,6 @@ def written(*lines: str) -> list[str]:
         ("track.post_mutate %cc %x", "cc.post_mutate(x)"),
         ("transfer.to_device %cc %a @False", "cc.to_device(a)"),
         ("transfer.to_device %cc %a @True", "cc.to_device(a)"),
-        ("transfer.owed %cc %x", "cc.owed(x)"),
         ('transfer.to_host %cc %a @"" @False', "cc.to_host(a)"),
         ('transfer.to_host %cc %a %i @"array[]" @True', "cc.to_host(a.array, i)"),
         ('transfer.to_host %cc %a @"array[]" @False', "cc.to_host(a.array)"),

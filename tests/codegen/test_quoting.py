@@ -18,6 +18,7 @@ from trilby.codegen.ctext import Line, c_string, llvm_string, with_line_directiv
 from trilby.errors import BuildError, KernelAssertionError
 from trilby.model.parse import named_types, parse
 from trilby.model.text import to_text
+from trilby.reflect.functions import Compute
 from trilby.runtime.compile import analyse_kernel
 from trilby.source import Location, printable
 from trilby.tools.html.report import report_of
@@ -91,6 +92,11 @@ def test_a_line_directive_is_one_line_that_compilers_name_in_their_complaints(fi
     assert complaint.location == Location(printable(file), 7)
 
 
+def finish(accelerator: Accelerator, run: Compute[..., None], a: object) -> None:
+    accelerator.compute(run, a)
+    accelerator.wait()
+
+
 @pytest.mark.parametrize("file", FILES, ids=range(len(FILES)))
 @pytest.mark.parametrize("device", ["interpreter", "native", "opencl"])
 def test_a_kernel_in_a_file_of_any_name(device: str, file: str) -> None:
@@ -101,7 +107,7 @@ def test_a_kernel_in_a_file_of_any_name(device: str, file: str) -> None:
         assert a.tolist() == [0, 1, 4, 9, 16]
         bad = accelerator.array(np.full(3, 1000, np.int32))
         with pytest.raises(KernelAssertionError) as caught:
-            accelerator.compute(module.run, bad)
+            finish(accelerator, module.run, bad)
         assert caught.value.location is not None
         assert (caught.value.location.file, caught.value.location.line) == (file, 9)
         str(caught.value).encode()

@@ -10,7 +10,7 @@ from tests.codegen.llvm_run import call, compiled, host_target, run_llvm
 from tests.codegen.running import graph_of
 from tests.reflect.kernel_cases import kernel
 
-from trilby.codegen.llvm.module import generate
+from trilby.backend.native.modules import generated as generate
 
 
 def spaced(step: int, first: int, type_: str = "f32") -> Any:

@@ -11,9 +11,9 @@ from tests.codegen.running import build_log, run_text
 
 from trilby.codegen.identifiers import Identifiers
 from trilby.codegen.opencl_c import OPENCL as DIALECT
-from trilby.codegen.struct_types import Structs, first_bound
+from trilby.codegen.struct_types import Structs
 from trilby.data.dtypes import BOOL, F16, F32, F64, I8, I16, I32, I64, U8, U64, Type
-from trilby.data.layout import align_of, layout, size_of
+from trilby.data.layout import align_of, first_bound, layout, size_of
 from trilby.data.schema import ArrayType, BufferType, Field, PadType, StructType
 
 SIZES = "int max_x, int max_y, int max_z"

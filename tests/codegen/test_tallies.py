@@ -7,7 +7,7 @@ from tests.codegen.running import graph_of
 
 import trilby as tb
 from trilby import KernelContext, NDArray, i32, u8, u64
-from trilby.codegen.llvm.module import generate
+from trilby.backend.native.modules import generated as generate
 
 
 @tb.kernel

@@ -11,7 +11,7 @@ from tests.codegen.llvm_run import call, compiled, host_target, run_llvm
 from tests.codegen.running import graph_of
 from tests.reflect.kernel_cases import kernel
 
-from trilby.codegen.llvm.module import generate
+from trilby.backend.native.modules import generated as generate
 
 DTYPES = {"f32": "f4", "f64": "f8", "i16": "i2", "u8": "u1"}
 

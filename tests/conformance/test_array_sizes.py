@@ -60,7 +60,7 @@ def test_arrays_of_some_size_work_in_groups_that_suit_them(
     accelerator: Accelerator, *, waits: bool
 ) -> None:
     """A driver with small stacks gets small groups."""
-    size = 2**15 if accelerator.device.spec.startswith("interpreter") else 2**17
+    size = 2**15 if accelerator.device.kind == "software" else 2**17
     out = np.zeros(130, np.float32)
     items = NDRange(130, 2) if waits else 130
     found = filled(accelerator, items, private(size, waits=waits), out, np.array([50], np.int32))
@@ -105,7 +105,10 @@ with Accelerator("native") as accelerator:
     except TrilbyError as error:
         print(type(error).__name__, error.problem)
 """
-LIMIT = "resource.setrlimit(resource.RLIMIT_AS, (used + 2**28, resource.RLIM_INFINITY))"
+LIMIT = (
+    "accelerator.wait(); "
+    "resource.setrlimit(resource.RLIMIT_AS, (used + 2**28, resource.RLIM_INFINITY))"
+)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space")

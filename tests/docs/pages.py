@@ -2,10 +2,11 @@
 
 Python blocks of a page run in order in one namespace. A `text` block right behind a Python
 block is what that block prints. A block behind `<!-- emit FILE:FUNCTION TARGET -->` is what
-`trilby emit` prints, and one behind `<!-- explain FILE:FUNCTION STRATEGY SECTION … -->` those
-sections of what `trilby explain` prints. One behind `<!-- lints -->` is `trilby lint --list`, one
-behind `<!-- commands -->` the help of every command. One behind `<!-- lines FILE FIRST … LAST -->`
-is a part of a file, from the line that begins with FIRST to the one before that begins with LAST,
+`trilby emit` prints; with `model TRANSFORM`, after that transform. One behind
+`<!-- explain FILE:FUNCTION STRATEGY SECTION … -->` are those sections of what `trilby explain`
+prints. One behind `<!-- lints -->` is `trilby lint --list`, one behind `<!-- commands -->` the
+help of every command. One behind `<!-- lines FILE FIRST … LAST -->` is a part of a file, from the
+line that begins with FIRST to the one before that begins with LAST (without `… LAST`, to its end),
 and one behind `<!-- vectors FILE:FUNCTION -->` the loop over vectors of a kernel in LLVM, for a
 processor that does not depend on the machine. One behind `<!-- body FILE:FUNCTION -->` is what is
 in that loop, with the Python before each part.
@@ -24,15 +25,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trilby.backend.native.modules import generated as generate
 from trilby.cli import build_parser
-from trilby.codegen.llvm.module import generate
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.options import Transfers
 from trilby.reflect.functions import is_kernel
 from trilby.runtime.compile import analyse_kernel
 from trilby.tools.emit import emit
 from trilby.tools.explanation import explain
-from trilby.tools.lint import list_lints
+from trilby.tools.lint_command import list_lints
 from trilby.tools.load import load_function
 
 ROOT = Path(__file__).parent.parent.parent
@@ -91,9 +92,11 @@ def generated(page: Path) -> Iterator[tuple[Fenced, str]]:
     """The blocks of a page that show what a tool prints, with what it prints."""
     for block in fenced(page):
         match block.mark.split():
-            case ["emit", function, target]:
+            case ["emit", function, target, *after]:
                 found = load_function(str(ROOT / function))
-                yield block, f"{emit(found, target, ranks=None, lines=False).strip()}\n"
+                last = after[0] if after else None
+                text = emit(found, target, ranks=None, lines=False, after=last)
+                yield block, f"{text.strip()}\n"
             case ["explain", function, strategy, *wanted]:
                 text = explain(load_function(str(ROOT / function)), Transfers(strategy))
                 sections = text.strip().split("\n\n")
@@ -133,10 +136,12 @@ def help_of(command: str) -> str:
     return output.getvalue()
 
 
-def lines_between(path: Path, first: str, last: str) -> str:
+def lines_between(path: Path, first: str, last: str | None = None) -> str:
     lines = path.read_text("utf-8").splitlines()
     start = next(number for number, line in enumerate(lines) if line.startswith(first))
-    stop = next(n for n, line in enumerate(lines) if n > start and line.startswith(last))
+    stop = len(lines)
+    if last is not None:
+        stop = next(n for n, line in enumerate(lines) if n > start and line.startswith(last))
     return "\n".join(lines[start:stop]).strip() + "\n"
 
 

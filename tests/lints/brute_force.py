@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import combinations, product
 
-from trilby.analysis.linting.question import Example
 from trilby.backend.interpreter.item_recording import Recorded, record
 from trilby.backend.interpreter.kernel_arguments import bind
 from trilby.data.ndrange import NDRange
+from trilby.linting.decide.confirm import Examples
+from trilby.linting.decide.question import Example
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import analyse_kernel
-from trilby.runtime.linting import Examples
 
 
 def meets(kernel: Kernel[...], size: int, length: int, scalars: Mapping[str, int]) -> set[str]:

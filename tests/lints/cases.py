@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from trilby.analysis.linting.findings import Verdict
 from trilby.data.ndrange import NDRange
+from trilby.linting.findings import Verdict
 from trilby.reflect.functions import Kernel
 
 Sees: TypeAlias = Literal["race", "bounds", "divergence", "nothing"]

@@ -12,13 +12,11 @@ from tests.lints.test_corpus import CASES
 
 import trilby as tb
 from trilby import Accelerator, S32Array
-from trilby.analysis.linting.lint_registry import all_lints, kernel_lint
-from trilby.analysis.linting.plain_decider import PlainDecider
 from trilby.errors import ArgumentValueError
-from trilby.runtime import linting
-from trilby.runtime.lint_warnings import LintWarning
-from trilby.runtime.linting import LintSettings, settings_for
-from trilby.tools.lint_checks import assert_clean, functions_of
+from trilby.linting import lint as linting
+from trilby.linting.decide.plain import PlainDecider
+from trilby.linting.lint import LintSettings, LintWarning, assert_clean, functions_of, settings_for
+from trilby.linting.lint_registry import all_lints, kernel_lint
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parents[1] / "examples"

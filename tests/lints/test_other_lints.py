@@ -6,7 +6,7 @@ from tests.lints import other_programs as programs
 
 import trilby as tb
 from trilby import Accelerator, NDRange, S32Array, Transfers
-from trilby.analysis.linting.findings import Report
+from trilby.linting.findings import Report
 from trilby.reflect.functions import Compute, Kernel
 
 

@@ -7,8 +7,8 @@ from tests.lints.brute_force import meets_in_some_launch
 from tests.lints.random_kernels import module_text
 
 import trilby as tb
+from trilby.linting.lint import functions_of
 from trilby.reflect.functions import is_kernel
-from trilby.tools.lint_checks import functions_of
 from trilby.tools.load import load_module
 
 SEEDS = range(4)

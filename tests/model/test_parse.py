@@ -12,6 +12,7 @@ from tests.model.samples import ALL_CONTROL, LOCAL_CLASS, S32_ARRAY, SQUARE, SQU
 from trilby.data.dtypes import F32, F64, I32, SCALARS, U8, Type
 from trilby.data.schema import ArrayType, NDArrayType
 from trilby.errors import ModelError
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func, Op, Raw, RawBody, roles, walk
 from trilby.model.ops import OPS
 from trilby.model.ops.core import Constant
@@ -61,6 +62,8 @@ class Pool:
     def literal(self, random: Random, annotation: object) -> object:
         if annotation is str:
             return random.choice(self.texts)
+        if annotation is HostCode:
+            return HostCode(random.choice(self.texts))
         if annotation is bool:
             return random.random() < 0.5
         if annotation is int:
@@ -113,6 +116,8 @@ class Maker:
                 made[name] = self.block(0.7)
             else:
                 made[name] = self.pool.literal(self.random, annotations[name])
+        if "inputs" in made:
+            made["code"] = HostCode(made["code"].text, len(made["inputs"]))
         result = self.new_value() if self.random.random() < 0.7 else None
         return kind(**made, result=result, location=self.location())
 

@@ -3,17 +3,18 @@ from dataclasses import replace
 import pytest
 from tests.model.samples import ALL_CONTROL, SQUARE, SQUARE_KERNEL, TYPES
 
-from trilby.errors import ModelError
-from trilby.model.op import Func, Op, walk
+from trilby.errors import ArgumentValueError, ModelError
+from trilby.model.host_code import HostCode
+from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.arith import Add, Mul, Neg
 from trilby.model.ops.control import If
 from trilby.model.ops.core import Call, Constant, Return
 from trilby.model.ops.host import HostValue
 from trilby.model.ops.memory import Load, Store
 from trilby.model.parse import parse
-from trilby.model.rewrite import Rewriter, clone_block, rewrite
+from trilby.model.rewrite import Rewriter, clone_block, rewrite, transform
 from trilby.model.text import to_text
-from trilby.model.value import Value
+from trilby.model.value import NONE, Value
 from trilby.model.verify import verify
 from trilby.source import Location
 
@@ -57,9 +58,9 @@ def tracked(func: Func) -> Func:
             out.emit(op)
             return
         what = "access" if isinstance(op, Load) else "mutate"
-        out.run(HostValue, (context, op.base), f"{{0}}.pre_{what}({{1}})", ())
+        out.run(HostValue, (context, op.base), HostCode(f"{{0}}.pre_{what}({{1}})", 2), ())
         out.emit(op)
-        out.run(HostValue, (context, op.base), f"{{0}}.post_{what}({{1}})", ())
+        out.run(HostValue, (context, op.base), HostCode(f"{{0}}.post_{what}({{1}})", 2), ())
 
     return rewrite(func, visit)
 
@@ -280,3 +281,23 @@ def test_a_clone_keeps_hints_and_not_a_number() -> None:
 def values_of(func: Func) -> set[Value]:
     params = [param for op in walk(func.body) for param in getattr(op, "body", func.body).params]
     return {*func.params, *params, *(op.result for op in walk(func.body) if op.result)}
+
+
+# ------------------------------------------------------------------------------- transforms
+
+
+def test_a_transform_is_for_functions_of_some_kinds() -> None:
+    @transform("kernel", "func")
+    def emptied(func: Func) -> Func:
+        return replace(func, body=Block())
+
+    assert (emptied.name, emptied.kinds) == ("emptied", ("kernel", "func"))
+    func = Func("f", (), NONE, Block((Return(),)))
+    assert emptied(func).body.ops == ()
+    compute = replace(func, kind="compute")
+    assert emptied(compute) is compute
+
+
+def test_a_kind_that_is_none() -> None:
+    with pytest.raises(ArgumentValueError, match="kernels"):
+        transform("kernels")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]

@@ -8,6 +8,7 @@ from trilby.data.dtypes import BOOL, F32, F64, I32, ScalarType
 from trilby.data.schema import ArrayType, NDArrayType
 from trilby.errors import ModelError
 from trilby.model.build import Builder
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func
 from trilby.model.ops.arith import Ge, Gt, Lt
 from trilby.model.ops.control import AndThen, Break, Continue, For, If, Ternary, While
@@ -141,7 +142,7 @@ def test_numbers_are_exact_and_show_their_type(
 
 def test_text_is_quoted_as_in_json_on_one_line() -> None:
     b = Builder()
-    b.run(HostRun, 'if ok:\n  print("½")', (), ("a",))
+    b.run(HostRun, HostCode('if ok:\n  print("½")'), (), ("a",))
     assert only(b) == ['  host.run @"if ok:\\n  print(\\"½\\")" @() @("a")']
 
 
@@ -182,7 +183,7 @@ def test_an_attribute_that_has_no_text_is_refused() -> None:
 
 def test_texts_in_ops_are_json() -> None:
     text = "".join(map(chr, range(300))) + "\u2028’ 🎩"
-    shown = to_text(Func("f", (), NONE, Block((HostRun(text, (), ()),))))
+    shown = to_text(Func("f", (), NONE, Block((HostRun(HostCode(text), (), ()),))))
     (line,) = (line for line in shown.split("\n") if "host.run" in line)
     assert line.isprintable()
     literal = line[line.index('@"') + 1 : line.index('" @()') + 1]

@@ -66,6 +66,21 @@ kernel @"memory" (%0 : KernelContext, %1 : ResultTable, %2 : f32[16, 16], %3 : f
   %11 : i32 = load %1 @"length"
 }"""
 
+INLINED = """\
+kernel @"inlined" (%0 : KernelContext, %1 : i32, %2 : bool) -> None {
+  %3 : i32 = inlined @"chosen" {
+    if %2 {
+      return %1
+    } {}
+    %4 : i32 = neg %1
+    return %4
+  }
+  inlined @"nothing" {
+    return
+  }
+  return
+}"""
+
 GROUPS = """\
 kernel @"groups" (%0 : KernelContext, %1 : ResultTable, %2 : i32, %3 : f32) -> None {
   %4 : Ref<f32[16, 16], local> = local
@@ -127,7 +142,7 @@ compute @"transfers" (%0 : ComputeContext, %1 : ResultTable, %2 : NDArray<f32, 2
 + transfer.to_host %0 %2 %3 %5 @"[]" @False
 + transfer.to_host %0 %4 @"x" @False
 + transfer.to_host %0 %5 @"" @False
-+ transfer.owed %0 %2
++ transfer.to_device %0 %2 @False
   return
 }"""
 
@@ -137,7 +152,8 @@ def callable_functions() -> dict[str, Func]:
 
 
 @pytest.mark.parametrize(
-    "text", [SQUARE, SQUARE_KERNEL, ALL_CONTROL, ARITHMETIC, MEMORY, GROUPS, HOST, TRANSFERS]
+    "text",
+    [SQUARE, SQUARE_KERNEL, ALL_CONTROL, ARITHMETIC, MEMORY, GROUPS, INLINED, HOST, TRANSFERS],
 )
 def test_whole_models_pass(text: str) -> None:
     verify(parse(text, TYPES), callable_functions())
@@ -155,7 +171,7 @@ def test_raw_code_has_the_parameters_of_its_function() -> None:
 
 
 def test_the_models_above_have_every_op() -> None:
-    texts = [SQUARE_KERNEL, ALL_CONTROL, ARITHMETIC, MEMORY, GROUPS, HOST, TRANSFERS]
+    texts = [SQUARE_KERNEL, ALL_CONTROL, ARITHMETIC, MEMORY, GROUPS, INLINED, HOST, TRANSFERS]
     functions = parse_all("\n".join(texts), TYPES)
     found = {type(op) for func in functions for op in walk(func.body)}
     assert {kind.mnemonic for kind in OPS.values()} == {kind.mnemonic for kind in found}
@@ -171,6 +187,7 @@ BROKEN = {
     # structure
     "of another block": "if %b {\n%1 : i32 = neg %i\n} {}\n%2 : i32 = neg %1",
     "there is no loop around it": "if %b {\nbreak\n} {}",
+    "the function returns `i32`, not `f32`": '%1 : i32 = inlined @"f" {\nreturn %f\n}',
     "it follows `return` and never runs": "return\n%1 : i32 = neg %i",
     "it follows `yield` and never runs": (
         "%1 : i32 = ternary %b {\nyield %i\nyield %i\n} {\nyield %i\n}"
@@ -282,7 +299,7 @@ COMPUTE_HEAD = 'compute @"broken" (%cc : ComputeContext, %a : S32Array, %i : i32
 BROKEN_TRANSFERS = {
     "`i32` is not the compute context": "track.pre_access %i %a",
     "`i32` is not a buffer, nor a part of one": "transfer.to_device %cc %i @False",
-    "`ComputeContext` is not a buffer": "transfer.owed %cc %cc",
+    "`ComputeContext` is not a buffer": "transfer.to_device %cc %cc @True",
     '`S32Array` has no place "data[]"': 'transfer.to_host %cc %a %i @"data[]" @False',
     '`object` has no place "array[]"': 'transfer.to_host %cc %o %i @"array[]" @False',
     '"length" takes no indices, and 1 are given': 'transfer.to_host %cc %a %i @"length" @False',

@@ -16,7 +16,7 @@ from tests.property.kernel_reduction import reduced
 from tests.property.kernel_running import differences, forget, load, meaning, outcome
 
 from trilby import Accelerator, TrilbyError
-from trilby.codegen.llvm import inlining
+from trilby.transform import inline_calls
 
 IS_SEARCH = not settings().derandomize
 PARTS = ("one half", "the other half") if IS_SEARCH else ("a few",)
@@ -126,7 +126,7 @@ def test_backends_agree(bench: Bench, part: str, program: Program) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_functions_that_are_not_copied(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The native device copies a function to its calls; here each one stays a function."""
-    monkeypatch.setattr(inlining, "DEEPEST", 0)
+    monkeypatch.setattr(inline_calls, "DEEPEST", 0)
     bench = Bench("native")
     try:
         assert bench.problem(program(seed)) is None, program(seed).text

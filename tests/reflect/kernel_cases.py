@@ -21,7 +21,7 @@ from trilby.errors import TrilbyError
 from trilby.model.parse import named_types, parse
 from trilby.model.text import to_text
 from trilby.model.verify import verify
-from trilby.reflect import atomic_functions
+from trilby.reflect import kernel_builtins
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import AnalysedKernel, analyse_kernel
 
@@ -32,7 +32,7 @@ AT_HAND: dict[str, Any] = {
     **{name: getattr(tb, name) for name in tb.__all__ if name in vars(tb) or "Array" in name},
     "tb": tb,
     "math": math,
-    "atomics": atomic_functions,
+    "atomics": kernel_builtins,
     "np": np,
 }
 

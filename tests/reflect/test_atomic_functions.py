@@ -9,7 +9,7 @@ from tests.reflect.kernel_cases import body, indented, kernel, lined, load, run,
 
 import trilby as tb
 from trilby.errors import DirectCallError, FieldError, KernelTypeError, TrilbyError
-from trilby.reflect.atomic_functions import atomic_add
+from trilby.reflect.kernel_builtins import atomic_add
 
 TABLE = """
     class Table(tb.Buffer):

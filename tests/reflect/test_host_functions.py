@@ -489,7 +489,7 @@ def test_values_set_inside_expressions_are_no_variables(tmp_path: Path) -> None:
     func = reflected(tmp_path, "def f(cc, n):\n    if (m := n): return m\n").func
     assert set(variable_types(func)) == {"cc", "n"}
     values: list[HostValue] = found(func, HostValue)
-    assert [(op.code, op.uses) for op in values] == [("m := n", ("m", "n")), ("m", ("m",))]
+    assert [(op.code.text, op.uses) for op in values] == [("m := n", ("m", "n")), ("m", ("m",))]
 
 
 # ------------------------------------------------------------------------------------ errors

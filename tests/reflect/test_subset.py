@@ -19,15 +19,16 @@ SUPPORTED = {
     *statements.RULES,
     *expressions.RULES,
     *kernel_arithmetic.BINARY,
-    *expressions.COMPARE,
+    *kernel_arithmetic.COMPARE,
     *ELSEWHERE,
 }
 
 
 def kinds(base: type[ast.AST]) -> list[type[ast.AST]]:
-    """The node classes of a kind, without those that only old Python made."""
+    """The node classes of Python itself, without those that only old Python made."""
     old = {"Num", "Str", "Bytes", "NameConstant", "Ellipsis", "Suite", "AugLoad", "AugStore"}
-    return [kind for kind in base.__subclasses__() if kind.__name__ not in old]
+    own = [kind for kind in base.__subclasses__() if kind.__module__ in {"ast", "_ast"}]
+    return [kind for kind in own if kind.__name__ not in old]
 
 
 def all_syntax() -> list[type[ast.AST]]:

@@ -4,10 +4,8 @@ Each runs in a process of its own, which can be ended if its threads wait for ea
 """
 
 import gc
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
-from unittest.mock import patch
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from tests.runtime.conftest import opened_as
@@ -16,8 +14,6 @@ from tests.runtime.test_threads import in_threads
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, S32Array
-from trilby.backend.opencl_bursts import OpenCLRepeated
-from trilby.runtime.residency import Work
 
 TURNS, TIMES, THREADS = 20, 40, 4
 
@@ -29,64 +25,6 @@ def ring_of(*things: object) -> Ring:
     ring: Ring = list(things)
     ring.append(ring)
     return ring
-
-
-def launch_of(accelerator: Accelerator, kernel: object) -> OpenCLRepeated:
-    """A launch that is known, which is held back the next time however long it takes."""
-    known = accelerator.launches._known.values()  # pyright: ignore[reportPrivateUsage]
-    launch = next(one.order.launch for one in known if one.kernel is kernel)
-    launch.most = 32
-    return cast("OpenCLRepeated", launch)
-
-
-def let(launch: OpenCLRepeated, act: Callable[[], object]) -> None:
-    """Let something happen once, just before the driver gets a launch."""
-    steps = launch.steps
-
-    def step_after() -> Iterator[Any]:
-        launch.steps = steps
-        act()
-        yield next(steps)
-
-    launch.steps = step_after()
-
-
-def meet(name: str) -> None:
-    """One thread has the lock and waits to give commands, which the other does as it collects."""
-    accelerator = opened_as(name)
-    lent, b, c = np.zeros(8, np.float32), S32Array.create(length=8), S32Array.create(length=8)
-    ring = ring_of(accelerator.array(lent))
-    accelerator.compute(dispatch, 8, plus_one, ring[0], ring[0])
-    for _ in range(3):
-        accelerator.compute(dispatch, 8, add, b, 1)
-    has_lock = threading.Event()
-
-    prepare = accelerator.residency.prepare
-
-    def prepare_with_the_lock(work: Work) -> Any:
-        has_lock.set()
-        return prepare(work)
-
-    def launch_another() -> None:
-        with patch.object(accelerator.residency, "prepare", prepare_with_the_lock):
-            accelerator.compute(dispatch, 8, add, c, 1)
-
-    other = threading.Thread(target=launch_another)
-
-    def collect() -> None:
-        other.start()
-        has_lock.wait()
-        gc.collect()
-
-    let(launch_of(accelerator, add), collect)
-    del ring
-    accelerator.compute(dispatch, 8, add, b, 1)  # at its end it is given, without the lock
-    other.join()
-    assert has_lock.is_set()
-    assert lent.tolist() == [1] * 8
-    assert b.array.tolist() == [4] * 8
-    assert c.array.tolist() == [1] * 8
-    accelerator.close()
 
 
 @tb.compute

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from trilby.backend.done import DoneEvent
+from trilby.backend.base import Ticket
+from trilby.backend.immediate import ImmediateQueue
 from trilby.data.ranges import Ranges
 from trilby.errors import DeviceError
 from trilby.runtime.content import Content, Replica
@@ -17,27 +18,47 @@ START = 1000
 """Where the memory of the tests seems to lie: ranges count from the host's addresses."""
 
 
-class Pending(DoneEvent):
-    """Work that is under way until the test says that it is over."""
-
-    __slots__ = ("done", "failure")
+class PendingQueue(ImmediateQueue):
+    """A queue with one command, which is under way until the test says that it is over."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.done = False
+        self.submitted = 1
+        self.is_over = False
         self.failure: Exception | None = None
 
-    def wait(self) -> None:
-        self.done = True
+    @property
+    def completed(self) -> int:
+        return int(self.is_over)
+
+    def wait(self, number: int) -> None:
+        self.is_over = True
         if self.failure is not None:
             raise self.failure
 
 
-def failure() -> Pending:
+def pending() -> Ticket:
+    """Work that is under way until `finish`, or until somebody waits for it."""
+    return Ticket(PendingQueue(), 1)
+
+
+def finish(ticket: Ticket) -> None:
+    """Let work be over."""
+    cast("PendingQueue", ticket.queue).is_over = True
+
+
+def done() -> Ticket:
+    """Work that is over."""
+    ticket = pending()
+    finish(ticket)
+    return ticket
+
+
+def failure(error: Exception | None = None, origin: object = None) -> Ticket:
     """Work that ended badly."""
-    event = Pending()
-    event.done, event.failure = True, DeviceError("lost")
-    return event
+    ticket = done()
+    cast("PendingQueue", ticket.queue).failure = error or DeviceError("lost")
+    return ticket._replace(origin=origin)
 
 
 def span(start: int, stop: int) -> Ranges:

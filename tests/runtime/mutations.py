@@ -1,7 +1,7 @@
 """Takes single rules out of the code that moves data, and looks whether a test notices.
 
     python -m tests.runtime.mutations                 all modules; this takes an hour or more
-    python -m tests.runtime.mutations content known   some of them
+    python -m tests.runtime.mutations content watch   some of them
     python -m tests.runtime.mutations --only 120:180 residency
 
 Each mutant is a copy of the package that lacks one rule. The tests that come by its line and need
@@ -33,15 +33,15 @@ from tests.runtime.reached import Place, follow
 
 ROOT = Path(__file__).parents[2]
 MODULES = (
-    *("content", "watch", "replicas", "residency", "recording", "known", "launches"),
-    *("pass_launches", "held", "put_get"),
+    *("content", "watch", "replicas", "residency", "recording", "launches"),
+    *("prepared_launch", "launch_buffers", "put_get"),
 )
 QUICK_TESTS = (
     *("content", "contents", "pieces", "room", "watch", "residency", "recording", "launches"),
     *("asynchrony", "poison", "strategies", "ledger", "guard", "overlaps", "schedules", "hostile"),
-    *("steady", "turns", "order", "explicit", "collected", "context", "threads", "odd_programs"),
+    *("explicit", "collected", "context", "threads", "odd_programs"),
     *("replicas", "fallback", "passes", "passes_midway", "early_copies", "interrupts", "in_place"),
-    *("held", "other_parts", "profile", "lost_launches", "prefetches", "passes_again"),
+    *("launch_buffers", "other_parts", "profile", "lost_launches", "prefetches", "passes_again"),
 )
 WITHOUT_DEVICES = (
     "-k",

@@ -1,7 +1,7 @@
 """A machine with any devices: each an interpreter that says it is something, and fails at will."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import cast
@@ -10,12 +10,22 @@ import pytest
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend import registry
-from trilby.backend.base import Backend, DeviceInfo, Event, Memory, Prepared, Rows
-from trilby.backend.done import DoneEvent
-from trilby.backend.interpreter.interpreter_device import InterpreterBackend
+from trilby.backend.base import (
+    Argument,
+    Backend,
+    DeviceInfo,
+    Executable,
+    Memory,
+    Ticket,
+    Times,
+)
+from trilby.backend.immediate import ImmediateQueue
+from trilby.backend.interpreter.interpreter_device import InterpreterBackend, InterpreterPrepared
 from trilby.backend.interpreter.kernel_arguments import InterpreterMemory
 from trilby.backend.interpreter.translate import KernelProgram
 from trilby.backend.registry import Entry
+from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Rows
 from trilby.errors import BuildError, DeviceError, DeviceUnavailableError, OutOfDeviceMemoryError
 
 GPU = DeviceInfo(
@@ -40,31 +50,51 @@ CPU = replace(
 )
 
 
-class Failed:
-    """Work that ended badly."""
+class SimulatedQueue(ImmediateQueue):
+    """A queue some of whose commands fail when they are waited for."""
 
-    seconds = 0.0
-    times = None
-    done = True
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures: dict[int, DeviceError] = {}
 
-    def __init__(self, error: DeviceError) -> None:
-        self.origin: object = None
-        self._error = error
+    def wait(self, number: int) -> None:
+        if number in self.failures:
+            raise self.failures[number]
 
-    def wait(self) -> None:
-        raise self._error
+    def times(self, number: int) -> Times | None:
+        return None if number in self.failures else super().times(number)
+
+
+class SimulatedPrepared(InterpreterPrepared):
+    """A launch that fails as its device says."""
+
+    def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
+        device = cast("Simulated", self.owner)
+        queue = device.compute
+        for number in range(first_pass, first_pass + times):
+            device.check_lost()
+            device.runs += 1
+            is_good = device.runs <= device.good_runs
+            if not is_good and device.fails in {"run", "lost"}:
+                device.is_lost = device.fails == "lost"
+                raise DeviceError(f"run {device.runs} failed")
+            super().submit(1, number, after)
+            if not is_good and device.fails == "later":
+                queue.failures[queue.submitted] = DeviceError("the kernel trapped")
+        return Ticket(queue, queue.submitted)
 
 
 class Simulated(InterpreterBackend):
     """One device. `fails` says at what it fails: `compile`, `allocate`, `run`, `later`, `lost`.
 
-    A `run` that fails has done its work, which may be half of it elsewhere; it fails after
-    `good_runs` that go well. One that fails `later` says so when it is waited for. A `lost`
-    device fails at a run, and does nothing after it.
+    A `run` fails after `good_runs` that go well, before it does anything. One that fails `later`
+    has done its work, which may be half of it elsewhere, and says so when it is waited for. A
+    `lost` device fails at a run, and does nothing after it.
     """
 
     def __init__(self, info: DeviceInfo, fails: str = "", good_runs: int = 0) -> None:
         super().__init__(info)
+        self.compute = SimulatedQueue()
         self.fails = fails
         self.good_runs = good_runs
         self.runs = 0
@@ -72,21 +102,22 @@ class Simulated(InterpreterBackend):
         self.is_lost = False
         self.is_closed = False
 
-    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> KernelProgram:
+    def compile(
+        self, graph: KernelGraph, *, fast_math: bool = False
+    ) -> Callable[[], KernelProgram]:
         if self.fails == "compile":
             raise BuildError("the compiler crashed")
         return super().compile(graph, fast_math=fast_math)
 
     def allocate(self, nbytes: int) -> InterpreterMemory:
-        self._check_lost()
+        self.check_lost()
         if self.fails == "allocate":
             raise OutOfDeviceMemoryError(f"no room for {nbytes} bytes")
         return super().allocate(nbytes)
 
-    def can_share(self, address: int, nbytes: int) -> bool:
-        return "shared_memory" in self.device.features and nbytes > 0
-
-    def share(self, source: memoryview) -> InterpreterMemory:
+    def share(self, source: memoryview) -> InterpreterMemory | None:  # pyright: ignore[reportIncompatibleMethodOverride] -- the interpreter never shares
+        if "shared_memory" not in self.device.features or not source.nbytes:
+            return None
         return InterpreterMemory(source.nbytes, self, cast("bytearray", source))
 
     def upload(
@@ -94,10 +125,10 @@ class Simulated(InterpreterBackend):
         memory: Memory,
         offset: int,
         source: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> DoneEvent:
-        self._check_lost()
+    ) -> Ticket:
+        self.check_lost()
         return super().upload(memory, offset, source, after, rows)
 
     def download(
@@ -105,32 +136,24 @@ class Simulated(InterpreterBackend):
         memory: Memory,
         offset: int,
         target: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> DoneEvent:
-        self._check_lost()
+    ) -> Ticket:
+        self.check_lost()
         self.downloads += 1
         return super().download(memory, offset, target, after, rows)
 
-    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
-        self._check_lost()
-        event = super().run(prepared, after)
-        self.runs += 1
-        if self.runs <= self.good_runs:
-            return event
-        if self.fails == "later":
-            return cast("DoneEvent", Failed(DeviceError("the kernel trapped")))
-        if self.fails == "lost":
-            self.is_lost = True
-        if self.fails in {"run", "lost"}:
-            raise DeviceError(f"run {self.runs} failed")
-        return event
+    def prepare(
+        self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
+    ) -> InterpreterPrepared:
+        made = super().prepare(executable, size, arguments)
+        return SimulatedPrepared(self, made.program, made.size, made.local, made.arguments)
 
     def close(self) -> None:
         self.is_closed = True
         super().close()
 
-    def _check_lost(self) -> None:
+    def check_lost(self) -> None:
         if self.is_lost:
             raise DeviceError("the device is lost")
 

@@ -295,7 +295,7 @@ def test_a_build_error_names_the_python_line(monkeypatch: pytest.MonkeyPatch) ->
         good = generate(graph, lines=lines, fuses=fuses)
         return replace(good, text=good.text.replace("= 7;", "= 7 +;"))
 
-    monkeypatch.setattr("trilby.backend.opencl_device.generate", generate_broken)
+    monkeypatch.setattr("trilby.backend.opencl.opencl_device.generate", generate_broken)
     a = S32Array.of([3])
     with Accelerator("opencl") as accelerator:
         with pytest.raises(BuildError, match="expected expression") as caught:

@@ -26,6 +26,17 @@ def double_below(kc: KernelContext, a: S32Array, limit: i32) -> None:
     a.array[kc.x] *= 2
 
 
+@tb.kernel
+def copy_below(kc: KernelContext, a: S32Array, b: S32Array, limit: i32) -> None:
+    assert a.array[kc.x] < limit, "too large"
+    b.array[kc.x] = a.array[kc.x]
+
+
+@tb.kernel
+def check_below(kc: KernelContext, number: i32, limit: i32) -> None:
+    assert number + kc.x < limit, "too large"
+
+
 @tb.compute
 def fetch_it(cc: ComputeContext, a: S32Array) -> None:
     cc.to_host(a)
@@ -56,6 +67,10 @@ class Lazy:
     def last(self, what: str) -> Later:
         return self.backend.started(what)[-1]
 
+    def finish_runs(self) -> None:
+        """Let the device do all launches, and what they need."""
+        self.backend.compute.wait(self.backend.compute.submitted)
+
 
 @pytest.fixture(params=["discrete", "shared"])
 def lazy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Lazy:
@@ -85,12 +100,12 @@ def test_a_dispatch_waits_for_nothing(lazy: Lazy) -> None:
     assert lazy.under_way("run") == 0
 
 
-def test_a_read_waits_for_its_own_buffer_alone(lazy: Lazy) -> None:
+def test_a_read_does_not_wait_for_launches_after_the_one_that_it_needs(lazy: Lazy) -> None:
     a, b = S32Array.of(range(4)), S32Array.of(range(4))
     lazy.accelerator.compute(dispatch, 4, add, a, 1)
     lazy.accelerator.compute(dispatch, 4, add, b, 1)
-    assert b.array.tolist() == [1, 2, 3, 4]
-    assert [event.done for event in lazy.backend.started("run")] == [False, True]
+    assert a.array.tolist() == [1, 2, 3, 4]
+    assert [event.done for event in lazy.backend.started("run")] == [True, False]
 
 
 def test_a_read_of_what_the_host_has_waits_for_nothing(apart: Lazy) -> None:
@@ -98,16 +113,6 @@ def test_a_read_of_what_the_host_has_waits_for_nothing(apart: Lazy) -> None:
     apart.accelerator.compute(dispatch, 4, copy, a, b)
     assert a.array.tolist() == [0, 1, 2, 3]
     assert (apart.under_way("upload"), apart.under_way("run")) == (3, 1)  # two lengths, and data
-
-
-def test_kernels_that_only_read_a_buffer_do_not_wait_for_each_other(lazy: Lazy) -> None:
-    a = S32Array.of(range(4))
-    outs = [S32Array.create(length=4) for _ in range(3)]
-    for _ in range(2):
-        for out in outs:
-            lazy.accelerator.compute(dispatch, 4, copy, a, out)
-    assert outs[2].array.tolist() == [0, 1, 2, 3]
-    assert [event.done for event in lazy.backend.started("run")] == [False, False, True] * 2
 
 
 def test_a_kernel_that_overwrites_a_buffer_waits_for_those_that_read_it(lazy: Lazy) -> None:
@@ -156,7 +161,7 @@ def test_a_kernel_waits_for_a_copy_of_what_it_overwrites(apart: Lazy) -> None:
     apart.accelerator.compute(dispatch, 4, add, a, 1)
     apart.accelerator.compute(fetch_then_number, a)
     early = apart.last("download")
-    apart.last("run").wait()
+    apart.finish_runs()
     assert early.done
     assert a.array.tolist() == [100, 101, 102, 103]
 
@@ -302,7 +307,7 @@ def test_a_kernel_on_the_hosts_memory_waits_for_copies_from_other_devices(
     a = S32Array.of(range(8))
     other.accelerator.compute(dispatch, 8, number, a)
     one.accelerator.compute(dispatch, 4, take_the_right, a)
-    one.last("run").wait()
+    one.finish_runs()
     assert a.array.tolist() == [104, 105, 106, 107, 104, 105, 106, 107]
 
 
@@ -314,7 +319,7 @@ def test_a_kernel_on_memory_of_its_own_waits_for_no_other_device(
     other.accelerator.compute(dispatch, 4, copy, a, b)
     one.accelerator.compute(dispatch, 4, number, a)
     before = other.under_way("upload")
-    one.last("run").wait()
+    one.finish_runs()
     assert other.under_way("upload") == before > 0
 
 
@@ -466,18 +471,52 @@ def test_closing_tells_what_failed_and_closes(apart: Lazy) -> None:
         apart.accelerator.compute(dispatch, 4, add, S32Array.of([1]), 1)
 
 
-def test_a_kernel_that_asserts_is_waited_for_and_undone(lazy: Lazy) -> None:
+def test_an_assertion_that_failed_is_told_once_by_whoever_waits(lazy: Lazy) -> None:
     a = S32Array.of(range(8))
     lazy.accelerator.compute(dispatch, 8, add, a, 1)
     lazy.accelerator.compute(dispatch, 8, double_below, a, 100)
-    assert lazy.under_way("run") == 0
-    assert a.array.tolist() == list(range(2, 18, 2))
-    with pytest.raises(KernelAssertionError, match="too large") as caught:
-        lazy.accelerator.compute(dispatch, 8, double_below, a, 10)
-    assert caught.value.location is not None
-    assert a.array.tolist() == list(range(2, 18, 2))  # the host has what it had
+    lazy.accelerator.compute(dispatch, 8, double_below, a, 10)
     lazy.accelerator.compute(dispatch, 8, add, a, 1)
-    assert a.array.tolist() == list(range(3, 19, 2))
+    assert lazy.under_way("run") == 4
+    with pytest.raises(KernelAssertionError, match="too large") as caught:
+        a.array.tolist()
+    assert caught.value.location is not None
+    assert a.array.tolist() == list(range(3, 19, 2))  # this device undoes the one that failed
+    lazy.accelerator.wait()
+
+
+def test_an_assertion_is_told_for_one_of_the_buffers(lazy: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    for _ in range(3):
+        lazy.accelerator.compute(dispatch, 4, copy_below, a, b, 9)
+    lazy.accelerator.compute(dispatch, 4, copy_below, a, b, 3)
+    with pytest.raises(KernelAssertionError, match="too large"):
+        a.array[0] = 1
+    assert b.array.tolist() == [0, 1, 2, 3]
+    a.array[0] = 1
+    lazy.accelerator.wait()
+
+
+def test_an_assertion_is_told_also_when_its_buffers_are_gone(lazy: Lazy) -> None:
+    a, b = S32Array.of(range(4)), S32Array.create(length=4)
+    lazy.accelerator.compute(dispatch, 4, copy_below, a, b, 3)
+    del a, b
+    gc.collect()
+    with pytest.raises(KernelAssertionError, match="too large"):
+        lazy.accelerator.wait()
+    lazy.accelerator.wait()
+
+
+def test_each_assertion_of_launches_without_buffers_is_told(lazy: Lazy) -> None:
+    for limit in (1, 9, 2, 9):
+        lazy.accelerator.compute(dispatch, 4, check_below, 5, limit)
+    for _ in range(2):
+        with pytest.raises(KernelAssertionError, match="too large"):
+            lazy.accelerator.wait()
+    lazy.accelerator.wait()
+    lazy.accelerator.compute(dispatch, 4, check_below, 5, 3)
+    with pytest.raises(KernelAssertionError, match="too large"):
+        lazy.accelerator.close()
 
 
 def test_waiting_tells_what_failed(lazy: Lazy) -> None:

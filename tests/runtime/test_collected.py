@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.runtime.collected import Ring, launch_of, let, program, ring_of
+from tests.runtime.collected import Ring, program, ring_of
 from tests.runtime.conftest import opened_as, with_backend
 from tests.runtime.devices import Watched
 from tests.runtime.programs import add, dispatch, plus_one, spin, spun
@@ -19,7 +19,6 @@ from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array
 from trilby.backend.base import Argument, Executable
 from trilby.backend.interpreter.interpreter_device import InterpreterPrepared
 from trilby.data.ndrange import NDRange
-from trilby.locks import GIVING
 from trilby.runtime.content import LOCK
 
 
@@ -82,25 +81,7 @@ def test_what_was_lent_is_whole_when_the_access_is_over_in_which_its_array_went(
     assert lent.tolist() == [1] * 8
 
 
-# ---------------------------------------------------------- while the driver is given commands
-
-
-def test_a_device_is_asked_for_nothing_while_it_is_given_commands(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    backend = Watched()
-    accelerator = with_backend(monkeypatch, backend, poison=True)
-    lent, other = np.zeros(8, np.float32), S32Array.create(length=8)
-    array = accelerator.array(lent)
-    accelerator.compute(dispatch, 8, plus_one, array, array)
-    before = list(backend.done)
-    with monkeypatch.context() as giving:
-        giving.setattr(GIVING, "now", True)
-        del array
-        gc.collect()
-        assert backend.done == before
-    accelerator.compute(dispatch, 8, add, other, 1)
-    assert lent.tolist() == [1] * 8
+# ------------------------------------------------------------- while its launches are under way
 
 
 @tb.kernel
@@ -115,19 +96,17 @@ def spin_and_add(cc: ComputeContext, holder: list[Ring], b: S32Array, turns: int
     holder.clear()
 
 
-def test_an_array_that_goes_while_its_launch_is_held_back(opencl: Accelerator) -> None:
-    """Its content must not be fetched before what it depends on is with the driver."""
+def test_an_array_that_goes_while_its_launches_are_under_way(opencl: Accelerator) -> None:
     turns = 20_000
     lent, b = np.zeros(16, np.int32), S32Array.of(range(16))
     ring = ring_of(opencl.array(lent))
     is_gone = weakref.ref(ring[0])
     for _ in range(3):
         opencl.compute(spin_and_add, [ring], b, turns)
-    launch_of(opencl, add_all)
-    let(launch_of(opencl, spin), gc.collect)
     holder = [ring]
     del ring
     opencl.compute(spin_and_add, holder, b, turns)
+    gc.collect()
     assert is_gone() is None
     expected = [sum(spun(i, turns * times) for times in (1, 2, 3, 4)) for i in range(16)]
     assert lent.tolist() == expected
@@ -146,11 +125,6 @@ def ends_well(function: str, *names: str) -> None:
         check=False,
     )
     assert done.stdout.split() == ["sound"], done.stderr
-
-
-@pytest.mark.parametrize("name", ["opencl", "opencl, shared"])
-def test_an_array_that_goes_while_another_thread_waits_to_give_commands(name: str) -> None:
-    ends_well("meet", name)
 
 
 @pytest.mark.parametrize(

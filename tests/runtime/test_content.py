@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from tests.runtime.contents import Pending, changed, failure, fresh, on_host, replica, span
+from tests.runtime.contents import changed, failure, finish, fresh, on_host, pending, replica, span
 
 from trilby.data.ranges import Ranges
 from trilby.runtime.content import LOCK
@@ -72,9 +72,10 @@ def test_the_writer_is_the_launch_whose_event_is_the_last() -> None:
     content = on_host()
     copy, other = replica(content), replica(content)
     content.written_by_device(copy, LEFT, "the first time")
-    copy.writers, other.writers = (event := Pending(),), (Pending(),)
+    copy.writers, other.writers = (pending(),), (pending(),)
     assert content.writer_of(LEFT) == "the first time"
-    event.origin, other.writers[0].origin = "again", "another"
+    copy.writers = (pending()._replace(origin="again"),)
+    other.writers = (pending()._replace(origin="another"),)
     assert content.writer_of(LEFT) == "again"
     assert content.writer_of(RIGHT) == "the host wrote it"
     content.host |= LEFT  # once it is home, who knows
@@ -138,18 +139,6 @@ def test_a_write_beside_what_others_have_is_no_change() -> None:
     assert other.valid == RIGHT
 
 
-def test_what_a_broken_launch_may_have_written_is_not_believed_where_others_have_it() -> None:
-    content = on_host()
-    broken, other = replica(content, WHOLE), replica(content, span(4, 6))
-    content.host = span(0, 2) | span(12, 16)
-    version = content.version
-    assert content.distrust(broken, LEFT) == span(0, 2) | span(4, 6)
-    assert broken.valid == span(2, 4) | span(6, 16)  # of the rest there is no other copy
-    assert other.valid == span(4, 6)
-    assert content.version != version
-    assert content.distrust(other, RIGHT) == Ranges.EMPTY
-
-
 def test_the_host_begins_to_walk_anew_in_what_a_device_wrote() -> None:
     content = on_host()
     content.scan.stop, content.scan.size = 5, 7
@@ -164,7 +153,7 @@ def test_what_arrives_is_current_on_both_sides() -> None:
     content = on_host()
     copy = replica(content)
     content.written_by_device(copy, WHOLE, "k")
-    assert changed(content, lambda: content.arrived(LEFT, Pending()))
+    assert changed(content, lambda: content.arrived(LEFT, pending()))
     assert (content.host, copy.valid) == (LEFT, WHOLE)
     other = replica(content)
     assert changed(content, lambda: content.arrived_at(other, RIGHT))
@@ -173,30 +162,30 @@ def test_what_arrives_is_current_on_both_sides() -> None:
 
 def test_the_host_waits_for_what_is_on_its_way_to_what_it_reads() -> None:
     content = on_host()
-    left, right = Pending(), Pending()
+    left, right = pending(), pending()
     content.arrived(LEFT, left)
     content.arrived(RIGHT, right)
     assert content.before_host_reads(span(0, 1)) == [left]
     assert content.before_host_reads(span(7, 9)) == [left, right]
-    left.done = True
+    finish(left)
     content.before_host_reads(WHOLE)
     assert content.before_host_reads(WHOLE) == [right]
 
 
 def test_the_host_reads_beside_copies_that_leave() -> None:
     content = on_host()
-    content.leaving.append((LEFT, Pending()))
+    content.leaving.append((LEFT, pending()))
     assert content.before_host_reads(WHOLE) == []
 
 
 def test_the_host_writes_after_what_comes_and_what_leaves() -> None:
     content = on_host()
-    coming, going = Pending(), Pending()
+    coming, going = pending(), pending()
     content.arrived(LEFT, coming)
     content.leaving.append((RIGHT, going))
     assert content.before_host_writes(LEFT) == [coming]
     assert content.before_host_writes(RIGHT) == [going]
-    going.done = True
+    finish(going)
     content.before_host_writes(WHOLE)
     assert content.before_host_writes(WHOLE) == [coming]
     assert content.leaving == []
@@ -205,12 +194,13 @@ def test_the_host_writes_after_what_comes_and_what_leaves() -> None:
 def test_the_host_waits_for_kernels_on_its_own_memory() -> None:
     content = on_host()
     shared, apart = replica(content, shared=True), replica(content, WHOLE)
-    reading, writing, elsewhere = Pending(), Pending(), Pending()
+    reading, writing, elsewhere = pending(), pending(), pending()
     shared.readers, shared.writers = (reading,), (writing,)
     apart.readers = apart.writers = (elsewhere,)
     assert content.before_host_reads(LEFT) == [writing]
     assert content.before_host_writes(LEFT) == [writing, reading]
-    reading.done = writing.done = True
+    finish(reading)
+    finish(writing)
     content.before_host_writes(LEFT)
     assert content.before_host_writes(LEFT) == []
     assert (shared.readers, shared.writers) == ((), ())
@@ -220,7 +210,7 @@ def test_what_a_copy_failed_to_bring_is_told_once_and_is_not_here() -> None:
     content = on_host()
     content.written_by_device(replica(content), WHOLE, "k")
     content.arrived(LEFT, failed := failure())
-    content.arrived(RIGHT, Pending())
+    content.arrived(RIGHT, pending())
     version = content.version
     assert content.before_host_reads(LEFT) == [failed]
     assert content.host == RIGHT
@@ -248,7 +238,7 @@ def test_a_kernel_that_failed_on_the_hosts_memory_is_told() -> None:
 def test_nothing_need_be_asked_while_the_host_has_everything() -> None:
     content = on_host()
     copy = replica(content, WHOLE)
-    copy.readers = (Pending(),)
+    copy.readers = (pending(),)
     assert content.is_quiet
     content.written_by_device(copy, LEFT, "k")
     assert not content.is_quiet
@@ -257,7 +247,7 @@ def test_nothing_need_be_asked_while_the_host_has_everything() -> None:
 @pytest.mark.parametrize("what", ["arriving", "leaving"])
 def test_copies_under_way_are_no_quiet(what: str) -> None:
     content = on_host()
-    getattr(content, what).append((LEFT, Pending()))
+    getattr(content, what).append((LEFT, pending()))
     assert not content.is_quiet
 
 
@@ -266,7 +256,7 @@ def test_kernels_on_the_hosts_memory_are_no_quiet(what: str) -> None:
     content = on_host()
     shared = replica(content, shared=True)
     assert content.is_quiet
-    setattr(shared, what, (Pending(),))
+    setattr(shared, what, (pending(),))
     assert not content.is_quiet
 
 
@@ -285,7 +275,7 @@ def test_a_replica_knows_its_place() -> None:
 
 def test_a_writer_takes_the_place_of_all_that_it_waited_for() -> None:
     copy = replica(on_host())
-    first, reading, second = Pending(), Pending(), Pending()
+    first, reading, second = pending(), pending(), pending()
     copy.written_by(first)
     copy.read_by(reading)
     assert (copy.writers, copy.readers) == ((first,), (reading,))
@@ -293,29 +283,12 @@ def test_a_writer_takes_the_place_of_all_that_it_waited_for() -> None:
     assert (copy.writers, copy.readers) == ((second,), ())
 
 
-def test_readers_that_are_done_are_forgotten_in_time() -> None:
+def test_the_last_reader_of_each_queue_speaks_for_those_before() -> None:
     copy = replica(on_host())
-    lasting = Pending()
-    copy.read_by(lasting)
-    for _ in range(100):
-        done = Pending()
-        copy.read_by(done)
-        done.done = True
-    assert lasting in copy.readers
-    assert len(copy.readers) < 20
-
-
-def test_readers_that_are_not_done_are_all_kept() -> None:
-    copy = replica(on_host())
-    events = [Pending() for _ in range(100)]
-    for event in events:
-        copy.read_by(event)
-    assert list(copy.readers) == events
-    for event in events:
-        event.done = True
-    last = Pending()
-    copy.read_by(last)
-    assert copy.readers == (last,)
+    one, other = pending(), pending()
+    for ticket in (one, other, later := one._replace(number=2)):
+        copy.read_by(ticket)
+    assert copy.readers == (other, later)
 
 
 # ------------------------------------------------------------------------------------- forks
@@ -347,6 +320,6 @@ def test_a_replica_that_was_dropped_has_nothing_that_others_lack() -> None:
     content = on_host(8)
     device = replica(content)
     content.written_by_device(device, span(0, 8), "a kernel")
-    assert content.only_at(device).total == 8
+    assert content.only_at(device).nbytes == 8
     content.replicas.remove(device)  # as where Ctrl-C comes in the middle of dropping it
     assert content.only_at(device) == Ranges.EMPTY

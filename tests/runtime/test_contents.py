@@ -1,7 +1,7 @@
 """What is known of memory, by its address."""
 
 import pytest
-from tests.runtime.contents import Pending, on_host, replica, span
+from tests.runtime.contents import pending, replica, span
 
 from trilby.data.ranges import Ranges
 from trilby.runtime.content import Content, Contents
@@ -57,7 +57,7 @@ def test_what_was_known_of_the_parts_is_known_of_the_whole() -> None:
     copy = replica(left)
     left.written_by_device(copy, span(0, 4), "k")
     right.fresh = span(12, 16)
-    coming, going = (span(0, 2), Pending()), (span(2, 4), Pending())
+    coming, going = (span(0, 2), pending()), (span(2, 4), pending())
     left.arriving.append(coming)
     right.leaving.append(going)
     joined = contents.around(1004, 1014, ignored)
@@ -101,23 +101,6 @@ def test_who_wrote_the_parts_is_known_of_the_whole() -> None:
     assert joined.writer_of(span(12, 16)) == "me"
     larger = contents.around(990, 1010, ignored)
     assert larger.writer_of(span(0, 4)) == "a kernel"
-
-
-def test_a_snapshot_of_the_hosts_own_memory_is_taken_when_work_is_done() -> None:
-    own = replica(on_host(), shared=True, place=(4, 12))
-    own.host[:] = bytes(range(8))
-
-    class Writing(Pending):
-        def wait(self) -> None:
-            own.host[2] += 50
-            super().wait()
-
-    own.writers, own.readers = (Writing(),), (Writing(),)
-    taken = own.snapshot(span(5, 7) | span(10, 12))
-    assert taken == [(1005, bytes([1, 102])), (1010, bytes([6, 7]))]
-    own.host[:] = bytes(8)
-    own.restore(taken)
-    assert bytes(own.host) == bytes([0, 1, 102, 0, 0, 0, 6, 7])
 
 
 def test_memory_that_nobody_has_any_more_is_forgotten() -> None:

@@ -14,8 +14,8 @@ from tests.runtime.devices import Watched
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDRange, S32Array, Transfers, i32
-from trilby.backend.base import Event, Memory, Prepared, Rows
-from trilby.backend.done import DoneEvent
+from trilby.backend.base import Memory, Ticket
+from trilby.data.ranges import Rows
 from trilby.reflect.functions import Compute
 
 A, B, C = 4, 6, 9
@@ -35,9 +35,9 @@ class Ordered(Watched):
         memory: Memory,
         offset: int,
         source: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> DoneEvent:
+    ) -> Ticket:
         if source.nbytes in NAMES and offset:
             self.order.append(f"up {NAMES[source.nbytes]}")
         return super().upload(memory, offset, source, after, rows)
@@ -47,15 +47,16 @@ class Ordered(Watched):
         memory: Memory,
         offset: int,
         target: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> DoneEvent:
+    ) -> Ticket:
         self.order.append(f"down {NAMES[target.nbytes]}")
         return super().download(memory, offset, target, after, rows)
 
-    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
-        self.order.append("run")
-        return super().run(prepared, after)
+    def note(self, what: str) -> None:
+        if what == "run":
+            self.order.append("run")
+        super().note(what)
 
 
 @tb.kernel

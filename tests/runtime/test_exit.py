@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from itertools import product
 from pathlib import Path
 
@@ -95,6 +96,7 @@ def test_an_end_that_is_interrupted_ends_at_once(device: str, tmp_path: Path) ->
     ) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "now\n"
+        time.sleep(0.2)  # until the end has begun, which waits for the device
         program.send_signal(signal.SIGTERM)
         _, told = program.communicate()
     assert program.returncode in {0, 7}, told  # Python forgets the status of an `atexit` handler

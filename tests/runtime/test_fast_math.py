@@ -61,7 +61,7 @@ def test_the_processor_rounds_once_if_it_may() -> None:
 def test_the_code_of_the_processor_fuses(fast: bool) -> None:  # noqa: FBT001 -- a parameter
     backend = open_backend("native").backend
     assert isinstance(backend, NativeBackend)
-    source = backend.compile(graph(), fast_math=fast).source
+    source = backend.compile(graph(), fast_math=fast)().source
     assert ("fmul contract" in source) is fast
     if "fma" in backend.engine.host.features:
         assert ("vfmadd" in backend.assembly(graph(), lines=False, fast_math=fast)) is fast

@@ -14,8 +14,8 @@ from tests.runtime.programs import add, add_to, copy, dispatch, number, plus_one
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, i32
 from trilby.errors import DeviceError, ReleasedError
+from trilby.runtime.content import Content
 from trilby.runtime.launches import Launches
-from trilby.runtime.residency import Residency
 
 
 @tb.compute
@@ -25,7 +25,7 @@ def add_one(cc: ComputeContext, a: S32Array) -> None:
 
 def preparations(null: Nulls) -> int:
     """How many launches did not take the short way."""
-    return null.backend.counts.preparations
+    return null.backend.counts["preparations"]
 
 
 # ----------------------------------------------------------------------- what is in place
@@ -36,7 +36,7 @@ def test_a_look_at_the_result_changes_nothing_for_the_next_launch(null: Nulls) -
     for _ in range(5):
         null.accelerator.compute(dispatch, 8, add, a, 1)
         a.array.tolist()
-    assert (preparations(null), null.backend.counts.launches) == (1, 5)
+    assert (preparations(null), null.backend.counts["launches"]) == (1, 5)
 
 
 def test_what_the_host_wrote_comes_before_the_launch(null: Nulls) -> None:
@@ -44,7 +44,7 @@ def test_what_the_host_wrote_comes_before_the_launch(null: Nulls) -> None:
     for turn in range(4):
         a.array[:] = turn
         null.accelerator.compute(add_one, a)
-    assert (preparations(null), null.backend.counts.launches) == (1, 4)
+    assert (preparations(null), null.backend.counts["launches"]) == (1, 4)
 
 
 def test_each_side_sees_what_the_other_did(accelerator: Accelerator) -> None:
@@ -110,30 +110,6 @@ def test_two_devices_on_the_same_memory() -> None:
             other.compute(dispatch, 4096, add, a, 10)
             one.compute(dispatch, 4096, add, a, 1)
             assert int(a.array[7]) == 7 + 12 * turn
-
-
-def test_what_another_device_does_before_a_launch_is_remembered(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    a = S32Array.of(range(8))
-    with (
-        Accelerator("interpreter", poison=True) as one,
-        Accelerator("native", memory="discrete", poison=True) as other,
-    ):
-        original = Residency.launch
-        calls: list[Residency] = []
-
-        def launch(self: Residency, work: Any) -> Any:
-            standing = original(self, work)
-            calls.append(self)
-            if len(calls) == 1:  # as a thread may that gets in between
-                other.compute(dispatch, 8, add, a, 10)
-            return standing
-
-        monkeypatch.setattr(Residency, "launch", launch)
-        for _ in range(2):
-            one.compute(dispatch, 8, add, a, 1)
-        assert a.array.tolist() == [i + 12 for i in range(8)]
 
 
 def test_memory_that_is_shared_here_and_copied_there() -> None:
@@ -233,8 +209,8 @@ def test_a_launch_in_place_that_overwrites_what_failed(monkeypatch: pytest.Monke
     [
         (Launches, "_run", False),
         (Launches, "_run", True),
-        (Residency, "_note_written", False),
-        (Residency, "_note_written", True),
+        (Content, "written_by_device", False),
+        (Content, "written_by_device", True),
     ],
 )
 def test_an_interrupt_of_a_launch_in_place(
@@ -271,7 +247,7 @@ def test_an_interrupt_behind_a_launch_in_place_is_no_half_of_it(
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Residency, "_note_written", interrupted)
+    monkeypatch.setattr(Content, "written_by_device", interrupted)
     with pytest.raises(KeyboardInterrupt):
         discrete.compute(dispatch, 8, add_to_both, a, b, 100)
     assert a.array.tolist() == b.array.tolist() == [i + 102 for i in range(8)]

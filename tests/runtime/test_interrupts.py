@@ -19,15 +19,12 @@ import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, S32Array, i32
 from trilby.backend.native.engine import Engine
 from trilby.backend.native.native_kernels import NativePrepared
-from trilby.backend.native.repeated import NativeRepeated
-from trilby.backend.native.tallies import NativeRuns
-from trilby.backend.opencl_bursts import OpenCLRepeated
-from trilby.runtime.content import LOCK
-from trilby.runtime.known import CachedLaunch
+from trilby.runtime.content import LOCK, Journal, Replica
 from trilby.runtime.launches import Launches
+from trilby.runtime.prepared_launch import DispatchArguments, PreparedLaunch
 from trilby.runtime.profile import Profile
-from trilby.runtime.profiled_runs import ProfiledRuns
-from trilby.runtime.profiles import PROFILES, keep_runs
+from trilby.runtime.profiles import PROFILES
+from trilby.runtime.profiling import Book
 from trilby.runtime.residency import Residency
 
 TURNS = 70
@@ -66,8 +63,12 @@ def is_free(lock: Any) -> bool:
         pytest.param(function.__code__, id=function.__name__)
         for function in (
             Launches.again,
-            Engine._submit_held,  # pyright: ignore[reportPrivateUsage] -- every step of it
-            Engine._give_held,  # pyright: ignore[reportPrivateUsage] -- the same
+            Journal.commit,
+            Journal.recover,
+            PreparedLaunch.note_latest,
+            Replica.read_by,
+            NativePrepared.submit,
+            Engine.submit_kept,
         )
     ],
 )
@@ -87,7 +88,7 @@ def test_an_interrupt_of_a_hot_loop(code: CodeType) -> None:
             assert done in ({counts[0]}, {counts[0] + 1}), moment
 
 
-@pytest.mark.parametrize("where", ["_begin", "note"])
+@pytest.mark.parametrize("where", ["submit", "_note"])
 def test_an_interrupt_behind_a_launch_is_no_half_of_it(
     where: str, discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +96,7 @@ def test_an_interrupt_behind_a_launch_is_no_half_of_it(
     discrete.compute(dispatch, 8, add, a, 1)
     assert a.array.tolist() == [i + 1 for i in range(8)]  # host and device have it
     discrete.launches.forget()
-    interrupt_once(monkeypatch, Residency, where, behind=where == "_begin")
+    interrupt_once(monkeypatch, Residency, where, behind=where == "submit")
     with pytest.raises(KeyboardInterrupt):
         discrete.compute(dispatch, 8, add, a, 100)
     monkeypatch.undo()
@@ -125,20 +126,13 @@ def from_two_lines(cc: ComputeContext, a: S32Array, given: list[int]) -> None:
 
 
 IN_A_PROFILE = (
-    CachedLaunch.come_from,
-    Launches._profile,  # pyright: ignore[reportPrivateUsage] -- every step of it
-    Launches._replaced,  # pyright: ignore[reportPrivateUsage] -- the same
-    ProfiledRuns.__init__,
-    ProfiledRuns.come_from,
-    keep_runs,
-    NativePrepared.count_in,
+    PreparedLaunch.come_from,
+    PreparedLaunch.note_latest,
+    PreparedLaunch.tell_profiles,
+    DispatchArguments.replace_numbers,
+    Book.launched,
     NativePrepared.replace,
-    NativeRepeated.keep,
-    NativeRepeated.keep_next,
-    NativeRepeated.replace,
-    NativeRuns.go_on_with,
-    OpenCLRepeated.keep,
-    OpenCLRepeated.keep_next,
+    NativePrepared.submit,
 )
 
 
@@ -155,19 +149,16 @@ def test_a_profile_counts_what_was_run(function: Any, discrete: Accelerator) -> 
             done = len(given)
             discrete.compute(from_two_lines, a, given)
         runs, total = a.array.tolist()
-        assert (runs - runs_before, total - sum_before) == (len(given), sum(given)), moment
+        more = runs - runs_before - len(given)  # it was run, if it was interrupted in time
+        assert more in {0, 1}, moment
+        assert total - sum_before == sum(given) + more * (done // 6 % 3 + 1), moment
+        done += more
         assert [row.count for row in profile.dispatches] == [15 + (done + 1) // 2, 15 + done // 2]
 
 
 @pytest.mark.parametrize(
     "function",
-    [
-        Accelerator._open_book,  # pyright: ignore[reportPrivateUsage] -- every step of it
-        Launches.profile_anew,
-        NativeRepeated.keep_no_more,
-        NativeRuns.end,
-        OpenCLRepeated.keep_no_more,
-    ],
+    [Accelerator._open_book],  # pyright: ignore[reportPrivateUsage] -- every step of it
     ids=lambda one: one.__qualname__,
 )
 def test_an_interrupt_where_a_profile_begins_or_ends(function: Any, discrete: Accelerator) -> None:
@@ -193,7 +184,7 @@ def test_an_interrupt_while_a_profile_is_read() -> None:
         with accelerator.profile() as profile:
             accelerator.compute(from_two_lines, a, [])
         for moment in range(8):
-            for function in (ProfiledRuns.read, NativeRuns.take):
+            for function in (Book.settle, Book._read, Book._count):  # pyright: ignore[reportPrivateUsage] -- every step
                 with suppress(KeyboardInterrupt), interrupt(function.__code__, moment):
                     _ = profile.dispatches
                 assert profile.total.dispatches == 30

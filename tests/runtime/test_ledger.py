@@ -5,7 +5,7 @@ from typing import cast
 
 import numpy as np
 import pytest
-from tests.runtime.contents import on_host, replica
+from tests.runtime.contents import done, on_host, replica
 from tests.runtime.programs import (
     Table,
     add,
@@ -22,12 +22,12 @@ from tests.runtime.programs import (
 from tests.typing.transfer_usage import double_often
 
 from trilby import Accelerator, NDArray, S32Array
-from trilby.backend.done import DoneEvent
+from trilby.data.ranges import Ranges
 from trilby.errors import RangeError
 from trilby.runtime.callers import Caller
 from trilby.runtime.ledger import Direction, Ledger
 from trilby.runtime.recording import Recording
-from trilby.runtime.replicas import Moved, Piece, Reason, Replicas
+from trilby.runtime.replicas import Moved, Reason, Replicas
 
 # The elements of an S32Array have 4 bytes each. Its length, 4 bytes before them, is no data.
 EIGHT = 8 * 4
@@ -196,12 +196,12 @@ def test_a_copy_up_blames_the_host_though_a_kernel_wrote_elsewhere(
 def test_what_the_plan_brings_early_says_so(interpreter: Accelerator) -> None:
     a = S32Array.of(range(8))
     with interpreter.record() as ledger:
-        interpreter.compute(square_all, a)
-    (up,) = ledger.copies
+        interpreter.compute(double_often, a, 2)
+    (up,) = ledger.uploads
     assert up.nbytes == EIGHT
     assert up.cause == "the plan says that a kernel will read it; the host wrote it"
     assert up.location is not None
-    assert up.location.short.startswith("programs.py:")
+    assert up.location.short.startswith("transfer_usage.py:")
 
 
 # ------------------------------------------------------------------------------- records
@@ -272,10 +272,10 @@ def test_the_oracle_knows_what_a_run_could_have_saved(discrete: Accelerator) -> 
 # --------------------------------------------------------------------------------- tables
 
 
-def entry(direction: Direction, label: str, piece: Piece, reason: Reason) -> Moved:
+def entry(direction: Direction, label: str, ranges: Ranges, reason: Reason) -> Moved:
     copied = replica(on_host(2_000_000))
     copied.label = label
-    return Moved(direction, copied, piece, reason, DoneEvent())
+    return Moved(direction, copied, ranges, reason, done())
 
 
 class NoReplicas:
@@ -287,9 +287,11 @@ def test_a_ledger_as_a_table() -> None:
     ledger = Ledger(Recording(cast("Replicas", NoReplicas())))
     caller = Caller.now()
     for _ in range(2):
-        piece = Piece(1000, 1_000_000)
-        ledger.add(entry("up", "numbers", piece, Reason("square reads it", caller)))
-    ledger.add(entry("down", "x", Piece(1000, 4, 4, 8), Reason("you asked", None)))
+        ranges = Ranges.span(1000, 1_001_000)
+        ledger.add(entry("up", "numbers", ranges, Reason("square reads it", caller)))
+    ledger.add(
+        entry("down", "x", Ranges.span(1000, 1004).repeated(8, 4), Reason("you asked", None))
+    )
     short = f"test_ledger.py:{caller.number}"
     assert str(ledger).splitlines() == [
         "         buffer   copies      bytes  because",

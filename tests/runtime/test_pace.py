@@ -1,8 +1,8 @@
 """How many passes are begun at once, by a clock that the test has in its hands."""
 
 import pytest
+from tests.runtime.contents import done
 
-from trilby.backend.done import DoneEvent
 from trilby.runtime import passes
 from trilby.runtime.passes import MOST_AT_ONCE, MOST_UNDER_WAY, PORTION_SECONDS, Pace
 
@@ -25,7 +25,7 @@ def portions(measured: Pace, clock: Clock, seconds: float, count: int) -> list[i
     found: list[int] = []
     for _ in range(count):
         found.append(measured.next_size(10**9))
-        measured.begun(DoneEvent(), found[-1], clock.now)
+        measured.begun(done(), found[-1], clock.now)
         clock.now += seconds * found[-1]
         measured.ended()
     return found
@@ -59,7 +59,7 @@ def test_no_more_passes_than_are_left() -> None:
 def test_the_device_has_one_portion_in_advance() -> None:
     measured = Pace()
     assert measured.oldest is None
-    events = [DoneEvent() for _ in range(MOST_UNDER_WAY)]
+    events = [done() for _ in range(MOST_UNDER_WAY)]
     for event in events:
         assert not measured.too_many
         measured.begun(event, 1, 0.0)
@@ -72,7 +72,7 @@ def test_the_device_has_one_portion_in_advance() -> None:
 def test_waiting_for_the_portion_before_does_not_count(clock: Clock) -> None:
     measured = Pace(8)
     for _ in range(2):
-        measured.begun(DoneEvent(), 8, clock.now)
+        measured.begun(done(), 8, clock.now)
     clock.now += PORTION_SECONDS
     measured.ended()
     clock.now += PORTION_SECONDS

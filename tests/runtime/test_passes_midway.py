@@ -113,9 +113,10 @@ def test_a_raw_view_shows_what_the_passes_before_one_that_failed_wrote(
     raw = b.array.raw()
     with pytest.raises(AssertionError, match="too far"):
         accelerator.compute(run, count_below, (a, b, 3), {"passes": 9})
-    assert raw.tolist() == [3] * LENGTH
+    assert raw[3] == 3
+    assert set(raw.tolist()) <= {3, 4}  # others may have done their work
     raw[1] = 8
-    assert b.array.tolist() == [3, 8] + [3] * (LENGTH - 2)
+    assert b.array.tolist() == raw.tolist()
 
 
 def test_a_raw_view_shows_the_passes_before_others_stopped_them(accelerator: Accelerator) -> None:
@@ -350,7 +351,7 @@ def test_what_fails_later_is_never_read(monkeypatch: pytest.MonkeyPatch) -> None
     accelerator.compute(run_step, c, 3)
     assert np.asarray(c).tolist() == stepped(START, 3).tolist()
     with pytest.raises(DeviceError, match="the kernel trapped"):
-        accelerator.compute(run_counting, a, b, 20)
+        accelerator.compute(run_counting, a, b, 200)
     for buffer in (a, b):
         with pytest.raises(DeviceError, match="the kernel trapped"):
             np.asarray(buffer)
@@ -438,7 +439,7 @@ import numpy as np
 import trilby as tb
 from tests.runtime.pass_programs import run_step, step, stepped
 from trilby import Accelerator, ComputeContext, KernelContext, S32Array, i32
-from trilby.backend.opencl_kernels import OpenCLPasses
+from trilby.backend.opencl.opencl_launches import OpenCLPrepared
 from trilby.errors import DeviceError
 
 @tb.compute(explicit=True)
@@ -446,14 +447,14 @@ def explicitly(cc: ComputeContext, a: S32Array, passes: int) -> int:
     cc.put(a).dispatch(a.length, step, a, passes=passes).get(a.array[0])
     return passes if a.array[0] else 0
 
-begun = OpenCLPasses.run
+submit = OpenCLPrepared.submit
 
-def fail_midway(self, passes, after=()):
-    if self._prepared.task.device.index == 0 and self.begun >= 2:
+def fail_midway(self, times=1, first_pass=0, after=()):
+    if self._queue.device.index == 0 and self.begun >= 2:
         raise DeviceError("out of resources")
-    begun(self, passes, after)
+    return submit(self, times, first_pass, after)
 
-OpenCLPasses.run = fail_midway
+OpenCLPrepared.submit = fail_midway
 accelerator = Accelerator("opencl:0", fallback=["opencl"], memory="discrete", poison=True)
 start = np.arange(8, dtype=np.int32)
 a = S32Array.of(start)

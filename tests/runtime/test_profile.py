@@ -4,26 +4,22 @@ import gc
 import json
 import threading
 import weakref
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.runtime.conftest import Nulls, with_backend
-from tests.runtime.devices import Clocked, Watched
+from tests.runtime.devices import Clocked, ClockedQueue, Watched
 from tests.runtime.programs import Table, add, add_to, collect, copy, dispatch, number, square_all
 from tests.runtime.simulated import CPU, GPU, Simulated, machine
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, Transfers
-from trilby.backend import opencl_bursts
 from trilby.errors import DeviceError, KernelAssertionError
-from trilby.runtime import launches, profiling, watch
+from trilby.runtime import profiling, watch
 from trilby.runtime.profile import Copies, Profile, time_text
-from trilby.runtime.profiled_runs import Dispatched, DispatchFigures, RunFigures
 from trilby.runtime.profiles import PROFILES
-from trilby.runtime.tracing import TimedBook
 
 EIGHT = 8 * 4
 NONE = Copies(0, 0, 0.0)
@@ -131,7 +127,7 @@ def test_what_was_put_went_for_the_launch_that_uses_it(
     clocked: tuple[Accelerator, Clocked], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accelerator, backend = clocked
-    monkeypatch.setattr(profiling, "MOST_KEPT", 0)  # what a copy took is read at once
+    monkeypatch.setattr(profiling, "MOST_UNREAD", 0)  # what a copy took is read at once
     a, b = S32Array.of(range(8)), S32Array.of(range(8))
     backend.copies = [(0.0, 3.0), (0.0, 5.0)]
     with accelerator.profile() as profile:
@@ -232,102 +228,6 @@ def test_who_measures_is_said(accelerator: Accelerator) -> None:
     assert str(profile).startswith(f"{text}\n\ntotal: 0 dispatches")
 
 
-# ------------------------------------------------------------------- brief, and dispatched often
-
-
-@pytest.fixture
-def hurried(monkeypatch: pytest.MonkeyPatch) -> Iterator[Accelerator]:
-    """A device that takes every launch that it has seen to end for a brief one."""
-    monkeypatch.setattr(opencl_bursts, "BRIEF_SECONDS", 1e9)
-    with Accelerator("opencl", memory="discrete", poison=True) as opened:
-        yield opened
-
-
-def warm(accelerator: Accelerator, a: S32Array) -> None:
-    """Launch it until it is known how long that takes."""
-    for _ in range(3):
-        accelerator.compute(often, a, 10)
-        accelerator.wait()
-
-
-def test_of_many_brief_dispatches_some_are_measured(hurried: Accelerator) -> None:
-    a = S32Array.create(length=8)
-    warm(hurried, a)
-    with hurried.profile() as profile:
-        hurried.compute(often, a, 2000)
-    (row,) = profile.dispatches
-    assert (row.count, row.failed) == (2000, 0)
-    assert 64 <= row.measured < 2000 // 8
-    assert row.is_estimated
-    assert row.least_seconds <= row.mean_seconds <= row.most_seconds
-    assert row.execute_seconds == pytest.approx(2000 * row.mean_seconds)
-    assert f"≈ estimated: {row.measured} of 2,000 dispatches were measured" in str(profile)
-    assert a.array.tolist() == [2030] * 8
-
-
-def test_few_brief_dispatches_are_measured(hurried: Accelerator) -> None:
-    a = S32Array.create(length=8)
-    warm(hurried, a)
-    with hurried.profile() as profile:
-        hurried.compute(often, a, 50)
-    (row,) = profile.dispatches
-    assert (row.count, row.measured, row.is_estimated) == (50, 50, False)
-    assert "≈" not in str(profile)
-
-
-def test_each_line_has_some_that_were_measured(hurried: Accelerator) -> None:
-    a = S32Array.create(length=8)
-    warm(hurried, a)
-    with hurried.profile() as profile:
-        hurried.compute(often, a, 700)
-        hurried.compute(from_two_lines, a, 300)
-        for _ in range(2):
-            hurried.compute(often, a, 400)
-            hurried.compute(dispatch, 8, add, a, 1)
-    rows = profile.dispatches
-    assert sorted(row.count for row in rows) == [2, 300, 300, 1500]
-    by_count = {row.count: row.measured for row in rows}
-    assert by_count[2] == 2
-    assert by_count[300] == 300  # no line has two in a row
-    assert 3 * 64 <= by_count[1500] < 900
-    assert a.array.tolist() == [30 + 700 + 600 + 802] * 8
-
-
-def test_a_trace_has_all_of_them(hurried: Accelerator) -> None:
-    a = S32Array.create(length=8)
-    warm(hurried, a)
-    with hurried.trace() as run, hurried.profile() as profile:
-        hurried.compute(often, a, 500)
-    for one in (run.profile, profile):
-        (row,) = one.dispatches
-        assert (row.count, row.measured) == (500, 500)
-
-
-def test_runs_for_a_trace_are_all_kept(hurried: Accelerator) -> None:
-    """Also where the launch is one that is repeated."""
-    a = S32Array.create(length=8)
-    warm(hurried, a)
-    backend = hurried.residency.backend
-    with hurried.profile() as profile:
-        book = TimedBook([backend])
-        PROFILES.append(book)
-        try:
-            hurried.compute(often, a, 500)
-        finally:
-            PROFILES.remove(book)
-    (row,) = profile.dispatches
-    assert (row.count, row.measured) == (500, 500)
-
-
-@pytest.mark.parametrize("discrete", ["interpreter", "native"], indirect=True)
-def test_other_devices_measure_all(discrete: Accelerator) -> None:
-    a = S32Array.create(length=8)
-    with discrete.profile() as profile:
-        discrete.compute(often, a, 2000)
-    (row,) = profile.dispatches
-    assert (row.count, row.measured, row.is_estimated) == (2000, 2000, False)
-
-
 # ------------------------------------------------------------------------------------ when
 
 
@@ -395,45 +295,17 @@ def test_all_threads_count(discrete: Accelerator) -> None:
 def test_many_launches_and_copies_are_read_on_the_way(
     discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trilby.backend.kept.ROOM", 5)
-    monkeypatch.setattr(profiling, "MOST_KEPT", 5)
-    monkeypatch.setattr(profiling, "_MOST_LAUNCHES", 2)
-    monkeypatch.setattr(launches, "_MOST_KEPT", 2)
-    discrete.launches.forget()
+    monkeypatch.setattr(profiling, "MOST_UNREAD", 5)
     with discrete.profile() as profile:
         book = book_of(profile)
-        book._most_runs, book._most_seen = 2, 5
         for turn in range(8):
             a = S32Array.of([turn] * 8)
             discrete.compute(often, a, 9)
             assert a.array[0] == turn + 9
-            gc.collect()  # launches know each other
-            assert len(book._launches) <= 7
-            assert len(book._seen) <= 7
-            assert len(book._runs) <= 10
+            assert len(book._unread) <= 12
     assert lines(profile) == [("add", 72, 0)]
     assert profile.total.copy_in == Copies(8, 8 * EIGHT, profile.total.copy_in.seconds)
     assert profile.total.copy_out.count == 8
-
-
-def test_a_profile_that_has_ended_keeps_little_memory_alive(
-    discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(profiling, "_MOST_LEFT", 0)
-    with discrete.profile() as profile:
-        a, unused = S32Array.of(range(8)), S32Array.of(range(4))
-        memories = [weakref.ref(one.segment.memory) for one in (a, unused)]
-        discrete.put(unused)
-        discrete.compute(often, a, 3)
-        assert a.array.tolist() == [i + 3 for i in range(8)]
-        discrete.wait()
-    del a, unused
-    gc.collect()
-    assert [memory() for memory in memories] == [None, None]
-    assert lines(profile) == [("add", 3, 0)]
-    total = profile.total
-    assert (total.copy_in.count, total.copy_in.nbytes) == (2, EIGHT + 4 * 4)
-    assert (total.copy_out.count, total.copy_out.nbytes) == (1, EIGHT)
 
 
 @pytest.mark.parametrize("name", ["opencl", "native"])
@@ -460,57 +332,9 @@ def test_a_profile_is_complete_when_all_that_it_is_about_is_gone(name: str) -> N
     assert row.copy_out.seconds > 0
 
 
-def test_a_loop_goes_on_as_before_when_a_profile_is_opened(discrete: Accelerator) -> None:
-    a, b = S32Array.create(length=8), S32Array.create(length=8)
-    launches: Any = discrete.launches
-    discrete.compute(by_turns, a, b, 20)
-    last, follower = launches._last, launches._last.follower
-    with discrete.profile() as profile:
-        assert (launches._last, last.follower, follower.follower) == (last, follower, last)
-        discrete.compute(by_turns, a, b, 30)
-        assert (launches._last, last.follower, follower.follower) == (last, follower, last)
-    discrete.compute(by_turns, a, b, 5)
-    assert profile.total.dispatches == 60
-    assert (a.array.tolist(), b.array.tolist()) == ([55] * 8, [110] * 8)
-
-
-def test_launches_that_were_forgotten_count_in_no_other_profile(
-    discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are known to those before and after them in a loop, and to nobody else."""
-    monkeypatch.setattr(launches, "_MOST_KEPT", 1)
-    a, b = S32Array.create(length=8), S32Array.create(length=8)
-    counts: list[int] = []
-    for turns in (20, 30, 40):
-        with discrete.profile() as profile:
-            discrete.compute(by_turns, a, b, turns)
-        discrete.compute(by_turns, a, b, 7)
-        counts.append(profile.total.dispatches)
-    assert counts == [40, 60, 80]
-    assert a.array.tolist() == [20 + 30 + 40 + 3 * 7] * 8
-
-
-def test_a_profile_that_is_dropped_is_gone_at_once(discrete: Accelerator) -> None:
-    a = S32Array.create(length=8)
-    with discrete.profile() as profile:
-        discrete.compute(often, a, 200)
-    runs = [weakref.ref(one) for one in book_of(profile)._runs]
-    assert len(runs) == 1
-    gc.disable()
-    try:
-        del profile
-        assert runs[0]() is None
-    finally:
-        gc.enable()
-
-
-def test_buffers_that_come_and_go_do_not_pile_up(
-    discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(profiling, "_MOST_BYTES", 3 * EIGHT)
+def test_buffers_that_come_and_go_do_not_pile_up(discrete: Accelerator) -> None:
     memories: list[weakref.ref[Any]] = []
     with discrete.profile() as profile:
-        book_of(profile)._most_bytes = 3 * EIGHT
         for turn in range(12):
             a, unused = S32Array.of([turn] * 8), S32Array.of(range(8))
             memories += [weakref.ref(one.segment.memory) for one in (a, unused)]
@@ -573,12 +397,18 @@ def test_launches_that_a_device_refuses_are_counted(monkeypatch: pytest.MonkeyPa
     assert lines(profile) == [("add", 5, 3)]
 
 
+def compute_and_wait(accelerator: Accelerator, *given: Any) -> None:
+    """Run a compute function, and wait for its launches."""
+    accelerator.compute(*given)
+    accelerator.wait()
+
+
 def test_an_assertion_that_fails(accelerator: Accelerator) -> None:
     a = S32Array.of([1, 2, 0])
     with accelerator.profile() as profile:
         accelerator.compute(dispatch, 2, positive, a)
         with pytest.raises(KernelAssertionError):
-            accelerator.compute(dispatch, 3, positive, a)
+            compute_and_wait(accelerator, dispatch, 3, positive, a)
     assert lines(profile) == [("positive", 2, 1)]
     assert profile.total.execute_seconds > 0
 
@@ -664,12 +494,14 @@ def test_waits_are_those_of_the_access(
     now = [1.0]
     monkeypatch.setattr(watch, "time", SimpleNamespace(perf_counter=lambda: now[0]))
 
-    def slow(event: Any) -> None:
-        now[0] += 0.0 if event.done else 2.0
-        event.done = True
-
-    monkeypatch.setattr("tests.runtime.devices.Timed.wait", slow)
     accelerator, backend = clocked
+    wait = ClockedQueue.wait
+
+    def slow(queue: ClockedQueue, number: int) -> None:
+        now[0] += 0.0 if queue.completed >= number else 2.0
+        wait(queue, number)
+
+    monkeypatch.setattr(ClockedQueue, "wait", slow)
     backend.is_late = True
     a = S32Array.of(range(8))
     with accelerator.profile() as profile:
@@ -780,31 +612,6 @@ a.array          1        32  2.00 µs    1          4      4 ns
 
 total: 2 dispatches, execute 2.00 ms, copy in 32 bytes 2.00 µs, copy out 4 bytes 4 ns, \
 compile 0, wait 0"""
-
-
-def test_estimates_are_marked(clocked: tuple[Accelerator, Clocked]) -> None:
-    with clocked[0].profile() as profile:
-        pass
-    runs = RunFigures(2000, 3, 0.003, 1e-6, 2e-6, 0.004, measured=185)
-    exact = RunFigures(2, 0, 0.5, 0.25, 0.25, 0.0, measured=2)
-    rows = book_of(profile)._dispatches
-    rows[Dispatched("add", "app.py", 3)] = DispatchFigures(runs)
-    rows[Dispatched("copy", "app.py", 4)] = DispatchFigures(exact)
-    _, table, total = str(profile).split("\n\n")
-    assert table.splitlines()[1:] == [
-        (
-            "add     app.py:3  2,000 (3 failed)  ≈3.00 ms  ≈1.50 µs  1.00 µs  2.00 µs  ≈2.00 µs"
-            "        0         0        0     0"
-        ),
-        (
-            "copy    app.py:4                 2    500 ms    250 ms   250 ms   250 ms         0"
-            "        0         0        0     0"
-        ),
-        "≈ estimated: 185 of 1,997 dispatches were measured",
-    ]
-    assert total.startswith("total: 2,002 dispatches, execute ≈503 ms, ")
-    assert (profile.total.measured, profile.total.is_estimated) == (187, True)
-    assert [row["measured"] for row in profile.as_dict()["dispatches"]] == [185, 2]
 
 
 @pytest.mark.parametrize(

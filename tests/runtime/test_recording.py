@@ -9,18 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tests.runtime.conftest import opened_as
-from tests.runtime.contents import START, Pending, on_host, replica, span
+from tests.runtime.contents import START, on_host, pending, replica, span
 from tests.runtime.programs import add, add_to, copy, dispatch, number, plus_one, take
 
 import trilby as tb
 from trilby import Accelerator, KernelContext, Ledger, NDArray, S32Array, f32
 from trilby.data.ranges import Ranges
+from trilby.data.touched import Touched
 from trilby.oracle.excess import Kind
 from trilby.oracle.trace import HOST, Touch
 from trilby.runtime.content import Content, Replica
-from trilby.runtime.held import HeldBuffer
+from trilby.runtime.launch_buffers import LaunchBuffer
 from trilby.runtime.recording import Recording
-from trilby.runtime.replicas import Moved, Piece, Reason
+from trilby.runtime.replicas import Moved, Reason
 
 if TYPE_CHECKING:
     from trilby.runtime.replicas import Replicas
@@ -321,7 +322,7 @@ def test_what_belongs_to_other_devices_alone_is_not_written_down(recording: Reco
     recording.host_writes(watch, Ranges.span(0, 4))
     recording.raw_writes(held(content, other))
     recording.raw_reads(held(content, other))
-    recording.moved(Moved("up", other, Piece(START, 4), Reason("", None), Pending()))
+    recording.moved(Moved("up", other, Ranges.span(START, START + 4), Reason("", None), pending()))
     assert recording.trace.touches == []
     assert recording.copies == []
 
@@ -339,8 +340,8 @@ def test_a_raw_view_may_read_what_the_kernel_wrote_of_it(recording: Recording) -
 
 def held(
     content: Content, mine: Replica, seen: Ranges = WHOLE, writes: Ranges = WHOLE
-) -> HeldBuffer:
-    return HeldBuffer(content, mine, Ranges.EMPTY, writes, Ranges.EMPTY, seen, seen)
+) -> LaunchBuffer:
+    return LaunchBuffer(content, mine, Touched(writes=writes), seen, seen)
 
 
 @tb.kernel

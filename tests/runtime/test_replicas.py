@@ -5,17 +5,16 @@ from collections.abc import Sequence
 from itertools import count
 
 import pytest
-from tests.runtime.contents import Pending
+from tests.runtime.contents import pending
 from tests.runtime.devices import Deferred, Watched
 
-from trilby.backend.base import Backend, Event, Memory, Rows
-from trilby.backend.done import DoneEvent
-from trilby.data.ranges import Ranges
+from trilby.backend.base import Backend, Memory, Ticket
+from trilby.data.ranges import Ranges, Rows
 from trilby.data.segment import Segment
 from trilby.errors import DeviceError
-from trilby.runtime import replicas as module
+from trilby.process import PROCESS
 from trilby.runtime.content import Content, Replica
-from trilby.runtime.replicas import Moved, Piece, Reason, Replicas, bring_home, piece_stop
+from trilby.runtime.replicas import Moved, Reason, Replicas, bring_home
 
 LENGTHS = (range(4),)
 REASON = Reason("it is needed", None)
@@ -46,7 +45,7 @@ def telling() -> tuple[Replicas, list[tuple[int, int]]]:
     moved: list[tuple[int, int]] = []
 
     def hear(copy: Moved) -> None:
-        moved.append((copy.piece.start - copy.replica.address, copy.piece.size))
+        moved.append((copy.ranges.start - copy.replica.address, copy.ranges.nbytes))
 
     return Replicas(Watched(), hear, share=False, poison=False, limit=None), moved
 
@@ -60,19 +59,19 @@ class FailsToUpload(Deferred):
 
     def __init__(self) -> None:
         super().__init__()
-        self.freed: list[tuple[Event, ...]] = []
+        self.freed: list[tuple[Ticket, ...]] = []
 
     def upload(
         self,
         memory: Memory,
         offset: int,
         source: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> DoneEvent:
+    ) -> Ticket:
         raise DeviceError("upload failed")
 
-    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
+    def free(self, memory: Memory, after: Sequence[Ticket] = ()) -> None:
         self.freed.append(tuple(after))
 
 
@@ -80,7 +79,7 @@ class FailsToUpload(Deferred):
 
 
 def test_every_accelerator_on_a_device_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_OPENED", defaultdict[str, "count[int]"](lambda: count(1)))
+    monkeypatch.setattr(PROCESS, "opening_numbers", defaultdict(lambda: count(1)))
     spec = Watched().device.spec
     assert [on(Watched()).place for _ in range(3)] == [spec, f"{spec}#2", f"{spec}#3"]
 
@@ -96,15 +95,14 @@ def test_memory_that_could_not_be_filled_is_given_back_when_nothing_uses_it() ->
     backend = FailsToUpload()
     with pytest.raises(DeviceError, match="upload failed"):
         made(on(backend, poison=True))
-    assert backend.freed == [tuple(backend.started("fill"))]
-    assert len(backend.started("fill")) == 1
+    assert backend.freed == [(Ticket(backend.upload_queue, 1),)]
+    assert [event.what for event in backend.events] == ["fill"]
 
 
 def test_lengths_come_after_the_poison() -> None:
     backend = Deferred()
     made(on(backend, poison=True))
-    (poison,), (lengths,) = backend.started("fill"), backend.started("upload")
-    assert lengths.after == (poison,)
+    assert [event.what for event in backend.events] == ["fill", "upload"]  # in one queue
 
 
 def test_lengths_that_come_later_wait_for_all_that_uses_the_memory() -> None:
@@ -112,10 +110,10 @@ def test_lengths_that_come_later_wait_for_all_that_uses_the_memory() -> None:
     backend = Deferred()
     replicas = on(backend)
     one = made(replicas)
-    one.writers, one.readers = (writer := Pending(),), (reader := Pending(),)
+    one.writers, one.readers = (writer := pending(),), (reader := pending(),)
     replicas.add_lengths(one, LENGTHS)
     assert backend.started("upload")[-1].after == (writer, reader)
-    assert (one.writers, one.readers) == ((backend.started("upload")[-1],), ())
+    assert (one.writers, one.readers) == ((Ticket(backend.upload_queue, 2),), ())
 
 
 # --------------------------------------------------------------------------- to the device
@@ -146,11 +144,11 @@ def test_a_fill_waits_for_all_that_uses_the_memory_and_all_wait_for_it() -> None
     replicas = on(backend)
     one = made(replicas)
     content = Content(one.address, one.address + 16, one.whole, one.whole)
-    one.writers, one.readers = (writer := Pending(),), (reader := Pending(),)
+    one.writers, one.readers = (writer := pending(),), (reader := pending(),)
     replicas.to_device(content, one, one.whole, REASON)
     (fill,) = backend.started("fill")
     assert fill.after == (writer, reader)
-    assert (one.writers, one.readers) == ((fill,), ())
+    assert (one.writers, one.readers) == ((Ticket(backend.upload_queue, 2),), ())
 
 
 def test_poison_leaves_lengths_alone() -> None:
@@ -200,13 +198,8 @@ def test_rows_are_current_and_what_lies_between_them_is_not() -> None:
     one.valid = one.whole
     rows = part(one, 0, 4) | part(one, 16, 20) | part(one, 32, 36)
     bring_home(content, rows, REASON)
-    assert moved == [(0, 4)]  # one copy of three rows
+    assert moved == [(0, 12)]  # one copy of three rows
     assert content.host == rows
-
-
-def test_a_piece_ends_with_its_last_row() -> None:
-    assert piece_stop(Piece(100, 4)) == 104
-    assert piece_stop(Piece(100, 4, rows=3, pitch=16)) == 136
 
 
 def test_what_is_current_nowhere_is_told() -> None:

@@ -166,7 +166,6 @@ def test_a_device_without_room_is_emptied(monkeypatch: pytest.MonkeyPatch) -> No
         for one in many:
             accelerator.compute(dispatch, LENGTH, add, one, 1)
     assert [one.array[0] for one in many] == [k + 2 for k in range(7)]
-    assert backend.trims > 0
     assert backend.used <= 3_000
 
 

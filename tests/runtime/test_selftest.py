@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from trilby.backend.base import Event, Memory, Prepared
+from trilby.backend.base import Argument, Executable, Memory, Ticket
 from trilby.backend.interpreter import InterpreterFamily
-from trilby.backend.interpreter.interpreter_device import DoneEvent, InterpreterBackend
+from trilby.backend.interpreter.interpreter_device import InterpreterBackend, InterpreterPrepared
 from trilby.backend.null import NullBackend
 from trilby.backend.registry import open_backend
+from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError
 from trilby.tools.devices import check_device
 
@@ -23,7 +24,7 @@ def test_a_device_that_computes_nothing() -> None:
     # of the hundred numbers v from -50 to 49, no v is v³ // 7 - 3
     assert [v for v in range(-50, 50) if v**3 // 7 - 3 == v] == []
     assert check_device(backend) == "100 of 100 numbers are wrong"
-    assert backend.counts.frees == backend.counts.allocations == 1
+    assert backend.counts["frees"] == backend.counts["allocations"] == 1
 
 
 class Failing(InterpreterBackend):
@@ -33,10 +34,12 @@ class Failing(InterpreterBackend):
         super().__init__(InterpreterFamily().devices()[0])
         self.freed = 0
 
-    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
+    def free(self, memory: Memory, after: Sequence[Ticket] = ()) -> None:
         self.freed += 1
 
-    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
+    def prepare(
+        self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
+    ) -> InterpreterPrepared:
         raise DeviceError("the device is lost")
 
 

@@ -12,6 +12,7 @@ from tests.typing import (
     compute_usage,
     explicit_usage,
     memory_usage,
+    model_usage,
     passes_usage,
     profile_usage,
     transfer_usage,
@@ -166,6 +167,11 @@ def test_the_program_that_moves_its_data_itself(accelerator: Accelerator) -> Non
     assert explicit_usage.use(accelerator, a) == ([4, 6], 24)
     evens = explicit_usage.Evens.create(length=1)
     assert explicit_usage.use_outside(accelerator, a, evens) == ""
+
+
+def test_the_program_that_rewrites_models() -> None:
+    assert model_usage.use_transforms() == 15
+    assert model_usage.build_and_parse().startswith('func @"successor" (%0 : i32) -> i32 {')
 
 
 def test_the_profile_that_checkers_see_runs(accelerator: Accelerator) -> None:

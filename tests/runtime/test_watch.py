@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tests.runtime.conftest import Nulls, with_backend
-from tests.runtime.contents import Pending, failure
+from tests.runtime.contents import failure, pending
 from tests.runtime.devices import Watched
 from tests.runtime.programs import add, dispatch, number, plus_one, write_some
 
@@ -20,7 +20,7 @@ from trilby.data.segment import Segment
 from trilby.errors import DeviceError, ReentryError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import CONTENTS, LOCK
-from trilby.runtime.held import KernelWrite
+from trilby.runtime.launch_buffers import KernelWrite
 from trilby.runtime.watch import Watch, bury_when_idle, wait_for, watched
 
 
@@ -396,7 +396,7 @@ def test_a_segment_that_is_collected_in_the_middle_of_things_goes_when_they_are_
         assert len(content.replicas) == 1
     null.accelerator.compute(dispatch, 8, add, b, 1)
     assert content.replicas == []
-    assert null.backend.counts.frees == 1
+    assert null.backend.counts["frees"] == 1
 
 
 def test_a_segment_in_the_place_of_one_that_is_gone_has_nothing_of_it() -> None:
@@ -419,10 +419,10 @@ def test_an_array_whose_content_became_another_takes_leave_of_it(null: Nulls) ->
     content = watched(right.segment).content
     del left
     gc.collect()
-    assert null.backend.counts.frees == 1
+    assert null.backend.counts["frees"] == 1
     del right
     gc.collect()
-    assert null.backend.counts.frees == 2
+    assert null.backend.counts["frees"] == 2
     assert content.watches == []
 
 
@@ -430,35 +430,28 @@ def test_an_array_whose_content_became_another_takes_leave_of_it(null: Nulls) ->
 
 
 def test_waiting_raises_what_failed_and_says_where_it_was_dispatched() -> None:
-    event = failure()
     caller = Caller.now()
-    event.origin = KernelWrite("k", caller)
+    event = failure(origin=KernelWrite("k", caller))
     with pytest.raises(DeviceError, match="lost") as caught:
-        wait_for([Pending(), event])
+        wait_for([pending(), event])
     assert caught.value.location is not None
     assert caught.value.location.line == caller.number
 
 
 def test_a_copy_that_failed_raises_why_the_kernel_before_it_failed() -> None:
-    kernel, copied = failure(), failure()
-    kernel.failure = DeviceError("the kernel is lost")
     caller = Caller.now()
-    kernel.origin = KernelWrite("k", caller)
-    copied.origin = (kernel,)
+    kernel = failure(DeviceError("the kernel is lost"), KernelWrite("k", caller))
     with pytest.raises(DeviceError, match="the kernel is lost") as caught:
-        wait_for([copied])
+        wait_for([failure(origin=(kernel,))])
     assert caught.value.location is not None
     assert caught.value.location.line == caller.number
-    copied.origin = (Pending(),)
     with pytest.raises(DeviceError, match="lost"):
-        wait_for([copied])
+        wait_for([failure(origin=(pending(),))])
 
 
 def test_a_place_that_an_error_has_is_kept() -> None:
-    event = failure()
-    event.origin = KernelWrite("k", Caller.now())
     here = Caller.now().location
-    event.failure = DeviceError("lost", location=here)
+    event = failure(DeviceError("lost", location=here), KernelWrite("k", Caller.now()))
     with pytest.raises(DeviceError) as caught:
         wait_for([event])
     assert caught.value.location is here

@@ -90,6 +90,17 @@ def test_a_device_that_does_not_open_is_not_the_default() -> None:
     assert report.absent == (ABSENT,)
 
 
+def test_a_plug_in_is_not_the_default() -> None:
+    fast = DeviceInfo("null", 0, "Fast", "gpu", "", "", 0, 1, 1)
+    slow = DeviceInfo("interpreter", 0, "Slow", "software", "", "", 0, 1, 1)
+    plugin = Survey(name="null", computes=True, devices=(fast,), absent=(), is_plugin=True)
+    own = Survey(name="interpreter", computes=True, devices=(slow,), absent=())
+    report = devices_report(lambda _: None, [own, plugin])
+    assert [device.outcome for device in report.devices] == ["passes", "passes"]
+    assert report.chosen == "interpreter:0"
+    assert devices_report(lambda _: None, [plugin]).chosen is None
+
+
 def test_nothing_at_all() -> None:
     assert devices_report(passes, []) == DevicesReport(None, (), ())
 

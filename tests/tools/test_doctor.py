@@ -13,7 +13,7 @@ from trilby.backend.registry import PassedOver
 from trilby.cli import main
 from trilby.tools import doctor
 from trilby.tools.devices import CheckedDevice, DevicesReport, check_device, devices_report
-from trilby.tools.doctor import Diagnosis, Package, diagnose, diagnosis_as_json, print_diagnosis
+from trilby.tools.doctor import Diagnosis, diagnose, diagnosis_as_json, print_diagnosis
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_a_machine_on_which_all_is_well(devices: DevicesReport, tmp_path: Path) 
 def test_a_package_that_is_missing(
     devices: DevicesReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    package = Package("no-such-package", "nothing", "pip install nothing")
+    package = ("no-such-package", "nothing", "pip install nothing")
     monkeypatch.setattr(doctor, "PACKAGES", (package,))
     diagnosis = diagnose(devices, tmp_path)
     assert state_of(diagnosis, "no-such-package") == "missing"

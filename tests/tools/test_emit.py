@@ -9,8 +9,12 @@ from tests.runtime.programs import (
     square_kernel,
     where_3d,
 )
+from tests.runtime.test_handoff import outer, raised
+from tests.runtime.test_transforms import adding
+from tests.transform.golden_tracking import mandel
 
 from trilby.errors import ArgumentValueError, KernelTypeError
+from trilby.reflect.functions import Reflectable
 from trilby.runtime.compile import analyse_kernel
 from trilby.tools.emit import TARGETS, emit
 
@@ -67,6 +71,62 @@ def test_ranks() -> None:
 def test_ranks_that_nobody_needs(function: object, ranks: tuple[int, ...], problem: str) -> None:
     with pytest.raises(ArgumentValueError, match=problem):
         emit(function, "opencl", ranks=ranks, lines=True)  # pyright: ignore[reportArgumentType] -- all are decorated
+
+
+def model_after(function: Reflectable, name: str) -> str:
+    return emit(function, "model", ranks=None, lines=False, after=name)
+
+
+def test_a_kernel_after_a_transform() -> None:
+    before = emit(square_kernel, "model", ranks=None, lines=False)
+    inlined = model_after(square_kernel, "inline_calls")
+    assert "call %3" in before
+    assert "inlined @" in inlined
+    assert "func @" not in inlined
+    assert model_after(square_kernel, "forward_variables") == inlined
+    assert model_after(square_kernel, "inject_tracking") == before  # it is for compute functions
+    assert "loc(" in emit(square_kernel, "model", ranks=None, lines=True, after="inline_calls")
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "has"),
+    [
+        (mandel, "inject_tracking", "track.pre_access"),
+        (mandel, "place_transfers", "transfer.to_device"),
+        (square_all, "inline_calls", "inlined @"),
+    ],
+)
+def test_a_compute_function_after_a_transform(function: Reflectable, name: str, has: str) -> None:
+    text = model_after(function, name)
+    assert has in text
+    assert text.index("compute @") < text.index("kernel @")
+    assert has not in emit(function, "model", ranks=None, lines=False)
+
+
+def test_transforms_of_users_come_first() -> None:
+    def changed(function: Reflectable, target: str, after: str | None = None) -> str:
+        transforms = [adding]
+        return emit(function, target, ranks=None, lines=False, transforms=transforms, after=after)
+
+    assert "mul" in emit(square_kernel, "model", ranks=None, lines=False)
+    for after in (None, "adding", "inline_calls"):
+        text = changed(square_all, "model", after)
+        assert "mul" not in text
+        assert "add %" in text
+    assert "v * v" not in changed(square_kernel, "opencl")
+
+
+def test_a_transform_that_is_not_there() -> None:
+    with pytest.raises(ArgumentValueError, match="there is no transform `unroll`") as unknown:
+        model_after(square_kernel, "unroll")
+    assert "inline_calls, forward_variables" in unknown.value.advice
+    with pytest.raises(ArgumentValueError, match="`opencl` is not a model"):
+        emit(square_kernel, "opencl", ranks=None, lines=False, after="inline_calls")
+
+
+def test_device_functions_of_a_compute_function_are_in_its_model() -> None:
+    text = emit(outer, "model", ranks=None, lines=False)
+    assert f'func @"{raised.symbol}"' in text
 
 
 def test_what_cannot_be_shown() -> None:

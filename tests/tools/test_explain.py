@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from tests.reflect.host_samples import helper
 from tests.runtime.programs import square_all, square_kernel
+from tests.runtime.test_handoff import outer, raised
+from tests.runtime.test_transforms import adding, announced
 from tests.transform.golden_tracking import life_displayed, mandel
 
 from trilby.cli import main
@@ -26,8 +28,31 @@ def test_a_compute_function_before_and_after() -> None:
 def test_the_tables_of_the_kernels_follow() -> None:
     text = explain(square_all, Transfers.ALWAYS)
     analysed = analyse_kernel(square_kernel)
-    assert f"\n\n{analysed.access}\n\n{analysed.footprint}\n\nOPENCL" in text
-    assert "AFTER" not in text
+    assert f"\n\n{analysed.access}\n\n{analysed.footprint}\n\nMODEL" in text
+    assert "\n\nAFTER" not in text
+
+
+def test_a_kernel_after_each_of_its_transforms() -> None:
+    text = explain(square_kernel, Transfers.AUTO, transforms=[adding])
+    parts = [
+        text.index(f'MODEL "square_kernel"{part}\n')
+        for part in ("", " AFTER adding", " AFTER inline_calls on native")
+    ]
+    assert parts == sorted(parts)
+    adds, inlines = text[parts[1] : parts[2]], text[parts[2] :]
+    assert "- %1 : i32 = mul %0 %0\n+ %1 : i32 = add %0 %0" in adds
+    assert "+ %4 : i32 = inlined @" in inlines
+    assert "AFTER forward_variables on native\nno change" in inlines
+
+
+def test_transforms_of_users_come_before_those_of_the_strategy() -> None:
+    text = explain(mandel, Transfers.TRACKED, transforms=[announced])
+    assert text.index("AFTER announced\n") < text.index("AFTER inject_tracking\n")
+
+
+def test_device_functions_that_the_host_calls_are_shown() -> None:
+    text = explain(outer, Transfers.AUTO)
+    assert f'CALLED\nfunc @"{raised.symbol}"' in text
 
 
 def test_a_kernel_has_tables_only() -> None:
@@ -127,10 +152,11 @@ def test_a_run_is_compared_with_the_optimum(
 
 
 def test_an_explanation_for_programs(program: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", program, "--run", "run(accelerator)", "--json"]) == 0
+    options = ["--transfers", "planned", "--run", "run(accelerator)", "--json"]
+    assert main(["explain", program, *options]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["name"] == "doubled"
-    assert found["transfers"] == "auto"
+    assert found["transfers"] == "planned"
     (function,) = found["functions"]
     kinds = [note["kind"] for line in function["lines"] for note in line["notes"]]
     assert {"launch", "up", "ran-up", "ran-down"} <= set(kinds)

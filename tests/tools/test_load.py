@@ -8,7 +8,7 @@ import pytest
 
 from trilby.errors import ArgumentValueError, SourceError
 from trilby.reflect.functions import Compute, Helper, Kernel
-from trilby.tools.load import load_function, load_module
+from trilby.tools.load import load_function, load_module, load_transform
 
 MODULE = """
 import trilby as tb
@@ -132,3 +132,15 @@ def test_an_error_deeper_down_is_shown_where_the_file_leads_to_it(file: Path) ->
         load_module(program)
     assert caught.value.location is not None
     assert caught.value.location.line == 3
+
+
+def test_a_transform_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "changes.py"
+    path.write_text(
+        "from trilby.model.rewrite import transform\n\n\n"
+        '@transform("kernel")\ndef same(func):\n    return func\n',
+        "utf-8",
+    )
+    assert load_transform(f"{path}:same").name == "same"
+    with pytest.raises(ArgumentValueError, match="has no transform called `other`"):
+        load_transform(f"{path}:other")

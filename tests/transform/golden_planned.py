@@ -5,8 +5,8 @@
 writes those files anew. Each holds the model before and after, and the Python that runs, to be
 laid beside the listings in "Compute Analysis or Runtime tracing": a copy before the loop and one
 behind it, one in the loop before the host's look, one element with everything in the last turn,
-flipping generations, flags where nobody can know. The last two have no loops: there copies start
-as early as it is right. Read what changed before you keep it.
+flipping generations. The last two have no loops: there copies start as early as it is right. Read
+what changed before you keep it.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,10 +19,11 @@ from tests.transform.golden_tracking import conway, doubleup
 
 import trilby as tb
 from trilby import ComputeContext, KernelContext, S32Array, S32Array2D
+from trilby.model.rewrite import Transform
 from trilby.reflect.functions import Compute
 from trilby.runtime.compile import analyse_compute
 from trilby.tools.explanation import compute_section
-from trilby.transform.pipelines import Pass, run_passes
+from trilby.transform.pipelines import run_transforms
 from trilby.transform.place_transfers import place_transfers
 
 FOLDER = Path(__file__).parent.parent / "golden" / "planned"
@@ -142,9 +143,9 @@ def text_of(function: Compute[..., Any]) -> str:
     """What a golden file holds: every compute function of the graph, the entry point first."""
     graph = analyse_compute(function).graph
     placed = {func.name: func for func in place_transfers(graph).functions}
-    passes = [Pass("place_transfers", lambda func: placed[func.name])]
-    sections = [compute_section(run_passes(func, passes)) for func in reversed(graph.functions)]
-    return "\n\n".join(sections) + "\n"
+    place = Transform("place_transfers", lambda func: placed[func.name], ("compute",))
+    done = [run_transforms([func], [place]) for func in reversed(graph.functions)]
+    return "\n\n".join(map(compute_section, done)) + "\n"
 
 
 def write() -> None:

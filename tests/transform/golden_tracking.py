@@ -18,7 +18,7 @@ from trilby.options import Transfers
 from trilby.reflect.functions import Compute
 from trilby.runtime.compile import analyse_compute
 from trilby.tools.explanation import compute_section
-from trilby.transform.pipelines import compute_passes, run_passes
+from trilby.transform.pipelines import compute_transforms, run_transforms
 
 FOLDER = Path(__file__).parent.parent / "golden" / "tracking"
 
@@ -150,7 +150,8 @@ GOLDEN: Mapping[str, Compute[..., Any]] = {
 def text_of(function: Compute[..., Any]) -> str:
     """What a golden file holds."""
     graph = analyse_compute(function).graph
-    return compute_section(run_passes(graph.entry, compute_passes(Transfers.TRACKED, graph))) + "\n"
+    transforms = compute_transforms(Transfers.TRACKED, graph)
+    return compute_section(run_transforms([graph.entry], transforms)) + "\n"
 
 
 def write() -> None:

@@ -13,12 +13,13 @@ from typing import Any, cast
 
 import trilby as tb
 from trilby import Accelerator, Buffer, ComputeContext, NDArray
-from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
+from trilby.analysis.footprint import LaunchNumbers
 from trilby.analysis.reach import ComputeGraph
 from trilby.codegen.python import compile_compute
 from trilby.data.ndrange import as_range
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
+from trilby.data.touched import Touched
 from trilby.data.window import Window, exact_index, window_of
 from trilby.model.verify import verify
 from trilby.reflect.functions import Compute, Kernel, is_compute
@@ -71,8 +72,6 @@ class Twins:
             return
         if self.owner.inside:
             raise StaleError(f"the host looks at {missing} of {self.segment.label}")
-        given = self.segment in self.owner.given
-        assert not given or self.segment in self.owner.owed, f"{self.segment.label} is owed"
         self.fetch(ranges, placed=False)
 
     def before_write(self, ranges: Ranges) -> None:
@@ -123,8 +122,6 @@ class PlannedAccelerator:
     kernels: Accelerator
     inside: int = 0
     copies: list[Copy] = field(default_factory=list[Copy])
-    given: set[Segment] = field(default_factory=set[Segment])
-    owed: set[Segment] = field(default_factory=set[Segment])
     _twins: dict[Segment, Twins] = field(default_factory=dict[Segment, Twins])
 
     def compute(self, entry: Any, *args: Any, **kwargs: Any) -> Any:
@@ -133,8 +130,6 @@ class PlannedAccelerator:
             entry, args, kwargs = quoted.target, quoted.args, quoted.kwargs
         graph = analyse_compute(entry).graph
         context = PlannedContext(self, place_transfers(graph))
-        given = (*args, *kwargs.values())
-        self.given |= {one.segment for one in given if isinstance(one, Buffer | NDArray)}
         with self.running():
             return context.run_compute(entry, args, kwargs)
 
@@ -241,17 +236,17 @@ class PlannedContext:
         with_copies = tuple(copies.get(id(one), one) for one in given)
         self.accelerator.kernels.compute(launch, size, kernel, with_copies)
         for twins, footprint in touched:
-            twins.device.segment.reading(footprint.content)
+            segment = twins.device.segment
+            segment.reading(Ranges.span(0, segment.nbytes))
             twins.on_device |= footprint.writes
             twins.on_host -= footprint.writes
 
-    def _before(self, kernel: Kernel[...], twins: Twins, footprint: ParameterFootprint) -> None:
+    def _before(self, kernel: Kernel[...], twins: Twins, footprint: Touched) -> None:
         missing = footprint.reads - twins.on_device
         if missing and not twins.on_device - twins.on_host:
             raise StaleError(f"{kernel.name} reads {missing} of {twins.segment.label}")
         twins.send(missing | (footprint.writes - footprint.covers), placed=False)
-        looked = footprint.reads | (footprint.writes - footprint.covers)
-        self.accelerator.look("device", twins.segment, looked)
+        self.accelerator.look("device", twins.segment, footprint.needs)
 
     def to_device(self, buffer: object) -> None:
         if isinstance(buffer, Buffer | NDArray):
@@ -277,7 +272,3 @@ class PlannedContext:
         twins = self.accelerator.known(segment)
         if twins:
             twins.fetch(ranges, placed=True)
-
-    def owed(self, buffer: object) -> None:
-        if isinstance(buffer, Buffer | NDArray):
-            self.accelerator.owed.add(buffer.segment)

@@ -18,8 +18,7 @@ def use_a_profile(profile: Profile) -> str:
     for row in profile.dispatches:
         assert_type(row.kernel, str)
         assert_type(row.location.line, int)
-        assert_type((row.count, row.failed, row.measured), tuple[int, int, int])
-        assert_type(row.is_estimated, bool)
+        assert_type((row.count, row.failed), tuple[int, int])
         assert_type(row.execute_seconds + row.mean_seconds + row.delay_seconds, float)
         assert_type(row.copy_in, Copies)
     for buffer in profile.buffers:

@@ -10,8 +10,15 @@ from collections.abc import Hashable, Iterable
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from trilby.data.dtypes import Type
-from trilby.data.schema import BufferType, NDArrayType
+from trilby.data.dtypes import ScalarType, Type
+from trilby.data.schema import (
+    INDEX,
+    BufferType,
+    NDArrayType,
+    index_count,
+    join_path,
+    type_at,
+)
 from trilby.dataclass import dataclass
 from trilby.model.value import Value
 
@@ -78,6 +85,36 @@ class Things:
     def buffers(self, things: Points) -> Points:
         """Those of some things that are known to be buffers."""
         return frozenset(thing for thing in things if thing in self.types)
+
+    def part_below(
+        self, owner: "Seen", step: str, indices: "tuple[Reference, ...]" = ()
+    ) -> "BufferPart | None":
+        """The place one step below another, if that is a place of a known buffer."""
+        before = owner.part or BufferPart("", ())
+        if (owner.is_part and owner.part is None) or before.is_view:
+            return None
+        path = join_path(before.path, step)
+        if any(type_at(self.types[thing], path) is None for thing in self.buffers(owner.things)):
+            return None
+        return BufferPart(path, (*before.indices, *indices))
+
+    def is_number(self, buffers: Points, part: "BufferPart") -> bool:
+        """Whether a place is one number, and not a row, a struct or an array."""
+        types = [self.types[thing] for thing in buffers]
+        scalars = all(isinstance(type_at(type_, part.path), ScalarType) for type_ in types)
+        return scalars and all(index_count(t, part.path) == len(part.indices) for t in types)
+
+    def is_line(self, buffers: Points, part: "BufferPart") -> bool:
+        """Whether a view is that of an array with one dimension: its elements are numbers."""
+        path = part.path if part.path.endswith(INDEX) else part.path + INDEX
+        types = [self.types[thing] for thing in buffers]
+        scalars = all(isinstance(type_at(type_, path), ScalarType) for type_ in types)
+        return scalars and all(index_count(type_, path) == 1 for type_ in types)
+
+    def is_length(self, buffers: Points, name: str) -> bool:
+        """Whether an attribute of some buffers is a length, which is no data."""
+        types = [self.types[thing] for thing in buffers]
+        return all(isinstance(type_, BufferType) and name in type_.length_names for type_ in types)
 
     def others(self, thing: Thing) -> Iterable[Thing]:
         """The things that may be the same buffer under another name.
@@ -154,10 +191,15 @@ class Seen:
     part: BufferPart | None = None
     where: Reference | None = None
     number: int | None = None
+    fresh: bool = False
+    """Whether the object was surely made in the function, or cannot change: a number, a string."""
 
 
-NUMBER = Seen()
-"""Some number, or anything else that leads to no buffer."""
+NUMBER = Seen(fresh=True)
+"""Some number, or another new object that leads to no buffer."""
+
+ELSEWHERE = Seen()
+"""An object that is not known, and leads to no buffer."""
 
 
 @dataclass(slots=True)
@@ -170,10 +212,14 @@ class HostHeap:
     """What was found in objects of which not everything is known, whenever it was looked for."""
     unsure: set[Value] = field(default_factory=set[Value])
     """The variables that may have no value."""
+    is_weak: bool = False
+    """True of what holds at any point of a function: nothing that was ever stored is forgotten."""
 
     def copy(self) -> "HostHeap":
         """The same, to be changed apart."""
-        return HostHeap(dict(self.held), dict(self.inside), dict(self.met), set(self.unsure))
+        return HostHeap(
+            dict(self.held), dict(self.inside), dict(self.met), set(self.unsure), self.is_weak
+        )
 
     def join(self, other: "HostHeap") -> bool:
         """Widen to what holds on either of two ways; true where that was news."""
@@ -194,22 +240,53 @@ class HostHeap:
 
     def store(self, var: Value, seen: Seen, *, surely: bool = True) -> None:
         """Let a variable hold something."""
-        held = Seen(seen.things, seen.is_part, number=seen.number)
+        held = Seen(seen.things, seen.is_part, number=seen.number, fresh=seen.fresh)
         before = self.held.get(var)
-        self.held[var] = held if surely or before is None else either(before, held)
+        is_kept = self.is_weak or not surely
+        self.held[var] = either(before, held) if before is not None and is_kept else held
         if surely:
             self.unsure.discard(var)
         elif before is None:
             self.unsure.add(var)
 
+    def loaded(self, var: Value) -> Seen:
+        """What a variable holds, by its name."""
+        held = self.held.get(var)
+        if held is None:
+            return Seen(where=Reload(var))
+        return Seen(held.things, held.is_part, None, Reload(var), held.number, held.fresh)
+
     def forget(self, var: Value) -> None:
         """A variable loses its value."""
-        self.held.pop(var, None)
+        if not self.is_weak:
+            self.held.pop(var, None)
+
+    def fill(self, container: Thing, content: Points) -> None:
+        """Let a container that is made just now have content inside."""
+        before = self.inside.get(container, NOTHING) if self.is_weak else NOTHING
+        self.inside[container] = content | before
 
     def put(self, things: Points, content: Points) -> None:
         """Let some things have content inside, besides what they have."""
         for thing in things if content else ():
             self.inside[thing] = self.inside.get(thing, NOTHING) | (content - {thing})
+
+    def item_at(self, things: Things, owners: Points, number: int | None) -> Points:
+        """What may lie at a place of some containers: which one it is, if its number is known."""
+        found = NOTHING
+        for owner in owners:
+            place = None if number is None else things.known.get((owner, number))
+            inside = self.inside.get(owner, NOTHING)
+            found |= inside if place is None else self.inside.get(place, inside)
+        return found
+
+    def forget_items(self, things: Things, owners: Iterable[Thing]) -> None:
+        """Which item of a container lies where is not known any more."""
+        for owner in owners:
+            number = 0
+            while (place := things.known.get((owner, number))) is not None:
+                self.inside[place] = self.inside.get(owner, NOTHING)
+                number += 1
 
     def reach(self, things: Points) -> Points:
         """Some things, and all that is inside of them."""
@@ -231,9 +308,10 @@ def either(one: Seen, other: Seen) -> Seen:
         one.part if one.part == other.part else None,
         one.where if one.where == other.where else None,
         one.number if one.number == other.number else None,
+        one.fresh and other.fresh,
     )
     return one if _content(joined) == _content(one) else joined
 
 
 def _content(seen: Seen) -> tuple[object, ...]:
-    return seen.things, seen.is_part, seen.part, seen.where, seen.number
+    return seen.things, seen.is_part, seen.part, seen.where, seen.number, seen.fresh

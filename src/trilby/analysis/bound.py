@@ -9,7 +9,6 @@ from dataclasses import field
 from functools import reduce
 
 from trilby.dataclass import dataclass
-from trilby.model.holes import identifiers
 from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Var, VarLoad, VarStore
@@ -90,8 +89,5 @@ class _BoundNames:
 def _deleted(*ops: Op) -> frozenset[str]:
     """The names that text may delete."""
     return frozenset(
-        name
-        for op in ops
-        if isinstance(op, HostRun) and "del" in identifiers(op.code)
-        for name in op.sets
+        name for op in ops if isinstance(op, HostRun) for name in op.code.names.deleted
     )

@@ -19,7 +19,6 @@ from trilby.analysis.measuring.touched_bytes import (
     MemberBytes,
     Spot,
     TouchedRegion,
-    content_of,
     members_of,
     spot_of,
 )
@@ -35,6 +34,7 @@ from trilby.analysis.touching.kernel_expressions import (
 from trilby.data.dtypes import BOOL, Type
 from trilby.data.ranges import Ranges
 from trilby.data.schema import BufferType, NDArrayType
+from trilby.data.touched import Touched
 from trilby.dataclass import dataclass
 from trilby.model.value import Value
 
@@ -58,27 +58,6 @@ class LaunchNumbers:
     pass_id: int | range = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterFootprint:
-    """What a launch does with one buffer, in bytes.
-
-    `reads` may be read, `writes` may be written, `covers` are surely written, by one work item
-    or another. What a work item reads after it has surely written it counts as no read: it needs
-    nothing of what the buffer held before. `content` is all that the buffer holds besides its
-    lengths.
-    """
-
-    reads: Ranges
-    writes: Ranges
-    covers: Ranges
-    content: Ranges
-
-    @property
-    def covers_all(self) -> bool:
-        """True where nothing of what the buffer held is left."""
-        return self.covers.covers(self.content)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelFootprint:
     """The footprint of a kernel: `touches` are its accesses, `at` gives the bytes of a launch.
@@ -94,19 +73,21 @@ class KernelFootprint:
     buffers: tuple[int, ...]
     relevant: frozenset[int]
     _plan: "_EvaluationPlan" = field(repr=False)
-    _known: dict[object, "_BufferBytes"] = field(
-        default_factory=dict[object, "_BufferBytes"], repr=False
+    _known: dict[object, Mapping[str, MemberBytes]] = field(
+        default_factory=dict[object, Mapping[str, MemberBytes]], repr=False
     )
 
-    def at(self, launch: LaunchNumbers) -> tuple[ParameterFootprint, ...]:
-        """The bytes that a launch touches: an entry for each buffer parameter, in order."""
-        found = {number: self._bytes(number, launch) for number in self.buffers}
+    def at(self, launch: LaunchNumbers) -> tuple[Touched, ...]:
+        """The bytes that a launch touches: an entry for each buffer parameter, in order.
+
+        What a work item reads after it has surely written it counts as no read: it needs nothing of
+        what the buffer held before.
+        """
         if not all(launch.size):
-            none = Ranges.EMPTY
-            return tuple(ParameterFootprint(none, none, none, b.content) for b in found.values())
+            return tuple(Touched.NOTHING for _ in self.buffers)
         evaluated = _Evaluated(self._plan, launch)
         return tuple(
-            evaluated.footprint(touches, found[number])
+            evaluated.touched(touches, self._members(number, launch))
             for number, touches in self._plan.touches.items()
         )
 
@@ -125,7 +106,7 @@ class KernelFootprint:
             used += [scope.loop.start, scope.loop.stop, scope.loop.step] if scope.loop else []
         return pass_kinds(plan.expressions, used, _Evaluated(plan, launch).numbers, last)
 
-    def _bytes(self, number: int, launch: LaunchNumbers) -> "_BufferBytes":
+    def _members(self, number: int, launch: LaunchNumbers) -> Mapping[str, MemberBytes]:
         """Where the members of a buffer lie; kept for the next launch."""
         given = launch.arguments[number - 1]
         key = (number, tuple(given.items()) if isinstance(given, Mapping) else given)
@@ -133,23 +114,13 @@ class KernelFootprint:
         if found is None:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            type_ = self.parameters[number].type
-            members = members_of(type_, given)
-            self._known[key] = found = _BufferBytes(members, content_of(type_, members))
+            self._known[key] = found = members_of(self.parameters[number].type, given)
         return found
 
     def __str__(self) -> str:
         from trilby.analysis.footprint_text import footprint_text  # noqa: PLC0415 -- for people
 
         return footprint_text(self.kernel, self.parameters, self.touches)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _BufferBytes:
-    """The members of a buffer of known lengths, and all bytes that are data."""
-
-    members: Mapping[str, MemberBytes]
-    content: Ranges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,24 +182,24 @@ class _Evaluated:
         last = numbers.first + numbers.fewest - 1
         return may, [box.having(numbers.variable, numbers.first, last) for box in must]
 
-    def footprint(self, touches: "_ParameterTouches", known: _BufferBytes) -> ParameterFootprint:
+    def touched(self, touches: "_ParameterTouches", members: Mapping[str, MemberBytes]) -> Touched:
         """What the touches of one buffer come to."""
-        reads, _ = self._ranges(touches.reads, known, self._may)
-        covers, is_exact = self._ranges(touches.covers, known, self._must, surely=True)
+        reads, _ = self._ranges(touches.reads, members, self._may)
+        covers, is_exact = self._ranges(touches.covers, members, self._must, surely=True)
         if is_exact and touches.is_sure and self._is_sure(touches.covers):
             writes = covers
         else:
-            writes, _ = self._ranges(touches.writes, known, self._may)
-        return ParameterFootprint(reads, writes, covers, known.content)
+            writes, _ = self._ranges(touches.writes, members, self._may)
+        return Touched(reads, writes, covers)
 
-    def _is_sure(self, touches: "Touched") -> bool:
+    def _is_sure(self, touches: "PlacedTouches") -> bool:
         """True where what may be done is what is surely done."""
         return all(self._may[t.scope.number] is self._must[t.scope.number] for t, _ in touches)
 
     def _ranges(
         self,
-        touches: "Touched",
-        known: _BufferBytes,
+        touches: "PlacedTouches",
+        members: Mapping[str, MemberBytes],
         domains: Mapping[int, list[Box]],
         *,
         surely: bool = False,
@@ -237,7 +208,7 @@ class _Evaluated:
         if not touches:
             return Ranges.EMPTY, True
         values = self.numbers.values
-        region = TouchedRegion(self._space, known.members, surely=surely)
+        region = TouchedRegion(self._space, members, surely=surely)
         for touch, spot in touches:
             boxes = domains[touch.scope.number]
             if boxes:
@@ -245,16 +216,16 @@ class _Evaluated:
         return region.ranges(), region.is_exact
 
 
-Touched: TypeAlias = tuple[tuple[KernelTouch, Spot], ...]
+PlacedTouches: TypeAlias = tuple[tuple[KernelTouch, Spot], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _ParameterTouches:
     """The touches of one buffer by what they do. Where `is_sure`, no others write."""
 
-    reads: Touched
-    writes: Touched
-    covers: Touched
+    reads: PlacedTouches
+    writes: PlacedTouches
+    covers: PlacedTouches
     is_sure: bool
 
 

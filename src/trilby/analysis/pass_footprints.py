@@ -8,15 +8,16 @@ may have left as it was is needed even where a later pass surely writes it.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from trilby.analysis.footprint import KernelFootprint, LaunchNumbers, ParameterFootprint
+from trilby.analysis.footprint import KernelFootprint, LaunchNumbers
 from trilby.analysis.measuring.pass_kinds import PassKinds
 from trilby.data.ranges import Ranges
+from trilby.data.touched import Touched
 from trilby.locks import computed_once
 
 FEW_PASSES = 8
 """So many passes are looked at one by one, whatever they do with their numbers."""
 
-Footprints = tuple[ParameterFootprint, ...]
+Footprints = tuple[Touched, ...]
 
 
 class PassFootprints:
@@ -82,11 +83,11 @@ def composed(passes: Iterable[Footprints]) -> Footprints:
     return tuple(map(_composed, by_parameter))
 
 
-def _composed(passes: tuple[ParameterFootprint, ...]) -> ParameterFootprint:
+def _composed(passes: tuple[Touched, ...]) -> Touched:
     reads = writes = covers = kept = Ranges.EMPTY
     for one in passes:
         reads |= one.reads - covers
         writes |= one.writes
         covers |= one.covers
         kept |= one.writes - covers
-    return ParameterFootprint(reads | (kept & covers), writes, covers, passes[0].content)
+    return Touched(reads | (kept & covers), writes, covers)

@@ -1,6 +1,6 @@
 """Which functions a program reaches: the graphs that are analysed and compiled as one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field, replace
 
 from trilby.dataclass import dataclass
@@ -37,10 +37,16 @@ class KernelGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ComputeGraph:
-    """A compute function, the compute functions it calls, and the kernels they dispatch."""
+    """A compute function, the compute functions it calls, and the kernels they dispatch.
+
+    `ComputeGraph((square_all,), {"squares.square_kernel": KernelGraph((square, square_kernel))})`.
+    `device_functions` are the functions (`@tb.func`) that they name, and those that these call,
+    callees first. The host runs them as plain Python.
+    """
 
     functions: tuple[Func, ...]
     kernels: dict[str, KernelGraph] = field(default_factory=dict[str, KernelGraph])
+    device_functions: tuple[Func, ...] = ()
 
     @property
     def entry(self) -> Func:
@@ -76,14 +82,22 @@ def kernel_graph(entry: Func, resolve: Resolve) -> KernelGraph:
 
 
 def compute_graph(
-    entry: Func, resolve: Resolve, kernel: Callable[[str], KernelGraph]
+    entry: Func,
+    resolve: Resolve,
+    kernel: Callable[[str], KernelGraph],
+    device_functions: Callable[[str], Iterable[Func]] = lambda _symbol: (),
 ) -> ComputeGraph:
-    """Close over the compute functions and kernels that an entry point reaches."""
+    """Close over all that an entry point reaches: compute functions, kernels, device functions.
+
+    `device_functions` gives those of one compute function, by its symbol.
+    """
     functions = tuple(_reached(entry, resolve))
     symbols = dict.fromkeys(
         op.kernel for f in functions for op in walk(f.body) if isinstance(op, Dispatch)
     )
-    return ComputeGraph(functions, {symbol: kernel(symbol) for symbol in symbols})
+    kernels = {symbol: kernel(symbol) for symbol in symbols}
+    named = {f.name: f for function in functions for f in device_functions(function.name)}
+    return ComputeGraph(functions, kernels, tuple(named.values()))
 
 
 def _helper_calls(function: Func) -> Iterator[tuple[str, Location]]:

@@ -18,6 +18,11 @@ CAPABILITIES = ("f64", "f16", "i64_atomics", "shared_memory")
 """What devices may have or lack: the names in `DeviceInfo.features`."""
 
 
+def is_word(text: str) -> bool:
+    """Whether a word of a preference has a meaning of its own: `gpu`, `f64`, `any`."""
+    return text == "any" or text in KINDS or text in CAPABILITIES
+
+
 @dataclass(frozen=True, slots=True)
 class Preference:
     """One entry of a list of preferences, and the backends that there are.
@@ -32,6 +37,12 @@ class Preference:
     def words(self) -> list[str]:
         """The words, each of which has to fit."""
         return self.text.split()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether each word is known: the others are parts of names, or plug-ins."""
+        firsts = (word.lower().partition(":")[0] for word in self.words)
+        return all(is_word(first) or first in self.backends for first in firsts)
 
     def names(self, backend: str) -> bool:
         """Whether a backend is asked for by its name."""

@@ -1,22 +1,23 @@
 """Which backends there are, which devices they find, and which one is opened.
 
 Backends are named here and imported only when they are asked for, so that optional
-packages cost nothing until they are used. Nothing falls back silently: whatever was passed
-over is handed back with the reason.
+packages cost nothing until they are used. Those of other packages (plug-ins) are looked for when
+a name or a preference goes beyond our own, or all are listed. Nothing falls back silently:
+whatever was passed over is handed back with the reason.
 """
 
 import importlib
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from typing import Protocol, runtime_checkable
 
 from trilby.arguments import brief, closest, in_ticks
 from trilby.backend.base import Backend, DeviceInfo, Family, Kind
-from trilby.backend.preference import Preference, preferences
+from trilby.backend.preference import Preference, is_word, preferences
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
-from trilby.loading import loading
 
 # ------------------------------------------------------------------------------------------ vendors
 # Whether a maker's OpenCL driver is on this machine, without loading one.
@@ -42,6 +43,15 @@ def has_driver_for_others(folder: str | os.PathLike[str] = "/etc/OpenCL/vendors"
 
 
 @dataclass(frozen=True, slots=True)
+class PassedOver:
+    """A backend or device that is not used, why, and what would change that."""
+
+    name: str
+    reason: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """Where a family of backends lives, and what it needs."""
 
@@ -56,6 +66,10 @@ class Entry:
     """False where kernels give no results: never chosen unless it is named."""
     has_faster_devices: Callable[[], bool] = bool
     """Whether it is worth looking for a GPU here. The look itself takes long."""
+    distribution: str = ""
+    """Of a plug-in: the package that declares it, with its version, as `trilby-arrays 1.0`."""
+    refused: PassedOver | None = None
+    """Of a plug-in: why it is not even imported."""
 
 
 _MOST_DIGITS = 9
@@ -79,7 +93,10 @@ ENTRIES = (
     Entry("interpreter", "trilby.backend.interpreter", "InterpreterFamily"),
     Entry("null", "trilby.backend.null", "NullFamily", computes=False),
 )
-"""Every family; after devices that are faster than a processor, the first that works is taken."""
+"""Our own families; after devices that are faster than a processor, the first that works is taken.
+
+Plug-ins come after them: `Accelerator()` never takes one that was not asked for.
+"""
 
 FASTER: tuple[Kind, ...] = ("gpu", "accelerator")
 
@@ -91,15 +108,6 @@ class Refusing(Protocol):
     def refused(self) -> Sequence[DeviceUnavailableError]:
         """The reasons, one for each driver or device."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class PassedOver:
-    """A backend or device that is not used, why, and what would change that."""
-
-    name: str
-    reason: str
-    advice: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +126,8 @@ class Survey:
     computes: bool
     devices: tuple[DeviceInfo, ...]
     absent: tuple[PassedOver, ...]
+    is_plugin: bool = False
+    """Whether it is of another package, and so never what `Accelerator()` opens."""
 
 
 def open_backend(spec: str | None = None) -> Choice:
@@ -149,7 +159,11 @@ def _passed_over(failed: Mapping[str, DeviceUnavailableError]) -> tuple[PassedOv
 
 def as_preferences(given: object, argument: str) -> tuple[Preference, ...]:
     """The preferences that a user gave as an argument: a list of texts, or one text."""
-    return preferences(given, argument, (entry.name for entry in ENTRIES))
+    own = [entry.name for entry in ENTRIES]
+    found = preferences(given, argument, own)
+    if all(preference.is_plain for preference in found):
+        return found
+    return preferences(given, argument, [*own, *(entry.name for entry in plugins())])
 
 
 def open_preferred(wanted: Sequence[Preference], without: Collection[str] = ()) -> Choice:
@@ -187,19 +201,20 @@ class _Search:
     without: Collection[str]
     passed_over: list[PassedOver] = field(default_factory=list[PassedOver])
     _unopened: dict[str, str] = field(default_factory=dict[str, str])
-    _surveys: dict[str, Survey] = field(default_factory=dict[str, Survey])
+    _surveys: dict[Entry, Survey] = field(default_factory=dict[Entry, Survey])
 
     def fitting(self, preference: Preference) -> Iterator[tuple[Family, DeviceInfo]]:
         """What fits and was not tried yet, as it is asked for."""
-        named = [entry for entry in ENTRIES if preference.names(entry.name)]
+        looked_at: list[Entry] = []
         found = 0
-        for entry in named or ENTRIES:
+        for entry in _named(preference):
+            looked_at.append(entry)
             for device in fitting(preference, [self._survey(entry)]):
                 found += device.spec not in self.without
                 if device.spec not in self.without and device.spec not in self._unopened:
                     yield open_family(entry), device
         if not found:
-            reasons = "; ".join(self._lines([preference], named or ENTRIES))
+            reasons = "; ".join(self._lines([preference], looked_at))
             advice = "`trilby devices` lists what there is"
             self.passed_over.append(PassedOver(preference.text, f"none fits: {reasons}", advice))
 
@@ -211,18 +226,18 @@ class _Search:
     def nothing_found(self, wanted: Sequence[Preference]) -> DeviceUnavailableError:
         """Says what there is, and why none of it was taken."""
         texts = " or ".join(f"`{preference.text}`" for preference in wanted)
-        lines = "".join(f"\n  {line}" for line in self._lines(wanted, ENTRIES))
+        lines = "".join(f"\n  {line}" for line in self._lines(wanted, all_entries()))
         return DeviceUnavailableError(
             f"no device fits {texts}{lines}",
             advice='`trilby devices` shows what can be asked for; "any" takes what there is',
         )
 
     def _survey(self, entry: Entry) -> Survey:
-        if entry.name not in self._surveys:
-            self._surveys[entry.name] = _survey(entry)
-        return self._surveys[entry.name]
+        if entry not in self._surveys:
+            self._surveys[entry] = _survey(entry)
+        return self._surveys[entry]
 
-    def _lines(self, wanted: Sequence[Preference], entries: Sequence[Entry]) -> Iterator[str]:
+    def _lines(self, wanted: Sequence[Preference], entries: Iterable[Entry]) -> Iterator[str]:
         """Every device that might have been meant, with why not; then what is absent."""
         surveys = [self._survey(entry) for entry in entries]
         for each in surveys:
@@ -238,11 +253,26 @@ class _Search:
         return preference.misfit(device) or self._unopened.get(device.spec, "")
 
 
+def _named(preference: Preference) -> Iterator[Entry]:
+    """The families that a preference names, or all if it names none; plug-ins last."""
+    named = {name for name in preference.backends if preference.names(name)}
+    own = {entry.name for entry in ENTRIES}
+    entries = ENTRIES if named and named <= own else all_entries()
+    yield from (entry for entry in entries if not named or entry.name in named)
+
+
+def all_entries() -> Iterator[Entry]:
+    """Our own families, and then plug-ins, which are looked for when somebody gets there."""
+    yield from ENTRIES
+    yield from plugins()
+
+
 def open_family(entry: Entry) -> Family:
     """Import a family, or raise a `DeviceUnavailableError` that says what to install."""
+    if entry.distribution:
+        return _open_plugin(entry)
     try:
-        with loading(entry.module):
-            module = importlib.import_module(entry.module)
+        module = importlib.import_module(entry.module)
     except ImportError as error:
         if not entry.package or (error.name or entry.package).partition(".")[0] != entry.package:
             raise
@@ -251,21 +281,22 @@ def open_family(entry: Entry) -> Family:
     return family
 
 
-def survey(entries: Sequence[Entry] = ENTRIES) -> list[Survey]:
-    """Look at every family; nothing is opened."""
-    return [_survey(entry) for entry in entries]
+def survey(entries: Iterable[Entry] | None = None) -> list[Survey]:
+    """Look at every family, plug-ins included; nothing is opened."""
+    return [_survey(entry) for entry in (all_entries() if entries is None else entries)]
 
 
 def _survey(entry: Entry) -> Survey:
+    is_plugin = bool(entry.distribution)
     try:
         family = open_family(entry)
         devices = tuple(family.devices())
     except DeviceUnavailableError as error:
         absent = PassedOver(entry.name, error.problem, error.advice)
-        return Survey(entry.name, entry.computes, (), (absent,))
+        return Survey(entry.name, entry.computes, (), (absent,), is_plugin)
     refused = family.refused() if isinstance(family, Refusing) else ()
     absences = tuple(PassedOver(entry.name, error.problem, error.advice) for error in refused)
-    return Survey(entry.name, entry.computes, devices, absences)
+    return Survey(entry.name, entry.computes, devices, absences, is_plugin)
 
 
 def _candidates(spec: str | None) -> tuple[Sequence[Entry], int | None]:
@@ -277,7 +308,7 @@ def _candidates(spec: str | None) -> tuple[Sequence[Entry], int | None]:
             advice='write "native", "opencl:1" or "interpreter"; `trilby devices` lists them all',
         )
     name, colon, number = spec.partition(":")
-    entry = next((entry for entry in ENTRIES if entry.name == name), None)
+    entry = next((entry for entry in all_entries() if entry.name == name), None)
     if entry is None:
         raise _unknown(name)
     if colon and not (number.isascii() and number.isdigit() and len(number) <= _MOST_DIGITS):
@@ -328,7 +359,7 @@ def _package_missing(entry: Entry, error: ImportError) -> DeviceUnavailableError
 
 
 def _unknown(name: str) -> ArgumentValueError:
-    names = [entry.name for entry in ENTRIES]
+    names = list(dict.fromkeys(entry.name for entry in all_entries()))
     close = closest(name, names)
     meant = f"did you mean `{close}`? " if close else ""
     return ArgumentValueError(
@@ -342,3 +373,136 @@ def _none_works(passed_over: Sequence[PassedOver]) -> DeviceUnavailableError:
     return DeviceUnavailableError(
         f"no device can be opened{reasons}", advice="`trilby devices` tells more"
     )
+
+
+# ----------------------------------------------------------------------------------------- plug-ins
+# Backends of other packages, which declare a `Family` in a group of entry points. What they do
+# wrong is a reason to pass them over, and no error of a program that does not ask for them.
+
+PLUGIN_GROUP = "trilby.backends"
+
+
+def plugins() -> Iterator[Entry]:
+    """The plug-ins that are installed, by their names; looking for them takes milliseconds."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 -- few programs use plug-ins
+
+    owners: dict[str, str] = {entry.name: "" for entry in ENTRIES}
+    found = [(point, point.dist) for point in entry_points(group=PLUGIN_GROUP)]
+    for point, package in sorted(found, key=lambda one: one[0].name):
+        title = f"{package.name} {package.version}" if package else point.value
+        module, _, family = point.value.partition(":")
+        refused = _refused(point.name, title, owners)
+        yield Entry(point.name, module, family, distribution=title, refused=refused)
+        owners.setdefault(point.name, title)
+
+
+def _refused(name: str, title: str, owners: Mapping[str, str]) -> PassedOver | None:
+    """Why a plug-in cannot have its name, if it cannot."""
+    if name not in owners:
+        if name.replace("-", "_").isidentifier() and name == name.lower() and not is_word(name):
+            return None
+        return PassedOver(
+            name,
+            f"the plug-in of {title} has a name that cannot be asked for",
+            "a name is lower-case letters, digits, `-` and `_`, and no word such as `gpu` or `any`",
+        )
+    if owners[name]:
+        reason = f"the plug-in of {title} has the same name as that of {owners[name]}"
+        return PassedOver(name, reason, "uninstall one of them")
+    reason = f"the plug-in of {title} has the name of a built-in backend"
+    return PassedOver(name, reason, "its author has to choose another name")
+
+
+def _open_plugin(entry: Entry) -> Family:
+    if entry.refused:
+        raise DeviceUnavailableError(entry.refused.reason, advice=entry.refused.advice)
+    with _blaming(entry, "cannot be imported"):
+        found = getattr(importlib.import_module(entry.module), entry.family)
+        family: Family = found() if isinstance(found, type) else found
+    _check_members(entry, family, Family)
+    if family.name != entry.name:
+        raise DeviceUnavailableError(
+            f"the plug-in of {entry.distribution} has the name {in_ticks(str(family.name))}, and "
+            f"its entry point {in_ticks(entry.name)}",
+            advice="its author has to give both the same name",
+        )
+    return PluginFamily(entry, family)
+
+
+class PluginFamily:
+    """A family of another package; whatever it raises is a `DeviceUnavailableError` here."""
+
+    def __init__(self, entry: Entry, family: Family) -> None:
+        self.name = entry.name
+        self._entry = entry
+        self._family = family
+
+    def devices(self) -> Sequence[DeviceInfo]:
+        """Its devices, whose specs lead back to it."""
+        with _blaming(self._entry, "fails at listing its devices"):
+            found = tuple(self._family.devices())
+            specs = [_spec(device) for device in found]
+        wanted = [f"{self.name}:{number}" for number in range(len(found))]
+        if specs != wanted:
+            listed, due = (", ".join(names) for names in (specs, wanted))
+            raise DeviceUnavailableError(
+                f"the plug-in of {self._entry.distribution} lists the devices {listed}, which "
+                f"should be {due}",
+                advice="its author has to correct `backend` and `index` of each `DeviceInfo`",
+            )
+        return found
+
+    def refused(self) -> Sequence[DeviceUnavailableError]:
+        """What it says that it cannot use."""
+        if not isinstance(self._family, Refusing):
+            return ()
+        try:
+            with _blaming(self._entry, "fails at listing what it cannot use"):
+                return [
+                    DeviceUnavailableError(error.problem, advice=error.advice)
+                    for error in self._family.refused()
+                ]
+        except DeviceUnavailableError as error:
+            return [error]
+
+    def open(self, index: int) -> Backend:
+        """One of its devices."""
+        with _blaming(self._entry, f"fails at opening `{self.name}:{index}`"):
+            backend = self._family.open(index)
+        _check_members(self._entry, backend, Backend)
+        return backend
+
+
+def _spec(device: object) -> str:
+    if not isinstance(device, DeviceInfo):
+        message = f"{brief(device)} is no `DeviceInfo`"
+        raise TypeError(message)
+    return device.spec
+
+
+@contextmanager
+def _blaming(entry: Entry, what: str) -> Generator[None]:
+    """Turn what a plug-in raises into a reason to pass it over."""
+    try:
+        yield
+    except DeviceUnavailableError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise DeviceUnavailableError(
+            f"the plug-in of {entry.distribution} {what}: {type(error).__name__}: {error}",
+            advice="update or uninstall that package",
+        ) from error
+
+
+def _check_members(entry: Entry, given: object, protocol: type) -> None:
+    """Raise where an object lacks something of a protocol of `trilby.backend.base`."""
+    members = (*protocol.__annotations__, *vars(protocol))
+    names = [name for name in members if not name.startswith("_")]
+    with _blaming(entry, f"has no working `{protocol.__name__}`"):
+        missing = [name for name in names if not hasattr(given, name)]
+    if missing:
+        raise DeviceUnavailableError(
+            f"the plug-in of {entry.distribution} has no whole `{protocol.__name__}`: "
+            f"{brief(given)} lacks {', '.join(f'`{name}`' for name in missing)}",
+            advice="its author finds the protocol in `trilby.backend.base`",
+        )

@@ -5,10 +5,9 @@ kernels. So lines wait until the launch that printed them is over and everything
 """
 
 import sys
-from collections import deque
 from collections.abc import Callable  # noqa: TC003 -- as elsewhere
 
-_UNSAID: deque[str] = deque()
+from trilby.process import PROCESS
 
 
 class Output:
@@ -26,13 +25,13 @@ OUTPUT = Output()
 def say(form: str, *numbers: float) -> None:
     """Write a line: floats with six digits, as devices show them."""
     shown = (f"{n:g}" if isinstance(n, float) else str(n) for n in numbers)
-    _UNSAID.append(form.format(*shown) + "\n")
+    PROCESS.printed.append(form.format(*shown) + "\n")
     say_all()
 
 
 def say_all() -> None:
     """Write the lines that wait, unless they have to."""
-    while _UNSAID and not OUTPUT.must_wait():
-        line = _UNSAID.popleft()
+    while PROCESS.printed and not OUTPUT.must_wait():
+        line = PROCESS.printed.popleft()
         if sys.stdout is not None:
             sys.stdout.write(line)

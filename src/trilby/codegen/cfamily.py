@@ -4,22 +4,23 @@ The text has the kernel context, the typedefs, the support functions that are ne
 helpers and at last the kernel. It knows no device and no driver.
 """
 
+import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
-from textwrap import dedent
 
 from trilby.analysis.data_loops import uneven_loops_around_others
 from trilby.analysis.reach import KernelGraph, as_on_device, reaching, short_name
+from trilby.codegen.cexpressions import find_arrays, size_variables
 from trilby.codegen.cfunction import CFunctionWriter, Module
-from trilby.codegen.cgroups import FAILED, FAILURE_TEXT
-from trilby.codegen.csignature import GUARD, PASSED, guard_text, head
-from trilby.codegen.cstatements import write_function
-from trilby.codegen.ctext import Line, with_line_directives
+from trilby.codegen.cstatements import FAILED, FAILURE_TEXT, write_block
+from trilby.codegen.ctext import Line, Text, with_line_directives
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.identifiers import Identifiers, own_name
 from trilby.codegen.struct_types import Structs
 from trilby.codegen.support import SUPPORT_NAMES, support_text
+from trilby.data.dtypes import ScalarType, Type
 from trilby.data.kernel_context import GRID_FIELDS
+from trilby.data.schema import BufferType
 from trilby.dataclass import dataclass
 from trilby.errors import BuildError
 from trilby.model.op import Func, Raw, RawBody, walk
@@ -28,11 +29,150 @@ from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.value import KERNEL_CONTEXT, Value
 from trilby.source import NOWHERE, Location
 
+# ---------------------------------------------------------------------------------------- functions
+
+SIZES = ("max_x", "max_y", "max_z")
+PASSED = "pass_id"
+GUARD = "is_beyond_range"
+WIDTH = 100
+
+
+def _head(writer: CFunctionWriter) -> list[str]:
+    """`static inline int square(int v) {`, with names given to the parameters."""
+    module, function = writer.module, writer.function
+    params = ", ".join(_parameters(writer))
+    name = module.functions[function.name]
+    if function.kind == "kernel":
+        start = f"{module.dialect.kernel} {name}("
+    else:
+        start = f"{module.dialect.helper} {module.value_type(function.result)}{name}("
+    if len(start) + len(params) + 3 <= WIDTH:
+        return [f"{start}{params}) {{"]
+    indent = "    "
+    wrapped = textwrap.wrap(
+        params.replace(" ", "\0").replace(",\0", ", "),
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [start, *(line.replace("\0", " ") for line in wrapped), ") {"]
+
+
+def _parameters(writer: CFunctionWriter) -> Iterator[str]:
+    is_kernel = writer.function.kind == "kernel"
+    if not is_kernel and writer.function.name in writer.module.asserting:
+        writer.context = writer.names.fresh("context")
+        yield f"KernelContext_t *{writer.context}"
+    for param in writer.function.params:
+        name = writer.names.fresh(param.hint)
+        writer.texts[param] = Text(name)
+        if is_kernel and _is_stored(writer, param.type):
+            name = writer.names.fresh(f"{name}_stored")
+            writer.stored[param] = name
+        if param.type != KERNEL_CONTEXT or not is_kernel:
+            yield f"{_parameter_type(writer, param.type)}{name}"
+            yield from size_variables(writer, param, param.type, name)
+    if is_kernel:
+        writer.sizes = tuple(writer.names.fresh(size) for size in SIZES)
+        yield from (f"int {size}" for size in writer.sizes)
+    if is_kernel and PASSED in writer.module.grid_fields:
+        writer.pass_id = writer.names.fresh(PASSED)
+        yield f"int {writer.pass_id}"
+    if is_kernel and writer.module.asserting:
+        writer.failure = writer.names.fresh("failure")
+        yield f"{writer.module.dialect.global_space} int *{writer.failure}"
+
+
+def _parameter_type(writer: CFunctionWriter, type_: Type) -> str:
+    """Kernels get numbers as they are stored: a bool is a byte at that border."""
+    if writer.function.kind == "kernel" and isinstance(type_, ScalarType):
+        return f"{writer.module.structs.stored(type_)} "
+    return writer.module.value_type(type_)
+
+
+def _prologue(writer: CFunctionWriter) -> None:
+    """Fill the kernel context, leave if outside the range, find the fields of buffers."""
+    if writer.function.kind == "kernel":
+        _context(writer)
+        _arguments_from_storage(writer)
+    for param in writer.function.params:
+        if isinstance(param.type, BufferType):
+            find_arrays(writer, param, param.type)
+
+
+def _context(writer: CFunctionWriter) -> None:
+    context = writer.texts[writer.function.params[0]]
+    writer.context = context.text
+    content = writer.names.fresh("kernel_context")
+    writer.line(f"KernelContext_t {content};")
+    writer.line(f"KernelContext_t *{context} = &{content};")
+    given: dict[str, str] = dict(zip(SIZES, writer.sizes, strict=True)) | {PASSED: writer.pass_id}
+    for name in writer.module.grid_fields:
+        source = given.get(name) or writer.module.dialect.grid[name]
+        writer.line(f"{context}->{name} = {source};")
+    if writer.module.asserting:
+        writer.line(f"{context}->failure = {writer.failure};")
+        writer.line(f"{context}->failed = 0;")
+    if not writer.module.waits:
+        writer.line(f"if ({GUARD}({context})) return;")
+
+
+def _guard_text(dialect: Dialect) -> str:
+    """The function that says which work items lie beyond the range.
+
+    Only groups at its far ends have such items. Whether a group is one of those is the same
+    for all its items, so a compiler can ask once and leave the other groups without a test.
+    """
+    or_else = "\n        || "
+    edges = (
+        f"({dialect.grid[f'group_{axis}']} + 1) * {dialect.grid[f'local_max_{axis}']} "
+        f"> kc->max_{axis}"
+        for axis in "xyz"
+    )
+    beyond = " || ".join(f"kc->{axis} >= kc->max_{axis}" for axis in "xyz")
+    return (
+        f"{dialect.helper} bool {GUARD}(KernelContext_t *kc) {{\n"
+        f"    bool is_edge_group = {or_else.join(edges)};\n"
+        f"    return is_edge_group && ({beyond});\n"
+        "}"
+    )
+
+
+def _arguments_from_storage(writer: CFunctionWriter) -> None:
+    """Bring bools and halves from their stored form to values."""
+    for param, stored in writer.stored.items():
+        text = f"{stored} != 0"
+        if isinstance(param.type, ScalarType) and param.type.is_half:
+            text = f"{writer.module.need('unpack', param.type)}({stored})"
+        name = writer.texts[param]
+        writer.line(f"{writer.module.value_type(param.type)}{name} = {text};")
+
+
+def _is_stored(writer: CFunctionWriter, type_: Type) -> bool:
+    """True where a number is spelt otherwise in memory than in expressions."""
+    return isinstance(type_, ScalarType) and type_ in writer.module.dialect.stored
+
+
+def _write_function(writer: CFunctionWriter) -> list[Line]:
+    """A whole function: head, prologue, body."""
+    if writer.function.raw:
+        return _write_raw(writer, writer.function.raw)
+    start = [Line(text, writer.function.location) for text in _head(writer)]
+    with writer.captured() as first:
+        _prologue(writer)
+    with writer.captured() as body:
+        write_block(writer, writer.function.body)
+    gap = [Line("")] if first and body else []
+    return [*start, *first, *gap, *body, Line("}")]
+
+
 # --------------------------------------------------------------------------------------------- craw
 # Functions whose body the user wrote in the device's language: head, text, and nothing else.
 
 
-def write_raw(writer: CFunctionWriter, raw: Raw) -> list[Line]:
+def _write_raw(writer: CFunctionWriter, raw: Raw) -> list[Line]:
     """The function with the text of its language, which sees the names of the parameters."""
     dialect = writer.module.dialect
     body = raw.body(dialect.name)
@@ -52,7 +192,7 @@ def write_raw(writer: CFunctionWriter, raw: Raw) -> list[Line]:
                 f"parameter `{name}`: that is no name in {dialect.name}",
                 "give it another name",
             )
-    start = [Line(text, writer.function.location) for text in head(writer)]
+    start = [Line(text, writer.function.location) for text in _head(writer)]
     return [*start, *_lines(body), Line("}")]
 
 
@@ -64,7 +204,7 @@ def _refusal(writer: CFunctionWriter, problem: str, advice: str) -> BuildError:
 def _lines(body: RawBody) -> Iterator[Line]:
     """The text, indented; each line leads to its own in the Python file where it has one."""
     place = body.location
-    written = dedent(body.text).rstrip().split("\n")
+    written = textwrap.dedent(body.text).rstrip().split("\n")
     is_spread = place.end_line - place.line == body.text.count("\n")
     for number, text in enumerate(written):
         if text or any(written[:number]):
@@ -95,14 +235,12 @@ def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generate
     """Write a kernel and all that it reaches."""
     seen = as_on_device(graph)
     module = _module(seen, graph, dialect)
-    functions = [_function(CFunctionWriter(module, f)) for f in seen.functions]
+    functions = [_write_function(CFunctionWriter(module, f)) for f in seen.functions]
     parts = [
-        [Line(text) for text in dialect.preamble.splitlines()],
-        _context_typedef(seen, module),
-        [Line(text) for text in guard_text(dialect).splitlines()],
-        _failure_report(module),
-        *([Line(t) for t in text.splitlines()] for text in module.structs.text()),
-        *([Line(t) for t in text.splitlines()] for text in _support(module)),
+        *map(_lines_of, (dialect.preamble, _context_typedef(seen, module), _guard_text(dialect))),
+        _lines_of(FAILURE_TEXT.format(helper=dialect.helper) if module.asserting else ""),
+        *map(_lines_of, module.structs.text()),
+        *map(_lines_of, _support(module)),
         *functions,
     ]
     flat = [line for part in parts if part for line in (*part, Line(""))]
@@ -112,9 +250,8 @@ def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generate
     return Generated("\n".join(text), entry, tuple(module.asserts), takes_pass)
 
 
-def _function(writer: CFunctionWriter) -> list[Line]:
-    raw = writer.function.raw
-    return write_raw(writer, raw) if raw else write_function(writer)
+def _lines_of(text: str) -> list[Line]:
+    return [Line(line) for line in text.splitlines()]
 
 
 def _module(graph: KernelGraph, meant: KernelGraph, dialect: Dialect) -> Module:
@@ -160,19 +297,11 @@ def _grid_fields(graph: KernelGraph) -> Iterator[str]:
     return (name for name in GRID_FIELDS if name in used | guard)
 
 
-def _context_typedef(graph: KernelGraph, module: Module) -> list[Line]:
-    members = [Line(f"    int {name};") for name in _grid_fields(graph)]
+def _context_typedef(graph: KernelGraph, module: Module) -> str:
+    members = [f"    int {name};" for name in _grid_fields(graph)]
     if module.asserting:
-        members.append(Line(f"    {module.dialect.global_space} int *failure;"))
-        members.append(Line("    int failed;"))
-    return [Line("typedef struct KernelContext_s {"), *members, Line("} KernelContext_t;")]
-
-
-def _failure_report(module: Module) -> list[Line]:
-    if not module.asserting:
-        return []
-    text = FAILURE_TEXT.format(helper=module.dialect.helper)
-    return [Line(line) for line in text.splitlines()]
+        members += [f"    {module.dialect.global_space} int *failure;", "    int failed;"]
+    return "\n".join(["typedef struct KernelContext_s {", *members, "} KernelContext_t;"])
 
 
 def _support(module: Module) -> Iterator[str]:

@@ -15,12 +15,7 @@ from trilby.codegen.dialect import Dialect
 from trilby.codegen.identifiers import Identifiers
 from trilby.codegen.struct_types import Structs
 from trilby.data.dtypes import ScalarType, Type
-from trilby.data.schema import (
-    BufferType,
-    NDArrayType,
-    StructType,
-    sizes_of,
-)
+from trilby.data.schema import BufferType, NDArrayType, StructType, sizes_of
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops.core import Var, VarLoad, VarStore
@@ -152,14 +147,6 @@ class Module:
                 raise TypeError(type_)
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A text that waits for its one use, and the place in Python that it comes from."""
-
-    text: Text
-    location: Location
-
-
 class CFunctionWriter:
     """Writes one function."""
 
@@ -171,7 +158,8 @@ class CFunctionWriter:
         self.spans = Spans(function)
         self.texts: dict[Value, Text] = {}
         self.sizes_with: dict[Value, dict[str, Text]] = {}
-        self.waiting: dict[Value, Waiting] = {}
+        self.waiting: dict[Value, tuple[Text, Location]] = {}
+        """Texts that wait for their one use, with the place in Python that each comes from."""
         self.bound: set[Value] = set()
         self.cached: dict[tuple[Value, str], str] = {}
         self.sizes: tuple[str, ...] = ()
@@ -211,7 +199,7 @@ class CFunctionWriter:
     def take(self, value: Value) -> Text:
         """The text of a value at its use."""
         if value in self.waiting:
-            return self.waiting.pop(value).text
+            return self.waiting.pop(value)[0]
         return self.texts[value]
 
     def parts(self, value: Value) -> list[Text]:
@@ -224,7 +212,7 @@ class CFunctionWriter:
         if self.uses.count.get(value, 0) == 0:
             return
         if self.uses.count[value] == 1 and value not in self.uses.elsewhere:
-            self.waiting[value] = Waiting(text, op.location)
+            self.waiting[value] = text, op.location
         else:
             self.bind(value, text, op.location)
 
@@ -261,6 +249,5 @@ class CFunctionWriter:
         self._bind_waiting(lambda text: bool(text.reads))
 
     def _bind_waiting(self, is_due: Callable[[Text], bool]) -> None:
-        for value in [v for v, waiting in self.waiting.items() if is_due(waiting.text)]:
-            waiting = self.waiting.pop(value)
-            self.bind(value, waiting.text, waiting.location)
+        for value in [v for v, (text, _) in self.waiting.items() if is_due(text)]:
+            self.bind(value, *self.waiting.pop(value))

@@ -3,58 +3,51 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trilby.codegen import cexpressions, cgroups, cmemory
+from trilby.codegen import cexpressions
 from trilby.codegen.cexpressions import choice
 from trilby.codegen.cfunction import CFunctionWriter
-from trilby.codegen.csignature import head, prologue
-from trilby.codegen.ctext import AND, MEMORY, OR, POSTFIX, UNARY, Dependence, Line, Text, reads_of
-from trilby.data.dtypes import ScalarType
-from trilby.data.schema import (
-    BufferType,
-    NDArrayType,
-    sizes_of,
+from trilby.codegen.ctext import (
+    AND,
+    CHOICE,
+    MEMORY,
+    OR,
+    POSTFIX,
+    UNARY,
+    Dependence,
+    Line,
+    Text,
+    c_string,
+    reads_of,
 )
+from trilby.data.dtypes import BF16, BOOL, F16, F32, F64, I32, I64, U32, U64, ScalarType, Type
+from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, leaves, sizes_of
 from trilby.model.op import Block, Op, walk
+from trilby.model.ops import memory
 from trilby.model.ops.arith import BINARIES, COMPARES, UNARIES, Cast, Math
-from trilby.model.ops.control import (
-    AndThen,
-    Break,
-    Continue,
-    For,
-    If,
-    OrElse,
-    Ternary,
-    While,
-)
-from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
-from trilby.model.ops.debug import Assert, Print
+from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
+from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield, yielded
+from trilby.model.ops.debug import Assert, Print, texts_of
 from trilby.model.ops.grid import Barrier, Grid
-from trilby.model.ops.memory import (
-    AtomicUpdate,
-    CompareExchange,
-    Extent,
-    Load,
-    LocalArray,
-    Place,
-    PrivateArray,
-    Store,
-)
 from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import NONE, RefType, Value, VarType, space_of
+from trilby.source import Location
+
+FAILED = "report_failure"
+
+FAILURE_TEXT = """\
+{helper} void report_failure(KernelContext_t *kc, int number) {{
+    kc->failed = 1;
+    if (atomic_cmpxchg(kc->failure, 0, number) == 0) {{
+        kc->failure[1] = kc->x;
+        kc->failure[2] = kc->y;
+        kc->failure[3] = kc->z;
+    }}
+}}"""
+"""The first work item whose `assert` fails leaves its number and its ids."""
 
 
-def write_function(writer: CFunctionWriter) -> list[Line]:
-    """A whole function: head, prologue, body."""
-    start = [Line(text, writer.function.location) for text in head(writer)]
-    with writer.captured() as first:
-        prologue(writer)
-    with writer.captured() as body:
-        _block(writer, writer.function.body)
-    gap = [Line("")] if first and body else []
-    return [*start, *first, *gap, *body, Line("}")]
-
-
-def _block(writer: CFunctionWriter, block: Block) -> None:
+def write_block(writer: CFunctionWriter, block: Block) -> None:
+    """The statements of a block."""
     for op in block.ops:
         OP_RULES[type(op)](writer, op)
 
@@ -62,7 +55,7 @@ def _block(writer: CFunctionWriter, block: Block) -> None:
 def _braces(writer: CFunctionWriter, block: Block) -> None:
     """The lines of a block, one level deeper; names that end with it are free again."""
     with writer.indented():
-        _block(writer, block)
+        write_block(writer, block)
 
 
 # -- variables and calls ------------------------------------------------------------------
@@ -82,7 +75,7 @@ def _var(writer: CFunctionWriter, op: Var) -> None:
     name = writer.names.fresh(op.name)
     writer.texts[var] = Text(name)
     own = f"{writer.module.value_type(type_)}{name}"
-    declared = [own, *cmemory.size_variables(writer, var, type_, name)]
+    declared = [own, *cexpressions.size_variables(writer, var, type_, name)]
     for number, declaration in enumerate(declared):
         init = f" = {texts[number]}" if texts else ""
         writer.line(f"{declaration}{init};", op.location)
@@ -131,7 +124,7 @@ def _call(writer: CFunctionWriter, op: Call) -> None:
         writer.line(f"{text};", op.location)
     else:
         writer.bind(op.result, text, op.location)
-    cgroups.after_call(writer, op.callee, op.location)
+    _after_call(writer, op.callee, op.location)
 
 
 def _return(writer: CFunctionWriter, op: Return) -> None:
@@ -169,7 +162,7 @@ def _branches(writer: CFunctionWriter, op: If, lead: str, condition: Text) -> No
 def _else_if(writer: CFunctionWriter, block: Block, last: If) -> None:
     """`else if` where the inner condition is one expression, else a block of its own."""
     with writer.captured() as lines, writer.indented():
-        _block(writer, Block(block.ops[:-1]))
+        write_block(writer, Block(block.ops[:-1]))
         condition = writer.take(last.condition)
         writer.settle()
     if not lines:
@@ -199,11 +192,8 @@ def _while(writer: CFunctionWriter, op: While) -> None:
 
 def _yielded(writer: CFunctionWriter, block: Block) -> list[Text]:
     """Write the ops of a block and give the texts of what it yields."""
-    _block(writer, Block(block.ops[:-1]))
-    last = block.ops[-1]
-    if not isinstance(last, Yield):
-        raise TypeError(last)
-    return writer.parts(last.yielded)
+    write_block(writer, Block(block.ops[:-1]))
+    return writer.parts(yielded(block))
 
 
 def _for(writer: CFunctionWriter, op: For) -> None:
@@ -248,7 +238,7 @@ def _changes(block: Block) -> set[Dependence]:
 
 def _is_act(writer: CFunctionWriter, op: Op) -> bool:
     """True for what has an effect and may stand inside an expression."""
-    return isinstance(op, AtomicUpdate | CompareExchange) or (
+    return isinstance(op, memory.AtomicUpdate | memory.CompareExchange) or (
         isinstance(op, Call) and _acts(writer, op)
     )
 
@@ -271,12 +261,8 @@ def _counted(
     return f"{spelling}{name} = {start}; {count} != 0; --{count}, {advance}"
 
 
-def _break(writer: CFunctionWriter, op: Break) -> None:
-    writer.line("break;", op.location)
-
-
-def _continue(writer: CFunctionWriter, op: Continue) -> None:
-    writer.line("continue;", op.location)
+def _leave_turn(writer: CFunctionWriter, op: Break | Continue) -> None:
+    writer.line(f"{op.mnemonic};", op.location)
 
 
 # -- choices ------------------------------------------------------------------------------
@@ -312,7 +298,7 @@ def _result_variables(writer: CFunctionWriter, op: Op) -> list[str]:
     value = op.value
     name = writer.variable(value)
     own = f"{writer.module.value_type(value.type)}{name}"
-    for declaration in (own, *cmemory.size_variables(writer, value, value.type, name)):
+    for declaration in (own, *cexpressions.size_variables(writer, value, value.type, name)):
         writer.line(f"{declaration};", op.location)
     return [name, *(size.text for size in writer.sizes_with[value].values())]
 
@@ -353,6 +339,126 @@ def _yield(writer: CFunctionWriter, op: Yield) -> None:
     raise TypeError((writer.function.name, op))
 
 
+# -- arrays, barriers, structs -----------------------------------------------------------
+
+
+def _array(writer: CFunctionWriter, op: memory.LocalArray | memory.PrivateArray) -> None:
+    """`__local float tile[16][16];`."""
+    made = op.value.type
+    if not isinstance(made, RefType) or not isinstance(made.to, ArrayType):
+        raise TypeError(made)
+    space = f"{writer.module.dialect.spaces['local']} " if made.space == "local" else ""
+    name = writer.names.fresh(op.value.hint or f"{made.space}_array")
+    dims = "".join(f"[{dim}]" for dim in made.to.dims)
+    writer.line(f"{space}{writer.module.structs.stored(made.to)} {name}{dims};", op.location)
+    writer.texts[op.value] = Text(name)
+
+
+def _barrier(writer: CFunctionWriter, op: Barrier) -> None:
+    """What was read from memory before a barrier is read before it in C too."""
+    writer.before_change(MEMORY)
+    writer.line(writer.module.dialect.barriers[op.scope], op.location)
+
+
+def _pack(writer: CFunctionWriter, op: Pack) -> None:
+    """`(Result_t){.x = a, .y = b}`."""
+    struct = _struct(op.value.type)
+    parts = [writer.take(part) for part in op.parts]
+    structs = writer.module.structs
+    members = ", ".join(
+        f"{structs.leaf(struct, leaf)} = {_to_storage(writer, leaf.type, part)}"
+        for leaf, part in zip(leaves(struct), parts, strict=True)
+    )
+    text = f"({structs.type_name(struct)}){{{members}}}"
+    writer.give(op, Text(text, POSTFIX, reads_of(parts)))
+
+
+def _unpack(writer: CFunctionWriter, op: Unpack) -> None:
+    """`p.x`."""
+    struct = _struct(op.whole.type)
+    whole = writer.take(op.whole)
+    leaf = next(leaf for leaf in leaves(struct) if leaf.name == op.leaf)
+    text = f"{whole.within(POSTFIX)}{writer.module.structs.leaf(struct, leaf)}"
+    if leaf.type.is_half:
+        text = f"{writer.module.need('unpack', leaf.type)}({text})"
+    elif leaf.type is BOOL:
+        text = f"({text} != 0)"
+    writer.give(op, Text(text, POSTFIX, whole.reads))
+
+
+def _struct(type_: Type) -> StructType:
+    if not isinstance(type_, StructType):
+        raise TypeError(type_)
+    return type_
+
+
+def _to_storage(writer: CFunctionWriter, type_: ScalarType, part: Text) -> str:
+    return f"{writer.module.need('pack', type_)}({part})" if type_.is_half else part.text
+
+
+# -- assert and print ----------------------------------------------------------------------------
+
+
+def _assert(writer: CFunctionWriter, op: Assert) -> None:
+    """A work item that fails says so and goes no further."""
+    condition = writer.take(op.condition)
+    writer.settle()
+    module = writer.module
+    module.asserts.append((op.message, op.location))
+    report = f"{FAILED}({writer.context}, {len(module.asserts)});"
+    leave = "" if module.waits else f" {_leave(writer)}"
+    writer.line(f"if (!{condition.within(UNARY)}) {{ {report}{leave} }}", op.location)
+
+
+def _after_call(writer: CFunctionWriter, callee: str, location: Location) -> None:
+    """Where an `assert` failed in a helper, its callers go no further either.
+
+    Work items that wait for each other go on to the end, since the others wait for them.
+    """
+    if callee in writer.module.asserting and not writer.module.waits:
+        writer.line(f"if ({writer.context}->failed) {_leave(writer)}", location)
+
+
+def _leave(writer: CFunctionWriter) -> str:
+    result = writer.function.result
+    if result == NONE:
+        return "return;"
+    if isinstance(result, StructType):
+        return f"return ({writer.module.structs.type_name(result)}){{0}};"
+    return "return 0;"
+
+
+_FORMATS: dict[Type, str] = {
+    I32: "%d",
+    I64: "%ld",
+    U32: "%u",
+    U64: "%lu",
+    F16: "%g",
+    BF16: "%g",
+    F32: "%g",
+    F64: "%lg",
+    BOOL: "%s",
+}
+
+
+def _print(writer: CFunctionWriter, op: Print) -> None:
+    """`printf`, with a format made of the text."""
+    args = [(writer.take(arg), arg.type) for arg in op.args]
+    first, *others = (text.replace("%", "%%") for text in texts_of(op.form))
+    formats = (_FORMATS.get(type_, "%d") for _, type_ in args)
+    form = first + "".join(map("".join, zip(formats, others, strict=True)))
+    values = "".join(f", {_promoted(part, type_)}" for part, type_ in args)
+    text = c_string(form + "\n")
+    writer.line(f"printf({text}{values});", op.location)
+
+
+def _promoted(part: Text, type_: Type) -> str:
+    """Small integers are passed as `int`, bools as the words of Python."""
+    if type_ is BOOL:
+        return f'{part.within(CHOICE - 1)} ? "True" : "False"'
+    return part.text if type_ in _FORMATS else f"(int){part.within(UNARY)}"
+
+
 OP_RULES: Mapping[type[Op], Callable[[CFunctionWriter, Any], None]] = {
     Constant: cexpressions.constant,
     Grid: cexpressions.grid,
@@ -361,19 +467,19 @@ OP_RULES: Mapping[type[Op], Callable[[CFunctionWriter, Any], None]] = {
     **dict.fromkeys(UNARIES, cexpressions.unary),
     Cast: cexpressions.cast,
     Math: cexpressions.math,
-    Load: cmemory.load,
-    Store: cmemory.store,
-    Place: cmemory.reference,
-    Extent: cmemory.extent,
-    AtomicUpdate: cmemory.atomic,
-    CompareExchange: cmemory.compare_exchange,
-    LocalArray: cgroups.array,
-    PrivateArray: cgroups.array,
-    Barrier: cgroups.barrier,
-    Pack: cgroups.pack,
-    Unpack: cgroups.unpack,
-    Assert: cgroups.assertion,
-    Print: cgroups.print_line,
+    memory.Load: cexpressions.load,
+    memory.Store: cexpressions.store,
+    memory.Place: cexpressions.reference,
+    memory.Extent: cexpressions.extent,
+    memory.AtomicUpdate: cexpressions.atomic,
+    memory.CompareExchange: cexpressions.compare_exchange,
+    memory.LocalArray: _array,
+    memory.PrivateArray: _array,
+    Barrier: _barrier,
+    Pack: _pack,
+    Unpack: _unpack,
+    Assert: _assert,
+    Print: _print,
     Var: _var,
     VarLoad: _var_load,
     VarStore: _var_store,
@@ -383,8 +489,8 @@ OP_RULES: Mapping[type[Op], Callable[[CFunctionWriter, Any], None]] = {
     If: _if,
     While: _while,
     For: _for,
-    Break: _break,
-    Continue: _continue,
+    Break: _leave_turn,
+    Continue: _leave_turn,
     Ternary: _ternary,
     AndThen: _short_circuit,
     OrElse: _short_circuit,

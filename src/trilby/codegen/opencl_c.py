@@ -10,22 +10,7 @@ from trilby.analysis.reach import KernelGraph
 from trilby.codegen.cfamily import Generated, generate_c
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.identifiers import C_WORDS
-from trilby.data.dtypes import (
-    BF16,
-    BOOL,
-    F16,
-    F32,
-    F64,
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
-    ScalarType,
-)
+from trilby.data.dtypes import BF16, BOOL, F16, F32, F64, I64, SCALARS, U64, ScalarType
 from trilby.model.intrinsics import INTRINSICS
 from trilby.model.value import Space
 
@@ -70,19 +55,12 @@ def is_used(name: str) -> bool:
 
 # ------------------------------------------------------------------------------------------- opencl
 
+_INTEGERS = {8: "char", 16: "short", 32: "int", 64: "long"}
 _SCALARS = {
     BOOL: "bool",
-    I8: "char",
-    I16: "short",
-    I32: "int",
-    I64: "long",
-    U8: "uchar",
-    U16: "ushort",
-    U32: "uint",
-    U64: "ulong",
-    F16: "float",
-    BF16: "float",
-    F32: "float",
+    **{SCALARS[f"i{bits}"]: word for bits, word in _INTEGERS.items()},
+    **{SCALARS[f"u{bits}"]: f"u{word}" for bits, word in _INTEGERS.items()},
+    **dict.fromkeys((F16, BF16, F32), "float"),
     F64: "double",
 }
 _AXES = ("x", "y", "z")
@@ -163,16 +141,7 @@ OPENCL = Dialect(
     },
     scalars=_SCALARS,
     stored={BOOL: "uchar", F16: "ushort", BF16: "ushort"},
-    unsigned={
-        I8: "uchar",
-        I16: "ushort",
-        I32: "uint",
-        I64: "ulong",
-        U8: "uchar",
-        U16: "ushort",
-        U32: "uint",
-        U64: "ulong",
-    },
+    unsigned={t: f"u{_INTEGERS[t.bits]}" for t in SCALARS.values() if t.is_integer},
     grid=_GRID,
     math={"gamma": "tgamma"},
     atomics=_atomic,

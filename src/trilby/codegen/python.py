@@ -13,8 +13,7 @@ from types import CellType, CodeType, FunctionType
 from typing import cast
 
 from trilby.codegen.python_blocks import BlockWriter
-from trilby.codegen.python_text import placed
-from trilby.codegen.python_values import SLICE, NamedValues
+from trilby.codegen.python_values import SLICE, NamedValues, placed
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.op import Func

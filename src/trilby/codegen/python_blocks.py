@@ -6,19 +6,16 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from trilby.codegen.python_text import (
-    OPERATORS,
-    expression,
-    placed,
-    statements,
-    target,
-)
 from trilby.codegen.python_values import (
     NamedValues,
     Stack,
+    expression,
     is_literal,
     number_tree,
     outside_brackets,
+    placed,
+    statements,
+    target,
 )
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import (
@@ -31,7 +28,7 @@ from trilby.data.schema import (
     type_at,
 )
 from trilby.dataclass import dataclass
-from trilby.model.holes import in_place_sign
+from trilby.model.host_code import OPERATORS
 from trilby.model.op import Block, Op, blocks, operands
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore
@@ -48,7 +45,7 @@ from trilby.model.ops.host import (
     HostWith,
 )
 from trilby.model.ops.memory import Extent, Load, Place, Store
-from trilby.model.ops.transfer import TRANSFER_OPS, Owed, ToDevice, ToHost, Tracking
+from trilby.model.ops.transfer import TRANSFER_OPS, ToDevice, ToHost, Tracking
 from trilby.model.value import RefType, Value
 from trilby.source import Location
 
@@ -86,7 +83,7 @@ def change_at(
     change, store = ops[end], ops[end + 1]
     if not isinstance(change, HostValue) or not change.result or change.inputs[0] is not old.value:
         return None
-    sign = in_place_sign(change.code)
+    sign = change.code.sign
     if not sign or uses.left[change.result] != 1 or not _stores_back(old, change.result, store):
         return None
     operand = change.inputs[1]
@@ -134,7 +131,7 @@ def _is_plain(op: Op, known: NamedValues) -> bool:
     uses = known.uses
     if op.result is None or uses.left[op.result] != 1 or op.result in uses.crossing:
         return False
-    is_change = isinstance(op, HostValue) and in_place_sign(op.code)
+    is_change = isinstance(op, HostValue) and op.code.sign
     return not is_change and not isinstance(op, Var) and not any(blocks(op))
 
 
@@ -183,7 +180,7 @@ def _subscript(tree: ast.expr, indices: list[ast.expr], location: Location) -> a
 
 
 def transfer_statement(
-    op: Tracking | ToDevice | ToHost | Owed, trees: Sequence[ast.expr], known: NamedValues
+    op: Tracking | ToDevice | ToHost, trees: Sequence[ast.expr], known: NamedValues
 ) -> ast.stmt:
     """The call that an op is; `trees` are the context, the buffer and the indices."""
     context, *rest = trees
@@ -375,7 +372,7 @@ def _variable_content(writer: BlockWriter, op: VarLoad) -> None:
 
 def _host_value(writer: BlockWriter, op: HostValue) -> None:
     trees = writer.take(*op.inputs)
-    sign = in_place_sign(op.code)
+    sign = op.code.sign
     if not sign or op.result is None:
         tree = expression(op.code, trees, op.location)
         if op.result and is_literal(tree):
@@ -439,7 +436,7 @@ def _host_run(writer: BlockWriter, op: HostRun) -> None:
         writer.run(statement, op.sets)
 
 
-def _transfer(writer: BlockWriter, op: Tracking | ToDevice | ToHost | Owed) -> None:
+def _transfer(writer: BlockWriter, op: Tracking | ToDevice | ToHost) -> None:
     trees = writer.take(*operands(op))
     writer.run(transfer_statement(op, trees, writer.known))
 
@@ -490,7 +487,7 @@ def _for(writer: BlockWriter, op: HostFor) -> None:
 def _with(writer: BlockWriter, op: HostWith) -> None:
     (manager,) = writer.take(op.manager)
     writer.stack.settle()
-    bound = target(op.target, op.location) if op.target else None
+    bound = target(op.target, op.location) if op.target.text else None
     statement = ast.With([ast.withitem(manager, bound)], writer.inner(op.body, op))
     writer.run(placed(statement, op.location), writer.known.sets(op))
 

@@ -1,8 +1,9 @@
-"""Which Python expression stands for a value of a model, and when it has to be a variable.
+"""Which Python expression stands for a value of the IR, and when it has to be a variable.
 
-A value that is used once, at once, becomes part of the expression that uses it, so that a
-model which nobody changed gives back the source that it was made of. Whatever would be
-evaluated out of order that way is put into a temporary variable.
+A value that is used once, at once, becomes part of the expression that uses it, so that IR which
+nobody changed gives back the source that it was made of. Whatever would be evaluated out of order
+that way is put into a temporary variable. Every node gets its line and column of the user's file,
+so that tracebacks show the user's source.
 """
 
 import ast
@@ -10,18 +11,101 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import field
+from typing import TypeVar
 
 from trilby.analysis.bound import sure_loads
-from trilby.codegen.python_text import placed
 from trilby.data.dtypes import Number
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
-from trilby.model.holes import identifiers
+from trilby.model.host_code import HostCode, filled
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops.core import Var, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostValue, HostWith
 from trilby.model.value import Value
-from trilby.source import NOWHERE, Location
+from trilby.source import NOWHERE, Location, line_text
+
+# ------------------------------------------------------------------------------ trees of host code
+
+Node = TypeVar("Node", bound=ast.AST)
+
+
+def expression(code: HostCode, operands: Sequence[ast.expr], location: Location) -> ast.expr:
+    """The tree of an expression, or of a slice where it is one."""
+    try:
+        tree = code.expression
+    except SyntaxError as error:
+        raise _not_python(code, location, error) from error
+    return filled(_moved(tree, code, location), operands)
+
+
+def statements(
+    code: HostCode, operands: Sequence[ast.expr], location: Location
+) -> Sequence[ast.stmt]:
+    """The trees of statements; all their lines are indented as the first one is."""
+    try:
+        trees = code.statements
+    except SyntaxError as error:
+        raise _not_python(code, location, error) from error
+    return [filled(_moved(tree, code, location, indented=True), operands) for tree in trees]
+
+
+def target(code: HostCode, location: Location) -> ast.expr:
+    """The tree of what a loop or a `with` binds."""
+    try:
+        return _moved(code.target, code, location)
+    except SyntaxError as error:
+        raise _not_python(code, location, error) from error
+
+
+def placed(node: Node, location: Location) -> Node:
+    """Give one node, without those inside of it, a place in the user's file."""
+    line, end_line = max(1, location.line), max(1, location.line, location.end_line)
+    start = _bytes(location, location.column)
+    end = location.end_column
+    vars(node).update(
+        lineno=line,
+        col_offset=start,
+        end_lineno=end_line,
+        end_col_offset=max(end, start) if end_line == line else end,
+    )
+    return node
+
+
+def _bytes(location: Location, column: int) -> int:
+    """`ast` counts bytes."""
+    text = line_text(location)
+    return column if text.isascii() else len(text[:column].encode())
+
+
+def _not_python(code: HostCode, location: Location, error: SyntaxError) -> ModelError:
+    return ModelError(
+        f"the text of a host op is not Python ({error.msg}): {code.text}",
+        advice="whatever made or rewrote this model is at fault",
+        location=location,
+    )
+
+
+def _moved(node: Node, code: HostCode, location: Location, *, indented: bool = False) -> Node:
+    """A tree of the user's file as it is; one that was made of text, moved to a place there."""
+    if code.start is None:
+        return node
+    moved = deepcopy(node)
+    lines = max(1, location.line) - code.start[0]
+    column = _bytes(location, location.column)
+    for part in ast.walk(moved):
+        places = vars(part)
+        for line, offset in (("lineno", "col_offset"), ("end_lineno", "end_col_offset")):
+            if line not in places:
+                continue
+            if places[line] == code.start[0]:
+                places[offset] += column - code.start[1]
+            elif indented:
+                places[offset] += column
+            places[line] += lines
+    return moved
+
+
+# ------------------------------------------------------------------------------------------ values
 
 SLICE = "builtins.slice"
 """The symbol of Python's `slice`, which the user may have given another meaning."""
@@ -66,9 +150,11 @@ class Words:
         """Every word in the texts and variables of a function."""
         taken: set[str] = set()
         for op in walk(func.body):
-            taken |= identifiers(getattr(op, "code", ""))
-            taken |= identifiers(getattr(op, "target", ""))
-            if isinstance(op, Var):
+            if isinstance(op, HostValue | HostRun):
+                taken |= op.code.names.words
+            elif isinstance(op, HostFor | HostWith):
+                taken.update(op.sets)
+            elif isinstance(op, Var):
                 taken.add(op.name)
         return cls(taken)
 
@@ -125,7 +211,7 @@ class NamedValues:
                 yield op.name
             case HostRun() | HostFor() | HostWith():
                 yield from op.sets
-            case HostValue() if ":=" in op.code:
+            case HostValue() if op.code.names.wild:
                 yield from op.uses
             case _:
                 pass
@@ -258,8 +344,8 @@ def outside_brackets(tree: ast.expr, known: NamedValues) -> ast.expr:
     """An expression that may have been an index: `1:n` is `slice(1, n)` anywhere else."""
     match tree:
         case ast.Tuple(elts=items):
-            tree.elts = [outside_brackets(item, known) for item in items]
-            return tree
+            plain = [outside_brackets(item, known) for item in items]
+            return ast.copy_location(ast.Tuple(plain, tree.ctx), tree)
         case ast.Slice(lower=lower, upper=upper, step=step):
             bounds = [bound or ast.Constant(None) for bound in (lower, upper, step)]
             called = ast.Name(known.object_name(SLICE), ast.Load())

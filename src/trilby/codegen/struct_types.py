@@ -4,13 +4,13 @@ The fixed part of a buffer is a struct. A length-bound array, and whatever follo
 no member there: it is reached through a small function, `S32Array_array(s)`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.identifiers import Identifiers, own_name, plain
 from trilby.data.dtypes import ScalarType, Type
-from trilby.data.layout import field_align, header_size, layout, size_of, stride_of
+from trilby.data.layout import field_align, first_bound, header_size, layout, size_of, stride_of
 from trilby.data.schema import (
     INDEX,
     ArrayType,
@@ -20,11 +20,9 @@ from trilby.data.schema import (
     PadType,
     StructType,
     in_global,
-    path_steps,
     sizes_of,
-    step_into,
+    walk_path,
 )
-from trilby.dataclass import dataclass
 from trilby.model.value import RefType, Space, space_of
 
 TAIL = "(tail)"
@@ -40,25 +38,25 @@ class Structs:
     def __init__(self, dialect: Dialect, names: Identifiers) -> None:
         self._dialect = dialect
         self._names = names
-        self._known: dict[StructType, _Spelling] = {}
+        self._stems: dict[StructType, str] = {}
+        self._members: dict[StructType, dict[str, str]] = {}
         self._accessed: dict[BufferType, None] = {}
 
     def type_name(self, struct: StructType) -> str:
         """The typedef: `S32Array_t`."""
-        return f"{self._known[in_global(struct)].stem}_t"
+        return f"{self._stems[in_global(struct)]}_t"
 
     def member(self, struct: StructType, field: str) -> str:
         """The name of a member, which is the field's unless that is a keyword."""
-        return self._known[in_global(struct)].members[field]
+        return self._members[in_global(struct)][field]
 
     def accessor(self, struct: StructType, field: str) -> str:
         """The function that finds a field that has no fixed place: `S32Array_array`.
 
         Each kind of memory has one of its own: `S32Array_array_constant`.
         """
-        known = self._known[in_global(struct)]
         ending = _CONSTANT if space_of(struct) == "constant" else ""
-        return f"{known.stem}_{known.members[field]}{ending}"
+        return f"{self._stems[in_global(struct)]}_{self.member(struct, field)}{ending}"
 
     def accessor_sizes(self, struct: StructType, field: str) -> dict[str, ScalarType]:
         """The lengths that this function takes: none for the array where the header ends."""
@@ -74,8 +72,8 @@ class Structs:
             case StructType():
                 for field in type_.fields:
                     self.add(field.type)
-                if in_global(type_) not in self._known:
-                    self._known[in_global(type_)] = self._spelling(type_)
+                if in_global(type_) not in self._stems:
+                    self._name(in_global(type_))
                 if isinstance(type_, BufferType):
                     self._accessed[type_] = None
             case _:
@@ -83,7 +81,7 @@ class Structs:
 
     def text(self) -> Iterator[str]:
         """The typedefs, inner before outer, each followed by its accessors."""
-        for struct in self._known:
+        for struct in self._stems:
             yield self._typedef(struct)
             for accessed in self._accessed:
                 if in_global(accessed) == struct:
@@ -107,40 +105,37 @@ class Structs:
 
     def leaf(self, struct: StructType, leaf: Leaf) -> str:
         """The way from a struct to one of its numbers: `position.x`, `m[0][1]`."""
-        indices = list(leaf.indices)
-        here: Type | None = struct
+        indices = iter(leaf.indices)
         text = ""
-        for step in path_steps(leaf.path):
+        for step, here in walk_path(struct, leaf.path):
             if step == INDEX and isinstance(here, ArrayType):
-                text += "".join(f"[{indices.pop(0)}]" for _ in here.dims)
+                text += "".join(f"[{next(indices)}]" for _ in here.dims)
             elif isinstance(here, StructType):
                 text += f".{self.member(here, step)}"
-            here = step_into(here, step) if here is not None else None
         return text
 
     # -- typedefs ---------------------------------------------------------------------
 
     def _typedef(self, struct: StructType) -> str:
-        name = self._known[struct].stem
+        name = self._stems[struct]
         word = "union" if struct.is_union else "struct"
-        members = list(self._members(struct))
         align = f" __attribute__((aligned({struct.align})))" if struct.align else ""
-        body = "\n".join(f"    {member};" for member in members)
+        body = "\n".join(f"    {member};" for member in self._declarations(struct))
         return f"typedef {word} {name}_s {{\n{body}\n}}{align} {name}_t;"
 
-    def _members(self, struct: StructType) -> Iterator[str]:
+    def _declarations(self, struct: StructType) -> Iterator[str]:
         fixed = struct.fields
         if isinstance(struct, BufferType):
             fixed = struct.fields[: first_bound(struct)]
         for field in fixed:
-            yield self._member(struct, field)
+            yield self._declaration(struct, field)
         if isinstance(struct, BufferType) and len(fixed) < len(struct.fields):
             used = layout(replace(struct, fields=fixed, align=None)).size
             tail = header_size(struct) - used
             if tail:
                 yield f"char {self.member(struct, TAIL)}[{tail}]"
 
-    def _member(self, struct: StructType, field: Field) -> str:
+    def _declaration(self, struct: StructType, field: Field) -> str:
         name = self.member(struct, field.name)
         # An array of bytes that stands for wider elements is aligned as they are.
         is_bytes = isinstance(field.type, ArrayType) and field.type.stride is not None
@@ -198,16 +193,17 @@ class Structs:
 
     # -- names ------------------------------------------------------------------------
 
-    def _spelling(self, struct: StructType) -> "_Spelling":
+    def _name(self, struct: StructType) -> None:
         own = Identifiers(self._dialect.is_reserved)
-        members = {f.name: own.fresh(member_name(f)) for f in struct.fields}
+        members = {f.name: own.fresh(_member_name(f)) for f in struct.fields}
         members[TAIL] = own.fresh("tail_padding")
         found = struct.fields[first_bound(struct) :] if isinstance(struct, BufferType) else ()
         endings = [f"_{members[f.name]}{space}" for f in found for space in ("", _CONSTANT)]
         # The types of C libraries begin with small letters, `size_t` and `time_t`.
         wanted = plain(struct.name)
         wanted = wanted if wanted[0].isupper() else own_name(wanted)
-        return _Spelling(self._names.stem(wanted, ("_s", "_t", *endings)), members)
+        self._stems[struct] = self._names.stem(wanted, ("_s", "_t", *endings))
+        self._members[struct] = members
 
 
 def _aligned(align: int) -> str:
@@ -215,44 +211,13 @@ def _aligned(align: int) -> str:
     return f"(end + {align - 1}) / {align} * {align}" if align > 1 else "end"
 
 
-@dataclass(frozen=True, slots=True)
-class _Spelling:
-    """What a struct and its fields are called in the text."""
-
-    stem: str
-    members: Mapping[str, str]
-
-
-def first_bound(struct: BufferType) -> int:
-    """The number of fields before the first length-bound array."""
-    for number, field in enumerate(struct.fields):
-        if isinstance(field.type, ArrayType) and field.type.is_bound:
-            return number
-    return len(struct.fields)
-
-
-def fixed_offsets(buffer: BufferType) -> dict[str, int]:
-    """The offsets of the fields up to the first length-bound array, that one included."""
-    number = first_bound(buffer)
-    header = layout(replace(buffer, fields=buffer.fields[:number]))
-    offsets = {name: slot.offset for name, slot in header.slots.items()}
-    if number < len(buffer.fields):
-        offsets[buffer.fields[number].name] = header_size(buffer)
-    return offsets
-
-
 def is_fixed(struct: StructType, name: str) -> bool:
     """True where a field is a member of the struct, false where a function reaches it."""
     if not isinstance(struct, BufferType):
         return True
-    return name in names_of(struct.fields[: first_bound(struct)])
+    return any(field.name == name for field in struct.fields[: first_bound(struct)])
 
 
-def names_of(fields: Sequence[Field]) -> frozenset[str]:
-    """The names of some fields."""
-    return frozenset(field.name for field in fields)
-
-
-def member_name(field: Field) -> str:
+def _member_name(field: Field) -> str:
     """The name of a member; padding gets one that says so."""
     return f"padding{field.name.rstrip('_')}" if isinstance(field.type, PadType) else field.name

@@ -22,7 +22,7 @@ from trilby.data.ranges import Ranges
 from trilby.data.record import Element, assign_member, unknown_field
 from trilby.data.schema import ArrayType, BufferType, Field, StructType, sizes_of
 from trilby.data.segment import Live, Segment, borrowed_bytes
-from trilby.data.struct import KeptArrayMember, LengthMember, install_members
+from trilby.data.struct import LengthMember, install_members
 from trilby.data.views import Array
 from trilby.data.window import converted
 from trilby.errors import ArgumentTypeError, BindingError, OutOfHostMemoryError
@@ -160,7 +160,7 @@ class Buffer(Shown):
         declaration = declare(cls, around, Buffer, "buffer", align=align)
         cls.__schema__ = cast("BufferType", declaration.schema)
         cls.__elements__ = declaration.elements
-        install_members(cls, declaration, KeptArrayMember)
+        install_members(cls, declaration)
         for name in cls.__schema__.length_names:
             setattr(cls, name, LengthMember(name))
 

@@ -27,7 +27,7 @@ import numpy as np
 from trilby.arguments import brief, whole_number
 from trilby.data.dtypes import BOOL, F32, I32, I64, U32, U64, ScalarType, Type, scalar_of
 from trilby.data.layout import align_of, numpy_dtype
-from trilby.data.markers import ArrayMarker, Atomic, FieldMarker, PadMarker
+from trilby.data.markers import Atomic, FieldMarker
 from trilby.data.record import Element, Record
 from trilby.data.schema import ArrayType, BufferType, Field, PadType, StructType
 from trilby.data.segment import PAGE
@@ -147,7 +147,6 @@ C = TypeVar("C")
 
 ATOMICS = (I32, U32, I64, U64, F32)
 Kind: TypeAlias = Literal["struct", "union", "buffer"]
-MARKERS = (ArrayMarker, PadMarker, FieldMarker, ScalarType)
 
 ARRAY_ADVICE = 'write `{name}: tb.Array[f32] = tb.array("length")`; it may have more dimensions'
 TEXT_ADVICE = "write `{name}: tb.Array[u8] = tb.array(16)`; text has no size of its own"
@@ -230,18 +229,18 @@ def _schema(
 def _field(body: ClassBody, name: str) -> tuple[Field, Element | None]:
     """One field. Padding is no element for anyone."""
     default = body.default(name)
-    if isinstance(default, PadMarker):
+    if _is_marker(default, "pad"):
         size = _positive(body, name, default.nbytes, "the size of padding")
         return Field(name, PadType(size)), None
     annotation = body.annotation(name)
     if annotation is Array or get_origin(annotation) is Array:
         return _array_field(body, name, annotation, default)
-    if default is not None and not isinstance(default, FieldMarker):
+    if default is not None and not _is_marker(default, "field"):
         raise body.error(
             name,
             f"`{name}` is given `{brief(default)}`, and a field has no default value",
             advice=f"tb.array goes with an annotation like `{name}: tb.Array[f32]`"
-            if isinstance(default, ArrayMarker)
+            if _is_marker(default, "array")
             else "leave it out; memory starts as zeros",
         )
     align = _check_align(body, name, default.align if default else None)
@@ -250,6 +249,10 @@ def _field(body: ClassBody, name: str) -> tuple[Field, Element | None]:
         return Field(name, scalar, atomic=True, align=align), scalar
     element = _element(body, name, annotation)
     return Field(name, _type_of(element), align=align), element
+
+
+def _is_marker(default: object, function: str) -> TypeGuard[FieldMarker]:
+    return isinstance(default, FieldMarker) and default.function == function
 
 
 def _array_field(
@@ -261,7 +264,7 @@ def _array_field(
             f"`{name}` does not say what it is an array of",
             advice=f'write `{name}: tb.Array[f32] = tb.array("length")`',
         )
-    if not isinstance(marker, ArrayMarker):
+    if not _is_marker(marker, "array"):
         raise body.error(
             name,
             f"the array `{name}` has no dimensions",
@@ -349,7 +352,7 @@ def _check_align(body: ClassBody, name: str, align: object) -> int | None:
 
 
 def _check_name(body: ClassBody, name: str, root: type, fields: list[Field]) -> None:
-    is_padding = isinstance(body.default(name), PadMarker)
+    is_padding = _is_marker(body.default(name), "pad")
     problem = advice = ""
     if name.startswith("_") != is_padding:
         if is_padding:
@@ -411,7 +414,7 @@ def _check_length(body: ClassBody, name: str, dim: str, before: list[Field]) -> 
 
 def _check_unannotated(body: ClassBody) -> None:
     for name, value in vars(body.cls).items():
-        if isinstance(value, MARKERS) and name not in body.annotations:
+        if isinstance(value, FieldMarker | ScalarType) and name not in body.annotations:
             raise body.error(
                 name,
                 f"`{name}` has no annotation",

@@ -229,3 +229,21 @@ def saturate(value: float, target: ScalarType) -> int:
     if math.isinf(value):
         return target.highest if value > 0 else target.lowest
     return min(max(int(value), target.lowest), target.highest)
+
+
+# ----------------------------------------------------------------------------------------- by value
+# Kernels in C have no bool parameters, and OpenCL ones no half: these are passed as their bits.
+
+
+def type_by_value(kind: ScalarType) -> np.dtype[Any]:
+    """The type of a kernel's parameter in C: `uchar` for a bool, `ushort` for a 16-bit float."""
+    if kind is BOOL:
+        return np.dtype(np.uint8)
+    return np.dtype(np.uint16) if kind.is_half else kind.numpy
+
+
+def value_by_value(kind: ScalarType, value: Number) -> Number:
+    """The number in that type: `value_by_value(F16, 1.0)` is `0x3c00`."""
+    if kind.is_half:
+        return int(np.array(value, kind.numpy).view(np.uint16))
+    return int(value) if kind is BOOL else value

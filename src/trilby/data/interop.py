@@ -44,7 +44,8 @@ def call_ufunc(
     options = {name: _as_array(entry) for name, entry in options.items()}
     outs: tuple[Any, ...] = options.get("out", ())
     targets = inputs[:1] if method == "at" else outs
-    is_live = not _calls_back(ufunc) and _is_plain((*inputs, *options.values()))
+    calls_back = ufunc.ntypes == 1 and "O" in ufunc.types[0]  # as one of `np.frompyfunc` does
+    is_live = not calls_back and _is_plain((*inputs, *options.values()))
     read = _live if is_live else _snapshot
 
     def ready() -> _Call:
@@ -112,7 +113,8 @@ def call_function(
     partly = not overwrites(function, given)
     result = _called(ready, targets, is_live=is_live, partly=partly)
     if OUT in written:
-        return _first(given[OUT])
+        out = given[OUT]
+        return cast("tuple[Any, ...]", out)[0] if isinstance(out, tuple) else out
     return _detached(result, _windows([*args, *options.values()]))
 
 
@@ -195,11 +197,6 @@ def _as_operand(entry: Any) -> Any:
 def _is_ours(kind: type) -> bool:
     """False for a class of another package, which may want to run NumPy's functions itself."""
     return kind is np.ndarray or hasattr(kind, "__window__")
-
-
-def _calls_back(ufunc: np.ufunc) -> bool:
-    """True for ufuncs that were made of a Python function, as by `np.frompyfunc`."""
-    return ufunc.ntypes == 1 and "O" in ufunc.types[0]
 
 
 def _is_plain(entries: Sequence[Any]) -> bool:
@@ -367,11 +364,6 @@ def _detached(result: Any, windows: Sequence[Window]) -> Any:
             return view
         return sealed(view.copy())
     return result
-
-
-def _first(out: Any) -> Any:
-    """The array that was given for the result, also as `out=(a,)`."""
-    return cast("tuple[Any, ...]", out)[0] if isinstance(out, tuple) else out
 
 
 def _given_back(result: Any, outs: tuple[Any, ...]) -> Any:

@@ -218,6 +218,9 @@ if TYPE_CHECKING:
     class Two(VectorMath[T]):
         """Made of two numbers, or of a vector."""
 
+        x: T
+        y: T
+
         @overload
         def __init__(self, x: T, y: T, /) -> None: ...
         @overload
@@ -226,6 +229,10 @@ if TYPE_CHECKING:
 
     class Three(VectorMath[T]):
         """Made of three numbers, or of vectors that have them."""
+
+        x: T
+        y: T
+        z: T
 
         @overload
         def __init__(self, x: T, y: T, z: T, /) -> None: ...
@@ -239,6 +246,11 @@ if TYPE_CHECKING:
 
     class Four(VectorMath[T]):
         """Made of four numbers, or of vectors that have them."""
+
+        x: T
+        y: T
+        z: T
+        w: T
 
         @overload
         def __init__(self, x: T, y: T, z: T, w: T, /) -> None: ...

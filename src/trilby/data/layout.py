@@ -21,8 +21,7 @@ from trilby.data.schema import (
     Leaf,
     PadType,
     StructType,
-    path_steps,
-    step_into,
+    walk_path,
 )
 from trilby.dataclass import dataclass
 from trilby.errors import BindingError, SchemaError
@@ -101,9 +100,10 @@ def header_size(type_: BufferType, rules: Rules = C_RULES) -> int:
     It is a multiple of the alignment of the header's own members (what `sizeof` counts)
     and of the array's element. A buffer without such an array is all header.
     """
-    header, first = _split(type_)
-    fixed = layout(replace(type_, fields=header), rules=rules)
-    return fixed.size if first is None else round_up(fixed.size, field_align(first, rules))
+    number = first_bound(type_)
+    fixed = layout(replace(type_, fields=type_.fields[:number]), rules=rules).size
+    aligns = (field_align(field, rules) for field in type_.fields[number : number + 1])
+    return round_up(fixed, next(aligns, 1))
 
 
 def align_of(type_: Type, rules: Rules = C_RULES) -> int:
@@ -199,35 +199,49 @@ def _slot(field: Field, start: int, lengths: Mapping[str, int], rules: Rules) ->
 
 
 def _start(type_: StructType, field: Field, end: int, rules: Rules) -> int:
-    if rules.header_is_struct and isinstance(type_, BufferType) and field is _split(type_)[1]:
-        return header_size(type_, rules)
+    if rules.header_is_struct and isinstance(type_, BufferType):
+        first = type_.fields[first_bound(type_) :][:1]
+        if first and first[0] is field:
+            return header_size(type_, rules)
     return round_up(end, field_align(field, rules))
 
 
-def _split(type_: BufferType) -> tuple[tuple[Field, ...], Field | None]:
-    """The members before the first length-bound array, and that array."""
-    for number, field in enumerate(type_.fields):
+def first_bound(struct: BufferType) -> int:
+    """The number of fields before the first length-bound array."""
+    for number, field in enumerate(struct.fields):
         if isinstance(field.type, ArrayType) and field.type.is_bound:
-            return type_.fields[:number], field
-    return type_.fields, None
+            return number
+    return len(struct.fields)
+
+
+@cache
+def fixed_offsets(buffer: BufferType) -> Mapping[str, int]:
+    """The offsets of the fields up to the first length-bound array, that one included."""
+    number = first_bound(buffer)
+    header = layout(replace(buffer, fields=buffer.fields[:number]))
+    offsets = {name: slot.offset for name, slot in header.slots.items()}
+    if number < len(buffer.fields):
+        offsets[buffer.fields[number].name] = header_size(buffer)
+    return offsets
+
+
+def member_offset(struct: StructType, name: str) -> int:
+    """The byte at which a member begins that has a fixed place."""
+    if isinstance(struct, BufferType):
+        return fixed_offsets(struct)[name]
+    return layout(struct).slots[name].offset
 
 
 def leaf_offset(struct: StructType, leaf: Leaf, rules: Rules = C_RULES) -> int:
     """The byte at which a number inside a struct begins."""
-    indices = list(leaf.indices)
-    here: Type | None = struct
+    indices = iter(leaf.indices)
     offset = 0
-    for step in path_steps(leaf.path):
+    for step, here in walk_path(struct, leaf.path):
         if step == INDEX and isinstance(here, ArrayType):
-            offset += _element_offset(here, [indices.pop(0) for _ in here.dims], rules)
+            flat = 0
+            for size in shape_of(here, {}):
+                flat = flat * size + next(indices)
+            offset += flat * stride_of(here, rules)
         elif isinstance(here, StructType):
             offset += layout(here, rules=rules).slots[step].offset
-        here = step_into(here, step) if here is not None else None
     return offset
-
-
-def _element_offset(array: ArrayType, place: list[int], rules: Rules) -> int:
-    flat = 0
-    for index, size in zip(place, shape_of(array, {}), strict=True):
-        flat = flat * size + index
-    return flat * stride_of(array, rules)

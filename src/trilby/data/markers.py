@@ -4,7 +4,7 @@ These are notes for `declare`, nothing more: no check is made here, because only
 around a field knows where it stands.
 """
 
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, TypeAlias, TypeVar, overload
 
 from trilby.dataclass import dataclass
 
@@ -15,34 +15,18 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayMarker:
-    """What `array(...)` was given."""
-
-    dims: tuple[object, ...]
-    stride: object
-    align: object
-
-
-@dataclass(frozen=True, slots=True)
-class PadMarker:
-    """What `pad(...)` was given."""
-
-    nbytes: object
-
-
-@dataclass(frozen=True, slots=True)
 class FieldMarker:
-    """What `field(...)` was given."""
+    """What `array(...)`, `pad(...)` or `field(...)` was given."""
 
-    align: object
+    function: Literal["array", "pad", "field"]
+    dims: tuple[object, ...] = ()
+    stride: object = None
+    align: object = None
+    nbytes: object = None
 
 
-@dataclass(frozen=True, slots=True)
-class ConstantMarker:
-    """What `Constant[...]` leaves in an annotation."""
-
-
-CONSTANT = ConstantMarker()
+CONSTANT = "constant memory"
+"""What `Constant[...]` leaves in an annotation."""
 
 Constant: TypeAlias = Annotated[T, CONSTANT]
 """A buffer in constant memory, for a kernel's parameter: `palette: tb.Constant[S32Array]`.
@@ -62,17 +46,17 @@ def array(*dims: int | str, stride: int | None = None, align: int | None = None)
 
     `stride` is the distance of two elements in bytes, `align` the alignment of the first.
     """
-    return ArrayMarker(dims, stride, align)
+    return FieldMarker("array", dims, stride, align)
 
 
 def pad(nbytes: int) -> Any:
     """Bytes that hold nothing: `_: Any = tb.pad(4)`, the next one `_1: Any = tb.pad(4)`."""
-    return PadMarker(nbytes)
+    return FieldMarker("pad", nbytes=nbytes)
 
 
 def field(*, align: int | None = None) -> Any:
     """A field with more than its natural alignment: `x: f32 = tb.field(align=16)`."""
-    return FieldMarker(align)
+    return FieldMarker("field", align=align)
 
 
 class Atomic(Generic[T]):

@@ -13,7 +13,7 @@ from trilby.data.lanes import FloatVector, VectorMath, flat_numbers, lane_number
 from trilby.data.markers import array
 from trilby.data.names import f32
 from trilby.data.struct import Struct
-from trilby.data.vector_types import add_matrix
+from trilby.data.vector_types import add_shape
 from trilby.data.vectors import f32x2, f32x3, f32x4
 from trilby.data.views import Array
 from trilby.data.window import number
@@ -156,4 +156,4 @@ def transpose(matrix: MatrixT) -> MatrixT:
 
 
 for _rows, _class in enumerate((f32x2x2, f32x3x3, f32x4x4), 2):
-    add_matrix(_class.__schema__, _rows)
+    add_shape(_class.__schema__, F32, _rows, _rows)

@@ -13,6 +13,11 @@ import numpy as np
 
 Function: TypeAlias = Callable[..., Any]
 
+
+def _functions(names: str) -> frozenset[Function]:
+    return frozenset(getattr(np, name) for name in names.split())
+
+
 OUT = "out"
 """What all of NumPy's functions call the array for their result."""
 
@@ -39,69 +44,19 @@ IN_PLACE: Mapping[Function, tuple[str, str, bool]] = {
 }
 """The parameter that a function changes where an option has a value: `copy=False`."""
 
-OVERWRITING = frozenset[Function](
-    {
-        np.copyto,
-        np.sum,
-        np.prod,
-        np.cumsum,
-        np.cumprod,
-        np.max,
-        np.min,
-        np.amax,
-        np.amin,
-        np.any,
-        np.all,
-        np.clip,
-        np.dot,
-    }
-)
+OVERWRITING = _functions("copyto sum prod cumsum cumprod max min amax amin any all clip dot")
 """Functions that set all of their result, or nothing: those of a single loop over numbers."""
 
-CALLING = frozenset[Function](
-    {
-        np.apply_along_axis,
-        np.apply_over_axes,
-        np.pad,
-        np.piecewise,
-        np.array2string,
-        np.save,
-        np.savez,
-        np.savez_compressed,
-        np.savetxt,
-    }
+CALLING = _functions(
+    "apply_along_axis apply_over_axes pad piecewise array2string save savez savez_compressed "
+    "savetxt"
 )
 """Functions that call what they are given, or leave something in a file."""
 
-MAKING = frozenset[Function](
-    {
-        np.arange,
-        np.array,
-        np.asanyarray,
-        np.asarray,
-        np.ascontiguousarray,
-        np.asfortranarray,
-        np.broadcast_shapes,
-        np.diag_indices,
-        np.dtype,
-        np.empty,
-        np.errstate,
-        np.eye,
-        np.finfo,
-        np.frombuffer,
-        np.full,
-        np.identity,
-        np.iinfo,
-        np.indices,
-        np.isscalar,
-        np.issubdtype,
-        np.ones,
-        np.promote_types,
-        np.tri,
-        np.tril_indices,
-        np.triu_indices,
-        np.zeros,
-    }
+MAKING = _functions(
+    "arange array asanyarray asarray ascontiguousarray asfortranarray broadcast_shapes "
+    "diag_indices dtype empty errstate eye finfo frombuffer full identity iinfo indices "
+    "isscalar issubdtype ones promote_types tri tril_indices triu_indices zeros"
 )
 """Functions without tracked results that make something new, and do nothing else."""
 

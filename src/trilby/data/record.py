@@ -68,7 +68,7 @@ class Record:
 
     def _live(self) -> Live:
         start = self.__start__
-        self.__segment__.reading(Ranges(((start, start + self.__layout__.size),)))
+        self.__segment__.reading(Ranges(start, start + self.__layout__.size))
         return np.ndarray((), self.__dtype__, self.__segment__.memory, self.__start__)
 
     def __eq__(self, other: object) -> bool:

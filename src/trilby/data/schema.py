@@ -206,6 +206,16 @@ def type_at(parent: Type, path: str) -> Type | None:
     return here
 
 
+def walk_path(root: Type, path: str) -> Iterator[tuple[str, Type]]:
+    """The steps of a path, each with the type that it begins at, as far as it leads somewhere."""
+    here: Type | None = root
+    for step in path_steps(path):
+        if here is None:
+            return
+        yield step, here
+        here = step_into(here, step)
+
+
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """One number inside a struct: `name` is unique there (`pos.x`, `m[0,1]`).
@@ -246,10 +256,5 @@ def _leaves(name: str, type_: Type) -> Iterator[Leaf]:
 
 def index_count(parent: Type, path: str) -> int:
     """How many indices a path takes."""
-    count = 0
-    here: Type | None = parent
-    for step in path_steps(path):
-        if step == INDEX and isinstance(here, ArrayType | NDArrayType):
-            count += here.rank
-        here = step_into(here, step) if here is not None else None
-    return count
+    arrays = (here for step, here in walk_path(parent, path) if step == INDEX)
+    return sum(here.rank for here in arrays if isinstance(here, ArrayType | NDArrayType))

@@ -20,6 +20,7 @@ from trilby.data.layout import round_up
 from trilby.data.ranges import Ranges
 from trilby.dataclass import dataclass
 from trilby.errors import BindingError, ReentryError, ReleasedError
+from trilby.process import PROCESS
 
 # ---------------------------------------------------------------------------------------- raw views
 # Raw views: memory in the user's own hands, and which of it, for as long as any of it lives.
@@ -58,7 +59,7 @@ class RawViews:
         """Another one; the ranges are from the start of the memory."""
         escape = Escape(ranges, memory, self)
         self._all[weakref.ref(escape)] = ranges.shifted(self._address)
-        _TAKEN.add(self)
+        PROCESS.raw_views.add(self)
         return escape
 
     @property
@@ -95,12 +96,9 @@ class RawViews:
         return any(parts.meets(ranges) for parts in tuple(self._all.values()))
 
 
-_TAKEN: "weakref.WeakSet[RawViews]" = weakref.WeakSet()
-
-
 def raw_views_of(ranges: Ranges) -> Iterator[RawViews]:
     """What was taken of some bytes, through whichever array."""
-    for views in tuple(_TAKEN):
+    for views in tuple(PROCESS.raw_views):
         if views.meets(ranges):
             yield views
 
@@ -316,7 +314,7 @@ class Segment:
             _ = self.memory
         if self.watcher is None and (self.borrowed or self.raw_views):
             self.watcher = Segment.watcher_of(self)
-        if self.watcher is not None and ranges.parts:
+        if self.watcher is not None and ranges:
             self.watcher.before_read(ranges)
 
     def writing(self, ranges: Ranges) -> None:
@@ -325,13 +323,13 @@ class Segment:
             _ = self.memory
         if self.watcher is None and (self.borrowed or self.raw_views):
             self.watcher = Segment.watcher_of(self)
-        if self.watcher is not None and ranges.parts:
+        if self.watcher is not None and ranges:
             self.watcher.before_write(ranges)
 
     def written(self, ranges: Ranges) -> None:
         """Announce that a write was done."""
         if self.watcher is not None:
-            if ranges.parts:
+            if ranges:
                 self.watcher.after_write(ranges)
         elif not self.touched.covers(ranges):
             touched = self.touched | ranges
@@ -341,7 +339,7 @@ class Segment:
         """Announce that an error ended a write."""
         if self.watcher is None:
             self.written(ranges)
-        elif ranges.parts:
+        elif ranges:
             self.watcher.after_failed_write(ranges)
 
     @property
@@ -356,9 +354,9 @@ class Segment:
         says where they are, and what was there.
         """
         stale = self.watcher.stale(ranges) if self.watcher is not None else Ranges.EMPTY
-        if not stale.parts:
+        if not stale:
             return []
-        (first, behind), (before, last) = stale.parts[0], stale.parts[-1]
+        (first, behind), (before, last) = stale.ends
         size = len(_MARK)
         ends = {(first, min(behind, first + size)), (max(before, last - size), last)}
         marks = [(slice(*end), self.memory[slice(*end)].tobytes()) for end in sorted(ends)]

@@ -3,14 +3,13 @@
 import inspect
 from operator import attrgetter
 from types import FrameType
-from typing import Any, Protocol, cast, dataclass_transform
+from typing import Any, dataclass_transform
 
 from trilby.data.declare import Declaration, Kind, declare
-from trilby.data.layout import Layout, layout, numpy_dtype
+from trilby.data.layout import layout, numpy_dtype
 from trilby.data.markers import field
 from trilby.data.record import Element, Record
 from trilby.data.schema import ArrayType
-from trilby.data.segment import Segment
 from trilby.data.views import Array, check_unchanged
 from trilby.data.window import Window, read_element, window, write_element
 from trilby.errors import FieldError
@@ -18,77 +17,49 @@ from trilby.errors import FieldError
 # ------------------------------------------------------------------------------------------ members
 # The descriptors that make a declared field an attribute of buffers and structs.
 #
-# Each is a few lines between a place in a segment and the window module; it knows the name of its
-# field and asks the object that holds it where that lies.
+# Each is a few lines between a place in a segment and the window module.
 
 
-class Holder(Protocol):
-    """A buffer or a record: members, placed by a layout, from some byte of a segment on."""
+class FieldMember:
+    """A field: a number, a nested record, or an array, whose accessor a buffer keeps.
 
-    @property
-    def __segment__(self) -> Segment: ...
-    @property
-    def __start__(self) -> int: ...
-    @property
-    def __layout__(self) -> Layout: ...
+    The object that holds it, a buffer or a record, says in which segment and from which byte on.
+    """
 
+    __slots__ = ("element", "is_array", "is_kept", "name")
 
-class SingleMember:
-    """A number or a nested record."""
-
-    __slots__ = ("element", "name")
-
-    def __init__(self, name: str, element: Element) -> None:
+    def __init__(self, name: str, element: Element, *, is_array: bool, is_kept: bool) -> None:
         self.name = name
         self.element = element
-
-    def __get__(self, holder: Holder | None, owner: type) -> Any:
-        if holder is None:
-            return self
-        return read_element(holder.__segment__, self._place(holder), self.element)
-
-    def __set__(self, holder: Holder, value: object) -> None:
-        write_element(holder.__segment__, self._place(holder), self.element, value)
-
-    def _place(self, holder: Holder) -> int:
-        return holder.__start__ + holder.__layout__.slots[self.name].offset
-
-
-class ArrayMember:
-    """An array, fixed or bound to lengths."""
-
-    __slots__ = ("element", "name")
-
-    def __init__(self, name: str, element: Element) -> None:
-        self.name = name
-        self.element = element
-
-    def __get__(self, holder: Holder | None, owner: type) -> Any:
-        return self if holder is None else Array[Any](self.window(holder))
-
-    def __set__(self, holder: Holder, value: object) -> None:
-        check_unchanged(self.window(holder), value, self.name)
-
-    def window(self, holder: Holder) -> Window:
-        """The elements in one object."""
-        slot = holder.__layout__.slots[self.name]
-        place = holder.__start__ + slot.offset
-        return window(holder.__segment__, place, self.element, slot.shape, slot.strides, slot.cell)
-
-
-class KeptArrayMember(ArrayMember):
-    """An array of a buffer, whose accessor is made once and kept."""
-
-    __slots__ = ()
+        self.is_array = is_array
+        self.is_kept = is_kept
 
     def __get__(self, holder: Any, owner: type) -> Any:
         if holder is None:
             return self
-        _ = holder.__segment__.memory
-        kept: dict[str, Array[Any]] = holder.__arrays__
-        if self.name not in kept:
-            kept[self.name] = Array(self.window(holder))
-        return kept[self.name]
+        if self.is_kept:
+            _ = holder.__segment__.memory
+            kept: dict[str, Array[Any]] = holder.__arrays__
+            if self.name not in kept:
+                kept[self.name] = Array(self._window(holder))
+            return kept[self.name]
+        if self.is_array:
+            return Array[Any](self._window(holder))
+        return read_element(holder.__segment__, self._place(holder), self.element)
+
+    def __set__(self, holder: Any, value: object) -> None:
+        if self.is_array:
+            check_unchanged(self._window(holder), value, self.name)
+        else:
+            write_element(holder.__segment__, self._place(holder), self.element, value)
+
+    def _place(self, holder: Any) -> int:
+        return holder.__start__ + holder.__layout__.slots[self.name].offset
+
+    def _window(self, holder: Any) -> Window:
+        slot = holder.__layout__.slots[self.name]
+        place = holder.__start__ + slot.offset
+        return window(holder.__segment__, place, self.element, slot.shape, slot.strides, slot.cell)
 
 
 class LengthMember(property):
@@ -101,7 +72,7 @@ class LengthMember(property):
         super().__init__(attrgetter(f"__segment__.lengths.{name}"))
         self.name = name
 
-    def __set__(self, holder: Holder, value: object) -> None:
+    def __set__(self, holder: object, value: object) -> None:
         cls = type(holder).__name__
         raise FieldError(
             f"`{self.name}` is a length of `{cls}` and is fixed at creation",
@@ -156,12 +127,13 @@ def _prepare(
     cls.__layout__ = layout(declaration.schema)
     cls.__dtype__ = numpy_dtype(declaration.schema)
     cls.__elements__ = declaration.elements
-    install_members(cls, declaration, ArrayMember)
+    install_members(cls, declaration)
 
 
-def install_members(cls: type, declaration: Declaration, array_member: type[ArrayMember]) -> None:
+def install_members(cls: type, declaration: Declaration) -> None:
     """Put a descriptor on the class for every field that holds something."""
     for name, element in declaration.elements.items():
-        member = cast("Any", declaration.schema.field(name)).type
-        kind = array_member if isinstance(member, ArrayType) else SingleMember
-        setattr(cls, name, kind(name, element))
+        field = declaration.schema.field(name)
+        is_array = field is not None and isinstance(field.type, ArrayType)
+        is_kept = is_array and hasattr(cls, "__arrays__")
+        setattr(cls, name, FieldMember(name, element, is_array=is_array, is_kept=is_kept))

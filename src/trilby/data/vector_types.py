@@ -6,38 +6,37 @@ which says so here when it is made.
 
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import StructType
+from trilby.process import PROCESS
 
 LANES = "xyzw"
 
-_VECTORS: dict[StructType, tuple[ScalarType, int]] = {}
-_TYPES: dict[tuple[ScalarType, int], StructType] = {}
-_MATRICES: dict[StructType, int] = {}
+_SHAPES: dict[StructType, tuple[ScalarType, tuple[int, ...]]] = PROCESS.vector_shapes
+"""The element of each, and its dimensions: `(3,)` of a vector, `(3, 3)` of a matrix."""
 
 
-def add_vector(struct: StructType, element: ScalarType, lanes: int) -> None:
-    """A struct is a vector of so many lanes."""
-    _VECTORS[struct] = element, lanes
-    _TYPES[element, lanes] = struct
-
-
-def add_matrix(struct: StructType, rows: int) -> None:
-    """A struct is a matrix of so many rows."""
-    _MATRICES[struct] = rows
+def add_shape(struct: StructType, element: ScalarType, *dims: int) -> None:
+    """A struct is a vector or a matrix with such dimensions."""
+    _SHAPES[struct] = element, dims
 
 
 def vector_of(struct: StructType) -> tuple[ScalarType, int] | None:
     """The element and the number of lanes of a vector type; None for other structs."""
-    return _VECTORS.get(struct)
+    match _SHAPES.get(struct):
+        case (element, (lanes,)):
+            return element, lanes
+        case _:
+            return None
 
 
 def vector_type(element: ScalarType, lanes: int) -> StructType:
     """The type of the vectors with such lanes. Somebody has a vector: their classes are there."""
-    return _TYPES[element, lanes]
+    return next(struct for struct, shape in _SHAPES.items() if shape == (element, (lanes,)))
 
 
 def matrix_of(struct: StructType) -> int | None:
     """The number of rows of a matrix type; None for other structs."""
-    return _MATRICES.get(struct)
+    _, dims = _SHAPES.get(struct, (None, ()))
+    return dims[0] if len(dims) == 2 else None
 
 
 def swizzle(name: str, lanes: int) -> tuple[int, ...] | None:

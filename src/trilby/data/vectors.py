@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trilby.data.dtypes import SCALARS
+from trilby.data.dtypes import ScalarType
 from trilby.data.lanes import (
     FloatT,
     FloatVector,
@@ -31,7 +31,7 @@ from trilby.data.lanes import (
 from trilby.data.names import f16, f32, i32, u8, u32
 from trilby.data.record import Record
 from trilby.data.struct import Struct
-from trilby.data.vector_types import LANES, add_vector, swizzle
+from trilby.data.vector_types import LANES, add_shape, swizzle
 from trilby.errors import ArgumentTypeError
 
 
@@ -42,10 +42,18 @@ class _Swizzles:
 
     if TYPE_CHECKING:
 
+        def __init_subclass__(cls, *, of: object) -> None: ...
         def __getattr__(self, name: str) -> Any: ...
         def __setattr__(self, name: str, value: Any) -> None: ...
 
     else:
+
+        def __init_subclass__(cls, *, of: ScalarType) -> None:
+            """Declare the members: as many as the name of the class says, aligned together."""
+            lanes = int(cls.__name__[-1])
+            cls.__annotations__ = dict.fromkeys(LANES[:lanes], of)
+            super().__init_subclass__(align=of.size * (4 if lanes == 3 else lanes))
+            add_shape(cls.__schema__, of, lanes)
 
         def __getattr__(self, name: str) -> object:
             picked = swizzle(name, len(lane_names(self)))
@@ -65,12 +73,7 @@ class _Swizzles:
 
 
 if TYPE_CHECKING:
-
-    class _Lanes(Record):
-        """A checker takes a vector's numbers in order, not by the names of its members."""
-
-        def __init_subclass__(cls, *, align: int) -> None: ...
-
+    _Lanes = Record  # a checker takes a vector's numbers in order, not by the names of its members
 else:
     _Lanes = Struct
 
@@ -86,147 +89,72 @@ def _check_written(name: str, value: object) -> None:
         )
 
 
-class f32x2(Two[float], FloatVector, _Swizzles, _Lanes, align=8):
+class f32x2(Two[float], FloatVector, _Swizzles, _Lanes, of=f32):
     """2 lanes of f32."""
 
-    x: f32
-    y: f32
 
-
-class f32x3(Three[float], FloatVector, _Swizzles, _Lanes, align=16):
+class f32x3(Three[float], FloatVector, _Swizzles, _Lanes, of=f32):
     """3 lanes of f32."""
 
-    x: f32
-    y: f32
-    z: f32
 
-
-class f32x4(Four[float], FloatVector, _Swizzles, _Lanes, align=16):
+class f32x4(Four[float], FloatVector, _Swizzles, _Lanes, of=f32):
     """4 lanes of f32."""
 
-    x: f32
-    y: f32
-    z: f32
-    w: f32
 
-
-class i32x2(Two[int], IntVector, _Swizzles, _Lanes, align=8):
+class i32x2(Two[int], IntVector, _Swizzles, _Lanes, of=i32):
     """2 lanes of i32."""
 
-    x: i32
-    y: i32
 
-
-class i32x3(Three[int], IntVector, _Swizzles, _Lanes, align=16):
+class i32x3(Three[int], IntVector, _Swizzles, _Lanes, of=i32):
     """3 lanes of i32."""
 
-    x: i32
-    y: i32
-    z: i32
 
-
-class i32x4(Four[int], IntVector, _Swizzles, _Lanes, align=16):
+class i32x4(Four[int], IntVector, _Swizzles, _Lanes, of=i32):
     """4 lanes of i32."""
 
-    x: i32
-    y: i32
-    z: i32
-    w: i32
 
-
-class u32x2(Two[int], IntVector, _Swizzles, _Lanes, align=8):
+class u32x2(Two[int], IntVector, _Swizzles, _Lanes, of=u32):
     """2 lanes of u32."""
 
-    x: u32
-    y: u32
 
-
-class u32x3(Three[int], IntVector, _Swizzles, _Lanes, align=16):
+class u32x3(Three[int], IntVector, _Swizzles, _Lanes, of=u32):
     """3 lanes of u32."""
 
-    x: u32
-    y: u32
-    z: u32
 
-
-class u32x4(Four[int], IntVector, _Swizzles, _Lanes, align=16):
+class u32x4(Four[int], IntVector, _Swizzles, _Lanes, of=u32):
     """4 lanes of u32."""
 
-    x: u32
-    y: u32
-    z: u32
-    w: u32
 
-
-class u8x2(Two[int], IntVector, _Swizzles, _Lanes, align=2):
+class u8x2(Two[int], IntVector, _Swizzles, _Lanes, of=u8):
     """2 lanes of u8."""
 
-    x: u8
-    y: u8
 
-
-class u8x3(Three[int], IntVector, _Swizzles, _Lanes, align=4):
+class u8x3(Three[int], IntVector, _Swizzles, _Lanes, of=u8):
     """3 lanes of u8."""
 
-    x: u8
-    y: u8
-    z: u8
 
-
-class u8x4(Four[int], IntVector, _Swizzles, _Lanes, align=4):
+class u8x4(Four[int], IntVector, _Swizzles, _Lanes, of=u8):
     """4 lanes of u8."""
 
-    x: u8
-    y: u8
-    z: u8
-    w: u8
 
-
-class f16x2(Two[float], FloatVector, _Swizzles, _Lanes, align=4):
+class f16x2(Two[float], FloatVector, _Swizzles, _Lanes, of=f16):
     """2 lanes of f16."""
 
-    x: f16
-    y: f16
 
-
-class f16x3(Three[float], FloatVector, _Swizzles, _Lanes, align=8):
+class f16x3(Three[float], FloatVector, _Swizzles, _Lanes, of=f16):
     """3 lanes of f16."""
 
-    x: f16
-    y: f16
-    z: f16
 
-
-class f16x4(Four[float], FloatVector, _Swizzles, _Lanes, align=8):
+class f16x4(Four[float], FloatVector, _Swizzles, _Lanes, of=f16):
     """4 lanes of f16."""
-
-    x: f16
-    y: f16
-    z: f16
-    w: f16
 
 
 VECTORS: dict[tuple[str, int], Any] = {
-    ("f32", 2): f32x2,
-    ("f32", 3): f32x3,
-    ("f32", 4): f32x4,
-    ("i32", 2): i32x2,
-    ("i32", 3): i32x3,
-    ("i32", 4): i32x4,
-    ("u32", 2): u32x2,
-    ("u32", 3): u32x3,
-    ("u32", 4): u32x4,
-    ("u8", 2): u8x2,
-    ("u8", 3): u8x3,
-    ("u8", 4): u8x4,
-    ("f16", 2): f16x2,
-    ("f16", 3): f16x3,
-    ("f16", 4): f16x4,
+    (element, lanes): globals()[f"{element}x{lanes}"]
+    for element in ("f32", "i32", "u32", "u8", "f16")
+    for lanes in (2, 3, 4)
 }
 """Every vector class by its element and its number of lanes."""
-
-for (_element, _lanes), _class in VECTORS.items():
-    add_vector(_class.__schema__, SCALARS[_element], _lanes)
 
 
 def dot(left: VectorMath[T], right: VectorMath[T]) -> T:

@@ -13,7 +13,7 @@ import numpy as np
 
 from trilby.arguments import brief
 from trilby.data.dtypes import BF16, BOOL, Number, ScalarType, scalar_of
-from trilby.data.ranges import Ranges, union
+from trilby.data.ranges import Ranges
 from trilby.data.record import Element, Record, unknown_field
 from trilby.data.segment import HostAccess, Live, Segment, accessing, address_of, is_ndarray
 from trilby.dataclass import dataclass
@@ -143,7 +143,7 @@ def _kind(found: Live) -> str:
 def _integer(value: int, target: ScalarType) -> Number:
     if target.is_float:
         return _float(value, target)
-    lowest, highest = _ends(target)
+    lowest, highest = (0, 1) if target is BOOL else (target.lowest, target.highest)
     if not lowest <= value <= highest:
         raise NumberOverflowError(
             f"{brief(value)} is out of bounds for {target} ({lowest} to {highest})",
@@ -160,10 +160,6 @@ def _float(value: int, target: ScalarType) -> float:
             f"{brief(value)} is out of bounds for {target}",
             advice="store a smaller number, or `math.inf`",
         ) from error
-
-
-def _ends(target: ScalarType) -> tuple[int, int]:
-    return (0, 1) if target is BOOL else (target.lowest, target.highest)
 
 
 def _check_range(found: Live, target: ScalarType) -> None:
@@ -248,17 +244,17 @@ class Window:
         if is_long and not self.segment.copies_nothing:
             reach = sum((count - 1) * stride for count, stride in axes)
             return Ranges.span(low, low + reach + size), False
-        starts = [low]
+        ranges = Ranges(low, low + size)
         for count, stride in axes:
-            starts = [start + step * stride for start in starts for step in range(count)]
-        return union((start, start + size) for start in starts), True
+            ranges = ranges.repeated(stride, count)
+        return ranges, True
 
     def ranges_at(self, key: tuple[object, ...]) -> Ranges:
         """The bytes that a key selects, without looking at them; all for a mask or a list."""
         index = exact_index(key)
         if index is not None and len(index) == self.live.ndim:
             place = self.place_of(index)
-            return Ranges(((place, place + self.live.itemsize),))
+            return Ranges(place, place + self.live.itemsize)
         return self.part(key).ranges if is_basic(key) else self.ranges
 
     def read(self) -> Live:
@@ -432,7 +428,7 @@ def read_element(segment: Segment, place: int, element: Element) -> "Number | Re
         return element.__at__(segment, place)
 
     def read() -> Number:
-        segment.reading(Ranges(((place, place + element.size),)))
+        segment.reading(Ranges(place, place + element.size))
         return np.ndarray((), element.numpy, segment.memory, place).item()
 
     return accessing(HostAccess.READ, read)
@@ -445,7 +441,7 @@ def write_element(segment: Segment, place: int, element: Element, value: object)
     else:
         stored = record(value, element).__array__()
     target = np.ndarray((), dtype_of(element), segment.memory, place)
-    ranges = Ranges(((place, place + target.itemsize),))
+    ranges = Ranges(place, place + target.itemsize)
 
     def write() -> None:
         segment.writing(ranges)

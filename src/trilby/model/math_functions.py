@@ -7,15 +7,7 @@ import math
 from typing import Any, TypeVar, overload
 
 from trilby.arguments import brief, whole_number
-from trilby.data.lanes import (
-    FloatT,
-    IntT,
-    VectorT,
-    check_lanes,
-    is_vector,
-    lane_by_lane,
-    lane_type,
-)
+from trilby.data.lanes import FloatT, IntT, VectorT, check_lanes, is_vector, lane_by_lane, lane_type
 from trilby.errors import ArgumentTypeError
 
 N = TypeVar("N", int, float)

@@ -18,6 +18,7 @@ from trilby.arguments import closest
 from trilby.data.dtypes import SCALARS, ScalarType, Type
 from trilby.data.schema import ArrayType, NDArrayType, StructType, in_constant, in_global
 from trilby.errors import ModelError
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func, Op, Raw, RawBody, blocks, roles, walk
 from trilby.model.ops import OPS
 from trilby.model.value import (
@@ -100,13 +101,20 @@ class _Token(NamedTuple):
     start: int
 
 
-class _TokenReader:
-    """The text as a row of tokens, and errors that point into it."""
+_WORDS = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
+_NAMED = (*SCALARS.values(), KERNEL_CONTEXT, COMPUTE_CONTEXT, OBJECT, NONE)
 
-    def __init__(self, text: str) -> None:
+
+class _Parser:
+    """The text as a row of tokens, errors that point into it, and a method for each thing."""
+
+    def __init__(self, text: str, types: Mapping[str, Type]) -> None:
         self.text = text
         self.tokens = list(self.scan())
         self.at = 0
+        self.types: dict[str, Type] = {**types, **{str(t): t for t in _NAMED}}
+        self.values: dict[str, Value] = {}
+        self.file = ""
 
     def scan(self) -> Iterator[_Token]:
         at = 0
@@ -163,18 +171,6 @@ class _TokenReader:
     def skip_lines(self) -> None:
         while self.peek("\n"):
             self.at += 1
-
-
-_WORDS = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
-_NAMED = (*SCALARS.values(), KERNEL_CONTEXT, COMPUTE_CONTEXT, OBJECT, NONE)
-
-
-class _Parser(_TokenReader):
-    def __init__(self, text: str, types: Mapping[str, Type]) -> None:
-        super().__init__(text)
-        self.types: dict[str, Type] = {**types, **{str(t): t for t in _NAMED}}
-        self.values: dict[str, Value] = {}
-        self.file = ""
 
     def functions(self) -> Iterator[Func]:
         self.skip_lines()
@@ -274,6 +270,8 @@ class _Parser(_TokenReader):
             if f.name in made and not _suits(made[f.name], f.type):
                 problem = f"`{f.name}` of `{word.text}` cannot be {made[f.name]!r}"
                 raise self.error(word, problem, f"its type is {inspect.formatannotation(f.type)}")
+            if f.name in made and cast("object", f.type) is HostCode:
+                made[f.name] = HostCode(made[f.name], len(made.get("inputs", ())))
         return made
 
     def declaration(self) -> tuple[_Token, Type]:
@@ -387,4 +385,4 @@ def _suits(value: Any, annotation: Any) -> bool:
     if get_origin(annotation) is tuple:
         parts = cast("tuple[Any, ...]", value)
         return isinstance(value, tuple) and all(_suits(part, inner[0]) for part in parts)
-    return type(value) is annotation
+    return type(value) is (str if annotation is HostCode else annotation)

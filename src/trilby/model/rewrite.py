@@ -7,7 +7,8 @@ a single op.
 ```
 def visit(op: Op, out: Rewriter) -> None:
     if isinstance(op, Load):
-        out.run(HostValue, (context, op.base), "{0}.pre_access({1})", ())
+        call = HostCode("{0}.pre_access({1})", 2)
+        out.run(HostValue, (context, op.base), call, ())
     out.emit(op)
 
 tracked = rewrite(func, visit)
@@ -15,9 +16,10 @@ tracked = rewrite(func, visit)
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
 
+from trilby.arguments import choice
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.build import Builder
@@ -29,17 +31,6 @@ Visit: TypeAlias = "Callable[[Op, Rewriter], object]"
 """Emits what takes the place of an op; what it returns does not matter."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Changes:
-    """What happened so far to the values of the function that is rewritten."""
-
-    replaced: dict[Value, Value] = field(default_factory=dict[Value, Value])
-    deleted: set[Value] = field(default_factory=set[Value])
-
-    def current(self, value: Value) -> Value:
-        return self.replaced.get(value, value)
-
-
 class Rewriter(Builder):
     """Takes what shall stand in the place of an op: all that `visit` emits.
 
@@ -47,15 +38,15 @@ class Rewriter(Builder):
     the visited one in the source unless they name another.
     """
 
-    __slots__ = ("_changes",)
+    __slots__ = ("_replaced",)
 
-    def __init__(self, location: Location, changes: _Changes) -> None:
+    def __init__(self, location: Location, replaced: dict[Value, Value]) -> None:
         super().__init__(location)
-        self._changes = changes
+        self._replaced = replaced
 
     def replace(self, old: Value, new: Value) -> None:
         """Let every later use of `old` be a use of `new`."""
-        self._changes.replaced[old] = new
+        self._replaced[old] = new
 
 
 def rewrite(func: Func, visit: Visit) -> Func:
@@ -65,10 +56,25 @@ def rewrite(func: Func, visit: Visit) -> Func:
     ops within: when `visit` sees an op, its operands are replaced and its blocks are
     rewritten already. A result that is used later must be kept, or replaced.
     """
-    changes = _Changes()
-    body = _rewritten(func.body, visit, changes)
-    for op in walk(body) if changes.deleted else ():
-        if not changes.deleted.isdisjoint(operands(op)):
+    replaced: dict[Value, Value] = {}
+    deleted: set[Value] = set()
+
+    def rewritten(block: Block) -> Block:
+        made: list[Op] = []
+        for old in block.ops:
+            op = mapped(old, lambda value: replaced.get(value, value), rewritten)
+            out = Rewriter(op.location, replaced)
+            visit(op, out)
+            new = out.block().ops
+            made += new
+            kept = op.result in replaced or any(one.result is op.result for one in new)
+            if op.result and not kept:
+                deleted.add(op.result)
+        return block if tuple(made) == block.ops else Block(tuple(made), block.params)
+
+    body = rewritten(func.body)
+    for op in walk(body) if deleted else ():
+        if not deleted.isdisjoint(operands(op)):
             raise ModelError(
                 f"the rewrite deleted an op whose result is used by `{op.mnemonic}`",
                 advice="keep the op with out.emit(op), or name another value for its result "
@@ -76,20 +82,6 @@ def rewrite(func: Func, visit: Visit) -> Func:
                 location=None if op.location == NOWHERE else op.location,
             )
     return func if body is func.body else replace(func, body=body)
-
-
-def _rewritten(block: Block, visit: Visit, changes: _Changes) -> Block:
-    made: list[Op] = []
-    for old in block.ops:
-        op = mapped(old, changes.current, lambda b: _rewritten(b, visit, changes))
-        out = Rewriter(op.location, changes)
-        visit(op, out)
-        new = out.block().ops
-        made += new
-        kept = op.result in changes.replaced or any(one.result is op.result for one in new)
-        if op.result and not kept:
-            changes.deleted.add(op.result)
-    return block if tuple(made) == block.ops else Block(tuple(made), block.params)
 
 
 def clone_block(block: Block, mapping: Mapping[Value, Value]) -> Block:
@@ -128,3 +120,50 @@ def mapped(op: Op, value: Callable[[Value], Value], block: Callable[[Block], Blo
         if new != old:
             changed[name] = new
     return replace(op, **changed) if changed else op
+
+
+# --------------------------------------------------------------------------------------- transforms
+
+FuncKind: TypeAlias = Literal["kernel", "func", "compute"]
+"""Kernels, device functions, compute functions: what `Func.kind` can be."""
+
+FUNC_KINDS: tuple[FuncKind, ...] = ("kernel", "func", "compute")
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A named pure function from model to model, for functions of some kinds.
+
+    `Transform("fold_constants", fold, ("kernel", "func"))` changes kernels and device functions.
+    The result has the same name and the same parameters, and for the same model it is the same
+    each time.
+    """
+
+    name: str
+    change: Callable[[Func], Func]
+    kinds: tuple[FuncKind, ...]
+
+    def __call__(self, func: Func) -> Func:
+        """The changed function; one of another kind as it is."""
+        return self.change(func) if func.kind in self.kinds else func
+
+
+def transform(
+    kind: FuncKind, /, *others: FuncKind
+) -> Callable[[Callable[[Func], Func]], Transform]:
+    """Make a transform of a function, which gives it its name; it is for functions of these kinds.
+
+    >>> @transform("kernel", "func")
+    ... def without_prints(func: Func) -> Func:
+    ...     return rewrite(func, lambda op, out: isinstance(op, Print) or out.emit(op))
+
+    `Accelerator(transforms=[without_prints])` applies it.
+    """
+    kinds = (kind, *others)
+    for one in kinds:
+        choice("kind", one, FUNC_KINDS)
+
+    def made(change: Callable[[Func], Func]) -> Transform:
+        return Transform(change.__name__, change, kinds)
+
+    return made

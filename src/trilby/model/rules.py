@@ -24,7 +24,7 @@ from trilby.model.op import Block, Func, Op, blocks, operands
 from trilby.model.ops import arith, control, core, debug, memory, structs
 from trilby.model.ops.grid import BARRIER_SCOPES, Barrier, Grid
 from trilby.model.ops.host import HOST_OPS
-from trilby.model.ops.transfer import TRANSFER_OPS, Owed, ToDevice, ToHost, Tracking
+from trilby.model.ops.transfer import TRANSFER_OPS, ToDevice, ToHost, Tracking
 from trilby.model.value import (
     COMPUTE_CONTEXT,
     KERNEL_CONTEXT,
@@ -33,41 +33,9 @@ from trilby.model.value import (
     RefType,
     Value,
     VarType,
+    pointee,
     space_of,
 )
-
-# ----------------------------------------------------------------------------------- transfer rules
-# What the ops that transforms put into compute models demand; a part of `rules`.
-
-TransferOp = Tracking | ToDevice | ToHost | Owed
-
-
-def transfer_problems(op: TransferOp, func: Func) -> Iterator[str]:
-    """How an op that moves or tracks data breaks its rules."""
-    if func.kind != "compute":
-        yield "it belongs to compute functions"
-    if op.context.type not in {COMPUTE_CONTEXT, OBJECT}:
-        yield f"`{op.context.type}` is not the compute context"
-    if not has_data(op.buffer):
-        yield f"`{op.buffer.type}` is not a buffer, nor a part of one"
-    elif isinstance(op, ToHost):
-        yield from _part(op)
-
-
-def has_data(value: Value) -> bool:
-    """Whether a value is, by its type, a buffer or a part of one, or may be."""
-    return value.type == OBJECT or isinstance(value.type, BufferType | NDArrayType | RefType)
-
-
-def _part(op: ToHost) -> Iterator[str]:
-    base = op.buffer.type.to if isinstance(op.buffer.type, RefType) else op.buffer.type
-    if op.path and (base == OBJECT or type_at(base, op.path) is None):
-        yield f'`{base}` has no place "{op.path}"'
-    if op.indices and "[]" not in op.path:
-        yield f'"{op.path}" takes no indices, and {len(op.indices)} are given'
-
-
-# -------------------------------------------------------------------------------------------- rules
 
 Problems: TypeAlias = Iterator[str]
 MemoryAccess: TypeAlias = (
@@ -77,10 +45,14 @@ MemoryAccess: TypeAlias = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """What an op belongs to: its function, and the functions that can be called."""
+    """What an op belongs to: its function, and the functions that can be called.
+
+    `returns` is the type that `return` gives here: the function's, or that of an inlined callee.
+    """
 
     func: Func
     functions: Mapping[str, Func] | None
+    returns: Type
 
 
 Rule: TypeAlias = Callable[[Any, Program], Problems]
@@ -100,7 +72,7 @@ WITHOUT_RESULT = (
     debug.Print,
     *TRANSFER_OPS,
 )
-WITH_OR_WITHOUT_RESULT = (core.Call, *HOST_OPS)
+WITH_OR_WITHOUT_RESULT = (core.Call, core.Inlined, *HOST_OPS)
 
 _NUMBERS: frozenset[Kind] = frozenset({"int", "uint", "float"})
 _INTEGERS: frozenset[Kind] = frozenset({"int", "uint"})
@@ -141,10 +113,6 @@ def _anything(_op: Op, _program: Program) -> Problems:
 # Arithmetic
 
 
-def _one_type(op: Op, kinds: frozenset[Kind]) -> Problems:
-    return _of_one_type((*operands(op), op.value), kinds)
-
-
 def _of_one_type(values: tuple[Value, ...], kinds: frozenset[Kind]) -> Problems:
     found = values[-1].type
     if any(value.type != found for value in values):
@@ -154,7 +122,7 @@ def _of_one_type(values: tuple[Value, ...], kinds: frozenset[Kind]) -> Problems:
 
 
 def _arithmetic(op: arith.Binary | arith.Unary, _program: Program) -> Problems:
-    return _one_type(op, _TAKES.get(type(op), _NUMBERS))
+    return _of_one_type((*operands(op), op.value), _TAKES.get(type(op), _NUMBERS))
 
 
 def _compare(op: arith.Compare, _program: Program) -> Problems:
@@ -233,7 +201,7 @@ def _call(op: core.Call, program: Program) -> Problems:
 
 
 def _return(op: core.Return, program: Program) -> Problems:
-    wanted = program.func.result
+    wanted = program.returns
     given = op.returned[0].type if op.returned else NONE
     if len(op.returned) > 1 or not _matches(wanted, given):
         yield f"the function returns `{wanted}`, not {_listed(op.returned)}"
@@ -254,7 +222,7 @@ def _yields(block: Block, wanted: Type) -> Problems:
         yield f"a block yields `{last.yielded.type}`, not `{wanted}`"
 
 
-def _if(op: control.If, _program: Program) -> Problems:
+def _condition(op: control.If | debug.Assert, _program: Program) -> Problems:
     return _boolean(op.condition)
 
 
@@ -287,11 +255,7 @@ def _short_circuit(op: control.AndThen | control.OrElse, _program: Program) -> P
 
 
 def _place_type(op: MemoryAccess) -> Type | None:
-    return type_at(_base_type(op.base), op.path)
-
-
-def _base_type(base: Value) -> Type:
-    return base.type.to if isinstance(base.type, RefType) else base.type
+    return type_at(pointee(op.base.type), op.path)
 
 
 def _is_host(program: Program) -> bool:
@@ -300,7 +264,7 @@ def _is_host(program: Program) -> bool:
 
 
 def _path(op: MemoryAccess, program: Program) -> Problems:
-    base = _base_type(op.base)
+    base = pointee(op.base.type)
     if _place_type(op) is None:
         yield f'`{base}` has no place "{op.path}"'
     if _is_host(program):
@@ -321,7 +285,7 @@ def _number(op: MemoryAccess, moved: Value, program: Program) -> Problems:
 
 
 def _writable(op: MemoryAccess) -> Problems:
-    base = _base_type(op.base)
+    base = pointee(op.base.type)
     if space_of(op.base.type) == "constant":
         yield f"`{op.base.type}` lies in constant memory, which is never written"
     if isinstance(base, BufferType) and op.path in base.length_names:
@@ -409,10 +373,6 @@ def _barrier(op: Barrier, _program: Program) -> Problems:
         yield f"`{op.scope}` is no scope of a barrier"
 
 
-def _assert(op: debug.Assert, _program: Program) -> Problems:
-    return _boolean(op.condition)
-
-
 def _print(op: debug.Print, _program: Program) -> Problems:
     if len(debug.texts_of(op.form)) != len(op.args) + 1:
         yield f"`{op.form}` has no places for {len(op.args)} numbers"
@@ -420,8 +380,27 @@ def _print(op: debug.Print, _program: Program) -> Problems:
         yield f"it prints numbers, not {_listed(op.args)}"
 
 
-def _transfer(op: TransferOp, program: Program) -> Problems:
-    return transfer_problems(op, program.func)
+# Transfers, which transforms put into compute models
+
+
+def _transfer(op: Tracking | ToDevice | ToHost, program: Program) -> Problems:
+    if program.func.kind != "compute":
+        yield "it belongs to compute functions"
+    if op.context.type not in {COMPUTE_CONTEXT, OBJECT}:
+        yield f"`{op.context.type}` is not the compute context"
+    data = (BufferType, NDArrayType, RefType)
+    if op.buffer.type != OBJECT and not isinstance(op.buffer.type, data):
+        yield f"`{op.buffer.type}` is not a buffer, nor a part of one"
+    elif isinstance(op, ToHost):
+        yield from _part(op)
+
+
+def _part(op: ToHost) -> Problems:
+    base = pointee(op.buffer.type)
+    if op.path and (base == OBJECT or type_at(base, op.path) is None):
+        yield f'`{base}` has no place "{op.path}"'
+    if op.indices and "[]" not in op.path:
+        yield f'"{op.path}" takes no indices, and {len(op.indices)} are given'
 
 
 RULES: dict[type[Op], Rule] = {
@@ -431,13 +410,14 @@ RULES: dict[type[Op], Rule] = {
     core.VarStore: _var_access,
     core.Call: _call,
     core.Return: _return,
+    core.Inlined: _anything,
     core.Yield: _anything,
     arith.Binary: _arithmetic,
     arith.Unary: _arithmetic,
     arith.Compare: _compare,
     arith.Cast: _cast,
     arith.Math: _math,
-    control.If: _if,
+    control.If: _condition,
     control.While: _while,
     control.For: _for,
     control.Break: _anything,
@@ -455,7 +435,7 @@ RULES: dict[type[Op], Rule] = {
     structs.Pack: _pack,
     structs.Unpack: _unpack,
     Barrier: _barrier,
-    debug.Assert: _assert,
+    debug.Assert: _condition,
     debug.Print: _print,
     memory.Extent: _extent,
     Grid: _grid,

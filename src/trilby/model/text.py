@@ -26,6 +26,7 @@ from typing import cast
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func, Op, Raw, blocks, operands, roles
 from trilby.model.ops.memory import AtomicUpdate, Load, Store
 from trilby.model.ops.transfer import TRANSFER_OPS
@@ -141,6 +142,8 @@ def _literal(value: object) -> str:
     """Text that says the type as well: `1`, `1.0`, `True`, `"1"` and `("1")` all differ."""
     if isinstance(value, str):
         return f'"{_escaped(value.translate(_ESCAPES))}"'
+    if isinstance(value, HostCode):
+        return _literal(value.text)
     if isinstance(value, tuple):
         parts = cast("tuple[object, ...]", value)
         return f"({', '.join(map(_literal, parts))})"

@@ -46,6 +46,11 @@ class RefType(Type):
         return f"Ref<{self.to}>" if self.space == "global" else f"Ref<{self.to}, {self.space}>"
 
 
+def pointee(base: Type) -> Type:
+    """The type of the memory behind a base: what a reference leads to, or the base's own."""
+    return base.to if isinstance(base, RefType) else base
+
+
 def space_of(base: Type) -> Space:
     """The memory in which a buffer, an n-d array or what a reference leads to lies."""
     match base:

@@ -5,17 +5,18 @@ they should. What breaks a rule is a fault of whoever made the model, not of its
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
+from typing import TypeAlias
 
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.op import Block, Func, Op, operands, roles
 from trilby.model.ops.control import AndThen, Break, Continue, For, OrElse, Ternary, While
-from trilby.model.ops.core import Return, Yield
+from trilby.model.ops.core import Inlined, Return, Yield
 from trilby.model.ops.host import HostFor, HostWhile
 from trilby.model.rules import Problems, Program, problems
 from trilby.model.text import op_text
-from trilby.model.value import Value
+from trilby.model.value import NONE, Value
 from trilby.source import NOWHERE
 
 TERMINATORS = (Return, Yield, Break, Continue)
@@ -37,21 +38,17 @@ def verify(func: Func, functions: Mapping[str, Func] | None = None) -> None:
 
     With `functions`, the models that can be called by their symbols, calls are checked too.
     """
-    checker = _Checker(Program(func, functions))
+    checker = _Checker(Program(func, functions, func.result))
     checker.define(func.params, None)
     if func.raw and len(func.raw.names) != len(func.params):
         raise checker.error(None, "its raw code has other parameters than the function")
     if func.body.params:
         raise checker.error(None, "its body has parameters besides those of the function")
-    checker.block(func.body, set(func.params), _Around())
+    checker.block(func.body, set(func.params), (False, False))
 
 
-@dataclass(frozen=True, slots=True)
-class _Around:
-    """What encloses a block: a loop that can be left, an op that waits for a value."""
-
-    in_loop: bool = False
-    yields: bool = False
+_Around: TypeAlias = tuple[bool, bool]
+"""What encloses a block: whether a loop that can be left, and an op that waits for a value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,9 +88,10 @@ class _Checker:
             if value not in visible:
                 ended = value in self.defined
                 yield f"it uses a value {'of another block' if ended else 'before it is defined'}"
-        if isinstance(op, Break | Continue) and not around.in_loop:
+        in_loop, yields = around
+        if isinstance(op, Break | Continue) and not in_loop:
             yield "there is no loop around it"
-        if isinstance(op, Yield) and not around.yields:
+        if isinstance(op, Yield) and not yields:
             yield "nothing waits for the value of this block"
         yield from problems(op, self.program)
 
@@ -105,7 +103,15 @@ class _Checker:
             yields = name in _YIELDING.get(type(op), ())
             if yields and not (block.ops and isinstance(block.ops[-1], Yield)):
                 raise self.error(op, f"its block `{name}` does not end in a `yield`")
-            is_body = isinstance(op, LOOPS) and name == "body"
             self.define(block.params, op)
-            inside = _Around(is_body or (around.in_loop and not yields), yields)
-            self.block(block, {*visible, *block.params}, inside)
+            seen = {*visible, *block.params}
+            if isinstance(op, Inlined):
+                self.inlined(op).block(block, seen, (False, False))
+                continue
+            in_loop = (isinstance(op, LOOPS) and name == "body") or (around[0] and not yields)
+            self.block(block, seen, (in_loop, yields))
+
+    def inlined(self, op: Inlined) -> "_Checker":
+        """A checker for the body of a callee, whose `return` ends that body alone."""
+        returns = op.result.type if op.result else NONE
+        return replace(self, program=replace(self.program, returns=returns))

@@ -122,14 +122,10 @@ class _Copying:
         """Which of its cells had content of a touch that nobody saw."""
 
 
-def _in_order(cells: Cells, copies: Sequence[_Copying]) -> list[CellStep | _Copying]:
-    events: list[CellStep | _Copying] = [*copies, *cells.steps]  # a copy stands before its touch
-    return sorted(events, key=lambda event: event.position)
-
-
 def _replay(cells: Cells, copies: Sequence[_Copying]) -> list[CellStep | _Copying]:
     """Go through touches and copies, and note in each copy what was current where."""
-    events = _in_order(cells, copies)
+    events: list[CellStep | _Copying] = [*copies, *cells.steps]  # a copy stands before its touch
+    events.sort(key=lambda event: event.position)
     current = cells.at_first()
     unseen = np.zeros(len(cells), np.bool_)
     for event in events:

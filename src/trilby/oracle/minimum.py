@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trilby.dataclass import dataclass
-from trilby.oracle.cells import Cells, CellStep, Which, cells_of
+from trilby.oracle.cells import Cells, Which, cells_of
 from trilby.oracle.trace import Trace
 
 # ------------------------------------------------------------------------------------------- ranged
@@ -29,17 +29,17 @@ DOWN = UP + 1  # one copy too, and told apart in the low half
 IMPOSSIBLE = 1 << 62
 
 
-class Bytes(NamedTuple):
-    """How many bytes go each way."""
+class UpDown(NamedTuple):
+    """How many bytes, or copies, go to devices and come back from them."""
 
     up: int
     down: int
 
 
-def fewest_bytes(cells: Cells) -> Bytes:
+def fewest_bytes(cells: Cells) -> UpDown:
     """The fewest bytes with which every touch finds current content."""
     if not len(cells):
-        return Bytes(0, 0)
+        return UpDown(0, 0)
     costs = np.full((1 << len(cells.places), len(cells)), IMPOSSIBLE, np.int64)
     costs[cells.at_first(), np.arange(len(cells))] = 0
     for step in cells.changes:
@@ -49,7 +49,7 @@ def fewest_bytes(cells: Cells) -> Bytes:
         if access.writes.any():
             _write(costs, step.place, access.writes)
     total, down = np.divmod(costs.min(axis=0), UP)
-    return Bytes(int((total - down) @ cells.sizes), int(down @ cells.sizes))
+    return UpDown(int((total - down) @ cells.sizes), int(down @ cells.sizes))
 
 
 def _need(costs: CellCosts, place: int, needed: Which) -> None:
@@ -101,57 +101,48 @@ State: TypeAlias = tuple[int, ...]
 has one set for each of its parts, until one place has them all."""
 
 
-class CopyCount(NamedTuple):
-    """How many copies were made; compared by their number."""
-
-    total: int
-    down: int
-
-    @property
-    def up(self) -> int:
-        """Those to a device."""
-        return self.total - self.down
+StateCosts: TypeAlias = dict[State, tuple[int, int]]
+"""The fewest copies that lead to a state, and how many of them go down."""
 
 
-StateCosts: TypeAlias = dict[State, CopyCount]
-
-
-def fewest_copies(cells: Cells) -> CopyCount:
+def fewest_copies(cells: Cells) -> UpDown:
     """The fewest copies of a whole buffer with which every touch finds current content."""
     start = tuple(int(part) for part in np.unique(cells.at_first()))
-    costs: StateCosts = {start: CopyCount(0, 0)}
+    costs: StateCosts = {start: (0, 0)}
     devices = range(1, len(cells.places))
     for step in cells.changes:
         access = cells.of(step.access)
         writes = bool(access.writes.any())
         needs = bool(access.reads.any()) or (writes and not access.covers.all())
         if needs:
-            costs = _having(_with_copies(costs, devices), 1 << step.place)
+            reached = _with_copies(costs, devices).items()
+            costs = {
+                state: cost
+                for state, cost in reached
+                if all(part >> step.place & 1 for part in state)
+            }
         if writes:
             costs = {(1 << step.place,): min(costs.values())}
-    return min(costs.values())
+    total, down = min(costs.values())
+    return UpDown(total - down, down)
 
 
 def _with_copies(costs: StateCosts, devices: range) -> StateCosts:
     """The states that any copies lead to: down from each device, then up to each."""
     reached = dict(costs)
     for device in devices:
-        _relax(reached, 1 << device, 1, CopyCount(1, 1))
+        _relax(reached, 1 << device, 1, down=1)
     for device in devices:
-        _relax(reached, 1, 1 << device, CopyCount(1, 0))
+        _relax(reached, 1, 1 << device, down=0)
     return reached
 
 
-def _relax(costs: StateCosts, source: int, target: int, copy: CopyCount) -> None:
+def _relax(costs: StateCosts, source: int, target: int, *, down: int) -> None:
     for state, cost in list(costs.items()):
         copied = tuple(part | target if part & source else part for part in state)
-        total = CopyCount(cost.total + copy.total, cost.down + copy.down)
+        total = cost[0] + 1, cost[1] + down
         if copied not in costs or total < costs[copied]:
             costs[copied] = total
-
-
-def _having(costs: StateCosts, place: int) -> StateCosts:
-    return {state: cost for state, cost in costs.items() if all(part & place for part in state)}
 
 
 # ------------------------------------------------------------------------------------------ windows
@@ -164,58 +155,38 @@ def _having(costs: StateCosts, place: int) -> StateCosts:
 # ends, and where a window has no point yet, put one at its end.
 
 
-class Count(NamedTuple):
-    """How many copies go each way."""
-
-    up: int
-    down: int
-
-
-def fewest_points(cells: Cells) -> Count:
+def fewest_points(cells: Cells) -> UpDown:
     """The fewest copies up, and the fewest down, among schedules that move the fewest bytes.
 
     With one device both are reached at once; with several, each by itself.
     """
-    points = _Points(cells)
+    current = cells.at_first()
+    born = np.zeros(len(cells), np.int64)  # the position from which content can be copied
+    points: dict[tuple[Literal["up", "down"], int], list[int]] = {}
+
+    def end_windows(which: Which, way: Literal["up", "down"], device: int, position: int) -> None:
+        found = points.setdefault((way, device), [-1])
+        if which.any() and born[which].max() > found[-1]:
+            found.append(position)
+
     for step in cells.changes:
-        points.pass_touch(step)
-    return Count(sum(points.up.values()), sum(points.down.values()))
-
-
-class _Points:
-    def __init__(self, cells: Cells) -> None:
-        self.cells = cells
-        self.current = cells.at_first()
-        self.born = np.zeros(len(cells), np.int64)
-        """The position from which the content can be copied."""
-        self.up: Counter[int] = Counter()
-        self.down: Counter[int] = Counter()
-        self._last_up: dict[int, int] = {}
-        self._last_down: dict[int, int] = {}
-
-    def pass_touch(self, step: CellStep) -> None:
-        """End the windows of what a touch needs, and begin those of what it writes."""
-        access = self.cells.of(step.access)
-        missing = access.needed & (self.current >> step.place & 1 == 0)
+        access = cells.of(step.access)
+        missing = access.needed & (current >> step.place & 1 == 0)
         if missing.any():
-            self._fetch(missing, step)
+            at_device = missing & (current & 1 == 0)
+            for device in range(1, len(cells.places)):
+                held = at_device & (current >> device & 1 == 1)
+                end_windows(held, "down", device, step.position)
+            if step.place:
+                end_windows(missing, "up", step.place, step.position)
+            current[missing] |= 1 | 1 << step.place
         if access.writes.any():
-            self.current[access.writes] = 1 << step.place
-            self.born[access.writes] = step.position + 1
-
-    def _fetch(self, missing: Which, step: CellStep) -> None:
-        at_device = missing & (self.current & 1 == 0)
-        for device in range(1, len(self.cells.places)):
-            self._end(at_device & (self.current >> device & 1 == 1), device, step, down=True)
-        if step.place:
-            self._end(missing, step.place, step, down=False)
-        self.current[missing] |= 1 | 1 << step.place
-
-    def _end(self, which: Which, device: int, step: CellStep, *, down: bool) -> None:
-        last, count = (self._last_down, self.down) if down else (self._last_up, self.up)
-        if which.any() and self.born[which].max() > last.get(device, -1):
-            last[device] = step.position
-            count[device] += 1
+            current[access.writes] = 1 << step.place
+            born[access.writes] = step.position + 1
+    counts = Counter[str]()
+    for (way, _), found in points.items():
+        counts[way] += len(found) - 1
+    return UpDown(counts["up"], counts["down"])
 
 
 # ------------------------------------------------------------------------------------------ minimum

@@ -146,34 +146,21 @@ class Trace:
             replace(joined if buffer.number == first else buffer, number=number)
             for number, buffer in enumerate(rest)
         ]
-        move = _Moving(offsets, new)
-        self.touches[:] = [touch._replace(accesses=move(touch.accesses)) for touch in self.touches]
+        shifted: dict[tuple[int, int], Access] = {}  # one that serves many touches still does
+
+        def at(access: Access, offset: int) -> Access:
+            key = id(access), offset
+            if offset and key not in shifted:
+                shifted[key] = Access(*(_shifted(part, offset) for part in access))
+            return shifted[key] if offset else access
+
+        for number, touch in enumerate(self.touches):
+            moved: dict[int, Access] = {}
+            for buffer, access in touch.accesses.items():
+                here, to = at(access, offsets.get(buffer, 0)), new[buffer]
+                moved[to] = both(moved[to], here) if to in moved else here
+            self.touches[number] = touch._replace(accesses=moved)
         return [new[number] for number in range(len(new))]
-
-
-class _Moving:
-    """Accesses of buffers of which some were joined. One that serves many touches still does."""
-
-    def __init__(self, offsets: Mapping[int, int], new: Mapping[int, int]) -> None:
-        self._offsets = offsets
-        self._new = new
-        self._moved: dict[tuple[int, int], Access] = {}
-
-    def __call__(self, accesses: Mapping[int, Access]) -> Mapping[int, Access]:
-        moved: dict[int, Access] = {}
-        for number, access in accesses.items():
-            at = self._new[number]
-            here = self._at(access, self._offsets.get(number, 0))
-            moved[at] = both(moved[at], here) if at in moved else here
-        return moved
-
-    def _at(self, access: Access, offset: int) -> Access:
-        if not offset:
-            return access
-        key = id(access), offset
-        if key not in self._moved:
-            self._moved[key] = Access(*(_shifted(part, offset) for part in access))
-        return self._moved[key]
 
 
 def both(one: Access, other: Access) -> Access:

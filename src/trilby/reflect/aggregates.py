@@ -19,14 +19,7 @@ from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import RefType, Value
 from trilby.reflect.kernel_arithmetic import convert_for, describe, loaded
 from trilby.reflect.lowering import Lowering
-from trilby.reflect.operands import (
-    Aggregate,
-    HeldArray,
-    Literal,
-    LocalStruct,
-    Operand,
-    PlaceOf,
-)
+from trilby.reflect.operands import Aggregate, HeldArray, Literal, LocalStruct, Operand, PlaceOf
 
 
 def struct_of(operand: Operand) -> StructType | None:

@@ -174,10 +174,8 @@ def store(lw: Lowering, place: PlaceOf, value: Operand, target: ast.expr, source
 # -------------------------------------------------------------------------------------- assignments
 
 
-def assign_statement(lw: Lowering, node: ast.stmt) -> None:
+def assign_statement(lw: Lowering, node: ast.Assign) -> None:
     """`a = b = value`."""
-    if not isinstance(node, ast.Assign):
-        raise TypeError(node)
     lw.target = node.targets[0].id if isinstance(node.targets[0], ast.Name) else ""
     # What is assigned is loaded before anything is stored, as `a, b = b, a` needs.
     value = settled(lw, lw.lower(node.value), node.value)
@@ -216,10 +214,8 @@ def _assign_tuple(
         assign(lw, part, item, node)
 
 
-def annotated_assignment(lw: Lowering, node: ast.stmt) -> None:
+def annotated_assignment(lw: Lowering, node: ast.AnnAssign) -> None:
     """`acc: f32 = 0`."""
-    if not isinstance(node, ast.AnnAssign):
-        raise TypeError(node)
     if not isinstance(node.target, ast.Name):
         raise lw.clash(node, "only local names can be annotated")
     declared = _declared_type(lw, node.annotation)
@@ -439,10 +435,8 @@ def _same_kind(lw: Lowering, name: str, result: Value | Literal, node: ast.AST) 
     )
 
 
-def augmented_assignment(lw: Lowering, node: ast.stmt) -> None:
+def augmented_assignment(lw: Lowering, node: ast.AugAssign) -> None:
     """`target op= value`: the target's indices are computed once."""
-    if not isinstance(node, ast.AugAssign):
-        raise TypeError(node)
     if isinstance(node.target, ast.Name):
         name = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
         result = _changed(lw, node, settled(lw, lw.lower(name), node.target))

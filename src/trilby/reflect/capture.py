@@ -11,7 +11,6 @@ import ast
 import inspect
 import linecache
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
 from functools import lru_cache, partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
 from typing import Final, Literal, TypeAlias, TypeGuard, cast
@@ -63,12 +62,8 @@ class Site:
     depth: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A function in a tree and the code that it compiles to."""
-
-    site: Site
-    code: CodeType
+_Candidate: TypeAlias = tuple[Site, CodeType]
+"""A function in a tree and the code that it compiles to."""
 
 
 def find_site(text: str, code: CodeType, *, asserts_rewritten: bool = False) -> Site | None:
@@ -80,11 +75,11 @@ def find_site(text: str, code: CodeType, *, asserts_rewritten: bool = False) -> 
     wanted = _fingerprint(code)
     for unit in _UNITS:
         candidates = _functions_like(code, text, unit)
-        equal = [one for one in candidates if _fingerprint(one.code) == wanted]
+        equal = [one for one in candidates if _fingerprint(one[1]) == wanted]
         if not equal and asserts_rewritten:
-            equal = [one for one in candidates if _equal_but_for_asserts(code, one)]
+            equal = [one for one in candidates if _equal_but_for_asserts(code, *one)]
         if equal:
-            return max(equal, key=lambda one: _likeness(code, one.code)).site
+            return max(equal, key=lambda one: _likeness(code, one[1]))[0]
     return None
 
 
@@ -108,7 +103,7 @@ def _candidates(source: _Source, line: int, name: str) -> tuple[_Candidate, ...]
     found = [codes.get((line, name))]
     if len(sites) > 1:
         found = _codes_apart(source, line, [site.depth for site in sites])
-    return tuple(_Candidate(site, code) for site, code in zip(sites, found, strict=False) if code)
+    return tuple((site, code) for site, code in zip(sites, found, strict=False) if code)
 
 
 @lru_cache(maxsize=16)
@@ -261,14 +256,13 @@ def _constant(value: object) -> object:
     return type(value), repr(value)
 
 
-def _equal_but_for_asserts(code: CodeType, candidate: _Candidate) -> bool:
-    """Whether the code can be the candidate's with its `assert` statements made longer.
+def _equal_but_for_asserts(code: CodeType, site: Site, plain: CodeType) -> bool:
+    """Whether the code can be the plain one with its `assert` statements made longer.
 
     pytest adds names and takes none away.
     """
-    has_assert = any(isinstance(part, ast.Assert) for part in ast.walk(candidate.site.node))
+    has_assert = any(isinstance(part, ast.Assert) for part in ast.walk(site.node))
     known = {*code.co_names, *code.co_varnames, *code.co_cellvars}
-    plain = candidate.code
     return (
         has_assert
         and _signature(code) == _signature(plain)
@@ -307,16 +301,10 @@ def _imported_packages(node: ast.AST) -> set[str]:
 _Placed: TypeAlias = ast.expr | ast.stmt | ast.arg | ast.keyword | ast.alias | ast.excepthandler
 
 
-class Missing(Enum):
-    """The type of `MISSING`."""
-
-    MISSING = "MISSING"
-
-
 _MANY_TEXTS: Final = frozenset({"<string>", "<stdin>"})
 """Names that many texts share: of `python -c`, of `exec`, and of each line at a prompt."""
 
-MISSING: Final = Missing.MISSING
+MISSING: Final = object()
 """What `Captured.lookup` gives for a name that has no value."""
 
 

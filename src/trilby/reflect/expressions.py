@@ -1,16 +1,14 @@
 """Expressions of kernels: one rule for each kind of node, found through a table."""
 
 import ast
-import operator
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
-from trilby.data.dtypes import BOOL, F32, U64, ScalarType, Type, promote
+from trilby.data.dtypes import BOOL, F32, ScalarType, Type, promote
 from trilby.data.schema import StructType, leaves
 from trilby.errors import KernelNameError, UnsupportedSyntaxError
 from trilby.model.op import Op
-from trilby.model.ops import arith
 from trilby.model.ops.arith import Not
 from trilby.model.ops.control import AndThen, If, OrElse, Ternary
 from trilby.model.ops.core import Var, VarLoad, VarStore, Yield
@@ -20,7 +18,7 @@ from trilby.reflect.aggregates import parts as parts_of
 from trilby.reflect.capture import MISSING
 from trilby.reflect.kernel_arithmetic import (
     binary,
-    cast,
+    compare,
     describe,
     number,
     read,
@@ -30,79 +28,15 @@ from trilby.reflect.kernel_arithmetic import (
 )
 from trilby.reflect.lowering import Level, Lowering
 from trilby.reflect.operands import Aggregate, Literal, LocalStruct, Operand, Several
-from trilby.reflect.places import attribute, subscript
+from trilby.reflect.places import attribute_of, subscript_of
 from trilby.reflect.promotion import (
     common_type,
-    comparison_type,
     float_for,
     keep_weak,
     literal_type,
-    scalar_type,
 )
 from trilby.reflect.subset import REFUSED, refuse
 from trilby.reflect.vector_math import is_vector, taken_apart, vector_binary, vector_unary
-
-# -------------------------------------------------------------------------------------- comparisons
-# Comparisons of numbers: `<` and its kin, one pair at a time.
-
-Fold: TypeAlias = Callable[[Any, Any], Any]
-_python: Any = operator
-
-COMPARE: Mapping[type[ast.cmpop], tuple[type[Op], Fold]] = {
-    ast.Lt: (arith.Lt, _python.lt),
-    ast.LtE: (arith.Le, _python.le),
-    ast.Gt: (arith.Gt, _python.gt),
-    ast.GtE: (arith.Ge, _python.ge),
-    ast.Eq: (arith.Eq, _python.eq),
-    ast.NotEq: (arith.Ne, _python.ne),
-}
-
-
-def compare(
-    lw: Lowering, node: ast.AST, symbol: ast.cmpop, left: Operand, right: Operand
-) -> Value | Literal:
-    """`left < right` and its kin, for numbers."""
-    row = COMPARE.get(type(symbol))
-    if row is None:
-        raise refuse(symbol, lw.where(node))
-    kind, fold = row
-    a, b = number(lw, left, node), number(lw, right, node)
-    if isinstance(a, Literal) and isinstance(b, Literal):
-        return Literal(fold(a.number, b.number))
-    common = comparison_type(lw, a, b)
-    if common is None:
-        raise TypeError(symbol)
-    if isinstance(a, Value) and isinstance(b, Value) and _signs_differ(a, b):
-        return _compare_with_u64(lw, node, kind, a, b)
-    return lw.value(
-        kind, typed(lw, a, node, common), typed(lw, b, node, common), type=BOOL, at=node
-    )
-
-
-def _signs_differ(left: Value, right: Value) -> bool:
-    """True for `u64` beside a signed integer: no type holds both."""
-    kinds = {scalar_type(left).kind, scalar_type(right).kind}
-    return kinds == {"int", "uint"} and U64 in {left.type, right.type}
-
-
-def _compare_with_u64(
-    lw: Lowering, node: ast.AST, kind: type[Op], left: Value, right: Value
-) -> Value:
-    """Exact, as NumPy has it: what is negative is less; all else is compared as `u64`."""
-    signed, below = (
-        (right, (arith.Gt, arith.Ge)) if left.type is U64 else (left, (arith.Lt, arith.Le))
-    )
-    zero = typed(lw, Literal(0), node, scalar_type(signed))
-    pair = [cast(lw, value, U64, node) for value in (left, right)]
-    as_unsigned = lw.value(kind, *pair, type=BOOL, at=node)
-    if kind in {*below, arith.Ne}:
-        negative = lw.value(arith.Lt, signed, zero, type=BOOL, at=node)
-        return lw.value(arith.BitOr, negative, as_unsigned, type=BOOL, at=node)
-    positive = lw.value(arith.Ge, signed, zero, type=BOOL, at=node)
-    return lw.value(arith.BitAnd, positive, as_unsigned, type=BOOL, at=node)
-
-
-# -------------------------------------------------------------------------------------- expressions
 
 
 def expression(lw: Lowering, node: ast.expr) -> Operand:
@@ -120,21 +54,18 @@ def condition(lw: Lowering, node: ast.expr) -> Value | Literal:
     return truth(lw, lw.lower(node), node)
 
 
-def _constant(lw: Lowering, node: ast.expr) -> Operand:
-    if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
+def _constant(lw: Lowering, node: ast.Constant) -> Operand:
+    if isinstance(node.value, bool | int | float):
         return Literal(node.value)
-    kind = type(node.value).__name__ if isinstance(node, ast.Constant) else "?"
     raise lw.error(
         UnsupportedSyntaxError,
         node,
-        f"a constant of type `{kind}` has no meaning in a kernel",
+        f"a constant of type `{type(node.value).__name__}` has no meaning in a kernel",
         "kernels compute with numbers",
     )
 
 
-def _name(lw: Lowering, node: ast.expr) -> Operand:
-    if not isinstance(node, ast.Name):
-        raise TypeError(node)
+def _name(lw: Lowering, node: ast.Name) -> Operand:
     name = node.id
     if name in lw.aliases:
         return lw.aliases[name]
@@ -182,9 +113,7 @@ def _operand(lw: Lowering, node: ast.expr) -> Operand:
     return number(lw, operand, node)
 
 
-def _unary(lw: Lowering, node: ast.expr) -> Operand:
-    if not isinstance(node, ast.UnaryOp):
-        raise TypeError(node)
+def _unary(lw: Lowering, node: ast.UnaryOp) -> Operand:
     if not isinstance(node.op, ast.Not):
         operand = lw.lower(node.operand)
         if is_vector(operand):
@@ -196,10 +125,8 @@ def _unary(lw: Lowering, node: ast.expr) -> Operand:
     return lw.value(Not, operand, type=BOOL, at=node)
 
 
-def _bool_value(lw: Lowering, node: ast.expr) -> Operand:
+def _bool_value(lw: Lowering, node: ast.BoolOp) -> Operand:
     """`a and b` as a value: only bools, since Python would give back an operand."""
-    if not isinstance(node, ast.BoolOp):
-        raise TypeError(node)
     return _bool_op(lw, node, _exactly_bool)
 
 
@@ -249,10 +176,8 @@ def _nested(lw: Lowering) -> Level:
     return Level(level.builder.nested(), (*level.path, (-1, "expression")))
 
 
-def _compare(lw: Lowering, node: ast.expr) -> Operand:
+def _compare(lw: Lowering, node: ast.Compare) -> Operand:
     """`a < b < c`: each operand once, and nothing right of a false comparison."""
-    if not isinstance(node, ast.Compare):
-        raise TypeError(node)
     for symbol in node.ops:
         if type(symbol) in REFUSED:
             raise refuse(symbol, lw.where(node))
@@ -275,10 +200,8 @@ def _chain(
     return _short_circuit(lw, node, AndThen, first, others)
 
 
-def _ternary(lw: Lowering, node: ast.expr) -> Operand:
+def _ternary(lw: Lowering, node: ast.IfExp) -> Operand:
     """Both arms are lowered, then each is brought to the type they share."""
-    if not isinstance(node, ast.IfExp):
-        raise TypeError(node)
     test = condition(lw, node.test)
     if isinstance(test, Literal):
         return _folded_ternary(lw, node, taken=bool(test.number))
@@ -388,33 +311,25 @@ def _literal_pair(lw: Lowering, node: ast.AST, left: Literal, right: Literal) ->
     return promote(types[0], types[1])
 
 
-def _tuple(lw: Lowering, node: ast.expr) -> Operand:
-    if not isinstance(node, ast.Tuple):
-        raise TypeError(node)
+def _tuple(lw: Lowering, node: ast.Tuple) -> Operand:
     return Several(tuple(settled(lw, lw.lower(item), item) for item in node.elts))
 
 
-def _attribute(lw: Lowering, node: ast.expr) -> Operand:
-    if not isinstance(node, ast.Attribute):
-        raise TypeError(node)
-    return attribute(lw, node)
+def _attribute(lw: Lowering, node: ast.Attribute) -> Operand:
+    return attribute_of(lw, node, lw.lower(node.value))
 
 
-def _subscript(lw: Lowering, node: ast.expr) -> Operand:
-    if not isinstance(node, ast.Subscript):
-        raise TypeError(node)
-    return subscript(lw, node)
+def _subscript(lw: Lowering, node: ast.Subscript) -> Operand:
+    return subscript_of(lw, node, lw.lower(node.value))
 
 
-def _call(lw: Lowering, node: ast.expr) -> Operand:
-    if not isinstance(node, ast.Call):
-        raise TypeError(node)
+def _call(lw: Lowering, node: ast.Call) -> Operand:
     from trilby.reflect.kernel_calls import call  # noqa: PLC0415 -- it knows all that can be called
 
     return call(lw, node)
 
 
-RULES: Mapping[type[ast.expr], Callable[[Lowering, ast.expr], Operand]] = {
+RULES: Mapping[type[ast.expr], Callable[[Lowering, Any], Operand]] = {
     ast.Constant: _constant,
     ast.Name: _name,
     ast.BinOp: _binary,

@@ -8,17 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from functools import partial, update_wrapper
 from types import FunctionType
-from typing import (
-    Any,
-    Concatenate,
-    Generic,
-    ParamSpec,
-    Protocol,
-    TypeGuard,
-    TypeVar,
-    overload,
-    runtime_checkable,
-)
+from typing import Any, Concatenate, Generic, ParamSpec, TypeGuard, TypeVar, overload
 
 from trilby.data.kernel_context import KernelContext
 from trilby.errors import ArgumentTypeError, DirectCallError
@@ -106,17 +96,6 @@ class Helper(Reflectable, Generic[P, R]):
         return self.function(*args, **kwargs)
 
 
-@runtime_checkable
-class RunsCompute(Protocol):
-    """What a compute context can do for a compute function that is called with it."""
-
-    def run_compute(
-        self, function: "Compute[..., Any]", args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        """Run a compute function as part of the one that is running."""
-        ...
-
-
 class Compute(Reflectable, Generic[P, R]):
     """Host code that dispatches kernels; reflected, rewritten, then run."""
 
@@ -134,7 +113,7 @@ class Compute(Reflectable, Generic[P, R]):
 
     def __call__(self, cc: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run inside another compute function; anywhere else this raises."""
-        if isinstance(cc, RunsCompute):
+        if hasattr(cc, "run_compute"):  # a compute context
             result: R = cc.run_compute(self, args, kwargs)
             return result
         raise DirectCallError(
@@ -143,14 +122,6 @@ class Compute(Reflectable, Generic[P, R]):
             f"`accelerator.compute(lambda cc: {self.name}(cc, …))`",
             location=_line_of_caller(),
         )
-
-
-class ComputeDecorator(Protocol):
-    """What `@tb.compute(…)` is with something in its parentheses."""
-
-    def __call__(self, function: Callable[Concatenate[Any, P], R], /) -> Compute[P, R]:
-        """Make the compute function."""
-        ...
 
 
 def is_helper(thing: object) -> TypeGuard[Helper[..., object]]:
@@ -191,7 +162,9 @@ def func(function: Callable[P, R]) -> Helper[P, R]:
 @overload
 def compute(function: Callable[Concatenate[Any, P], R], /) -> Compute[P, R]: ...
 @overload
-def compute(*, explicit: bool = False) -> ComputeDecorator: ...
+def compute(
+    *, explicit: bool = False
+) -> Callable[[Callable[Concatenate[Any, P], R]], Compute[P, R]]: ...
 def compute(*given: Any, explicit: bool = False) -> Any:
     """Make a compute function of a function whose first parameter is the compute context.
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from trilby.data.dtypes import (
     BOOL,
     I32,
+    U64,
     Number,
     ScalarType,
     Type,
@@ -39,6 +40,7 @@ from trilby.reflect.operands import (
 )
 from trilby.reflect.promotion import (
     common_type,
+    comparison_type,
     float_for,
     keep_weak,
     literal_fits,
@@ -63,6 +65,14 @@ BINARY: Mapping[type[ast.operator], tuple[type[Op], Fold]] = {
     ast.BitAnd: (arith.BitAnd, _python.and_),
     ast.BitOr: (arith.BitOr, _python.or_),
     ast.BitXor: (arith.BitXor, _python.xor),
+}
+COMPARE: Mapping[type[ast.cmpop], tuple[type[Op], Fold]] = {
+    ast.Lt: (arith.Lt, _python.lt),
+    ast.LtE: (arith.Le, _python.le),
+    ast.Gt: (arith.Gt, _python.gt),
+    ast.GtE: (arith.Ge, _python.ge),
+    ast.Eq: (arith.Eq, _python.eq),
+    ast.NotEq: (arith.Ne, _python.ne),
 }
 _SHIFTS = (arith.Shl, arith.Shr)
 _BITWISE = (arith.BitAnd, arith.BitOr, arith.BitXor)
@@ -245,6 +255,47 @@ def binary(
     result = lw.value(kind, *pair, type=operand_type, at=node)
     keep_weak(lw, node, result, [a, b])
     return result
+
+
+def compare(
+    lw: Lowering, node: ast.AST, symbol: ast.cmpop, left: Operand, right: Operand
+) -> Value | Literal:
+    """`left < right` and its kin, for numbers."""
+    kind, fold = COMPARE[type(symbol)]
+    a, b = number(lw, left, node), number(lw, right, node)
+    if isinstance(a, Literal) and isinstance(b, Literal):
+        return Literal(fold(a.number, b.number))
+    common = comparison_type(lw, a, b)
+    if common is None:
+        raise TypeError(symbol)
+    if isinstance(a, Value) and isinstance(b, Value) and _signs_differ(a, b):
+        return _compare_with_u64(lw, node, kind, a, b)
+    return lw.value(
+        kind, typed(lw, a, node, common), typed(lw, b, node, common), type=BOOL, at=node
+    )
+
+
+def _signs_differ(left: Value, right: Value) -> bool:
+    """True for `u64` beside a signed integer: no type holds both."""
+    kinds = {scalar_type(left).kind, scalar_type(right).kind}
+    return kinds == {"int", "uint"} and U64 in {left.type, right.type}
+
+
+def _compare_with_u64(
+    lw: Lowering, node: ast.AST, kind: type[Op], left: Value, right: Value
+) -> Value:
+    """Exact, as NumPy has it: what is negative is less; all else is compared as `u64`."""
+    signed, below = (
+        (right, (arith.Gt, arith.Ge)) if left.type is U64 else (left, (arith.Lt, arith.Le))
+    )
+    zero = typed(lw, Literal(0), node, scalar_type(signed))
+    pair = [cast(lw, value, U64, node) for value in (left, right)]
+    as_unsigned = lw.value(kind, *pair, type=BOOL, at=node)
+    if kind in {*below, arith.Ne}:
+        negative = lw.value(arith.Lt, signed, zero, type=BOOL, at=node)
+        return lw.value(arith.BitOr, negative, as_unsigned, type=BOOL, at=node)
+    positive = lw.value(arith.Ge, signed, zero, type=BOOL, at=node)
+    return lw.value(arith.BitAnd, positive, as_unsigned, type=BOOL, at=node)
 
 
 def _check_exponent(

@@ -5,36 +5,37 @@ import builtins
 import inspect
 import math
 import types
-from collections.abc import Callable
 from typing import Any, TypeGuard
 
 import numpy as np
 
+from trilby.data.annotations import type_of
 from trilby.data.dtypes import BOOL, F32, I32, I64, U32, U64, ScalarType, float_of
 from trilby.data.record import Record
-from trilby.data.schema import ArrayType, Field, NDArrayType, PadType, StructType, leaves
+from trilby.data.schema import (
+    ArrayType,
+    BufferType,
+    Field,
+    NDArrayType,
+    PadType,
+    StructType,
+    leaves,
+)
 from trilby.data.vector_types import matrix_of, vector_of
 from trilby.errors import FieldError, KernelTypeError, TrilbyError, UnsupportedSyntaxError
 from trilby.model import lane_math, math_functions
-from trilby.model.composed import COMPOSED
+from trilby.model.composed import COMPOSED, Composed
 from trilby.model.intrinsics import INTRINSICS, Intrinsic
 from trilby.model.ops.arith import Cast, Math
 from trilby.model.ops.core import Call
-from trilby.model.ops.memory import AtomicUpdate, CompareExchange
-from trilby.model.value import NONE, RefType, Value
+from trilby.model.ops.debug import Print
+from trilby.model.ops.grid import BARRIER_SCOPES, Barrier
+from trilby.model.ops.memory import AtomicUpdate, CompareExchange, LocalArray, PrivateArray
+from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value
 from trilby.reflect.aggregates import parts, settled, struct_of, value_for
-from trilby.reflect.atomic_functions import COMPARE_EXCHANGE, AtomicFunction
-from trilby.reflect.device_arrays import local, private
 from trilby.reflect.functions import Compute, Helper, Kernel, is_helper
-from trilby.reflect.group_calls import barrier, device_array, print_call
-from trilby.reflect.kernel_arithmetic import (
-    boolean,
-    constant,
-    convert_for,
-    describe,
-    number,
-    typed,
-)
+from trilby.reflect.kernel_arithmetic import boolean, constant, convert_for, describe, number, typed
+from trilby.reflect.kernel_builtins import COMPARE_EXCHANGE, AtomicFunction, local, private
 from trilby.reflect.lowering import Callee, Lowering
 from trilby.reflect.operands import Aggregate, KnownObject, Literal, Operand, PlaceOf
 from trilby.reflect.places import element_of
@@ -232,6 +233,132 @@ def _member(
     return (convert_for(lw, operand, field.type, where, f"`{field.name}`"),)
 
 
+# -------------------------------------------------------------------------------------- group calls
+# Calls about the work group and for debugging: arrays, barriers, `print`.
+
+
+def _device_array(lw: Lowering, node: ast.Call, *, is_local: bool) -> Value:
+    """`tb.local(f32, 16, 16)` and `tb.private(f32, 8)`."""
+    word = "local" if is_local else "private"
+    if is_local and (not lw.is_kernel or len(lw.levels) > 1):
+        raise lw.error(
+            UnsupportedSyntaxError,
+            node,
+            "local arrays are made at the top of a kernel",
+            "make it in the kernel itself, outside of `if` and loops",
+        )
+    array = _array_type(lw, node, word)
+    kind = LocalArray if is_local else PrivateArray
+    return lw.value(kind, type=RefType(array, word), at=node, hint=lw.target)
+
+
+def _array_type(lw: Lowering, node: ast.Call, word: str) -> ArrayType:
+    if node.keywords or len(node.args) < 2:
+        raise lw.clash(
+            node, f"`tb.{word}` takes an element type and sizes", f"write `tb.{word}(f32, 16)`"
+        )
+    named = lw.lower(node.args[0])
+    element = type_of(named.thing) if isinstance(named, KnownObject) else None
+    is_struct = isinstance(element, StructType) and not isinstance(element, BufferType)
+    if element is None or not (isinstance(element, ScalarType) or is_struct):
+        raise lw.clash(
+            node.args[0],
+            f"{describe(named)} is no type for the elements of an array",
+            "use a scalar type or a tb.Struct",
+        )
+    return ArrayType(element, tuple(_size(lw, argument, word) for argument in node.args[1:]))
+
+
+def _size(lw: Lowering, node: ast.expr, word: str) -> int:
+    size = lw.lower(node)
+    if isinstance(size, Literal) and isinstance(size.number, int) and size.number > 0:
+        return int(size.number)
+    raise lw.clash(
+        node,
+        f"the size of a {word} array is a constant from 1 on, and this is {describe(size)}",
+        "use a number, or a constant of the module",
+    )
+
+
+def _barrier(lw: Lowering, node: ast.Call, function: ast.Attribute) -> Operand:
+    """`kc.barrier()`, `kc.barrier("local")`."""
+    context = lw.lower(function.value)
+    if not isinstance(context, Value) or context.type != KERNEL_CONTEXT:
+        raise lw.error(
+            FieldError,
+            function,
+            f"{describe(context)} has no `barrier`",
+            "barriers belong to the kernel context: `kc.barrier()`",
+        )
+    scope = _scope(lw, node)
+    lw.run(Barrier, context, scope, at=node)
+    return KnownObject(None)
+
+
+def _scope(lw: Lowering, node: ast.Call) -> str:
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if not given:
+        return "both"
+    first = given[0]
+    scope = first.value if isinstance(first, ast.Constant) else None
+    if len(given) > 1 or scope not in BARRIER_SCOPES:
+        listed = ", ".join(f'"{name}"' for name in BARRIER_SCOPES)
+        raise lw.clash(node, "a barrier takes one scope", f"use one of {listed}")
+    return scope
+
+
+def _print(lw: Lowering, node: ast.Call) -> Operand:
+    """`print("x", x)`: texts are constants, numbers are computed."""
+    if node.keywords:
+        raise lw.error(
+            UnsupportedSyntaxError,
+            node,
+            "`print` in a kernel takes no keywords",
+            "give texts and numbers only",
+        )
+    values: list[Value] = []
+    texts = [_printed(lw, argument, values) for argument in node.args]
+    lw.run(Print, tuple(values), " ".join(texts), at=node)
+    return KnownObject(None)
+
+
+def _printed(lw: Lowering, node: ast.expr, values: list[Value]) -> str:
+    """The text of one argument, with `{}` for the number that it adds to `values`."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        _check_text(lw, node, node.value)
+        return node.value.replace("{", "{{").replace("}", "}}")
+    if isinstance(node, ast.JoinedStr):
+        if any(_has_format(part) for part in node.values):
+            raise lw.error(  # Python 3.11 does not know where in the text the part stands
+                UnsupportedSyntaxError,
+                node,
+                "`print` in a kernel has no formats",
+                "leave out what stands behind `:` or `!`",
+            )
+        return "".join(_printed(lw, part, values) for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        node = node.value
+    values.append(typed(lw, number(lw, lw.lower(node), node), node))
+    return "{}"
+
+
+def _has_format(part: ast.expr) -> bool:
+    is_value = isinstance(part, ast.FormattedValue)
+    return is_value and (part.format_spec is not None or part.conversion != -1)
+
+
+def _check_text(lw: Lowering, node: ast.expr, text: str) -> None:
+    """Raise for what devices cannot print: NUL ends a text there, and a surrogate has no bytes."""
+    for character in text:
+        if character == "\0" or "\ud800" <= character <= "\udfff":
+            raise lw.error(
+                UnsupportedSyntaxError,
+                node,
+                f"`print` in a kernel cannot write the character {character!a}",
+                "leave it out of the text",
+            )
+
+
 # -------------------------------------------------------------------------------------------- calls
 
 
@@ -253,50 +380,38 @@ MATH_FUNCTIONS = _math_functions()
 def call(lw: Lowering, node: ast.Call) -> Operand:
     """A call of something that means something on a device."""
     if isinstance(node.func, ast.Attribute) and node.func.attr == "barrier":
-        return barrier(lw, node, node.func)
+        return _barrier(lw, node, node.func)
     callee = lw.lower(node.func)
     if not isinstance(callee, KnownObject):
         raise lw.clash(node.func, f"{describe(callee)} cannot be called")
-    for applies, rule in RULES:
-        if applies(callee.thing):
-            return rule(lw, node, callee.thing)
-    raise _refused(lw, node, callee.thing)
-
-
-def _is_scalar_type(thing: object) -> bool:
-    return isinstance(thing, ScalarType)
-
-
-def _is_atomic(thing: object) -> bool:
-    return isinstance(thing, AtomicFunction)
-
-
-def _is_array_maker(thing: object) -> bool:
-    return thing is local or thing is private
-
-
-def _is_print(thing: object) -> bool:
-    return thing is print
-
-
-def _is_bool(thing: object) -> bool:
-    return thing is bool
+    thing: Any = callee.thing
+    if isinstance(thing, ScalarType):
+        return _cast(lw, node, thing)
+    if is_helper(thing):
+        return _helper(lw, node, thing)
+    if isinstance(thing, AtomicFunction):
+        return atomic(lw, node, thing)
+    if thing is local or thing is private:
+        return _device_array(lw, node, is_local=thing is local)
+    if thing is print:
+        return _print(lw, node)
+    if thing is bool:
+        return boolean(lw, _only_argument(lw, node), node)
+    if is_record(thing):
+        return construct(lw, node, thing)
+    if is_composed(thing):
+        return _composed(lw, node, COMPOSED[thing.__name__])
+    if callable(thing) and thing in MATH_FUNCTIONS:
+        return _math(lw, node, MATH_FUNCTIONS[thing])
+    name = ast.unparse(node.func)
+    problem = f"`{name}` cannot be called in a kernel"
+    raise lw.error(UnsupportedSyntaxError, node, problem, _advice(thing, name))
 
 
 def is_composed(thing: object) -> bool:
     """Whether a function is made of simpler ops; `COMPOSED_LOWERINGS` says of which."""
     row = COMPOSED.get(thing.__name__) if isinstance(thing, types.FunctionType) else None
     return row is not None and thing is row.function
-
-
-def _is_math(thing: object) -> bool:
-    return callable(thing) and thing in MATH_FUNCTIONS
-
-
-def _refused(lw: Lowering, node: ast.Call, thing: object) -> UnsupportedSyntaxError:
-    name = ast.unparse(node.func)
-    advice = _advice(thing, name)
-    return lw.error(UnsupportedSyntaxError, node, f"`{name}` cannot be called in a kernel", advice)
 
 
 _ADVICE: tuple[tuple[object, str], ...] = (
@@ -380,9 +495,8 @@ def _math_op(
     operands = tuple(typed(lw, argument, node, shared) for argument in args)
     given = BOOL if row.tests else shared
     result = lw.value(Math, operands, row.name, type=given, at=node)
-    if row.tests:
-        return result
-    keep_weak(lw, node, result, args)
+    if not row.tests:
+        keep_weak(lw, node, result, args)
     return result
 
 
@@ -413,8 +527,7 @@ def _folded(lw: Lowering, node: ast.Call, row: Intrinsic, args: list[Value | Lit
         raise lw.clash(node, "this constant is too large for any type") from error
 
 
-def _composed(lw: Lowering, node: ast.Call, function: Any) -> Operand:
-    row = COMPOSED[function.__name__]
+def _composed(lw: Lowering, node: ast.Call, row: Composed) -> Operand:
     if node.keywords or len(node.args) != len(row.params):
         name, wanted = ast.unparse(node.func), _counted(len(row.params))
         raise lw.clash(node, f"`{name}` takes {wanted}, and here it has {len(node.args)}")
@@ -453,16 +566,14 @@ def _signature(lw: Lowering, node: ast.Call, callee: Callee) -> Signature:
 
 def _bind(lw: Lowering, node: ast.Call, helper: Helper[..., object]) -> list[ast.expr]:
     """The argument expressions in the order of the parameters."""
-    if any(isinstance(a, ast.Starred) for a in node.args) or any(
-        k.arg is None for k in node.keywords
-    ):
+    keywords = {k.arg: k.value for k in node.keywords if k.arg is not None}
+    if any(isinstance(a, ast.Starred) for a in node.args) or len(keywords) < len(node.keywords):
         raise lw.error(
             UnsupportedSyntaxError,
             node,
             "`*` and `**` in a call have no meaning in a kernel",
             "name each argument",
         )
-    keywords = {k.arg: k.value for k in node.keywords if k.arg is not None}
     try:
         bound = inspect.signature(helper.function).bind(*node.args, **keywords)
     except TypeError as error:
@@ -474,29 +585,3 @@ def _bind(lw: Lowering, node: ast.Call, helper: Helper[..., object]) -> list[ast
             f"`{helper.name}{inspect.signature(helper.function)}`",
         ) from error
     return list(bound.arguments.values())
-
-
-def _truth(lw: Lowering, node: ast.Call, _thing: object) -> Operand:
-    return boolean(lw, _only_argument(lw, node), node)
-
-
-def _print(lw: Lowering, node: ast.Call, _thing: object) -> Operand:
-    return print_call(lw, node)
-
-
-def _intrinsic(lw: Lowering, node: ast.Call, thing: object) -> Operand:
-    return _math(lw, node, MATH_FUNCTIONS[thing])
-
-
-RULES: tuple[tuple[Callable[[object], bool], Callable[[Lowering, ast.Call, Any], Operand]], ...] = (
-    (_is_scalar_type, _cast),
-    (is_helper, _helper),
-    (_is_atomic, atomic),
-    (_is_array_maker, device_array),
-    (_is_print, _print),
-    (_is_bool, _truth),
-    (is_record, construct),
-    (is_composed, _composed),
-    (_is_math, _intrinsic),
-)
-"""What a kernel may call, and what that means; the first that fits."""

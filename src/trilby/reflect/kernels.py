@@ -1,8 +1,9 @@
 """From a decorated function to its code model."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from types import CodeType, ModuleType
 
 from trilby.data.dtypes import is_numpy_scalar
 from trilby.dataclass import dataclass
@@ -14,8 +15,8 @@ from trilby.model.value import NONE, Value
 from trilby.reflect.aggregates import assign_struct, is_struct
 from trilby.reflect.capture import MISSING, Captured, capture
 from trilby.reflect.expressions import expression
-from trilby.reflect.functions import Helper, Kernel
-from trilby.reflect.lowering import Callee, Guess, Level, LocalNames, Lowering, Origin, local_names
+from trilby.reflect.functions import Helper, Kernel, is_helper
+from trilby.reflect.lowering import Callee, Guess, Level, Lowering, Origin, local_names
 from trilby.reflect.raw import RawHelper
 from trilby.reflect.signature import Signature, helper_signature, kernel_signature
 from trilby.reflect.statements import block
@@ -57,6 +58,33 @@ def reflect_helper(callee: Callee, symbol: str, symbol_of: Callable[[Callee], st
     return replace(reflected, func=replace(reflected.func, raw=raw))
 
 
+def helpers_named_by(
+    captured: Captured, resolve: Callable[[ast.expr], object]
+) -> Iterator[Helper[..., object]]:
+    """The device functions that host code names, as it calls them; each once."""
+    outside = map(captured.lookup, _names(captured.function.__code__))
+    if not any(map(_may_be_helper_or_owner, outside)):
+        return
+    names = (n for n in ast.walk(captured.node) if isinstance(n, ast.Name | ast.Attribute))
+    yield from dict.fromkeys(helper for helper in map(resolve, names) if is_helper(helper))
+
+
+def _may_be_helper_or_owner(thing: object) -> bool:
+    """True for a device function, and for a module or class that may have one."""
+    if isinstance(thing, type):
+        return thing.__module__ != "builtins"
+    return isinstance(thing, Helper | ModuleType)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names that a piece of code looks for outside of itself."""
+    yield from code.co_names
+    yield from code.co_freevars
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _names(part)
+
+
 def _reflect(
     function: Kernel[...] | Helper[..., object],
     signature: Signature,
@@ -67,62 +95,41 @@ def _reflect(
     captured = capture(function.function)
     if not isinstance(captured.node, ast.FunctionDef):
         raise TypeError(captured.node)
-    names = local_names(captured.node.body)
+    homes, assignments = local_names(captured.node.body)
+    is_kernel = function.kind == "kernel"
     guesses: dict[Origin, Guess] = {}
     while True:
-        is_kernel = function.kind == "kernel"
-        lowering = _lowering(captured, names, signature, symbol_of, guesses, is_kernel=is_kernel)
+        params = {p.name: Value(p.type, p.name) for p in signature.params}
+        lowering = Lowering(
+            captured=captured,
+            result_type=signature.result,
+            expression=expression,
+            symbol_of=symbol_of,
+            params=params,
+            homes={**homes, **dict.fromkeys(params, ())},
+            stored=frozenset(assignments),
+            single=frozenset(name for name, count in assignments.items() if count == 1),
+            guesses=guesses,
+            is_kernel=is_kernel,
+        )
         try:
-            kind = "kernel" if is_kernel else "func"
-            func = _lower(lowering, captured.node, signature, symbol, kind)
+            func = _lower(lowering, captured.node, signature, symbol)
         except TrilbyError:
             # It may be due to a type that was found wrong only after it was used.
             if not lowering.is_stale:
                 raise
         except RecursionError as error:
-            raise _too_deep(function, captured) from error
+            raise UnsupportedSyntaxError(
+                f"`{function.name}` is nested too deeply to be read",
+                advice="split its longest expression, or move inner blocks to a @tb.func",
+                location=captured.location(captured.node),
+            ) from error
         else:
             if not lowering.is_stale:
                 return Reflected(func, lowering.callees, lowering.constants, captured)
 
 
-def _too_deep(
-    function: Kernel[...] | Helper[..., object], captured: Captured
-) -> UnsupportedSyntaxError:
-    return UnsupportedSyntaxError(
-        f"`{function.name}` is nested too deeply to be read",
-        advice="split its longest expression, or move inner blocks to a @tb.func",
-        location=captured.location(captured.node),
-    )
-
-
-def _lowering(
-    captured: Captured,
-    names: LocalNames,
-    signature: Signature,
-    symbol_of: Callable[[Callee], str],
-    guesses: dict[Origin, Guess],
-    *,
-    is_kernel: bool,
-) -> Lowering:
-    params = {p.name: Value(p.type, p.name) for p in signature.params}
-    return Lowering(
-        captured=captured,
-        result_type=signature.result,
-        expression=expression,
-        symbol_of=symbol_of,
-        params=params,
-        homes={**names.homes, **dict.fromkeys(params, ())},
-        stored=frozenset(names.assignments),
-        single=frozenset(name for name, count in names.assignments.items() if count == 1),
-        guesses=guesses,
-        is_kernel=is_kernel,
-    )
-
-
-def _lower(
-    lw: Lowering, node: ast.FunctionDef, signature: Signature, symbol: str, kind: str
-) -> Func:
+def _lower(lw: Lowering, node: ast.FunctionDef, signature: Signature, symbol: str) -> Func:
     level = Level(Builder(), ())
 
     def parameters_that_change() -> None:
@@ -144,6 +151,7 @@ def _lower(
             )
         level.builder.run(Return, (), location=lw.where(node.body[-1]))
         body = level.builder.block()
+    kind = "kernel" if lw.is_kernel else "func"
     return Func(symbol, tuple(lw.params.values()), signature.result, body, kind, lw.where(node))
 
 

@@ -38,15 +38,7 @@ BlockPath: TypeAlias = tuple[tuple[int, str], ...]
 """The way to a block from the function's body: statements (by line and column) and parts."""
 
 
-@dataclass(frozen=True, slots=True)
-class LocalNames:
-    """What a function does with names: where each one lives, how often it is assigned."""
-
-    homes: Mapping[str, BlockPath]
-    assignments: Mapping[str, int]
-
-
-def local_names(body: Sequence[ast.stmt]) -> LocalNames:
+def local_names(body: Sequence[ast.stmt]) -> tuple[dict[str, BlockPath], dict[str, int]]:
     """For each name the innermost block that holds all its occurrences, and its assignments."""
     homes: dict[str, BlockPath] = {}
     assignments: dict[str, int] = {}
@@ -55,7 +47,7 @@ def local_names(body: Sequence[ast.stmt]) -> LocalNames:
         homes[name] = _common(homes[name], path) if name in homes else path
         if not isinstance(node.ctx, ast.Load):
             assignments[name] = assignments.get(name, 0) + 1
-    return LocalNames(homes, assignments)
+    return homes, assignments
 
 
 def inner_path(path: BlockPath, statement: ast.stmt, part: str) -> BlockPath:

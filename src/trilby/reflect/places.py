@@ -1,18 +1,12 @@
 """Attributes and subscripts: the way from a buffer to one of its numbers."""
 
 import ast
+from functools import partial, reduce
 
 from trilby.arguments import closest
 from trilby.data.dtypes import I32, ScalarType
 from trilby.data.kernel_context import GRID_FIELDS
-from trilby.data.schema import (
-    INDEX,
-    ArrayType,
-    BufferType,
-    NDArrayType,
-    StructType,
-    join_path,
-)
+from trilby.data.schema import INDEX, ArrayType, BufferType, NDArrayType, StructType, join_path
 from trilby.data.vector_types import matrix_of, vector_of
 from trilby.errors import FieldError
 from trilby.model.ops.arith import Mul
@@ -41,13 +35,8 @@ from trilby.reflect.operands import (
 from trilby.reflect.subset import refuse
 
 
-def attribute(lw: Lowering, node: ast.Attribute) -> Operand:
-    """`base.name`: a field of a buffer, struct or context, or something a module holds."""
-    return attribute_of(lw, node, lw.lower(node.value))
-
-
 def attribute_of(lw: Lowering, node: ast.Attribute, base: Operand) -> Operand:
-    """The same, where the base is lowered already."""
+    """`base.name`: a field of a buffer, struct or context, or something a module holds."""
     match base:
         case KnownObject(thing):
             return _member(lw, node, thing)
@@ -114,32 +103,20 @@ def _ndarray_attribute(lw: Lowering, node: ast.Attribute, base: Value) -> Operan
     if node.attr == "ndim":
         return Literal(array.rank)
     if node.attr == "size":
-        return _size(lw, node, base, array.rank)
+        axes = shape_items(lw, node, ShapeOf(base))
+        product = partial(lw.value, Mul, type=I32, at=node)
+        return reduce(product, axes) if axes else Literal(1)
     raise _unknown(lw, node, f"`{array}`", ("shape", "size", "ndim"))
-
-
-def _size(lw: Lowering, node: ast.Attribute, base: Value, rank: int) -> Operand:
-    from_axes = [extent(lw, node, base, axis) for axis in range(rank)]
-    total: Operand = Literal(1)
-    for axis in from_axes:
-        total = axis if isinstance(total, Literal) else _product(lw, node, total, axis)
-    return total
-
-
-def _product(lw: Lowering, node: ast.AST, left: Operand, right: Operand) -> Operand:
-    from_left, from_right = read(lw, left, node), read(lw, right, node)
-    return lw.value(Mul, typed(lw, from_left, node), typed(lw, from_right, node), type=I32, at=node)
 
 
 def shape_items(lw: Lowering, node: ast.AST, shape: ShapeOf) -> tuple[Value, ...]:
     """The sizes of all axes, as in `rows, columns = a.shape`."""
     array = shape.base.type
     rank = array.rank if isinstance(array, NDArrayType) else 0
-    return tuple(extent(lw, node, shape.base, axis) for axis in range(rank))
+    return tuple(_extent(lw, node, shape.base, axis) for axis in range(rank))
 
 
-def extent(lw: Lowering, node: ast.AST, base: Value, axis: int) -> Value:
-    """The size of one axis of an n-d array."""
+def _extent(lw: Lowering, node: ast.AST, base: Value, axis: int) -> Value:
     return lw.value(Extent, base, axis, type=I32, at=node)
 
 
@@ -154,13 +131,8 @@ def _member(lw: Lowering, node: ast.Attribute, owner: object) -> Operand:
     return lw.known(ast.unparse(node), thing, node)
 
 
-def subscript(lw: Lowering, node: ast.Subscript) -> Operand:
-    """`base[i]`, `base[y, x]`: an element, or one axis of a shape."""
-    return subscript_of(lw, node, lw.lower(node.value))
-
-
 def subscript_of(lw: Lowering, node: ast.Subscript, base: Operand) -> Operand:
-    """The same, where the base is lowered already."""
+    """`base[i]`, `base[y, x]`: an element, or one axis of a shape."""
     if isinstance(base, ShapeOf):
         return _axis(lw, node, base)
     if isinstance(base, HeldArray):
@@ -237,7 +209,7 @@ def _axis(lw: Lowering, node: ast.Subscript, shape: ShapeOf) -> Value:
             node.slice,
             f"axis {axis.number} does not exist: the axes of this array are 0 to {rank - 1}",
         )
-    return extent(lw, node, shape.base, axis.number % rank)
+    return _extent(lw, node, shape.base, axis.number % rank)
 
 
 def _indices(
@@ -259,15 +231,6 @@ def _index(lw: Lowering, node: ast.expr) -> Value:
     operand = lw.lower(node)
     if isinstance(operand, Several):
         raise lw.clash(node, "an index is one integer for each dimension")
-    value = typed(lw, _integral(lw, operand, node), node)
-    if not isinstance(value.type, ScalarType) or not value.type.is_integer:
-        raise lw.clash(
-            node, f"an index is an integer, and this is `{value.type}`", "convert it: `i32(…)`"
-        )
-    return value
-
-
-def _integral(lw: Lowering, operand: Operand, node: ast.expr) -> Value | Literal:
     result = read(lw, operand, node)
     if isinstance(result, Literal) and isinstance(result.number, int) and result.number < 0:
         raise lw.clash(
@@ -275,4 +238,9 @@ def _integral(lw: Lowering, operand: Operand, node: ast.expr) -> Value | Literal
             f"index {result.number} is negative",
             "kernels do not count from the end: write `length - 1`",
         )
-    return result
+    value = typed(lw, result, node)
+    if not isinstance(value.type, ScalarType) or not value.type.is_integer:
+        raise lw.clash(
+            node, f"an index is an integer, and this is `{value.type}`", "convert it: `i32(…)`"
+        )
+    return value

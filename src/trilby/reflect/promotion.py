@@ -9,18 +9,7 @@ and a weak float is `f32`, or `f64` as soon as it meets one.
 
 import ast
 
-from trilby.data.dtypes import (
-    BOOL,
-    F32,
-    I32,
-    I64,
-    U64,
-    Number,
-    ScalarType,
-    fits,
-    float_of,
-    promote,
-)
+from trilby.data.dtypes import BOOL, F32, I32, I64, U64, Number, ScalarType, fits, float_of, promote
 from trilby.model.value import Value
 from trilby.reflect.lowering import Lowering, Origin
 from trilby.reflect.operands import Literal

@@ -13,11 +13,7 @@ from types import CellType, CodeType, FunctionType
 from typing import Any, Final, cast
 
 from trilby.dataclass import dataclass
-from trilby.errors import (
-    ArgumentTypeError,
-    KernelNameError,
-    UnsupportedSyntaxError,
-)
+from trilby.errors import ArgumentTypeError, KernelNameError, UnsupportedSyntaxError
 from trilby.reflect.capture import MISSING, Captured, capture
 from trilby.source import Location
 from trilby.syntax import compiled, parsed

@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
+from types import EllipsisType
+from typing import Any
 
 from trilby.data.dtypes import BOOL, I32, ScalarType, fits, promote
 from trilby.errors import UnsupportedSyntaxError
@@ -22,7 +24,7 @@ from trilby.reflect.assignments import (
 from trilby.reflect.expressions import condition
 from trilby.reflect.kernel_arithmetic import describe, number, typed
 from trilby.reflect.lowering import Level, Loop, Lowering, inner_path
-from trilby.reflect.operands import KnownObject, Literal, Operand
+from trilby.reflect.operands import KnownObject, Literal
 from trilby.reflect.promotion import literal_type, scalar_type
 from trilby.reflect.subset import refuse
 
@@ -70,12 +72,8 @@ def _inner(lw: Lowering, node: ast.stmt, part: str) -> Level:
 # -- simple statements --------------------------------------------------------------------
 
 
-def _expression(lw: Lowering, node: ast.stmt) -> None:
-    if not isinstance(node, ast.Expr):
-        raise TypeError(node)
-    if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-        return  # a docstring
-    if isinstance(node.value, ast.Constant) and node.value.value is Ellipsis:
+def _expression(lw: Lowering, node: ast.Expr) -> None:
+    if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str | EllipsisType):
         return
     lw.lower(node.value)
     if isinstance(node.value, ast.Call):
@@ -92,10 +90,8 @@ def _pass(lw: Lowering, node: ast.stmt) -> None:
     """Nothing to do."""
 
 
-def _assert(lw: Lowering, node: ast.stmt) -> None:
+def _assert(lw: Lowering, node: ast.Assert) -> None:
     """`assert condition, "message"`: the message is a constant text."""
-    if not isinstance(node, ast.Assert):
-        raise TypeError(node)
     message = f"`assert {ast.unparse(node.test)}` does not hold"
     if node.msg is not None:
         if not isinstance(node.msg, ast.Constant) or not isinstance(node.msg.value, str):
@@ -110,9 +106,7 @@ def _assert(lw: Lowering, node: ast.stmt) -> None:
     lw.run(Assert, typed(lw, test, node.test, BOOL), message, at=node)
 
 
-def _return(lw: Lowering, node: ast.stmt) -> None:
-    if not isinstance(node, ast.Return):
-        raise TypeError(node)
+def _return(lw: Lowering, node: ast.Return) -> None:
     if lw.result_type == NONE:
         if node.value is not None and not _is_none(node.value):
             raise lw.clash(
@@ -134,30 +128,21 @@ def _is_none(node: ast.expr) -> bool:
 # -- control flow -------------------------------------------------------------------------
 
 
-def _if(lw: Lowering, node: ast.stmt) -> None:
-    if not isinstance(node, ast.If):
-        raise TypeError(node)
+def _if(lw: Lowering, node: ast.If) -> None:
     test = condition(lw, node.test)
-    if isinstance(test, Literal):
-        _folded_if(lw, node, taken=bool(test.number))
-        return
     before = lw.assigned
+    constant = test if isinstance(test, Literal) else None
+    if constant is not None:
+        test = lw.value(Constant, bool(constant.number), type=BOOL, at=node.test)
     then = block(lw, node.body, _inner(lw, node, "body"))
     after_then, lw.assigned = lw.assigned, before
     otherwise = block(lw, node.orelse, _inner(lw, node, "orelse"))
-    lw.assigned = _merge(after_then, lw.assigned)
-    lw.run(If, test, then, otherwise, at=node)
-
-
-def _folded_if(lw: Lowering, node: ast.If, *, taken: bool) -> None:
-    """A condition that is a constant: the other branch is checked, and left out."""
-    before = lw.assigned
-    test = lw.value(Constant, taken, type=BOOL, at=node.test)
-    then = block(lw, node.body, _inner(lw, node, "body"))
-    after_then, lw.assigned = lw.assigned, before
-    otherwise = block(lw, node.orelse, _inner(lw, node, "orelse"))
-    lw.assigned = after_then if taken else lw.assigned
-    then, otherwise = (then, Block()) if taken else (Block(), otherwise)
+    if constant is None:
+        lw.assigned = _merge(after_then, lw.assigned)
+    elif constant.number:  # the branch that is never taken is checked, and left out
+        lw.assigned, otherwise = after_then, Block()
+    else:
+        then = Block()
     lw.run(If, test, then, otherwise, at=node)
 
 
@@ -168,9 +153,7 @@ def _merge(left: frozenset[str] | None, right: frozenset[str] | None) -> frozens
     return left & right
 
 
-def _while(lw: Lowering, node: ast.stmt) -> None:
-    if not isinstance(node, ast.While):
-        raise TypeError(node)
+def _while(lw: Lowering, node: ast.While) -> None:
     before = lw.assigned
     loop = _begin_loop(lw, node)
     test_level = Level(lw.builder.nested(), (*lw.levels[-1].path, (-1, "test")))
@@ -209,9 +192,7 @@ def _end_loop(lw: Lowering, node: ast.While | ast.For, finished: frozenset[str] 
         lw.assigned = _merge(lw.assigned, at_break)
 
 
-def _for(lw: Lowering, node: ast.stmt) -> None:
-    if not isinstance(node, ast.For):
-        raise TypeError(node)
+def _for(lw: Lowering, node: ast.For) -> None:
     if not isinstance(node.target, ast.Name):
         raise lw.clash(node.target, "a loop over `range` has one name as its target")
     target = node.target
@@ -236,14 +217,17 @@ def _assign_counter(lw: Lowering, target: ast.Name, counter: Value) -> None:
 
 
 def _range(lw: Lowering, node: ast.expr) -> tuple[Value, Value, Value]:
-    if not isinstance(node, ast.Call) or not _is_range(lw.lower(node.func)):
+    called = lw.lower(node.func) if isinstance(node, ast.Call) else None
+    is_range = isinstance(called, KnownObject) and called.thing is range
+    if not isinstance(node, ast.Call) or not is_range:
         raise lw.error(
             UnsupportedSyntaxError,
             node,
             "a kernel's `for` loops over `range(…)` only",
             "write `for i in range(n):` and index with `i`",
         )
-    if node.keywords or not 1 <= len(node.args) <= 3 or _has_star(node.args):
+    has_star = any(isinstance(argument, ast.Starred) for argument in node.args)
+    if node.keywords or not 1 <= len(node.args) <= 3 or has_star:
         raise lw.clash(node, "`range` takes one to three integers")
     given = [number(lw, lw.lower(argument), argument) for argument in node.args]
     start, stop = (Literal(0), given[0]) if len(given) == 1 else (given[0], given[1])
@@ -253,14 +237,6 @@ def _range(lw: Lowering, node: ast.expr) -> tuple[Value, Value, Value]:
     shared = _range_type(lw, node, [start, stop, step])
     a, b, c = (typed(lw, part, node, shared) for part in (start, stop, step))
     return a, b, c
-
-
-def _is_range(operand: Operand) -> bool:
-    return isinstance(operand, KnownObject) and operand.thing is range
-
-
-def _has_star(nodes: Sequence[ast.expr]) -> bool:
-    return any(isinstance(node, ast.Starred) for node in nodes)
 
 
 def _range_type(lw: Lowering, node: ast.expr, parts: list[Value | Literal]) -> ScalarType:
@@ -302,7 +278,7 @@ def _continue(lw: Lowering, node: ast.stmt) -> None:
     lw.assigned = None
 
 
-RULES: Mapping[type[ast.stmt], Callable[[Lowering, ast.stmt], None]] = {
+RULES: Mapping[type[ast.stmt], Callable[[Lowering, Any], None]] = {
     ast.Expr: _expression,
     ast.Pass: _pass,
     ast.Assign: assign_statement,

@@ -16,6 +16,7 @@ from trilby.backend.registry import Choice, PassedOver, as_preferences, open_bac
 from trilby.data.ndarray import NDArray
 from trilby.errors import ArgumentTypeError, ArgumentValueError, MissingFeatureError, TrilbyError
 from trilby.messages import is_told, set_up, tell
+from trilby.model.rewrite import Transform
 from trilby.options import MemoryKind, Options, Transfers, TransfersName, as_bytes, as_transfers
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.reflect.signature import ranks_from_use
@@ -31,6 +32,7 @@ from trilby.runtime.profiles import (
     PROFILES,
     RECORDINGS,
     hearers_of_calls,
+    measure,
     profiles_of,
     tell_of_opening,
 )
@@ -82,6 +84,29 @@ def wanted_fallbacks(fallback: object) -> tuple[Preference, ...]:
     return as_preferences(fallback, "fallback")
 
 
+def as_transforms(given: object) -> tuple[Transform, ...]:
+    """The transforms of a user, in their order."""
+    wanted = tuple(cast("Sequence[object]", given)) if isinstance(given, Sequence) else (given,)
+    transforms = tuple(one for one in wanted if isinstance(one, Transform))
+    if len(transforms) < len(wanted):
+        other = next(one for one in wanted if not isinstance(one, Transform))
+        raise ArgumentTypeError(
+            f"{brief(other)} is not a transform",
+            advice='decorate it with `@transform("kernel")` or `@transform("compute")` of '
+            "`trilby.model`, and write `transforms=[…]`",
+            location=Caller.now().location,
+        )
+    names = [one.name for one in transforms]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ArgumentValueError(
+            f"two transforms are called `{twice}`",
+            advice="give each a name of its own: `trilby explain` shows them by their names",
+            location=Caller.now().location,
+        )
+    return transforms
+
+
 def memory_kind(memory: object) -> MemoryKind:
     """Whose memory kernels work on, by its name."""
     return cast("MemoryKind", choice("memory", memory, get_args(MemoryKind)))
@@ -126,7 +151,8 @@ class Accelerator:
     text such as `"256MB"`. With `poison=True` every stale copy is overwritten with a pattern,
     so that a missing transfer cannot hide. With `lint=True` what the lints find is warned of when
     a compute function first runs. `fast_math=True` lets devices round `a * b + c` once rather than
-    twice, which is faster, and differs in the last digits.
+    twice, which is faster, and differs in the last digits. `transforms` change the models of
+    kernels and compute functions before they are analysed and compiled: see `trilby.model`.
     """
 
     def __init__(
@@ -142,6 +168,7 @@ class Accelerator:
         poison: bool = False,
         lint: bool | None = None,
         fast_math: bool = False,
+        transforms: Sequence[Transform] = (),
     ) -> None:
         options = Options.current()
         self._transfers = options.transfers if transfers is None else as_transfers(transfers)
@@ -150,6 +177,7 @@ class Accelerator:
         self._lints = options.lint if lint is None else flag("lint", lint)
         self._limit = as_bytes(memory_limit)
         self._fast_math = flag("fast_math", fast_math)
+        self._transforms = as_transforms(transforms)
         set_up(options.log)
         fallbacks = Fallbacks(wanted_fallbacks(fallback))
         choice = choose(backend, prefer, options)
@@ -170,7 +198,7 @@ class Accelerator:
         shares = shares_memory(self._memory, backend.device)
         self._backend = backend
         first = _warner() if self._lints else None
-        self.compiler = Compiler(backend, first, self._fast_math, shares)
+        self.compiler = Compiler(backend, first, self._fast_math, shares, self._transforms)
         self.residency = Residency(
             backend,
             partial(_record, self._ledgers),
@@ -189,6 +217,7 @@ class Accelerator:
         self._begin_on(backend)
         for book in profiles_of(before):
             book.backends.append(backend)
+            measure(backend, on=True)
 
     @property
     def transfers(self) -> Transfers:
@@ -198,6 +227,11 @@ class Accelerator:
     @transfers.setter
     def transfers(self, transfers: Transfers | TransfersName) -> None:
         self._transfers = as_transfers(transfers)
+
+    @property
+    def transforms(self) -> tuple[Transform, ...]:
+        """The transforms that models go through first."""
+        return self._transforms
 
     @property
     def fallbacks(self) -> tuple[Fallback, ...]:
@@ -253,7 +287,7 @@ class Accelerator:
 
     def context_of(self, entry: Compute[..., Any]) -> ContextOf:
         """The graphs, access tables and models behind a compute function, to look at."""
-        return analyse_compute(_compute_function(entry))
+        return analyse_compute(_compute_function(entry), self._transforms)
 
     def source_of(self, kernel: Kernel[...], *ranks: int) -> str:
         """The code that this device runs for a kernel.
@@ -276,15 +310,18 @@ class Accelerator:
         from trilby.runtime.ledger import Ledger  # noqa: PLC0415 -- it loads the oracle
 
         ledger = Ledger(recording)
+        backend = self._backend
         with LOCK:
             RECORDINGS.append(recording)
             self._ledgers.append(ledger)
+            measure(backend, on=True)
         try:
             yield ledger
         finally:
             with LOCK:
                 RECORDINGS.remove(recording)
                 self._ledgers.remove(ledger)
+                measure(backend, on=False)
 
     def profile(self) -> "AbstractContextManager[Profile]":
         """Measure inside a `with` block what kernels, copies, compilations and waits take.
@@ -325,19 +362,18 @@ class Accelerator:
             yield Profile(book)
         finally:
             self._open_book(book, is_open=False)
-            book.end()
 
     def _open_book(self, book: "Book", *, is_open: bool) -> None:
-        """What runs again and again is measured for those who profile at the time."""
+        """Let devices measure for those who profile at the time."""
         with LOCK:
-            try:
-                if is_open:
-                    PROFILES.append(book)
-                elif book in PROFILES:  # Ctrl-C may have come before it was opened
-                    PROFILES.remove(book)
-                self._backend.flush()
-            finally:
-                self.launches.profile_anew()
+            if is_open:
+                PROFILES.append(book)
+            elif book in PROFILES:  # Ctrl-C may have come before it was opened
+                PROFILES.remove(book)
+            else:
+                return
+            for backend in book.backends:
+                measure(backend, on=is_open)
 
     @contextmanager
     def guard(self) -> Generator[None]:
@@ -432,7 +468,7 @@ def _record(ledgers: "Sequence[Ledger]", moved: Moved) -> None:
     if is_told("debug"):
         caller = moved.reason.caller
         where = f" ({caller.line.short})" if caller else ""
-        text = f"moved {moved.piece.nbytes:,} bytes {moved.direction}, because"
+        text = f"moved {moved.ranges.nbytes:,} bytes {moved.direction}, because"
         tell("debug", "%s: %s %s%s", moved.replica.label, text, moved.reason.text, where)
 
 
@@ -444,7 +480,7 @@ def _announce(device: DeviceInfo, passed_over: tuple[PassedOver, ...]) -> None:
 
 def _warner() -> Callable[[Compute[..., Any]], None]:
     """What warns of lints; it is loaded only where that is asked for."""
-    return importlib.import_module("trilby.runtime.lint_warnings").warn_of
+    return importlib.import_module("trilby.linting.lint").warn_of
 
 
 def _entry_point(

@@ -26,21 +26,22 @@ from uuid import UUID
 
 import numpy as np
 
-from trilby.analysis.visible_effects import OURS, VisibleEffect, visible_effects
-from trilby.backend.base import Event
+from trilby.analysis.host.known_calls import CLASSES
+from trilby.analysis.host.visible_effects import VisibleEffect, visible_effects
+from trilby.backend.base import Ticket
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Live, Segment, is_ndarray
 from trilby.dataclass import dataclass
-from trilby.errors import DeviceError, ReentryError, TrilbyError
+from trilby.errors import DeviceError
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, is_compute
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import ReadyCompute
-from trilby.runtime.content import LOCK
+from trilby.runtime.content import LOCK, wait_whatever
 from trilby.runtime.context import run_compute
-from trilby.runtime.held import Use
+from trilby.runtime.launch_buffers import Use
+from trilby.runtime.prepared_launch import LaunchRequest
 from trilby.runtime.replicas import Reason, Replicas, bring_home
-from trilby.runtime.residency import Work
 from trilby.runtime.watch import Watch, wait_for, watched
 from trilby.source import line_text
 
@@ -103,7 +104,7 @@ class Undo:
     _kept: list[SavedBytes] = field(default_factory=list[SavedBytes])
     _written: Ranges = Ranges.EMPTY
 
-    def before(self, work: Work) -> None:
+    def before(self, work: LaunchRequest) -> None:
         """Keep what a launch will change, and bring home what it could take away."""
         try:
             with LOCK:
@@ -122,19 +123,19 @@ class Undo:
     def _drop_unseen(self) -> None:
         self._kept = [kept for kept in self._kept if kept.memory is not None]
 
-    def _bring_home(self, watch: Watch, use: Use, caller: Caller) -> list[Event]:
+    def _bring_home(self, watch: Watch, use: Use, caller: Caller) -> list[Ticket]:
         content, whole = watch.content, _whole(watch)
         missing = whole - content.host - self._written
         if missing:
             reason = Reason("the run may have to start again on another device", caller)
             bring_home(content, missing, reason)
-        elif self._written.covers(use.footprint.writes.shifted(watch.address)):
+        elif self._written.covers(use.touched.writes.shifted(watch.address)):
             return []  # nothing is copied
         return content.before_host_reads(whole)
 
     def _keep(self, watch: Watch, use: Use, *, everything: bool) -> None:
         data = Ranges.of(*((start, stop) for _, start, stop in use.fields))
-        changing = data if everything else use.footprint.writes
+        changing = data if everything else use.touched.writes
         changed = changing.shifted(watch.address) - self._written
         if not changed:
             return
@@ -169,24 +170,14 @@ def settle(replicas: Replicas) -> None:
     """Wait until no work of a device uses the host's memory, however it ends."""
     with LOCK:
         pairs = replicas.all
-        events: list[Event] = []
+        events: list[Ticket] = []
         for content, replica in pairs:
             events += [*replica.writers, *replica.readers]
             events += content.before_host_writes(replica.whole)
-    _wait_whatever(events)
+    wait_whatever(events)
     with LOCK:
         for content, _ in pairs:
             content.overcome()
-
-
-def _wait_whatever(events: Iterable[Event]) -> None:
-    for event in events:
-        try:
-            event.wait()
-        except ReentryError:  # of a signal handler
-            raise
-        except TrilbyError:  # what failed is why this is asked for, and is told
-            continue
 
 
 # -------------------------------------------------------------------------------------------- inert
@@ -314,7 +305,7 @@ def has_usual_meaning(name: str, value: object) -> bool:
         return isinstance(value, ModuleType) and value.__name__ == MODULES[name]
     if hasattr(builtins, name):
         return value is getattr(builtins, name)
-    return name not in OURS or getattr(value, "__module__", "").startswith("trilby.")
+    return name not in CLASSES or getattr(value, "__module__", "").startswith("trilby.")
 
 
 def _found_by(function: FunctionType) -> Iterator[tuple[str, object]]:

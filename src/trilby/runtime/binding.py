@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard
 import numpy as np
 
 from trilby.analysis.access import AccessTable
-from trilby.analysis.footprint import ParameterFootprint
 from trilby.arguments import brief
 from trilby.backend.base import Argument, Memory, Scalar, StructArgument
 from trilby.data.buffer import Buffer
@@ -32,13 +31,14 @@ from trilby.data.schema import (
     spoken,
 )
 from trilby.data.segment import Segment
+from trilby.data.touched import Touched
 from trilby.data.views import Array
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, ArgumentValueError
 from trilby.model.value import Value
 from trilby.reflect.functions import Kernel
 from trilby.reflect.signature import Parameter, Signature, kernel_signature
-from trilby.runtime.held import Use
+from trilby.runtime.launch_buffers import Use
 
 _NUMBERS = frozenset({int, float, bool, complex, tuple})
 _PLAIN = _NUMBERS | {list, range, dict, set, str, bytes, bytearray, np.ndarray}
@@ -187,13 +187,13 @@ def _add(buffers: list[Segment], segment: Segment) -> int:
     return len(buffers) - 1
 
 
-def uses(bound: Bound, table: AccessTable, footprints: Sequence[ParameterFootprint]) -> list[Use]:
+def uses(bound: Bound, table: AccessTable, touched: Sequence[Touched]) -> list[Use]:
     """What the kernel does with each of the buffers."""
     shapes = [numbers for numbers in bound.numbers if isinstance(numbers, tuple | Mapping)]
     found = [
-        Use(segment, footprint, parameter.name, *places_of(parameter.type, shape))
-        for segment, parameter, footprint, shape in zip(
-            bound.buffers, table.parameters, footprints, shapes, strict=True
+        Use(segment, one, parameter.name, *places_of(parameter.type, shape))
+        for segment, parameter, one, shape in zip(
+            bound.buffers, table.parameters, touched, shapes, strict=True
         )
     ]
     for left, right in combinations(found, 2):
@@ -232,7 +232,7 @@ def _check_apart(left: Use, right: Use) -> None:
     """Refuse what has one memory on the host and would have two on the device."""
     a, b = left.segment, right.segment
     overlap = a.address < b.address + b.nbytes and b.address < a.address + a.nbytes
-    if a is b or not overlap or not (left.footprint.writes or right.footprint.writes):
+    if a is b or not overlap or not (left.touched.writes or right.touched.writes):
         return
     raise ArgumentValueError(
         f"`{left.label}` and `{right.label}` share a part of their memory, and the kernel "

@@ -4,15 +4,17 @@ The one module that knows reflection, analysis and backends at the same time. Wh
 is cached for each function, and made anew when a Python constant that was folded in changes.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
+from functools import wraps
 from itertools import product
 from threading import RLock
 from types import FunctionType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from trilby.analysis.access import AccessTable, access_table
+from trilby.analysis.closure import ComputeClosure
 from trilby.analysis.footprint import KernelFootprint, footprints
 from trilby.analysis.needs import FEATURES, FeatureNeed, needs
 from trilby.analysis.reach import (
@@ -24,18 +26,19 @@ from trilby.analysis.reach import (
     works_in_groups,
 )
 from trilby.analysis.varying import varying_dispatches
-from trilby.backend.base import Backend, DeviceInfo, Executable
+from trilby.backend.base import Backend, DeviceInfo, Executable, Handoff
 from trilby.codegen.python import compile_compute
 from trilby.data.schema import NDArrayType
 from trilby.dataclass import dataclass
-from trilby.errors import KernelTypeError, MissingFeatureError
+from trilby.errors import KernelTypeError, MissingFeatureError, ModelError, TrilbyError
 from trilby.locks import new_rlock
 from trilby.model.op import Func
+from trilby.model.rewrite import FUNC_KINDS, Transform
 from trilby.model.value import space_of
 from trilby.options import Transfers
-from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
+from trilby.reflect.functions import Compute, Helper, Kernel, Reflectable, is_compute, is_kernel
 from trilby.reflect.host_functions import ReflectedCompute, reflect_compute
-from trilby.reflect.kernels import Reflected, reflect_helper, reflect_kernel
+from trilby.reflect.kernels import Reflected, helpers_named_by, reflect_helper, reflect_kernel
 from trilby.reflect.lowering import Callee
 from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
 from trilby.runtime.binding import Declared, declared_among
@@ -43,7 +46,7 @@ from trilby.runtime.profiles import compiling
 from trilby.shown import Shown
 from trilby.source import NOWHERE
 from trilby.stages import stage
-from trilby.transform.pipelines import Pass, Passed, compute_passes, run_passes
+from trilby.transform.pipelines import Transformed, compute_transforms, run_transforms
 
 # ----------------------------------------------------------------------------------------- features
 # Whether a device has what a kernel needs: the one check, for all backends, before building.
@@ -104,6 +107,8 @@ class AnalysedKernel:
     footprint: KernelFootprint
     reflected: tuple[Reflected, ...]
     works_in_groups: bool
+    transformed: Transformed
+    """Its functions as they were reflected, and what transforms of users made of them."""
 
     def is_current(self) -> bool:
         """False once a Python constant that was folded in has changed."""
@@ -112,7 +117,7 @@ class AnalysedKernel:
 
 @dataclass(frozen=True, slots=True)
 class ContextOf(Shown):
-    """What stands behind an entry point: graphs, side tables and models, to look at.
+    """All that an entry point reaches: graphs, side tables and models.
 
     `print(accelerator.context_of(square_all))` shows all of it.
     """
@@ -122,29 +127,47 @@ class ContextOf(Shown):
     entry: ReflectedCompute
     says_what_moves: bool
     """True where the entry point, or a compute function that it calls, puts and gets itself."""
+    transformed: Mapping[str, Transformed]
+    """Its compute functions by symbol, and what transforms of users made of them."""
+
+    @property
+    def closure(self) -> ComputeClosure:
+        """The same for a backend, without Python functions."""
+        kernels = dict(zip(self.graph.kernels, self.kernels, strict=True))
+        return ComputeClosure(
+            self.graph,
+            {symbol: kernel.access for symbol, kernel in kernels.items()},
+            {symbol: kernel.footprint for symbol, kernel in kernels.items()},
+        )
 
     @property
     def access(self) -> tuple[AccessTable, ...]:
         """The side table of every kernel."""
         return tuple(kernel.access for kernel in self.kernels)
 
-    def passes(self, transfers: Transfers, *, shares: bool = False) -> tuple[Pass, ...]:
+    def transforms(self, transfers: Transfers, *, shares: bool = False) -> tuple[Transform, ...]:
         """What its functions go through: no copies are planned where they say what moves."""
-        return () if self.says_what_moves else compute_passes(transfers, self.graph, shares=shares)
+        if self.says_what_moves:
+            return ()
+        return compute_transforms(transfers, self.graph, shares=shares)
 
     @property
     def models(self) -> dict[str, str]:
         """The text of every model by its symbol."""
         from trilby.model.text import to_text  # noqa: PLC0415 -- for people
 
-        functions = [*self.graph.functions]
+        functions = [*self.graph.functions, *self.graph.device_functions]
         for kernel in self.graph.kernels.values():
             functions.extend(kernel.functions)
         return {function.name: to_text(function) for function in functions}
 
     def __str__(self) -> str:
         sections = [
-            _graph_text("compute graph", self.graph.functions, list(self.graph.kernels)),
+            _graph_text(
+                "compute graph",
+                (*self.graph.device_functions, *self.graph.functions),
+                list(self.graph.kernels),
+            ),
             *(_graph_text("kernel graph", g.functions, []) for g in self.graph.kernels.values()),
             *map(str, self.access),
             *self.models.values(),
@@ -185,6 +208,11 @@ class Symbols(Generic[T]):
 
     def function(self, symbol: str) -> T:
         """The function of a symbol."""
+        if symbol not in self._functions:
+            raise ModelError(
+                f"there is no function `{symbol}`",
+                advice="a transform can use the functions that a compute function names itself",
+            )
         return self._functions[symbol]
 
 
@@ -194,26 +222,32 @@ def _helper_symbol(callee: Callee) -> str:
     return f"{callee.helper.symbol}[{ranks}]" if ranks else callee.helper.symbol
 
 
-def analyse_kernel(kernel: Kernel[...], ranks: tuple[int, ...] | None = None) -> AnalysedKernel:
-    """Reflect a kernel and all it reaches, and find its accesses.
+def analyse_kernel(
+    kernel: Kernel[...],
+    ranks: tuple[int, ...] | None = None,
+    transforms: Sequence[Transform] = (),
+) -> AnalysedKernel:
+    """Reflect a kernel and all it reaches, apply transforms of users, and find its accesses.
 
     Without `ranks` the dimensions of n-d arrays are guessed from how they are indexed.
     """
     if ranks is not None:
-        return _analyse_kernel(kernel, ranks)
+        return _analyse_kernel(kernel, ranks, transforms)
     guess = ranks_from_use(kernel)
     try:
-        return _analyse_kernel(kernel, guess)
+        return _analyse_kernel(kernel, guess, transforms)
     except KernelTypeError:
         # A guess that was wrong must not refuse a kernel that a launch would take.
         others = product(_GUESSED_RANKS, repeat=len(guess)) if len(guess) <= _MOST_GUESSES else ()
         for other in others:
             with suppress(KernelTypeError):
-                return _analyse_kernel(kernel, other)
+                return _analyse_kernel(kernel, other, transforms)
         raise
 
 
-def _analyse_kernel(kernel: Kernel[...], ranks: tuple[int, ...]) -> AnalysedKernel:
+def _analyse_kernel(
+    kernel: Kernel[...], ranks: tuple[int, ...], transforms: Sequence[Transform]
+) -> AnalysedKernel:
     symbols = Symbols(_helper_symbol, taken=kernel.symbol)
     reflected: list[Reflected] = []
 
@@ -228,15 +262,68 @@ def _analyse_kernel(kernel: Kernel[...], ranks: tuple[int, ...]) -> AnalysedKern
         graph = kernel_graph(entry.func, resolve)
         signature = kernel_signature(kernel, ranks)
     with stage("analyse", kernel.name):
-        return AnalysedKernel(
-            kernel,
-            signature,
-            graph,
-            access_table(graph),
-            footprints(graph),
-            tuple(reflected),
-            works_in_groups(graph),
-        )
+        transformed = run_transforms(graph.functions, transforms)
+        return _with_tables(kernel, signature, tuple(reflected), transformed)
+
+
+def _with_tables(
+    kernel: Kernel[...],
+    signature: Signature,
+    reflected: tuple[Reflected, ...],
+    transformed: Transformed,
+) -> AnalysedKernel:
+    graph = KernelGraph(transformed.functions)
+    return AnalysedKernel(
+        kernel,
+        signature,
+        graph,
+        access_table(graph),
+        footprints(graph),
+        reflected,
+        works_in_groups(graph),
+        transformed,
+    )
+
+
+# ----------------------------------------------------------------------------------------- hand-off
+# A backend may change models before they are compiled: the closure that it gives back counts.
+
+
+def _handed_over(context: ContextOf, closure: ComputeClosure) -> ContextOf:
+    """What a backend made of a context; functions that it changed are verified."""
+    if closure.graph is context.graph:
+        return context
+    made = {func.name: func for func in closure.graph.functions}
+    functions = {
+        symbol: done.then([_as_transform(made)]) for symbol, done in context.transformed.items()
+    }
+    kernels = {
+        symbol: _kernel_handed_over(kernel, closure, symbol)
+        for symbol, kernel in zip(context.graph.kernels, context.kernels, strict=True)
+    }
+    graph = replace(
+        context.graph,
+        functions=tuple(functions[func.name].func for func in context.graph.functions),
+        kernels={symbol: kernel.graph for symbol, kernel in kernels.items()},
+    )
+    entry = replace(context.entry, func=graph.entry)
+    return ContextOf(graph, tuple(kernels.values()), entry, context.says_what_moves, functions)
+
+
+def _kernel_handed_over(
+    kernel: AnalysedKernel, closure: ComputeClosure, symbol: str
+) -> AnalysedKernel:
+    """The kernel as a closure has it, with tables of its own where it was changed."""
+    graph = closure.graph.kernels.get(symbol, kernel.graph)
+    if graph is kernel.graph:
+        return kernel
+    change = _as_transform({func.name: func for func in graph.functions})
+    done = kernel.transformed.then([change])
+    return _with_tables(kernel.kernel, kernel.signature, kernel.reflected, done)
+
+
+def _as_transform(made: Mapping[str, Func]) -> Transform:
+    return Transform("handoff", lambda func: made.get(func.name, func), FUNC_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,10 +336,10 @@ class ReadyKernel:
 
 @dataclass(slots=True)
 class ReadyCompute:
-    """A compute function: its models and graphs, its passes, and the Python that runs."""
+    """A compute function: its models and graphs, its transforms, and the Python that runs."""
 
     context: ContextOf
-    passed: Passed
+    transformed: Transformed
     function: FunctionType
     varying: frozenset[tuple[str, int]]
     """The lines of dispatches that need other parts of their buffers in every turn of a loop."""
@@ -272,6 +359,8 @@ class Compiler:
     fast_math: bool = False
     shares: bool = False
     """Whether kernels work on the host's own memory."""
+    transforms: tuple[Transform, ...] = ()
+    """Those of the user."""
     _kernels: dict[tuple[Kernel[...], tuple[int, ...]], ReadyKernel] = field(
         default_factory=dict[tuple[Kernel[...], tuple[int, ...]], ReadyKernel]
     )
@@ -286,8 +375,18 @@ class Compiler:
             ready = self._current(kernel, ranks)
             if ready is None:
                 with compiling(self.backend):
-                    ready = self._begin(analyse_kernel(kernel, ranks), ranks)()
+                    analysed = self._alone(analyse_kernel(kernel, ranks, self.transforms))
+                    ready = self._begin(analysed, ranks)()
             return ready
+
+    def _alone(self, kernel: AnalysedKernel) -> AnalysedKernel:
+        """Hand a kernel over that no compute function was known to launch with such arrays."""
+        if not isinstance(self.backend, Handoff):
+            return kernel
+        symbol = kernel.kernel.symbol
+        graph = ComputeGraph((), {symbol: kernel.graph})
+        closure = ComputeClosure(graph, {symbol: kernel.access}, {symbol: kernel.footprint})
+        return _kernel_handed_over(kernel, self.backend.handoff(closure), symbol)
 
     def _current(self, kernel: Kernel[...], ranks: tuple[int, ...]) -> ReadyKernel | None:
         ready = self._kernels.get((kernel, ranks))
@@ -298,7 +397,7 @@ class Compiler:
         graph, name = analysed.graph, analysed.kernel.name
         with stage("build", name):
             check_features(graph, self.backend.device)
-            finish = self.backend.begin_compile(graph, fast_math=self.fast_math)
+            finish = self.backend.compile(graph, fast_math=self.fast_math)
 
         def finished() -> ReadyKernel:
             with stage("build", name):
@@ -318,24 +417,31 @@ class Compiler:
             return ready
 
     def _make(self, compute: Compute[..., Any], transfers: Transfers) -> ReadyCompute:
-        context = analyse_compute(compute)
+        context = analyse_compute(compute, self.transforms)
         if self.first is not None:
             self.first(compute)
+        if isinstance(self.backend, Handoff):
+            closure = self.backend.handoff(context.closure)
+            context = _handed_over(context, closure)
+            if closure.run is not None:
+                return _taken_over(context, compute, closure.run)
         begun = [self._begin(analysed, ()) for analysed in self._known_ahead(context.kernels)]
         entry = context.entry
         objects: dict[str, object] = {**entry.kernels, **entry.callees}
         original = compute.function
         with stage("analyse", compute.name):
-            passed = run_passes(entry.func, context.passes(transfers, shares=self.shares))
+            transforms = context.transforms(transfers, shares=self.shares)
+            transformed = context.transformed[entry.func.name].then(transforms)
             dispatches = varying_dispatches(context.graph)
             varying = {(op.location.file, op.location.line) for op in dispatches}
         with stage("generate", compute.name):
-            function = compile_compute(passed.func, original, objects, entry.captured.class_name)
+            name = entry.captured.class_name
+            function = compile_compute(transformed.func, original, objects, name)
         for finish in begun:
             finish()
         return ReadyCompute(
             context,
-            passed,
+            transformed,
             function,
             frozenset(varying),
             compute.explicit,
@@ -351,28 +457,73 @@ class Compiler:
                 yield analysed
 
 
-def analyse_compute(compute: Compute[..., Any]) -> ContextOf:
-    """Reflect a compute function and close over everything that it reaches."""
+def _taken_over(
+    context: ContextOf, compute: Compute[..., Any], run: Callable[..., Any]
+) -> ReadyCompute:
+    """A compute function that its backend runs."""
+
+    @wraps(compute.function)
+    def function(*args: Any, **kwargs: Any) -> Any:
+        return run(*args, **kwargs)
+
+    entry = context.entry.func
+    return ReadyCompute(
+        context,
+        context.transformed[entry.name],
+        cast("FunctionType", function),
+        frozenset(),
+        compute.explicit,
+        declared_among(entry.params),
+    )
+
+
+def analyse_compute(compute: Compute[..., Any], transforms: Sequence[Transform] = ()) -> ContextOf:
+    """Reflect a compute function and close over everything that it reaches.
+
+    Transforms of users are applied to each function as it was reflected.
+    """
     symbols = Symbols[Reflectable](lambda function: function.symbol)
     reflected: dict[str, ReflectedCompute] = {}
+    transformed: dict[str, Transformed] = {}
     kernels: dict[str, AnalysedKernel] = {}
 
     def reflect(symbol: str) -> Func:
         function = symbols.function(symbol)
         if not is_compute(function):
             raise TypeError(function)
-        reflected[symbol] = reflect_compute(function, symbols.of)
-        return reflected[symbol].func
+        made = reflect_compute(function, symbols.of)
+        transformed[symbol] = run_transforms([made.func], transforms)
+        func = transformed[symbol].func
+        reflected[symbol] = made if func is made.func else replace(made, func=func)
+        return func
 
     def kernel(symbol: str) -> KernelGraph:
         function = symbols.function(symbol)
         if not is_kernel(function):
             raise TypeError(function)
-        kernels[symbol] = analyse_kernel(function)
+        kernels[symbol] = analyse_kernel(function, transforms=transforms)
         return kernels[symbol].graph
+
+    def device_functions(symbol: str) -> Iterator[Func]:
+        captured, resolve = reflected[symbol].captured, reflected[symbol].typing.resolve
+        for helper in helpers_named_by(captured, resolve):
+            # On the host it is plain Python, which need not have a meaning on devices.
+            with suppress(TrilbyError):
+                yield from _device_functions(helper)
 
     entry = symbols.of(compute)
     with stage("reflect", compute.name):
-        graph = compute_graph(reflect(entry), reflect, kernel)
+        graph = compute_graph(reflect(entry), reflect, kernel, device_functions)
     moving = any(function.says_what_moves for function in reflected.values())
-    return ContextOf(graph, tuple(kernels.values()), reflected[entry], moving)
+    return ContextOf(graph, tuple(kernels.values()), reflected[entry], moving, transformed)
+
+
+def _device_functions(helper: Helper[..., object]) -> tuple[Func, ...]:
+    """A device function and those that it calls, callees first."""
+    symbols = Symbols(_helper_symbol)
+
+    def resolve(symbol: str) -> Func:
+        return reflect_helper(symbols.function(symbol), symbol, symbols.of).func
+
+    entry = symbols.of(Callee(helper, ranks_from_use(helper)))
+    return kernel_graph(resolve(entry), resolve).functions

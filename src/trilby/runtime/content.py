@@ -13,16 +13,17 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import field
-from itertools import repeat
-from typing import TYPE_CHECKING, Protocol, cast
+from itertools import count, repeat
+from typing import TYPE_CHECKING, cast
 
-from trilby.backend.base import Event, Memory, Repeated, events_of
+from trilby.backend.base import Memory, Ticket
 from trilby.backend.say import OUTPUT
 from trilby.data.ranges import Ranges
 from trilby.data.segment import ACCESSES, RawViews, reentered
 from trilby.dataclass import dataclass
 from trilby.errors import ReentryError, TrilbyError
 from trilby.locks import hold_over_forks, new_rlock
+from trilby.mending import mend
 
 if TYPE_CHECKING:
     from trilby.runtime.replicas import Replicas
@@ -54,44 +55,40 @@ def check_launch() -> None:
         raise reentered()
 
 
-_MOST_READERS = 16
-
-
-class RunsAhead(Protocol):
-    """The last of the launches of a hot loop that have not noted what they left under way."""
-
-    def note_round(self) -> None:
-        """Note it, of all launches of the loop."""
-        ...
-
-
 @dataclass(slots=True, eq=False)
-class Clock:
-    """Counts the changes of all contents and of the work under way on replicas.
+class Journal:
+    """The command that is being given to a device, as a function that notes it.
 
-    As long as it stands still nothing has changed, but by the launches of a hot loop, each of
-    which leaves the replicas as it did in the turn before. `ahead` is the last of these, if they
-    have not been noted; who wants to know has them noted. `runner` stands for the accelerator and
-    the thread whose launches these are.
+    An interrupt may come between the moment at which a device takes a command and the moment at
+    which buffers know of it. So the function is entered here first. It looks whether the device has
+    the command, and may be called twice. While a command is noted, `pending` is that function; else
+    it is None.
     """
 
-    now: int = 0
-    runner: object = None
-    ahead: RunsAhead | None = None
+    pending: Callable[[], object] | None = None
 
-    def settle(self) -> None:
-        """Note what the launches of a hot loop have left under way."""
-        if self.ahead is not None:
-            self._note()
+    def commit(self, begin: Callable[[], object], note: Callable[[], object]) -> None:
+        """Give a command to a device and note it, with the lock held: both or neither."""
+        if self.pending is not None:
+            self.recover()
+        self.pending = note
+        try:
+            begin()
+            note()
+            self.pending = None
+        except BaseException:  # also Ctrl-C, or whatever a signal handler raises
+            mend(self.recover)
+            raise
 
-    def _note(self) -> None:
-        with LOCK:
-            if self.ahead is not None:  # another thread may have been faster
-                self.ahead.note_round()
-                self.ahead = None
+    def recover(self) -> None:
+        """Note a command that an interrupt left behind: the state is that of whole commands."""
+        note = self.pending
+        if note is not None:
+            note()
+            self.pending = None
 
 
-CLOCK = Clock()
+JOURNAL = Journal()
 
 
 @dataclass(slots=True, eq=False)
@@ -99,11 +96,11 @@ class Replica:
     """The memory of a segment on one device, and which bytes of it are current.
 
     `shared` memory is the host's own: nothing is ever stale there, but work on it must be
-    waited for. `writing` and `reading` are the work that has to be done before the memory may
-    be read, or overwritten; of launches that are repeated, their last runs. `noted_writing` and
-    `noted_reading` lack what a hot loop has not noted yet, see `Clock`. `asked` are the
-    bytes that kernels needed so far. `lengths` are the bytes of the lengths of arrays, which are
-    no data: they never change and are always there.
+    waited for. `writers` is the last command that writes it, which waited for all before it, and
+    `readers` the last one of each queue that reads it since. `checks` are launches whose `assert`
+    may have failed, which is told to whoever waits. `asked` are the bytes that kernels needed so
+    far. `lengths` are the bytes of the lengths of arrays, which are no data: they never change and
+    are always there.
     """
 
     owner: "Replicas"
@@ -115,12 +112,15 @@ class Replica:
     fields: tuple[tuple[str, int, int], ...] = ()
     lengths: Ranges = Ranges.EMPTY
     valid: Ranges = Ranges.EMPTY
-    noted_writing: tuple[Event | Repeated, ...] = ()
-    noted_reading: tuple[Event | Repeated, ...] = ()
+    writers: tuple[Ticket, ...] = ()
+    readers: tuple[Ticket, ...] = ()
+    checks: tuple[Ticket, ...] = ()
     last_use: int = 0
     use_before: int = 0
     is_named: bool = False
     asked: Ranges = Ranges.EMPTY
+    serial: int = field(default_factory=count().__next__)
+    """Tells it from others that may have had the same memory before."""
 
     @property
     def nbytes(self) -> int:
@@ -143,81 +143,28 @@ class Replica:
         if not self.is_named:
             self.label, self.is_named = label, True
 
-    def snapshot(self, ranges: Ranges) -> list[tuple[int, bytes]]:
-        """A copy of bytes of memory that is the host's own, when nothing works on it."""
-        for event in (*self.writers, *self.readers):
-            event.wait()
-        base = self.address
-        return [(start, bytes(self.host[start - base : stop - base])) for start, stop in ranges]
-
-    def restore(self, content: list[tuple[int, bytes]]) -> None:
-        """Put a snapshot back."""
-        for start, old in content:
-            place = start - self.address
-            self.host[place : place + len(old)] = old
-
     def has_place_of(self, address: int, nbytes: int) -> bool:
         """True for the replica of just these bytes."""
         return self.address == address and self.host.nbytes == nbytes
 
     @property
-    def writing(self) -> tuple[Event | Repeated, ...]:
-        """The work that has to be done before the memory may be read."""
-        CLOCK.settle()
-        return self.noted_writing
+    def under_way(self) -> tuple[Ticket, ...]:
+        """The commands that use the memory, as far as they are known not to be done."""
+        return (*self.writers, *self.readers)
 
-    @writing.setter
-    def writing(self, work: tuple[Event | Repeated, ...]) -> None:
-        CLOCK.settle()
-        self.noted_writing = work
-        CLOCK.now += 1
+    def read_by(self, ticket: Ticket) -> None:
+        """Remember a command that reads the memory; those before it in its queue are done first."""
+        others = (one for one in self.readers if one.queue is not ticket.queue)
+        self.readers = (*others, ticket)
 
-    @property
-    def reading(self) -> tuple[Event | Repeated, ...]:
-        """The work that has to be done, too, before the memory may be overwritten."""
-        CLOCK.settle()
-        return self.noted_reading
-
-    @reading.setter
-    def reading(self, work: tuple[Event | Repeated, ...]) -> None:
-        CLOCK.settle()
-        self.noted_reading = work
-        CLOCK.now += 1
-
-    @property
-    def writers(self) -> tuple[Event, ...]:
-        """The work under way that writes the memory."""
-        return events_of(self.writing)
-
-    @writers.setter
-    def writers(self, events: tuple[Event, ...]) -> None:
-        self.writing = events
-
-    @property
-    def readers(self) -> tuple[Event, ...]:
-        """The work under way that reads the memory."""
-        return events_of(self.reading)
-
-    @readers.setter
-    def readers(self, events: tuple[Event, ...]) -> None:
-        self.reading = events
-
-    def read_by(self, work: Event | Repeated) -> None:
-        """Remember work that reads the memory."""
-        reading = self.reading
-        if len(reading) >= _MOST_READERS:
-            reading = tuple(event for event in self.readers if not event.done)
-        self.reading = (*reading, work)
-
-    def written_by(self, work: Event | Repeated) -> None:
-        """Remember work that writes the memory, and that waited for all before it."""
-        self.writing = (work,)
-        self.reading = ()
+    def written_by(self, ticket: Ticket) -> None:
+        """Remember a command that writes the memory, and that waited for all before it."""
+        self.writers, self.readers = (ticket,), ()
 
     def settled(self) -> None:
-        """Forget work that is done."""
-        self.writing = tuple(event for event in self.writers if not event.done)
-        self.reading = tuple(event for event in self.readers if not event.done)
+        """Forget commands that are done."""
+        self.writers = tuple(one for one in self.writers if not one.done)
+        self.readers = tuple(one for one in self.readers if not one.done)
 
 
 @dataclass(slots=True, eq=False)
@@ -244,8 +191,8 @@ class Content:
     host: Ranges
     fresh: Ranges
     replicas: list[Replica] = field(default_factory=list[Replica])
-    arriving: list[tuple[Ranges, Event]] = field(default_factory=list[tuple[Ranges, Event]])
-    leaving: list[tuple[Ranges, Event]] = field(default_factory=list[tuple[Ranges, Event]])
+    arriving: list[tuple[Ranges, Ticket]] = field(default_factory=list[tuple[Ranges, Ticket]])
+    leaving: list[tuple[Ranges, Ticket]] = field(default_factory=list[tuple[Ranges, Ticket]])
     version: int = 0
     by_kernels: Ranges = Ranges.EMPTY
     host_wrote: object = "the host wrote it"
@@ -269,14 +216,13 @@ class Content:
         This comes first: after Ctrl-C nobody takes what is half changed for what it was.
         """
         self.version += 1
-        CLOCK.now += 1
 
     @property
     def is_quiet(self) -> bool:
         """True where the host has everything, and nothing that is under way uses its memory."""
         if self.arriving or self.leaving or not self.host.covers(self.whole):
             return False
-        return not any(r.shared and (r.writing or r.reading) for r in self.replicas)
+        return not any(r.checks or (r.shared and r.under_way) for r in self.replicas)
 
     @property
     def may_be_seen(self) -> bool:
@@ -301,16 +247,13 @@ class Content:
         return ended
 
     def writer_of(self, ranges: Ranges) -> object:
-        """Who wrote bytes last, or the last of several.
-
-        A launch that is repeated leaves its name only at its own event.
-        """
+        """Who wrote bytes last, or the last of several: a launch leaves its name at its ticket."""
         if not self.by_kernels.meets(ranges):
             return self.host_wrote
         for replica in self.replicas:
-            for event in replica.writers:
-                if event.origin is not None and replica.valid.meets(ranges - self.host):
-                    return event.origin
+            for ticket in replica.writers:
+                if ticket.origin is not None and replica.valid.meets(ranges - self.host):
+                    return ticket.origin
         return self.kernel_wrote
 
     def written_by_host(self, ranges: Ranges, writer: object) -> None:
@@ -360,20 +303,10 @@ class Content:
                 only -= other.valid
         return only
 
-    def distrust(self, replica: Replica, ranges: Ranges) -> Ranges:
-        """What a device has of these bytes may be anything: others have it better, if any do.
-
-        Gives the bytes that are no longer current there.
-        """
-        stale = (replica.valid & ranges) - self.only_at(replica)
-        self.changed()
-        replica.valid -= stale
-        return stale
-
-    def arrived(self, ranges: Ranges, event: Event) -> None:
+    def arrived(self, ranges: Ranges, ticket: Ticket) -> None:
         """These bytes are current on the host as soon as some work is done."""
         self.changed()
-        self.arriving.append((ranges, event))
+        self.arriving.append((ranges, ticket))
         self.host |= ranges
 
     def arrived_at(self, replica: Replica, ranges: Ranges) -> None:
@@ -381,32 +314,33 @@ class Content:
         self.changed()
         replica.valid |= ranges
 
-    def before_host_reads(self, ranges: Ranges) -> list[Event]:
+    def before_host_reads(self, ranges: Ranges) -> list[Ticket]:
         """The work under way that gives the host these bytes, and what failed to give them."""
-        events = [event for coming, event in self.arriving if coming.meets(ranges)]
+        tickets = [ticket for coming, ticket in self.arriving if coming.meets(ranges)]
         for replica in self.replicas:
+            tickets.extend(replica.checks)
             if replica.shared:
-                events.extend(replica.writers)
+                tickets.extend(replica.writers)
         self.tidy()
-        return events
+        return tickets
 
-    def before_host_writes(self, ranges: Ranges) -> list[Event]:
+    def before_host_writes(self, ranges: Ranges) -> list[Ticket]:
         """The work under way that uses these bytes of the host's memory."""
-        events = [event for going, event in self.leaving if going.meets(ranges)]
+        tickets = [ticket for going, ticket in self.leaving if going.meets(ranges)]
         for replica in self.replicas:
             if replica.shared:
-                events.extend(replica.readers)
-        return self.before_host_reads(ranges) + events
+                tickets.extend(replica.readers)
+        return self.before_host_reads(ranges) + tickets
 
-    def before_unseen_accesses(self) -> list[Event]:
+    def before_unseen_accesses(self) -> list[Ticket]:
         """The work under way on bytes that raw views show, which may be used at any moment."""
         seen = self.seen
         return self.before_host_writes(seen) if seen else []
 
     def tidy(self) -> None:
         """Forget work that is done. What a copy failed to bring is not here."""
-        for coming, event in self.arriving:
-            if has_failed(event):
+        for coming, ticket in self.arriving:
+            if has_failed(ticket):
                 self.changed()
                 self.host -= coming
         if self.arriving:
@@ -416,6 +350,10 @@ class Content:
         for replica in self.replicas:
             if replica.shared:
                 replica.settled()
+            if replica.checks:
+                replica.checks = tuple(
+                    one for one in replica.checks if not one.done or has_failed(one)
+                )
 
     def overcome(self) -> None:
         """Some work failed, which was told: nobody has to wait any more for what is done.
@@ -424,7 +362,7 @@ class Content:
         """
         self.tidy()
         for replica in self.replicas:
-            replica.readers = tuple(event for event in replica.readers if not event.done)
+            replica.readers = tuple(one for one in replica.readers if not one.done)
 
 
 def _setting_valid(replicas: Iterable[Replica], valid: Iterable[Ranges]) -> Iterator[None]:
@@ -436,17 +374,28 @@ def _setting_valid(replicas: Iterable[Replica], valid: Iterable[Ranges]) -> Iter
     return map(setattr, replicas, repeat("valid"), valid)
 
 
-def has_failed(event: Event) -> bool:
+def has_failed(ticket: Ticket) -> bool:
     """Whether work is done, and did not end well."""
-    if not event.done:
+    if not ticket.done:
         return False
     try:
-        event.wait()
+        ticket.wait()
     except ReentryError:  # of a signal handler
         raise
     except TrilbyError:
         return True
     return False
+
+
+def wait_whatever(tickets: Iterable[Ticket]) -> None:
+    """Return when commands are over, however they end: whoever needs a result hears of that."""
+    for ticket in tickets:
+        try:
+            ticket.wait()
+        except ReentryError:  # of a signal handler
+            raise
+        except TrilbyError:
+            pass
 
 
 # ----------------------------------------------------------------------------------------- contents

@@ -1,7 +1,6 @@
 """The compute context: what a compute function uses to reach the device."""
 
-import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVarTuple, cast, overload
@@ -15,17 +14,15 @@ from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_
 from trilby.runtime.binding import check_declared, positional
 from trilby.runtime.callers import Caller, errors_at_dispatch, point_to
 from trilby.runtime.compile import ReadyCompute
-from trilby.runtime.content import CLOCK, check_launch
+from trilby.runtime.content import check_launch
 from trilby.runtime.explicit import Stale, block_of, explicit_block
-from trilby.runtime.known import is_plain
 from trilby.runtime.parts import Place, are_apart, field_of, part_of
 from trilby.runtime.pass_options import CanBeSet, FlagPlace, Progress, options_among
+from trilby.runtime.prepared_launch import is_plain
 from trilby.runtime.watch import Watch, bury_when_idle
-from trilby.transform.steady_loops import FIRST_ROUNDS
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
-    from trilby.runtime.known import CachedLaunch
 
 P = ParamSpec("P")
 Ts = TypeVarTuple("Ts")
@@ -48,7 +45,6 @@ class ComputeContext:
         self.transfers = transfers
         self.varying = varying
         self.written: dict[int, Watch] = {}
-        self._latest: CachedLaunch | None = None
         self.passes_done = 0
         """How many passes the last dispatch with `passes` has run."""
 
@@ -114,10 +110,8 @@ class ComputeContext:
         Whatever ends them, also Ctrl-C, `cc.passes_done` passes are done, each as a whole.
         """
         try:
-            if not kwargs:
-                self._latest = self._again(size, kernel, args, self.transfers)
-                if self._latest is not None:
-                    return self
+            if not kwargs and self._again(size, kernel, args, self.transfers):
+                return self
         except TrilbyError as error:
             point_to(error, Caller.now())
             raise
@@ -129,10 +123,7 @@ class ComputeContext:
             options, kwargs = options_among(kernel, args, kwargs)
             target, args, kwargs = _target(kernel, args, kwargs)
             ordered = positional(target, args, kwargs)
-            launches = self.accelerator.launches
-            if options and launches.passes_again(size, target, ordered, caller, self, options):
-                return self
-            launches.launch(size, target, ordered, caller, self, options)
+            self.accelerator.launches.launch(size, target, ordered, caller, self, options)
         return self
 
     def explicit(self, *, stale: Stale = "raise") -> AbstractContextManager[None]:
@@ -182,28 +173,6 @@ class ComputeContext:
     def post_mutate(self, buffer: object) -> None:
         """The host may have written to a buffer; what it wrote, its accessors have told."""
 
-    def turns(self, items: object, turns: int, dispatches: int) -> object:
-        """What a loop walks through that does nothing but so many dispatches in each turn.
-
-        After some turns it does the same again, which is done here for most of the items.
-        """
-        if type(items) is not range or abs(items.stop - items.start) >= sys.maxsize:
-            return items
-        return self._turns(items, turns, dispatches)
-
-    def _turns(self, items: range, turns: int, dispatches: int) -> Generator[int]:
-        replay = self.accelerator.launches.replay
-        pause, place = FIRST_ROUNDS * turns, 0
-        while place < len(items):
-            self._latest = None
-            yield from items[place : place + pause]
-            place += pause
-            rounds = (len(items) - place - 1) // turns  # the last turn sets the names
-            if self._latest is not None and rounds > 0:
-                done = replay(self._latest, dispatches, turns * dispatches, rounds)
-                place += done * turns
-                pause = turns if done else 2 * pause
-
     def to_device(self, buffer: object) -> None:
         """Start to bring a buffer to the device, as the plan says."""
         self.accelerator.prefetches.bring(buffer)
@@ -222,9 +191,6 @@ class ComputeContext:
     def field(self, owner: object, key: object) -> object:
         """What `put` and `get` are given for `owner.key` or `owner[key]`: no number is read."""
         return field_of(owner, key)
-
-    def owed(self, buffer: object) -> None:
-        """The device keeps what it has newer; it comes when the caller looks."""
 
     def _bring_home(self, buffer: object, why: str, part: object = None) -> None:
         found = None if self._is_explicit else part_of(buffer, part)
@@ -249,8 +215,6 @@ def run_compute(
     try:
         return _run(context, ready, args, kwargs)
     finally:
-        accelerator.residency.backend.flush()
-        CLOCK.settle()
         context.bring_home_written()
         bury_when_idle()
 

@@ -1,55 +1,53 @@
-"""From a dispatch to a launch, and a short way for the same dispatch again.
+"""The driver of a dispatch: find or prepare its launch, bring what is missing, submit, note.
 
-In a hot loop nothing about a launch changes but, perhaps, some numbers. What was checked and
-decided for the first is then kept, and the next costs little more than giving the command
-to the device: as long as its buffers, its range and its constants are the same ones, and
-nothing that would make data move has happened.
+In a hot loop nothing about a launch changes but, perhaps, some numbers. So prepared launches are
+kept, and an equal dispatch submits the one that is there. As long as its buffers, its range and its
+constants are the same ones, and no content has changed, that is all there is to do.
 """
 
 import math
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
-from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from trilby.analysis.access import AccessMode, AccessTable, ParameterAccess
-from trilby.analysis.footprint import LaunchNumbers, ParameterFootprint
-from trilby.backend.base import DeviceInfo
+from trilby.analysis.footprint import LaunchNumbers
+from trilby.analysis.pass_footprints import PassFootprints
+from trilby.backend.base import DeviceInfo, Ticket
 from trilby.backend.failures import check_buffer
+from trilby.backend.say import say_all
 from trilby.data.ndrange import NDRange, as_range, dividing, spelled
 from trilby.data.schema import in_global, spoken
 from trilby.data.segment import ACCESSES, Segment
-from trilby.errors import ArgumentValueError, RangeError
+from trilby.data.touched import Touched
+from trilby.errors import ArgumentValueError, RangeError, TrilbyError
 from trilby.messages import is_told
 from trilby.model.value import space_of
 from trilby.options import Transfers
 from trilby.reflect.functions import Kernel
-from trilby.runtime.binding import Bound, bind, ranks_of, uses
+from trilby.runtime.binding import bind, ranks_of, uses
 from trilby.runtime.callers import Caller
-from trilby.runtime.compile import AnalysedKernel, ReadyKernel
-from trilby.runtime.content import CLOCK, LOCK, check_launch, is_locked_here
+from trilby.runtime.compile import AnalysedKernel
+from trilby.runtime.content import JOURNAL, LOCK, check_launch, is_locked_here
 from trilby.runtime.explicit import block_of
-from trilby.runtime.held import KernelWrite, Use
-from trilby.runtime.known import (
-    CachedLaunch,
-    Given,
-    LaunchOrder,
-    given_by,
+from trilby.runtime.launch_buffers import Use
+from trilby.runtime.pass_options import PassOptions
+from trilby.runtime.prepared_launch import (
+    LASTING,
+    LaunchRequest,
+    PreparedLaunch,
+    dispatch_arguments,
     is_plain,
     numbers_key,
     numbers_of,
-    replaceable,
 )
-from trilby.runtime.pass_options import PassOptions
-from trilby.runtime.profiles import PROFILES, RECORDINGS, keep_runs
-from trilby.runtime.residency import Standing, Work
+from trilby.runtime.profiles import RECORDINGS
 from trilby.runtime.watch import is_gone, watched
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
     from trilby.runtime.context import ComputeContext
-    from trilby.runtime.pass_launches import PassLaunches
 
 
 # ---------------------------------------------------------------------------------- constant memory
@@ -126,251 +124,59 @@ def _not_whole(size: tuple[int, ...], local: tuple[int, ...], items: int) -> Ran
 
 _MOST_KEPT = 256
 
-_UNKNOWN = object()
-"""A number that is none of those that are given."""
-
 _frame = sys._getframe  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- see `Caller`
 
 
 class Launches:
-    """The launches of one accelerator."""
+    """The launch cache of one accelerator, by kernel, range and identity of the buffers.
+
+    After `cc.dispatch(1024, double, a, b)` it has one entry, which the same dispatch submits again.
+    """
 
     def __init__(self, accelerator: "Accelerator") -> None:
         self._accelerator = accelerator
-        self._runner = object()
-        self._profiled_for = 0
-        self._last: CachedLaunch | None = None
-        self._known: dict[tuple[object, ...], CachedLaunch] = {}
-        self._buffers: dict[object, tuple[int, ...]] = {}
-        self._footprints: dict[tuple[object, ...], tuple[ParameterFootprint, ...]] = {}
-        self._passes: PassLaunches | None = None
+        self._kept: dict[tuple[object, ...], PreparedLaunch] = {}
+        self._keys: dict[object, tuple[tuple[int, ...], bool]] = {}
+        """Of each kernel, the positions of its buffers, and whether passes touch other bytes."""
+        self._footprints: dict[tuple[object, ...], tuple[Touched, ...]] = {}
+        self._passes: dict[tuple[object, ...], PassFootprints] = {}
 
     def again(
         self, size: object, kernel: object, args: Sequence[Any], transfers: Transfers
-    ) -> CachedLaunch | None:
-        """Launch what was launched before, if nothing stands against it; None where it does.
+    ) -> bool:
+        """Submit a launch that is kept, if its data is in place; false where it is not.
 
         A hot loop spends its time here: every line is seen in it.
         """
         if ACCESSES.now or is_locked_here():
             check_launch()
         with LOCK:  # an interrupt between `acquire` and `try` would leave it locked for ever
-            last = self._last
-            known = None if last is None else last.follower
-            if (
-                known is None
-                or known.kernel is not kernel
-                or known.size is not size
-                or known.count != len(args)
-            ):
-                known = self._find(size, kernel, args)
-            else:
-                for position, buffer in known.buffers:
-                    if buffer() is args[position]:
-                        continue
-                    known = self._find(size, kernel, args)
-                    break
-            if known is None or known.transfers is not transfers:
-                return None
-            current = known.moment == CLOCK.now or known.is_current()
-            if not current and not self._is_in_place(known, args):
-                return None
-            if (known.unsure or RECORDINGS) and not self._fits(known, args):
-                return None
-            frame = _frame(2)
-            if frame.f_lasti != known.instruction or frame.f_code is not known.code:
-                known.come_from(Caller.now())
-            launch = known.launch
-            if not current:
-                run = partial(self._run, known, last)
-                self._accelerator.residency.run_in_place(known.held, known.writer, launch, run)
-                known.note_current()
-            elif known.steady != CLOCK.now or launch.same is None:
-                self._run(known, last)
-            else:
-                self._last = CLOCK.ahead = known
-                launch.held.append(launch.same)
-                if len(launch.held) >= launch.most:
-                    known.submit()
-            return known
-
-    def _run(self, known: CachedLaunch, last: CachedLaunch | None) -> None:
-        """Run a launch, and see whether it belongs to a loop that repeats itself."""
-        CLOCK.settle()
-        runner = (self._runner, get_ident())
-        if CLOCK.runner != runner:
-            CLOCK.runner = runner
-            CLOCK.now += 1
-        if known.profiled_for != self._profiled_for:
-            self._profile(known)
-        before = None if last is None else last.order
-        if not known.order.run_again(before):
-            known.order.run_anew(before)
-        elif known.repeated == CLOCK.now:
-            known.steady = CLOCK.now
-        else:
-            known.repeated = CLOCK.now
-        if last is not None:
-            last.follower = known
-        self._last = known
-
-    def replay(self, last: CachedLaunch, dispatches: int, launches: int, rounds: int) -> int:
-        """Run again what a loop did in so many launches, which ended with this one.
-
-        So many rounds of it, or fewer: the result says how many. A turn of the loop has some
-        `dispatches`. None is run unless the loop is known to be steady.
-        """
-        done = 0
-        while done < rounds:
-            with LOCK:
-                turn = self._steady_turn(last)
-                times, rest = divmod(launches, len(turn) or launches + 1)
-                if rest or (times > 1 and dispatches > 1):  # one launch from several lines
-                    break
-                count = min(max(last.launch.most // launches, 1), rounds - done)
-                self._last = CLOCK.ahead = last
-                last.launch.held.extend(turn * (times * count))
-                done += count
-                last.submit()
-        return done
-
-    def _steady_turn(self, last: CachedLaunch) -> list[object]:
-        """What is given to the device in a turn of a steady loop; empty where it is not steady."""
-        room = self._accelerator.residency.replicas.room
-        if self._last is not last or RECORDINGS or room.is_tight or is_told("debug"):
-            return []
-        turn: list[object] = []
-        one: CachedLaunch | None = last
-        while turn == [] or one is not last:
-            one = one.follower
-            if one is None or not one.is_steady() or one.launch.held is not last.launch.held:
-                return []
-            turn.append(one.launch.same)
-        return turn
-
-    def forget(self) -> None:
-        """Go the long way with every launch once more; many passes are told of in any case."""
-        with LOCK:
-            CLOCK.settle()
-            self._last = None
-            self._known.clear()
-
-    def _lost(self, _: object) -> None:
-        """A buffer was collected: what is known of launches on it keeps memory for nothing."""
-        is_gone(self._forget_lost)
-
-    def _forget_lost(self) -> None:
-        with LOCK:
-            CLOCK.settle()
-            self._drop_lost()
-            if self._passes is not None:
-                self._passes.forget_lost()
-
-    def _drop_lost(self) -> None:
-        lost = [key for key, known in self._known.items() if not known.is_alive]
-        forgotten = [self._known.pop(key) for key in lost]
-        for known in (*forgotten, *self._known.values()):
-            follower = known.follower
-            if follower is not None and not (known.is_alive and follower.is_alive):
-                known.follower = None
-        if self._last is not None and not self._last.is_alive:
-            self._last = None
-
-    def profile_anew(self) -> None:
-        """Others profile from now on, or nobody. The lock is held, and nothing is held back.
-
-        The next run of every launch goes through `_run`, and is told there. What follows what is
-        not forgotten, but for launches that are not among these any more.
-        """
-        self._profiled_for += 1
-        CLOCK.now += 1  # nothing is steady: also if Ctrl-C comes before all of them were told
-        CLOCK.settle()
-        all_known = set(self._known.values())
-        for known in all_known:
-            known.profiled = None
-            known.launch.keep_no_more()
-            if known.follower not in all_known:
-                known.follower = None
-        if self._last not in all_known:
-            self._last = None
-
-    def _is_in_place(self, known: CachedLaunch, args: Sequence[Any]) -> bool:
-        """Whether a launch would need nothing, though its buffers are not as they were."""
-        if any(args[position].segment.released for position, _ in known.buffers):
-            return False
-        return all(one.is_in_place for one in known.held)
-
-    def _profile(self, known: CachedLaunch) -> None:
-        """Let those who profile now, and nobody else, know of the runs of a launch."""
-        known.launch.keep_no_more()
-        backend = self._accelerator.residency.backend
-        known.profiled = keep_runs(backend, known.launch, known.writer) if PROFILES else None
-        known.profiled_for = self._profiled_for  # not before: after Ctrl-C the next run does it
-
-    def _fits(self, known: CachedLaunch, args: Sequence[Any]) -> bool:
-        """The rarer checks: numbers, constants, and whether somebody wants to know of it."""
-        for reflected in known.changing:
-            if not reflected.is_current():
+            try:
+                positions, _ = self._keys[kernel]
+                launch = self._kept[kernel, size, 0, *[id(args[place]) for place in positions]]
+            except (KeyError, IndexError, TypeError):  # a range may have no hash
                 return False
-        for entry, (position, number) in enumerate(known.numbers):
-            given = args[position]
-            if given is not number and not self._replaced(known, entry, position, given):
+            if launch.transfers is not transfers or RECORDINGS:
                 return False
-        if RECORDINGS or is_told("debug"):
-            return False
-        room = self._accelerator.residency.replicas.room
-        if room.is_tight:
-            room.used_by_launch(known.order.replicas)
+            given = launch.arguments
+            if given is None or given.count != len(args):
+                return False
+            for position, buffer in given.buffers:
+                if buffer() is not args[position]:
+                    return False
+            if type(size) is not int and not is_plain(size):
+                return False
+            if not launch.is_current or not (launch.is_plain or self._fits(launch, args)):
+                return False
+            frame, caller = _frame(2), launch.origin.caller
+            if frame.f_lasti != caller.instruction or frame.f_code is not caller.code:
+                launch.come_from(Caller.now())
+            try:
+                JOURNAL.commit(launch.prepared.submit, launch.note_latest)
+            except TrilbyError as error:
+                launch.tell_refused(error)
+                raise
         return True
-
-    def _find(self, size: object, kernel: object, args: Sequence[Any]) -> CachedLaunch | None:
-        """A launch over the same range of the same kernel with the same buffers."""
-        try:
-            buffers = [id(args[position]) for position in self._buffers[kernel]]
-            known = self._known[kernel, size, *buffers]
-        except (KeyError, IndexError, TypeError):
-            return None
-        for position, buffer in known.buffers:
-            if buffer() is not args[position]:
-                return None
-        if self._last is None or known is not self._last.follower:
-            CLOCK.now += 1  # it follows another launch than the last time
-        plain = type(size) is int or is_plain(size)
-        return known if plain and known.count == len(args) else None
-
-    def _replaced(self, known: CachedLaunch, entry: int, position: int, given: object) -> bool:
-        """Put another number into a launch; false where what it touches depends on that."""
-        scalar = replaceable(known.analysed, position, given)
-        if scalar is None:
-            return False
-        known.numbers[entry] = position, _UNKNOWN  # if Ctrl-C comes before the end of this
-        known.launch.replace(known.slots[position], scalar)
-        known.numbers[entry] = position, given
-        known.steady = known.repeated = -1
-        return True
-
-    @property
-    def passes(self) -> "PassLaunches":
-        """The dispatches with many passes."""
-        if self._passes is None:
-            from trilby.runtime.pass_launches import PassLaunches  # noqa: PLC0415 -- few need it
-
-            self._passes = PassLaunches(self._accelerator, self._lost)
-        return self._passes
-
-    def passes_again(
-        self,
-        size: object,
-        kernel: object,
-        args: Sequence[Any],
-        caller: Caller,
-        context: "ComputeContext",
-        options: PassOptions,
-    ) -> bool:
-        """Run many passes that were run before, if nothing stands against it."""
-        check_launch()
-        self._last = None
-        return self.passes.again(size, kernel, args, caller, context, options)
 
     def launch(
         self,
@@ -381,17 +187,167 @@ class Launches:
         context: "ComputeContext",
         options: PassOptions | None = None,
     ) -> None:
-        """Check a dispatch, and launch it, once or for many passes."""
+        """Find or prepare a launch, and run it once or for many passes."""
         check_launch()
-        self._last = None
+        residency = self._accelerator.residency
+        try:
+            with LOCK:
+                launch = self.find(size, kernel, args, caller, context, options)
+                waiting = self._run(launch) if launch and not options else []
+            ask = partial(self._request, size, kernel, args, caller, context, options)
+            if options is not None:
+                from trilby.runtime.passes import PassesRun  # noqa: PLC0415 -- few programs have any
+
+                if launch is not None or ask() is not None:
+                    PassesRun(kernel.name, self, residency, launch, ask, options).run(context)
+                return
+            if launch is None:
+                request = ask()
+                if request is None:
+                    return  # the range is empty
+                launch, waiting = self._run_first(request)
+            residency.finish(launch, waiting)
+        finally:
+            say_all()
+
+    def _run_first(self, request: LaunchRequest) -> tuple[PreparedLaunch, list[Ticket]]:
+        """Prepare a launch that was not found, and run it."""
+        residency = self._accelerator.residency
+        if residency.before_launch is not None:
+            residency.before_launch(request)
+        with LOCK:
+            launch = self.prepare(request)
+            waiting = self._run(launch)
+            self.keep(launch)
+        return launch, waiting
+
+    def _run(self, launch: PreparedLaunch) -> list[Ticket]:
+        """Run a launch once; gives what has to be waited for. The lock is held."""
+        residency = self._accelerator.residency
+        ticket = residency.launch(launch)
+        waiting = residency.give_back(launch, launch.transfers)
+        return [*waiting, ticket] if launch.executable.prints else waiting
+
+    # ------------------------------------------------------------------------- the cache
+
+    def find(
+        self,
+        size: object,
+        kernel: object,
+        args: Sequence[Any],
+        caller: Caller,
+        context: "ComputeContext",
+        options: PassOptions | None,
+    ) -> PreparedLaunch | None:
+        """A launch of an equal dispatch, ready to be run from this line; None where there is none.
+
+        One with passes is taken out of the cache until it was run: it runs without the lock.
+        """
+        residency = self._accelerator.residency
+        if residency.before_launch is not None or not is_plain(size):
+            return None
+        with LOCK:
+            key = self._key(size, kernel, args, options)
+            launch = self._kept.get(key)
+            if launch is None or launch.arguments is None:
+                return None
+            if context.transfers not in LASTING or not launch.arguments.matches(args):
+                return None
+            if not launch.is_there or (options is not None and not options.passes):
+                return None
+            if not launch.arguments.replace_numbers(args, launch.prepared):
+                return None
+            if options is not None:
+                buffers = [args[position].segment for position, _ in launch.arguments.buffers]
+                options.check_flag(launch.arguments.analysed.kernel, buffers)
+                del self._kept[key]
+            explicit = block_of(residency.replicas) is not None
+            launch.come_from(caller)
+            launch.transfers = Transfers.AUTO if explicit else context.transfers
+            launch.varies, launch.explicit = context.varies_at(caller), explicit
+            return launch
+
+    def prepare(self, request: LaunchRequest | None) -> PreparedLaunch:
+        """Prepare a launch, and keep it if an equal dispatch may submit it. The lock is held."""
+        if request is None:
+            raise AssertionError("a launch is neither kept nor asked for")
+        residency = self._accelerator.residency
+        launch = residency.prepare(request)
+        if launch.arguments is not None:
+            tight = residency.replicas.room.is_tight
+            launch.is_plain = launch.arguments.are_buffers_alone and not (tight or is_told("debug"))
+        return launch
+
+    def keep(self, launch: PreparedLaunch, passes: int | None = None) -> None:
+        """Let equal dispatches find a launch, if they may submit it. The lock is held."""
+        given = launch.arguments
+        if given is None or not launch.lasts or not given.is_alive:
+            return
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        kernel, differs = given.analysed.kernel, launch.passes is not None
+        self._keys[kernel] = tuple(position for position, _ in given.buffers), differs
+        buffers = [id(buffer()) for _, buffer in given.buffers]
+        self._kept[kernel, given.size, (passes or 0) if differs else 0, *buffers] = launch
+
+    def forget(self) -> None:
+        """Prepare every launch once more."""
+        with LOCK:
+            self._kept.clear()
+
+    def _lost(self, _: object) -> None:
+        """A buffer was collected: launches on it keep memory for nothing."""
+        is_gone(self._forget_lost)
+
+    def _forget_lost(self) -> None:
+        with LOCK:
+            for key, launch in list(self._kept.items()):
+                if launch.arguments is None or not launch.arguments.is_alive:
+                    del self._kept[key]
+
+    def _key(
+        self, size: object, kernel: object, args: Sequence[object], options: PassOptions | None
+    ) -> tuple[object, ...]:
+        """What a dispatch is kept under; nothing where it cannot have been kept."""
+        try:
+            positions, differs = self._keys[kernel]
+            buffers = [id(args[position]) for position in positions]
+        except (KeyError, IndexError, TypeError):
+            return ()
+        return (kernel, size, options.passes if options and differs else 0, *buffers)
+
+    def _fits(self, launch: PreparedLaunch, args: Sequence[Any]) -> bool:
+        """The rarer checks of a launch that is kept: constants, numbers, who was used when."""
+        given = launch.arguments
+        if given is None or not all(reflected.is_current() for reflected in given.constants):
+            return False
+        if not given.replace_numbers(args, launch.prepared) or is_told("debug"):
+            return False
+        room = self._accelerator.residency.replicas.room
+        if room.is_tight:
+            room.used_by_launch(one.replica for one in launch.buffers)
+        return True
+
+    # ----------------------------------------------------------------------- the requests
+
+    def _request(
+        self,
+        size: int | tuple[int, ...] | NDRange,
+        kernel: Kernel[...],
+        args: Sequence[Any],
+        caller: Caller,
+        context: "ComputeContext",
+        options: PassOptions | None,
+    ) -> LaunchRequest | None:
+        """Check a dispatch; None where there is nothing to run."""
         accelerator = self._accelerator
         launch_range = as_range(size)
         ready = accelerator.compiler.kernel(kernel, ranks_of(args))
         analysed = ready.analysed
         bound = bind(kernel, analysed.signature, args)
         numbers = numbers_of(launch_range, bound)
-        passes = self.passes.known_at(analysed, numbers, options.passes) if options else None
-        touched = passes.footprints.all if passes else self._footprints_at(analysed, numbers)
+        passes = self._pass_footprints(analysed, numbers, options.passes) if options else None
+        touched = passes.all if passes else self._footprints_at(analysed, numbers)
         used = uses(bound, analysed.access, touched)
         for use in used:
             check_buffer(accelerator.device, use.label, use.segment.nbytes)
@@ -400,13 +356,13 @@ class Launches:
             options.check_flag(kernel, bound.buffers)
             context.passes_done = 0 if launch_range.items else options.passes
         if not launch_range.items or (options and not options.passes):
-            return
+            return None
         if analysed.works_in_groups:
             launch_range = in_whole_groups(launch_range, accelerator.device.max_group_items)
         explicit = block_of(accelerator.residency.replicas) is not None
         if context.transfers is Transfers.TRACKED and not explicit:
             _remember_written(used, context)
-        work = Work(
+        return LaunchRequest(
             kernel.name,
             ready.executable,
             launch_range,
@@ -417,20 +373,13 @@ class Launches:
             Transfers.AUTO if explicit else context.transfers,
             context.varies_at(caller),
             explicit,
+            passes if passes is not None and passes.differ else None,
+            dispatch_arguments(analysed, size, args, bound, self._lost) if is_plain(size) else None,
         )
-        if options and passes:
-            self.passes.run(
-                self.passes.asked(work, analysed, bound, passes), options, size, args, context
-            )
-            return
-        standing = accelerator.residency.launch(work)
-        if standing is not None:
-            with LOCK:
-                self._keep(standing, ready, size, args, bound, work)
 
     def _footprints_at(
         self, analysed: AnalysedKernel, launch: LaunchNumbers
-    ) -> tuple[ParameterFootprint, ...]:
+    ) -> tuple[Touched, ...]:
         """What a launch touches, worked out once for the same numbers."""
         key = numbers_key(analysed, launch)
         found = self._footprints.get(key)
@@ -440,54 +389,23 @@ class Launches:
             found = self._footprints[key] = analysed.footprint.at(launch)
         return found
 
-    def _keep(
-        self,
-        standing: Standing,
-        ready: ReadyKernel,
-        size: object,
-        args: Sequence[Any],
-        bound: Bound,
-        work: Work,
-    ) -> None:
-        analysed = ready.analysed
-        given = given_by(analysed, args, bound, self._lost)
-        if given is None:
-            return
-        if len(self._known) >= _MOST_KEPT:
-            self._known.clear()
-        self._buffers[analysed.kernel] = given.positions
-        key = (analysed.kernel, size, *given.identities(args))
-        writer = standing.launch.origin = KernelWrite(work.kernel, work.caller)
-        self._last = self._known[key] = CachedLaunch(
-            analysed.kernel,
-            size,
-            analysed,
-            given.changing,
-            work.transfers,
-            writer,
-            work.caller.code,
-            work.caller.instruction,
-            len(args),
-            given.buffers,
-            given.numbers,
-            given.slots,
-            self._is_unsure(given),
-            standing.held,
-            standing.versions,
-            LaunchOrder(standing.launch, standing.read, standing.written),
-            standing.launch,
-        )
-
-    def _is_unsure(self, given: Given) -> bool:
-        """Whether there is more to do about a launch than to look at its buffers."""
-        tight = self._accelerator.residency.replicas.room.is_tight
-        return bool(given.numbers or given.changing) or tight or is_told("debug")
+    def _pass_footprints(
+        self, analysed: AnalysedKernel, launch: LaunchNumbers, passes: int
+    ) -> PassFootprints:
+        """The same for many passes."""
+        key = (passes, *numbers_key(analysed, launch))
+        found = self._passes.get(key)
+        if found is None:
+            if len(self._passes) >= _MOST_KEPT:
+                self._passes.clear()
+            found = self._passes[key] = PassFootprints(analysed.footprint, launch, passes)
+        return found
 
 
 def _remember_written(used: Sequence[Use], context: "ComputeContext") -> None:
     with LOCK:
         for use in used:
-            if not use.footprint.writes:
+            if not use.touched.writes:
                 continue
             watch = watched(use.segment)
             context.written[id(watch)] = watch

@@ -20,6 +20,9 @@ from trilby.source import Location
 
 Direction: TypeAlias = Literal["up", "down"]
 
+_READ_EVERY = 512
+"""The times of copies are read after so many: queues remember 4,096 commands."""
+
 _COLUMNS = ("", "buffer", "copies", "bytes", "because")
 _NUMBERS = {"copies", "bytes"}
 
@@ -58,6 +61,11 @@ class Optimal:
         """The least when a copy takes no more bytes than are needed."""
         return minimum(self.recording.trace, "range")
 
+    @computed_once
+    def excess(self) -> Sequence[Excess]:
+        """The bytes that moved beyond the least in ranges."""
+        return self.recording.excess()
+
     def __str__(self) -> str:
         return f"{self.buffer}\n{self.range}"
 
@@ -79,6 +87,9 @@ class Ledger(Shown):
     def add(self, moved: Moved) -> None:
         """Enter a copy that was started."""
         self._moved.append(moved)
+        if len(self._moved) % _READ_EVERY == 0:
+            for one in self._moved[-2 * _READ_EVERY :]:
+                one.read_times()
 
     @property
     def copies(self) -> tuple[Copy, ...]:
@@ -98,12 +109,12 @@ class Ledger(Shown):
     @property
     def bytes_up(self) -> int:
         """All bytes that went to the device."""
-        return sum(moved.piece.nbytes for moved in self._moved if moved.direction == "up")
+        return sum(moved.ranges.nbytes for moved in self._moved if moved.direction == "up")
 
     @property
     def bytes_down(self) -> int:
         """All bytes that came back."""
-        return sum(moved.piece.nbytes for moved in self._moved if moved.direction == "down")
+        return sum(moved.ranges.nbytes for moved in self._moved if moved.direction == "down")
 
     def note(self, redundant: Redundant) -> None:
         """Enter a `put` or `get` that moved nothing."""
@@ -118,7 +129,8 @@ class Ledger(Shown):
     def optimal(self) -> Optimal:
         """The least that this run could have moved: `.buffer` and `.range`."""
         trace = self.recording.trace
-        state = len(trace.touches), [buffer.name for buffer in trace.buffers]
+        copies = len(self.recording.all_copies)
+        state = copies, len(trace.touches), [buffer.name for buffer in trace.buffers]
         if self._judged is None or self._judged[0] != state:
             self._judged = state, Optimal(self.recording)
         return self._judged[1]
@@ -138,7 +150,7 @@ class Ledger(Shown):
     @property
     def excess(self) -> Sequence[Excess]:
         """The bytes beyond the least in ranges, each with the kind of mistake that it was."""
-        return self.recording.excess()
+        return self.optimal.excess
 
     def __str__(self) -> str:
         copies = self.copies
@@ -155,9 +167,10 @@ class Ledger(Shown):
 
 def copy_of(moved: Moved) -> Copy:
     """A copy that was started, when it is over."""
-    moved.event.wait()
-    replica, piece = moved.replica, moved.piece
-    start = piece.start - replica.address
+    moved.ticket.wait()
+    moved.read_times()
+    replica = moved.replica
+    start = moved.ranges.start - replica.address
     inside = (name for name, first, stop in replica.fields if first <= start < stop)
     caller = moved.reason.caller
     return Copy(
@@ -165,10 +178,10 @@ def copy_of(moved: Moved) -> Copy:
         replica.label,
         next(inside, ""),
         start,
-        piece.nbytes,
+        moved.ranges.nbytes,
         moved.reason.text,
         caller.line if caller else None,
-        moved.event.seconds,
+        moved.times.seconds if moved.times else 0.0,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 import numpy as np
 
 from trilby.arguments import brief, whole_number
-from trilby.backend.base import Event
+from trilby.backend.base import Ticket
 from trilby.data.buffer import Buffer
 from trilby.data.dtypes import I32, ScalarType, is_numpy_scalar
 from trilby.data.ranges import Ranges
@@ -37,7 +37,7 @@ class Flag:
     place: int
     type: ScalarType
 
-    def fetch(self) -> list[Event]:
+    def fetch(self) -> list[Ticket]:
         """Start to bring it to the host, and nothing else; gives what has to be waited for."""
         with LOCK:
             watch = watched(self.segment)

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 from trilby.dataclass import dataclass
-from trilby.runtime.profiled_runs import BothWays, DispatchFigures, WaitFigures
-from trilby.runtime.profiling import Book
+from trilby.runtime.profiling import Book, BothWays, DispatchFigures, WaitFigures
 from trilby.shown import Shown, aligned
 from trilby.source import Location
 
@@ -33,10 +31,6 @@ class DispatchRow:
     those of what they wrote. `wait_seconds` is how long the host waited for their results. What
     compiling the kernel took stands in the first row that the kernel has.
 
-    Of a kernel that is brief and dispatched very often, some dispatches are measured and all are
-    counted. Where `measured` says fewer than went well, the sums are estimates by what dispatches
-    next to the others took; `least_seconds` and `most_seconds` are of those that were measured.
-
     A row whose `count` is 0 is about a dispatch before the profile was opened.
     """
 
@@ -44,7 +38,6 @@ class DispatchRow:
     location: Location
     count: int
     failed: int
-    measured: int
     execute_seconds: float
     least_seconds: float
     most_seconds: float
@@ -53,11 +46,6 @@ class DispatchRow:
     copy_out: Copies
     compile_seconds: float
     wait_seconds: float
-
-    @property
-    def is_estimated(self) -> bool:
-        """True where not all that went well were measured."""
-        return self.measured < self.count - self.failed
 
     @property
     def mean_seconds(self) -> float:
@@ -117,7 +105,6 @@ class Totals:
 
     dispatches: int
     failed: int
-    measured: int
     execute_seconds: float
     delay_seconds: float
     copy_in: Copies
@@ -125,11 +112,6 @@ class Totals:
     compile_seconds: float
     waits: int
     wait_seconds: float
-
-    @property
-    def is_estimated(self) -> bool:
-        """True where not all dispatches that went well were measured."""
-        return self.measured < self.dispatches - self.failed
 
 
 def dispatch_row(
@@ -143,7 +125,6 @@ def dispatch_row(
         location,
         runs.count,
         runs.failed,
-        runs.measured,
         runs.seconds,
         runs.least,
         runs.most,
@@ -199,7 +180,6 @@ class Profile(Shown):
 
     Times are in seconds. Those of kernels and copies are what the device says of its own events;
     those of compilations and waits are the host's, which is busy with nothing else meanwhile.
-    Of many brief dispatches some are measured and all are counted: see `DispatchRow.measured`.
     Whoever looks waits for the work that was begun.
 
     >>> with accelerator.profile() as profile:
@@ -226,6 +206,7 @@ class Profile(Shown):
         return tuple(
             BufferRow(place.buffer, place.field, *both_ways(ways))
             for place, ways in tuple(self.book.buffers.items())
+            if ways.up.copies or ways.down.copies
         )
 
     @property
@@ -260,7 +241,6 @@ class Profile(Shown):
         return Totals(
             sum(row.count for row in dispatches),
             sum(row.failed for row in dispatches),
-            sum(row.measured for row in dispatches),
             sum(row.execute_seconds for row in dispatches),
             sum(row.delay_seconds for row in dispatches),
             joined([row.copy_in for row in buffers]),
@@ -289,7 +269,7 @@ class Profile(Shown):
 
     def __str__(self) -> str:
         parts = (
-            _dispatch_table(self.dispatches),
+            _table(_DISPATCH_COLUMNS, map(_dispatch_cells, self.dispatches)),
             _table(_BUFFER_COLUMNS, map(_buffer_cells, self.buffers)),
             _table(_WAIT_COLUMNS, map(_wait_cells, self.waits)),
             _table(_COMPILE_COLUMNS, map(_compile_cells, self.compiles)),
@@ -318,30 +298,14 @@ def _table(columns: Sequence[str], rows: Iterable[tuple[str, ...]]) -> str:
     return aligned([columns, *found], set(columns) - _TEXTS) if found else ""
 
 
-def _dispatch_table(rows: Sequence[DispatchRow]) -> str:
-    table = _table(_DISPATCH_COLUMNS, map(_dispatch_cells, rows))
-    return "\n".join(filter(None, (table, estimate_note(rows))))
-
-
 def _dispatch_cells(row: DispatchRow) -> tuple[str, ...]:
-    about = partial(time_text, is_estimated=row.is_estimated)
     failed = f" ({row.failed} failed)" if row.failed else ""
-    return (
-        *(row.kernel, row.location.short, f"{row.count:,}{failed}"),
-        *map(about, (row.execute_seconds, row.mean_seconds)),
-        *map(time_text, (row.least_seconds, row.most_seconds)),
-        about(row.mean_delay_seconds),
-        *map(time_text, (row.copy_in.seconds, row.copy_out.seconds)),
-        *map(time_text, (row.compile_seconds, row.wait_seconds)),
+    times = (
+        *(row.execute_seconds, row.mean_seconds, row.least_seconds, row.most_seconds),
+        *(row.mean_delay_seconds, row.copy_in.seconds, row.copy_out.seconds),
+        *(row.compile_seconds, row.wait_seconds),
     )
-
-
-def estimate_note(rows: Sequence[DispatchRow]) -> str:
-    """What stands below a table with estimates; empty where all was measured."""
-    estimated = [row for row in rows if row.is_estimated]
-    measured = sum(row.measured for row in estimated)
-    count = sum(row.count - row.failed for row in estimated)
-    return f"≈ estimated: {measured:,} of {count:,} dispatches were measured" if estimated else ""
+    return row.kernel, row.location.short, f"{row.count:,}{failed}", *map(time_text, times)
 
 
 def _buffer_cells(row: BufferRow) -> tuple[str, ...]:
@@ -368,17 +332,15 @@ def _compile_cells(row: CompileRow) -> tuple[str, ...]:
 def _total_line(total: Totals) -> str:
     return (
         f"total: {total.dispatches:,} dispatches, "
-        f"execute {time_text(total.execute_seconds, is_estimated=total.is_estimated)}, "
+        f"execute {time_text(total.execute_seconds)}, "
         f"copy in {total.copy_in.nbytes:,} bytes {time_text(total.copy_in.seconds)}, "
         f"copy out {total.copy_out.nbytes:,} bytes {time_text(total.copy_out.seconds)}, "
         f"compile {time_text(total.compile_seconds)}, wait {time_text(total.wait_seconds)}"
     )
 
 
-def time_text(seconds: float, *, is_estimated: bool = False) -> str:
-    """Three digits and a unit: `12.3 ms`, or `≈12.3 ms`; 0 for none."""
-    if is_estimated:
-        return f"≈{time_text(seconds)}"
+def time_text(seconds: float) -> str:
+    """Three digits and a unit: `12.3 ms`; 0 for none."""
     if not seconds:
         return "0"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):

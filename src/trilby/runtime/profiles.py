@@ -7,16 +7,15 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from trilby.backend.base import Backend, Event, Repeated
+from trilby.backend.base import Backend, Ticket
+from trilby.process import PROCESS
 from trilby.runtime.callers import line_now
-from trilby.runtime.held import KernelWrite
 from trilby.source import Location
 from trilby.stages import measured_stages
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
     from trilby.runtime.content import Replica
-    from trilby.runtime.profiled_runs import ProfiledRuns
     from trilby.runtime.profiling import Book
     from trilby.runtime.recording import Recording
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------- recordings
 # Who writes down what happens. What they do it with is loaded when somebody asks for it.
 
-RECORDINGS: "list[Recording]" = []
+RECORDINGS: "list[Recording]" = PROCESS.recordings
 """All that record now, of any accelerator. Empty nearly always, and then nothing is done."""
 
 
@@ -33,7 +32,7 @@ RECORDINGS: "list[Recording]" = []
 
 Hear: TypeAlias = "Callable[[Accelerator], None]"
 
-_HEARING: "list[Hear]" = []
+_HEARING: "list[Hear]" = PROCESS.opening_hearers
 """Those who want to know; nearly always nobody."""
 
 
@@ -55,7 +54,7 @@ def tell_of_opening(accelerator: "Accelerator") -> None:
 
 # ----------------------------------------------------------------------------------------- profiles
 
-PROFILES: "list[Book]" = []
+PROFILES: "list[Book]" = PROCESS.profiles
 """All that profile now, of any accelerator. Empty nearly always, and then nothing is done."""
 
 
@@ -73,6 +72,12 @@ class WaitedAt(NamedTuple):
         return Location(self.file, self.line)
 
 
+def measure(backend: Backend, *, on: bool) -> None:
+    """Let a device measure its commands, or no more; calls count."""
+    for queue in {backend.compute, backend.upload_queue, backend.download_queue}:
+        queue.measure(on)
+
+
 def profiles_of(backend: Backend) -> "list[Book]":
     """Those who profile a device."""
     return [book for book in PROFILES if backend in book.backends]
@@ -81,18 +86,6 @@ def profiles_of(backend: Backend) -> "list[Book]":
 def hearers_of_calls(backend: Backend) -> "list[Book]":
     """Those who want to know when a compute function was called, and how long it took."""
     return [book for book in PROFILES if book.hears_calls and backend in book.backends]
-
-
-def keep_runs(backend: Backend, launch: Repeated, writer: KernelWrite) -> "ProfiledRuns | None":
-    """Let those who profile know of all runs of a launch from now on; None where nobody does."""
-    books = profiles_of(backend)
-    if not books:
-        return None
-    every = any(book.wants_every_run for book in books)
-    runs = books[0].runs_of(launch, writer, every=every)
-    for book in books:
-        book.keep(runs)
-    return runs
 
 
 @contextmanager
@@ -110,10 +103,10 @@ def compiling(backend: Backend) -> Generator[None]:
                 book.add_compiled(spent)
 
 
-def note_wait(event: Event, seconds: float, why: str, replicas: "Sequence[Replica]") -> None:
-    """The host has waited for an event, for the sake of these replicas."""
+def note_wait(ticket: Ticket, seconds: float, why: str, replicas: "Sequence[Replica]") -> None:
+    """The host has waited for a command, for the sake of these replicas."""
     buffer = replicas[0].label if len(replicas) == 1 else ""
     at = WaitedAt(why, buffer, *line_now())
     for book in PROFILES:
         if any(replica.owner.backend in book.backends for replica in replicas):
-            book.waited(event, seconds, at)
+            book.waited(ticket, seconds, at)

@@ -1,48 +1,144 @@
-"""Takes down what launches, copies, compilations and waits took, while somebody profiles.
+"""What launches, copies, compilations and waits took, while a profile is open.
 
-What a device took is read from its events when they are over: at the end, or when many have
-piled up. So the program under measurement waits for nothing that it would not wait for anyway.
+Tickets are read when their commands are over: at the end, or when many have piled up. So the
+program under measurement waits for nothing that it would not wait for anyway.
 """
 
-import sys
 from collections import deque
-from dataclasses import field
-from itertools import chain
-from threading import Lock, RLock
+from dataclasses import field, replace
+from threading import RLock
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from trilby.backend.base import Backend, Event, Repeated
-from trilby.backend.done import FadingEvent
-from trilby.backend.kept import wait_whatever
+from trilby.backend.base import Backend, Queue, Ticket, Times
 from trilby.dataclass import dataclass
-from trilby.locks import if_free, new_lock, new_rlock
-from trilby.runtime.held import KernelWrite, launch_of
-from trilby.runtime.profiled_runs import (
-    BothWays,
-    Dispatched,
-    DispatchFigures,
-    ProfiledRuns,
-    WaitFigures,
-)
+from trilby.locks import if_free, new_rlock
+from trilby.runtime.content import wait_whatever
+from trilby.runtime.launch_buffers import KernelWrite, launch_of
 from trilby.runtime.profiles import WaitedAt
+from trilby.source import Location
 from trilby.stages import Spent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from trilby.runtime.content import Replica
+    from trilby.runtime.passes import PortionTimes
     from trilby.runtime.replicas import Moved
 
-MOST_KEPT = 4_096
-"""So many launches, copies and waits are kept before those that are over are read."""
+MOST_UNREAD = 1024
+"""So many commands pile up before those that are over are read. Queues remember 4,096."""
 
-_MOST_BYTES = 1 << 24
-"""Copies keep the host's memory alive until they are read; so much of it may pile up."""
-_MOST_LEFT = 1 << 20
-"""The same for a profile that has ended and was not read."""
 _MOST_UNUSED = 256
 """So many buffers are remembered that came to the device and were not used by now."""
-_MOST_LAUNCHES = 256
+
+
+# ------------------------------------------------------------------------------------------ figures
+# What is added up for a profile: counts, bytes, seconds.
+
+
+@dataclass(slots=True)
+class RunFigures:
+    """Runs of a kernel. Those that failed are counted, and took no time."""
+
+    count: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
+    delay: float = 0.0
+
+    def add(self, times: Times | None) -> None:
+        """Add one run."""
+        self.count += 1
+        if times is None:
+            self.failed += 1
+            return
+        seconds = times.seconds
+        is_first = self.count - self.failed == 1
+        self.least = seconds if is_first else min(self.least, seconds)
+        self.most = max(self.most, seconds)
+        self.seconds += seconds
+        self.delay += times.queued
+
+
+@dataclass(slots=True)
+class CopyFigures:
+    """Copies in one direction."""
+
+    copies: int = 0
+    nbytes: int = 0
+    seconds: float = 0.0
+
+    def add(self, nbytes: int, seconds: float) -> None:
+        """Add one copy."""
+        self.copies += 1
+        self.nbytes += nbytes
+        self.seconds += seconds
+
+    def remove(self, nbytes: int, seconds: float) -> None:
+        """Take one copy out that belongs elsewhere."""
+        self.copies -= 1
+        self.nbytes -= nbytes
+        self.seconds -= seconds
+
+
+@dataclass(slots=True)
+class BothWays:
+    """Copies to the device and back."""
+
+    up: CopyFigures = field(default_factory=CopyFigures)
+    down: CopyFigures = field(default_factory=CopyFigures)
+
+    def copy(self) -> "BothWays":
+        """The figures of now."""
+        return BothWays(replace(self.up), replace(self.down))
+
+
+@dataclass(slots=True)
+class DispatchFigures:
+    """The dispatches of a kernel from one line, with the copies for them and of their results."""
+
+    runs: RunFigures = field(default_factory=RunFigures)
+    copies: BothWays = field(default_factory=BothWays)
+    wait_seconds: float = 0.0
+
+    def copy(self) -> "DispatchFigures":
+        """The figures of now."""
+        return DispatchFigures(replace(self.runs), self.copies.copy(), self.wait_seconds)
+
+
+@dataclass(slots=True)
+class WaitFigures:
+    """How often and how long the host waited."""
+
+    count: int = 0
+    seconds: float = 0.0
+    most: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Add one wait."""
+        self.count += 1
+        self.seconds += seconds
+        self.most = max(self.most, seconds)
+
+
+class Dispatched(NamedTuple):
+    """A kernel, and the line that dispatched it."""
+
+    kernel: str
+    file: str
+    line: int
+
+    @classmethod
+    def by(cls, writer: KernelWrite) -> "Dispatched":
+        """What dispatched a launch."""
+        caller = writer.caller
+        return cls(writer.kernel, caller.code.co_filename, caller.number)
+
+    @property
+    def location(self) -> Location:
+        """The line."""
+        return Location(self.file, self.line)
 
 
 class CopyPlace(NamedTuple):
@@ -52,259 +148,173 @@ class CopyPlace(NamedTuple):
     field: str
 
 
-class _Used(NamedTuple):
-    """A dispatch that used some replicas: what came before, and nobody used yet, came for it."""
+@dataclass(slots=True, eq=False)
+class Command:
+    """A launch, or a copy with its `place`; `times` are there when it was read.
 
-    writer: KernelWrite
-    replicas: "Sequence[Replica]"
+    Many passes have `portions`.
+    """
 
-
-class _Waited(NamedTuple):
-    """The host has waited for an event."""
-
-    event: Event
-    seconds: float
-    at: WaitedAt
+    ticket: Ticket | None
+    figures: "DispatchFigures | None"
+    times: Times | None = None
+    portions: "PortionTimes | None" = None
+    is_up: bool = False
+    place: CopyPlace | None = None
+    nbytes: int = 0
 
 
 @dataclass(slots=True, eq=False)
 class Book:
     """All that is taken down for one profile of an accelerator, and of all its threads.
 
-    `backends` are the devices that it uses: more than one where it had to take another.
-    Whoever has `_lock` changes figures, and does nothing else; whoever has `_reading` takes out
-    events and may wait for them. Those that take something down never wait for a reader.
-
-    `_seen` is what happened, in order, and was not read; the figures lack it. `_held` are the
-    replicas that are kept alive by it. What came to the device is in `_unused` from when it is read
-    until the dispatch is read that it came for.
+    `backends` are the devices that it uses: more than one where it had to take another. `_unread`
+    are commands in the order in which they were submitted; the figures lack what they took.
+    `_unused` are copies to the device that no launch has used yet, by the serial of their replica.
+    Whoever has `_lock` reads, and may wait for commands.
     """
 
     hears_calls: ClassVar = False
-    wants_every_run: ClassVar = False
 
     backends: list[Backend]
     compiled: Spent = field(default_factory=Spent)
     waits: dict[WaitedAt, WaitFigures] = field(default_factory=dict)
     buffers: dict[CopyPlace, BothWays] = field(default_factory=dict)
     _dispatches: dict[Dispatched, DispatchFigures] = field(default_factory=dict)
-    _launches: deque[tuple[KernelWrite, Event | None]] = field(default_factory=deque)
-    _runs: list[ProfiledRuns] = field(default_factory=list)
-    _most_runs: int = _MOST_LAUNCHES
-    _seen: "deque[Moved | _Used | _Waited]" = field(default_factory=deque)
-    _most_seen: int = MOST_KEPT
-    _held: "set[Replica]" = field(default_factory=set)
-    _held_bytes: int = 0
-    _most_bytes: int = _MOST_BYTES
-    _has_ended: bool = False
-    _unused: "dict[Replica, list[tuple[int, float]]]" = field(default_factory=dict)
-    _lock: Lock = field(default_factory=new_lock)
-    _reading: RLock = field(default_factory=new_rlock)
+    _last: "tuple[KernelWrite | None, DispatchFigures]" = field(
+        default_factory=lambda: (None, DispatchFigures())
+    )
+    _told: dict[Queue, int] = field(default_factory=dict)
+    _unread: deque[Command] = field(default_factory=deque)
+    _unused: dict[int, list[Command]] = field(default_factory=dict)
+    _lock: RLock = field(default_factory=new_rlock)
 
     # ------------------------------------------------------------------------- taking down
 
     def launched(
-        self, writer: KernelWrite, event: Event | None, replicas: "Sequence[Replica]" = ()
-    ) -> None:
-        """A kernel was launched; None is a launch that was refused."""
-        if isinstance(event, FadingEvent):
-            event.keep_times()
-        self._launches.append((writer, event))
-        self.used(writer, replicas)
-        if len(self._launches) > MOST_KEPT:
-            self._read_what_is_over()
+        self,
+        writer: KernelWrite,
+        ticket: Ticket | None,
+        replicas: "Sequence[Replica]" = (),
+        portions: "PortionTimes | None" = None,
+    ) -> Command:
+        """A kernel was launched, once or for many passes; without a ticket, it was refused.
 
-    def used(self, writer: KernelWrite, replicas: "Sequence[Replica]") -> None:
-        """A dispatch uses what came to the device before."""
-        for replica in replicas:
-            if replica not in self._held:
-                self._hold(replica)
-        self._seen.append(_Used(writer, replicas))
-        if len(self._seen) > self._most_seen:
-            self._read_what_is_over()
+        After an interrupt it may be told twice, and counts once.
+        """
+        last = self._unread[-1] if self._unread else Command(None, None)
+        told = self._told.get(ticket.queue, 0) if ticket is not None and portions is None else 0
+        if ticket is not None and (ticket.number <= told or last.ticket == ticket):
+            return last
+        known, figures = self._last
+        if known is not writer:
+            figures = self._dispatch(writer)
+            self._last = writer, figures
+        for replica in replicas if self._unused else ():
+            for copy in self._unused.pop(replica.serial, ()):
+                self._use(copy, figures, replica.label)
+        command = Command(ticket, figures, portions=portions)
+        self._unread.append(command)
+        if ticket is not None:
+            self._told[ticket.queue] = ticket.number  # behind it: it counts also if Ctrl-C comes
+        self._read_some()
+        return command
 
-    @staticmethod
-    def runs_of(launch: Repeated, writer: KernelWrite, *, every: bool) -> ProfiledRuns:
-        """All runs of a launch from now on, for several books perhaps."""
-        return ProfiledRuns(launch, writer, every=every)
+    def moved(self, moved: "Moved") -> Command:
+        """A copy was started."""
+        replica, is_up = moved.replica, moved.direction == "up"
+        writer = None if is_up else launch_of(moved.ticket)
+        figures = None if writer is None else self._dispatch(writer)
+        place = _place(moved)
+        copy = Command(moved.ticket, figures, None, None, is_up, place, moved.ranges.nbytes)
+        if is_up:
+            self._unused.setdefault(replica.serial, []).append(copy)
+            if len(self._unused) > _MOST_UNUSED:
+                del self._unused[next(iter(self._unused))]
+        self._unread.append(copy)
+        self._read_some()
+        return copy
 
-    def keep(self, runs: ProfiledRuns) -> None:
-        """A launch may be run again: all its runs are kept."""
-        self._runs.append(runs)
-        if len(self._runs) > self._most_runs:
-            self._forget_ended()
-            self._most_runs = max(_MOST_LAUNCHES, 2 * len(self._runs))
+    def waited(self, ticket: Ticket, seconds: float, at: WaitedAt) -> None:
+        """The host waited for a command."""
+        self.waits.setdefault(at, WaitFigures()).add(seconds)
+        writer = launch_of(ticket)
+        if writer is not None:
+            self._dispatch(writer).wait_seconds += seconds
+
+    def add_compiled(self, spent: Spent) -> None:
+        """Something was compiled."""
+        for key, seconds in spent.items():
+            self.compiled[key] = self.compiled.get(key, 0.0) + seconds
 
     def called(self, function: str, began: float) -> None:
         """A compute function has returned that was called at that time, if it `hears_calls`."""
 
-    def moved(self, moved: "Moved") -> None:
-        """A copy was started."""
-        if isinstance(moved.event, FadingEvent):
-            moved.event.keep_times()
-        if moved.replica not in self._held:
-            self._hold(moved.replica)
-        self._seen.append(moved)
-        if len(self._seen) > self._most_seen:
-            self._read_what_is_over()
+    def _dispatch(self, writer: KernelWrite) -> DispatchFigures:
+        return self._dispatches.setdefault(Dispatched.by(writer), DispatchFigures())
 
-    def waited(self, event: Event, seconds: float, at: WaitedAt) -> None:
-        """The host waited for an event."""
-        self._seen.append(_Waited(event, seconds, at))
-        if len(self._seen) > self._most_seen:
-            self._read_what_is_over()
+    def _use(self, copy: Command, figures: DispatchFigures, label: str) -> None:
+        """A launch uses what was copied to the device: it has a name from now on at the latest."""
+        before = copy.place
+        if before is None:
+            return
+        place = before._replace(buffer=label)
+        copy.figures, copy.place = figures, place
+        times = copy.times
+        if times is None:
+            return  # it is counted when it is read
+        self.buffers.setdefault(before, BothWays()).up.remove(copy.nbytes, times.seconds)
+        for one in (self.buffers.setdefault(place, BothWays()), figures.copies):
+            one.up.add(copy.nbytes, times.seconds)
 
-    def _hold(self, replica: "Replica") -> None:
-        """A replica is kept alive, and with it the memory of a buffer; not too much of that."""
-        self._held.add(replica)
-        self._held_bytes += replica.nbytes
-        if self._held_bytes > self._most_bytes:
-            self._most_seen = 0
-
-    def add_compiled(self, spent: Spent) -> None:
-        """Something was compiled."""
-        with self._lock:
-            for key, seconds in spent.items():
-                self.compiled[key] = self.compiled.get(key, 0.0) + seconds
+    def _read_some(self) -> None:
+        """Read what is over, if much has piled up."""
+        if len(self._unread) > MOST_UNREAD:
+            if_free(self._lock, lambda: self._read(wait=len(self._unread) > 2 * MOST_UNREAD))
 
     # ----------------------------------------------------------------------------- reading
 
     def settle(self) -> None:
         """Wait for all that was begun, however it ends, and read it."""
-        for backend in self.backends:
-            backend.flush()
-        with self._reading:
-            for runs in tuple(self._runs):
-                runs.wait()
+        with self._lock:
             self._read(wait=True)
 
     def dispatches(self) -> dict[Dispatched, DispatchFigures]:
         """What is known by now of every kernel and line."""
-        with self._reading:
-            found = {line: figures.copy() for line, figures in tuple(self._dispatches.items())}
-            for runs in tuple(self._runs):
-                for line, figures in runs.read().items():
-                    found.setdefault(line, DispatchFigures()).runs.join(figures)
-        return found
-
-    def end(self) -> None:
-        """Nothing more belongs to it."""
-        self._has_ended = True
-        if self._held_bytes > _MOST_LEFT:
-            self._read_what_is_over()
-
-    def _read_what_is_over(self) -> None:
-        """Read what there is to read, unless another thread does."""
-        if_free(self._reading, lambda: self._read(wait=False))
+        with self._lock:
+            return {line: figures.copy() for line, figures in tuple(self._dispatches.items())}
 
     def _read(self, *, wait: bool) -> None:
-        self._held, self._held_bytes = set(), 0
-        self._read_seen(wait=wait)
-        self._read_launches(wait=wait)
-        self._hold_the_rest()
+        while self._unread:
+            command = self._unread[0]
+            ticket = command.ticket
+            if ticket is not None:
+                if wait and not ticket.done:
+                    wait_whatever([ticket])
+                if not ticket.done:
+                    return
+                portions = command.portions
+                command.times = portions.read() if portions else ticket.queue.times(ticket.number)
+            self._count(command)
+            self._unread.popleft()
 
-    def _read_seen(self, *, wait: bool) -> None:
-        """Read in the order in which it happened: so the rows are in the order of the program."""
-        while self._seen:
-            seen = self._seen[0]
-            if isinstance(seen, _Used):
-                self._count_used(seen)
-            elif isinstance(seen, _Waited):
-                self._count_waited(seen)
-            elif _is_over(seen.event, wait=wait):
-                self._count_moved(seen)
-            else:
-                return
-            self._seen.popleft()
-
-    def _hold_the_rest(self) -> None:
-        """Let go of replicas, but for those that somebody may still be about to use."""
-        if self._has_ended and not self._seen:
-            self._unused.clear()
-        while sum(one.nbytes for one in self._unused) > _MOST_BYTES:
-            del self._unused[next(iter(self._unused))]
-        self._most_bytes = sys.maxsize
-        for replica in (*self._unused, *chain(*map(_replicas_of, tuple(self._seen)))):
-            if replica not in self._held:
-                self._hold(replica)
-        self._most_bytes = max(_MOST_BYTES, 2 * self._held_bytes)  # with what is not over
-        self._most_seen = max(MOST_KEPT, 2 * len(self._seen))
-
-    def _read_launches(self, *, wait: bool) -> None:
-        launches = self._launches
-        while launches:
-            writer, event = launches[0]
-            if event is not None and not _is_over(event, wait=wait):
-                return
-            with self._lock:
-                self._dispatch(writer).runs.add(None if event is None else event.times)
-            launches.popleft()
-
-    def _count_used(self, used: _Used) -> None:
-        with self._lock:
-            figures = self._dispatch(used.writer)
-            for replica in used.replicas if self._unused else ():
-                for nbytes, seconds in self._unused.pop(replica, ()):
-                    figures.copies.up.add(nbytes, seconds)
-
-    def _count_waited(self, waited: _Waited) -> None:
-        writer = launch_of(waited.event)
-        with self._lock:
-            self.waits.setdefault(waited.at, WaitFigures()).add(waited.seconds)
-            if writer is not None:
-                self._dispatch(writer).wait_seconds += waited.seconds
-
-    def _count_moved(self, moved: "Moved") -> None:
-        times, nbytes = moved.event.times, moved.piece.nbytes
-        seconds = times[1] if times else 0.0
-        with self._lock:
-            ways = self.buffers.setdefault(_place(moved), BothWays())
-            if moved.direction == "up":
-                ways.up.add(nbytes, seconds)
-                self._unused.setdefault(moved.replica, []).append((nbytes, seconds))
-                if len(self._unused) > _MOST_UNUSED:
-                    del self._unused[next(iter(self._unused))]
-                return
-            ways.down.add(nbytes, seconds)
-            writer = launch_of(moved.event)
-            if writer is not None:
-                self._dispatch(writer).copies.down.add(nbytes, seconds)
-
-    def _dispatch(self, writer: KernelWrite) -> DispatchFigures:
-        return self._dispatches.setdefault(Dispatched.by(writer), DispatchFigures())
-
-    def _forget_ended(self) -> None:
-        """Count launches that will not be run again, unless another thread is reading."""
-        if_free(self._reading, self._count_ended)
-
-    def _count_ended(self) -> None:
-        for runs in self._runs:
-            runs.read()
-        ended = {runs for runs in self._runs if runs.is_over}
-        for runs in ended:
-            for line, figures in runs.read().items():
-                with self._lock:
-                    found = self._dispatches.setdefault(line, DispatchFigures())
-                    found.runs.join(figures)
-        self._runs = [runs for runs in self._runs if runs not in ended]
-
-
-def _is_over(event: Event, *, wait: bool) -> bool:
-    if wait and not event.done:
-        wait_whatever(event)
-    return event.done
-
-
-def _replicas_of(seen: "Moved | _Used | _Waited") -> "Sequence[Replica]":
-    if isinstance(seen, _Waited):
-        return ()
-    return seen.replicas if isinstance(seen, _Used) else (seen.replica,)
+    def _count(self, command: Command) -> None:
+        times, place, figures = command.times, command.place, command.figures
+        if place is None:
+            if figures is not None:
+                figures.runs.add(times)
+            return
+        seconds = times.seconds if times else 0.0
+        command.times = times or Times(None, 0.0)
+        ways = self.buffers.setdefault(place, BothWays())
+        for one in (ways, figures.copies if figures is not None else None):
+            if one is not None:
+                (one.up if command.is_up else one.down).add(command.nbytes, seconds)
 
 
 def _place(moved: "Moved") -> CopyPlace:
     """The buffer and, where a copy lies within one field, that field."""
-    replica, piece = moved.replica, moved.piece
-    start = piece.start - replica.address
-    stop = start + (piece.rows - 1) * piece.pitch + piece.size
+    replica = moved.replica
+    start, stop = moved.ranges.shifted(-replica.address).hull
     inside = (name for name, first, last in replica.fields if first <= start and stop <= last)
     return CopyPlace(replica.label, next(inside, ""))

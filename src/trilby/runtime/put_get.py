@@ -72,7 +72,7 @@ def supply(residency: Residency, part: Part, why: str, caller: Caller) -> bool:
             recording.begin(content, replica)
         wanted = part.ranges.shifted(replica.address)
         missing = wanted - (content.host if replica.shared else replica.valid) - content.fresh
-        reason = Reason(f"{why}; {content.writer_of(missing)}", caller)
+        reason = Reason(why, caller, writer=content.writer_of(missing))
         replicas.to_device(content, replica, wanted, reason)
         return bool(missing)
 

@@ -13,8 +13,9 @@ from trilby.source import NOWHERE, Location
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from trilby.data.touched import Touched
     from trilby.runtime.content import Content, Replica
-    from trilby.runtime.held import HeldBuffer
+    from trilby.runtime.launch_buffers import LaunchBuffer
     from trilby.runtime.replicas import Moved, Replicas
     from trilby.runtime.watch import Watch
 
@@ -59,36 +60,36 @@ class Recording:
     def kernel(
         self,
         place: str,
-        uses: "Mapping[Replica, tuple[Ranges, Ranges, Ranges]]",
+        uses: "Mapping[Replica, Touched]",
         label: str,
         location: Location,
     ) -> None:
         """A kernel runs, with what it may read, may write and surely writes of each buffer."""
         accesses: dict[int, Access] = {}
-        for replica, (reads, writes, covers) in uses.items():
+        for replica, touched in uses.items():
             self.trace.place(place, shares_memory_with_host=replica.owner.shares)
             number = self._numbers.get((replica.address, replica.nbytes))
             if number is not None:
-                parts = (reads, writes, covers)
+                parts = touched.reads, touched.writes, touched.covers
                 access = Access(*(self._parts(number, replica.address, part) for part in parts))
                 known = accesses.get(number)
                 accesses[number] = access if known is None else both(known, access)
         self.trace.touch(place, accesses, label, location)
 
-    def raw_writes(self, held: "HeldBuffer") -> None:
+    def raw_writes(self, held: "LaunchBuffer") -> None:
         """The host may have written through a raw view."""
         self._raw(held, held.escaped, writes=True)
 
-    def raw_reads(self, held: "HeldBuffer") -> None:
+    def raw_reads(self, held: "LaunchBuffer") -> None:
         """The host may read through a raw view what a kernel wrote."""
-        self._raw(held, held.seen & held.writes, writes=False)
+        self._raw(held, held.seen & held.touched.writes, writes=False)
 
-    def _raw(self, held: "HeldBuffer", ranges: Ranges, *, writes: bool) -> None:
+    def _raw(self, held: "LaunchBuffer", ranges: Ranges, *, writes: bool) -> None:
         replica = held.replica
         number = self._numbers.get((replica.address, replica.nbytes))
         ranges &= replica.whole
         if number is not None and ranges:
-            parts = ranges.shifted(-self._starts[number]).parts
+            parts = tuple(ranges.shifted(-self._starts[number]))
             access = Access(writes=parts, covers=parts) if writes else Access(reads=parts)
             self.trace.touch(HOST, {number: access}, "raw view", invisible=True)
 
@@ -118,10 +119,9 @@ class Recording:
             return
         places = [HOST, replica.owner.place]
         source, target = places if moved.direction == "up" else reversed(places)
-        piece, position = moved.piece, len(self.trace.touches)
-        for row in range(piece.rows):
-            start = piece.start - self._starts[number] + row * piece.pitch
-            copy = CopyMade(position, number, source, target, start, piece.size)
+        position = len(self.trace.touches)
+        for start, stop in moved.ranges.shifted(-self._starts[number]):
+            copy = CopyMade(position, number, source, target, start, stop - start)
             if replica.owner is self.owner:
                 self.own.append(len(self.all_copies))
                 self.copies.append(copy)
@@ -156,7 +156,7 @@ class Recording:
 
     def _parts(self, number: int, address: int, ranges: Ranges) -> "Sequence[tuple[int, int]]":
         """Bytes of an array that begins at an address, as bytes of its buffer in the trace."""
-        return ranges.shifted(address - self._starts[number]).parts
+        return tuple(ranges.shifted(address - self._starts[number]))
 
     def _around(self, address: int, nbytes: int) -> set[int]:
         """The buffers that have some of these bytes."""
@@ -180,8 +180,8 @@ class Recording:
             self._numbers[key] = number = self.trace.buffer(
                 replica.label,
                 nbytes,
-                fresh=(content.fresh & whole).shifted(-address).parts,
-                valid={place: part.shifted(-address).parts for place, part in valid.items()},
+                fresh=tuple((content.fresh & whole).shifted(-address)),
+                valid={place: tuple(part.shifted(-address)) for place, part in valid.items()},
                 fields=replica.fields if replica.has_place_of(address, nbytes) else (),
             )
             if overlapping:

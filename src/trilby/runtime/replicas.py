@@ -5,84 +5,27 @@ somebody needs, and asks for room. Everything here is called with the lock held;
 work and waits for none, except where poison or a full device make it.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import count
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trilby.backend.base import Backend, Event, Memory, Rows
+from trilby.backend.base import Backend, Memory, Queue, Ticket, Times
 from trilby.backend.failures import check_buffer, closed
-from trilby.data.ranges import Range, Ranges
+from trilby.data.ranges import Ranges, Rows, copies, in_few_ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
-from trilby.errors import DeviceError, GuardError, OutOfDeviceMemoryError
+from trilby.errors import DeviceError, GuardError, KernelAssertionError, OutOfDeviceMemoryError
+from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import Content, Replica
+from trilby.runtime.content import JOURNAL, Content, Replica, has_failed, wait_whatever
 from trilby.runtime.explicit import check_eviction
 from trilby.runtime.profiles import RECORDINGS
 
 if TYPE_CHECKING:
     from trilby.runtime.ledger import Direction
-
-
-# ------------------------------------------------------------------------------------------- pieces
-# How a set of bytes is cut into copies: as few as possible without moving what must not.
-
-SMALL_GAP = 8
-"""So many bytes between two ranges are sooner moved than left out: lengths, padding."""
-MOST_COPIES = 16
-"""More pieces than this become fewer by moving what lies between them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Rows of bytes at equal distances; one row is one range."""
-
-    start: int
-    size: int
-    rows: int = 1
-    pitch: int = 0
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes are moved."""
-        return self.size * self.rows
-
-
-def cut(wanted: Ranges, movable: Ranges) -> list[Piece]:
-    """The copies for the bytes that are wanted; others that are `movable` may go along."""
-    regular = _rows(wanted.parts) if len(wanted) > 1 else None
-    if regular is not None:
-        return [regular]
-    parts = _joined(wanted.parts, movable, SMALL_GAP)
-    if len(parts) > MOST_COPIES:
-        parts = _joined(parts, movable, None)
-    return [Piece(start, stop - start) for start, stop in parts]
-
-
-def _joined(parts: tuple[Range, ...], movable: Ranges, gap: int | None) -> tuple[Range, ...]:
-    """The ranges, with gaps closed that are small enough and may be moved."""
-    joined: list[Range] = []
-    for start, stop in parts:
-        if joined and (gap is None or start - joined[-1][1] <= gap):
-            between = Ranges.span(joined[-1][1], start)
-            if movable.covers(between):
-                joined[-1] = (joined[-1][0], stop)
-                continue
-        joined.append((start, stop))
-    return tuple(joined)
-
-
-def _rows(parts: tuple[Range, ...]) -> Piece | None:
-    """The one piece that the ranges are, if they are equal and at equal distances."""
-    start, stop = parts[0]
-    size, pitch = stop - start, parts[1][0] - start
-    regular = all(
-        part == (start + row * pitch, stop + row * pitch) for row, part in enumerate(parts)
-    )
-    return Piece(start, size, len(parts), pitch) if regular else None
 
 
 # --------------------------------------------------------------------------------------------- room
@@ -150,7 +93,6 @@ class Room:
             except OutOfDeviceMemoryError as error:
                 self.is_tight = True
                 self._evict_one(nbytes, pinned, evict, error)
-                self._backend.trim()
 
     def _evict_one(
         self, nbytes: int, pinned: set[int], evict: Evict, cause: DeviceError | None
@@ -191,37 +133,56 @@ POISON = 0xA5
 """The byte that fills copies whose content is stale, when poisoning is on."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Moved:
     """One copy that was started: what `Replicas` tells whoever records."""
 
     direction: "Direction"
     replica: Replica
-    piece: Piece
+    ranges: Ranges
     reason: "Reason"
-    event: Event
+    ticket: Ticket
+    times: Times | None = None
+
+    def read_times(self) -> None:
+        """Take what it took from its queue, if it is over and that is not known."""
+        if self.times is None and self.ticket.done:
+            self.times = self.ticket.queue.times(self.ticket.number)
 
 
 class Reason(NamedTuple):
-    """Why a copy is made, for people, and the line of the user's program that needs it.
+    """Why a copy is made, and the line of the user's program that needs it.
 
-    `is_last` marks the last copy that can be made of some content: no guard prevents it.
+    `Reason("reads it", caller, writer=…, kernel="square")` says "square reads it; the host wrote it
+    at app.py:12". The sentence is made when somebody reads it. `is_last` marks the last copy that
+    can be made of some content: no guard prevents it.
     """
 
-    text: str
+    need: str
     caller: Caller | None
     is_last: bool = False
+    writer: object = None
+    kernel: str = ""
+
+    @property
+    def text(self) -> str:
+        """The sentence for people."""
+        need = f"{self.kernel} {self.need}" if self.kernel else self.need
+        return need if self.writer is None else f"{need}; {self.writer}"
 
 
 Hear: TypeAlias = Callable[[Moved], None]
 
 
-_OPENED: defaultdict[str, "count[int]"] = defaultdict(lambda: count(1))
-"""Counts the accelerators on every device."""
+_MOST_UNCHECKED = 64
 
 
 class Replicas:
-    """The device memory of one accelerator."""
+    """The device memory of one accelerator.
+
+    `unchecked` are launches that have no buffers, or none any more, and whose `assert` may have
+    failed.
+    """
 
     def __init__(
         self, backend: Backend, hear: Hear, *, share: bool, poison: bool, limit: int | None
@@ -233,7 +194,8 @@ class Replicas:
         self.room = Room(backend, limit)
         self.guards = 0
         self.is_closed = False
-        number = next(_OPENED[backend.device.spec])
+        self.unchecked: tuple[Ticket, ...] = ()
+        number = next(PROCESS.opening_numbers[backend.device.spec])
         self._place = backend.device.spec + (f"#{number}" if number > 1 else "")
 
     @property
@@ -263,10 +225,9 @@ class Replicas:
             raise closed(self.backend.device)
         host = segment.memory.data
         check_buffer(self.backend.device, segment.label, host.nbytes)
-        shared = self.shares and self.backend.can_share(segment.address, host.nbytes)
-        if shared:
-            memory = self.backend.share(host)
-        else:
+        memory = self.backend.share(host) if self.shares else None
+        shared = memory is not None
+        if memory is None:
             memory = self.room.allocate(host.nbytes, pinned, self.send_home)
         replica = Replica(self, memory, host, segment.address, segment.label, shared)
         try:
@@ -289,14 +250,12 @@ class Replicas:
     def add_lengths(self, replica: Replica, lengths: Iterable[range]) -> None:
         """Copy the lengths of arrays, which a device needs and nobody ever changes."""
         for part in lengths if not replica.shared else ():
-            with _noting_interrupts(replica):
-                event = self.backend.upload(
-                    replica.memory,
-                    part.start,
-                    replica.host[part.start : part.stop],
-                    (*replica.writers, *replica.readers),
-                )
-                replica.written_by(event)
+            source, after = replica.host[part.start : part.stop], replica.under_way
+            give_command(
+                self.backend.upload_queue,
+                partial(self.backend.upload, replica.memory, part.start, source, after),
+                replica.written_by,
+            )
             replica.lengths |= Ranges.span(part.start, part.stop).shifted(replica.address)
 
     def drop(self, content: Content, replica: Replica) -> None:
@@ -305,7 +264,26 @@ class Replicas:
         if replica in content.replicas:  # not where Ctrl-C came before
             content.replicas.remove(replica)
         self.room.remove(replica)
-        self.backend.free(replica.memory, (*replica.writers, *replica.readers))
+        self.check_later(replica.checks)
+        self.backend.free(replica.memory, replica.under_way)
+
+    def check_later(self, checks: Iterable[Ticket]) -> None:
+        """Let `accelerator.wait()` hear whether these launches failed."""
+        known = self.unchecked
+        if len(known) >= _MOST_UNCHECKED:
+            known = tuple(one for one in known if not one.done or has_failed(one))
+        self.unchecked = (*known, *(one for one in checks if one not in known))
+
+    def has_told(self, failure: Ticket) -> None:
+        """Somebody heard of an `assert` that failed: nobody else has to."""
+
+        def without(tickets: tuple[Ticket, ...]) -> tuple[Ticket, ...]:
+            return tuple(one for one in tickets if one != failure)
+
+        self.unchecked = without(self.unchecked)
+        for _, one in self.all:
+            one.checks, one.writers = without(one.checks), without(one.writers)
+            one.readers = without(one.readers)
 
     def send_home(self, content: Content, replica: Replica) -> None:
         """Give the memory back when the host has all that only it had current."""
@@ -314,8 +292,9 @@ class Replicas:
         if only:
             reason = Reason("the device is full, and it is needed last", None)
             self.to_host(content, only, reason)
-            for event in content.before_unseen_accesses():
-                event.wait()
+            for ticket in content.before_unseen_accesses():
+                with suppress(KernelAssertionError):  # it is told later
+                    ticket.wait()
         self.drop(content, replica)
 
     # ------------------------------------------------------------------------- copies
@@ -328,6 +307,7 @@ class Replicas:
         missing = ranges - replica.valid
         zeros = missing & content.fresh
         if zeros:
+            zeros = in_few_ranges(zeros, content.fresh - replica.valid - replica.lengths)
             self._fill(replica, zeros, 0)
             missing -= zeros
             content.arrived_at(replica, zeros)
@@ -353,14 +333,16 @@ class Replicas:
     def _upload(self, content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
         self.check(replica, reason)
         movable = content.host - content.fresh - replica.valid
-        for piece in cut(ranges, movable):
-            after = [*replica.writers, *replica.readers]
-            after += content.before_host_reads(Ranges.span(piece.start, piece_stop(piece)))
-            with _noting_interrupts(replica, content):
-                event = _copy_up(replica, piece, after)
-                replica.written_by(event)
-                content.leaving.append((Ranges.span(piece.start, piece_stop(piece)), event))
-            self.tell("up", replica, piece, reason, event)
+        for piece in copies(ranges, movable):
+            after = (*replica.under_way, *content.before_host_reads(piece))
+
+            def note(ticket: Ticket, piece: Ranges = piece) -> None:
+                replica.written_by(ticket)
+                content.leaving.append((piece, ticket))
+
+            begin = partial(_copy_up, replica, piece, after)
+            ticket = give_command(self.backend.upload_queue, begin, note)
+            self.tell("up", replica, piece, reason, ticket)
 
     def check(self, replica: Replica, reason: Reason) -> None:
         """Refuse to move anything while a guard is set."""
@@ -372,10 +354,15 @@ class Replicas:
             )
 
     def tell(
-        self, direction: "Direction", replica: Replica, piece: Piece, reason: Reason, event: Event
+        self,
+        direction: "Direction",
+        replica: Replica,
+        ranges: Ranges,
+        reason: Reason,
+        ticket: Ticket,
     ) -> None:
         """Let whoever records hear of a copy."""
-        self._hear(Moved(direction, replica, piece, reason, event))
+        self._hear(Moved(direction, replica, ranges, reason, ticket))
 
     # ------------------------------------------------------------------------- poison
 
@@ -383,8 +370,7 @@ class Replicas:
         """Overwrite what is no longer current on the host, for tests."""
         if not self._poison or not stale:
             return
-        for event in content.before_host_writes(stale):
-            event.wait()
+        wait_whatever(content.before_host_writes(stale))
         memory = np.frombuffer(replica.host, np.uint8)
         for start, stop in stale:
             memory[start - replica.address : stop - replica.address] = POISON
@@ -396,15 +382,12 @@ class Replicas:
 
     def _fill(self, replica: Replica, ranges: Ranges, byte: int) -> None:
         for start, stop in ranges:
-            with _noting_interrupts(replica):
-                event = self.backend.fill(
-                    replica.memory,
-                    start - replica.address,
-                    stop - start,
-                    byte,
-                    (*replica.writers, *replica.readers),
-                )
-                replica.written_by(event)
+            place, after = (start - replica.address, stop - start, byte), replica.under_way
+            give_command(
+                self.backend.upload_queue,
+                partial(self.backend.fill, replica.memory, *place, after),
+                replica.written_by,
+            )
 
 
 def bring_home(content: Content, missing: Ranges, reason: Reason) -> None:
@@ -423,67 +406,47 @@ def bring_home(content: Content, missing: Ranges, reason: Reason) -> None:
 
 def _download(content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
     replica.owner.check(replica, reason)
-    for piece in cut(ranges, replica.valid - content.host):
-        span = Ranges.span(piece.start, piece_stop(piece))
-        after = [*replica.writers, *content.before_host_writes(span)]
-        with _noting_interrupts(replica, content):
-            event = _copy_down(replica, piece, after)
-            event.origin = replica.writers
-            replica.read_by(event)
-            content.arrived(_bytes(piece), event)
-        replica.owner.tell("down", replica, piece, reason, event)
+    queue = replica.owner.backend.download_queue
+    for piece in copies(ranges, replica.valid - content.host):
+        after = (*replica.writers, *content.before_host_writes(piece))
+        origin = replica.writers
+
+        def note(ticket: Ticket, piece: Ranges = piece, origin: object = origin) -> None:
+            ticket = ticket._replace(origin=origin)
+            replica.read_by(ticket)
+            content.arrived(piece, ticket)
+
+        ticket = give_command(queue, partial(_copy_down, replica, piece, after), note)
+        replica.owner.tell("down", replica, piece, reason, ticket._replace(origin=origin))
 
 
-class _noting_interrupts:  # noqa: N801 -- a context manager
-    """A block in which a command is begun and noted.
+def give_command(
+    queue: Queue, begin: Callable[[], Ticket], note: Callable[[Ticket], None]
+) -> Ticket:
+    """Give a queue one command and note it: both or neither, whatever interrupts."""
+    before = queue.submitted
 
-    Where Ctrl-C comes between the two, nobody knows the event of the command: then all that uses
-    the same memory later comes after all that was begun so far.
-    """
+    def note_begun() -> None:
+        if queue.submitted > before:
+            note(Ticket(queue, queue.submitted))
 
-    __slots__ = ("_content", "_replica")
-
-    def __init__(self, replica: Replica, content: Content | None = None) -> None:
-        self._replica = replica
-        self._content = content
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or issubclass(kind, DeviceError):  # the device did not take it
-            return
-        replica, content = self._replica, self._content
-        event = replica.owner.backend.all_begun()
-        replica.writing = (*replica.writing, event)
-        if content is not None:
-            content.arriving.append((replica.whole, event))
-            content.leaving.append((replica.whole, event))
+    JOURNAL.commit(begin, note_begun)
+    return Ticket(queue, queue.submitted)
 
 
-def _copy_up(replica: Replica, piece: Piece, after: Sequence[Event]) -> Event:
+def _copy_up(replica: Replica, piece: Ranges, after: Sequence[Ticket]) -> Ticket:
     """Start to copy from the host's memory."""
-    offset, stop = piece.start - replica.address, piece_stop(piece) - replica.address
-    source, rows = replica.host[offset:stop], _rows_of(piece)
-    return replica.owner.backend.upload(replica.memory, offset, source, after, rows)
+    start, stop = piece.shifted(-replica.address).hull
+    source, rows = replica.host[start:stop], _rows_of(piece)
+    return replica.owner.backend.upload(replica.memory, start, source, after, rows)
 
 
-def _copy_down(replica: Replica, piece: Piece, after: Sequence[Event]) -> Event:
+def _copy_down(replica: Replica, piece: Ranges, after: Sequence[Ticket]) -> Ticket:
     """Start to copy to the host's memory."""
-    offset, stop = piece.start - replica.address, piece_stop(piece) - replica.address
-    target, rows = replica.host[offset:stop], _rows_of(piece)
-    return replica.owner.backend.download(replica.memory, offset, target, after, rows)
+    start, stop = piece.shifted(-replica.address).hull
+    target, rows = replica.host[start:stop], _rows_of(piece)
+    return replica.owner.backend.download(replica.memory, start, target, after, rows)
 
 
-def _rows_of(piece: Piece) -> Rows | None:
-    return Rows(piece.size, piece.pitch) if piece.rows > 1 else None
-
-
-def piece_stop(piece: Piece) -> int:
-    """The byte after the last one of a piece."""
-    return piece.start + (piece.rows - 1) * piece.pitch + piece.size
-
-
-def _bytes(piece: Piece) -> Ranges:
-    starts = range(piece.start, piece.start + max(piece.rows * piece.pitch, 1), piece.pitch or 1)
-    return Ranges(tuple((start, start + piece.size) for start in starts))
+def _rows_of(piece: Ranges) -> Rows | None:
+    return Rows(*piece.rows) if piece.rows and piece.pieces else None

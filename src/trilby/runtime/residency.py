@@ -7,57 +7,29 @@ are made that are not needed yet: `ALWAYS` and `BY_ACCESS` copy around every lau
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from trilby.at_exit import PROGRAM_END, EndStep, run_all
-from trilby.backend.base import Argument, Backend, Event, Executable, Memory, Prepared, Repeated
-from trilby.backend.say import say_all
-from trilby.data.ndrange import NDRange
+from trilby.backend.base import Backend, Ticket
 from trilby.data.ranges import Ranges
-from trilby.data.segment import Segment
-from trilby.dataclass import dataclass
-from trilby.errors import DeviceError, ReentryError, TrilbyError
-from trilby.mending import mend
+from trilby.data.touched import Touched
+from trilby.errors import DeviceError, KernelAssertionError, TrilbyError
 from trilby.messages import is_told, tell
 from trilby.options import Transfers
+from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import LOCK, Content, Replica, check_entry, has_failed
+from trilby.runtime.content import JOURNAL, LOCK, Content, Replica, check_entry
 from trilby.runtime.explicit import check_launch
-from trilby.runtime.held import HeldBuffer, KernelWrite, Use, held_by, merged, versions_of
-from trilby.runtime.profiles import PROFILES, RECORDINGS, profiles_of
+from trilby.runtime.launch_buffers import LaunchBuffer, Use
+from trilby.runtime.prepared_launch import (
+    LASTING,
+    LaunchRequest,
+    PreparedLaunch,
+    prepared_launch,
+)
+from trilby.runtime.profiles import PROFILES, RECORDINGS
 from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
-from trilby.runtime.watch import wait_for, watched
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """A launch that was asked for."""
-
-    kernel: str
-    executable: Executable
-    size: NDRange
-    arguments: Callable[[Sequence[Memory]], Sequence[Argument]]
-    buffers: Sequence[Segment]
-    uses: Sequence[Use]
-    caller: Caller
-    transfers: Transfers
-    varies: bool = False
-    """True where the next launch from the same line may need other parts of its buffers."""
-    explicit: bool = False
-    """True where nothing is to move by itself: what the kernel lacks is an error."""
-
-
-@dataclass(slots=True, eq=False)
-class Standing:
-    """A launch that found everything in place, and will again while no version changes.
-
-    `read` are the replicas that are only read.
-    """
-
-    launch: Repeated
-    held: tuple[HeldBuffer, ...]
-    versions: tuple[int, ...]
-    read: tuple[Replica, ...]
-    written: tuple[Replica, ...]
+from trilby.runtime.watch import Watch, wait_for, watched
 
 
 class Residency:
@@ -68,7 +40,7 @@ class Residency:
     ) -> None:
         self.backend = backend
         self.replicas = Replicas(backend, hear, share=share, poison=poison, limit=limit)
-        self.before_launch: Callable[[Work], None] | None = None
+        self.before_launch: Callable[[LaunchRequest], None] | None = None
 
     def close(self) -> None:
         """Bring home all that only the device has, and free everything on it, for good."""
@@ -76,7 +48,7 @@ class Residency:
         with LOCK:
             self.replicas.is_closed = True
             pairs = self.replicas.all
-            waiting: list[Event] = []
+            waiting: list[Ticket] = []
             for content, replica in pairs:
                 reason = Reason("the accelerator is closed", Caller.now(), is_last=True)
                 bring_home(content, content.only_at(replica), reason)
@@ -84,359 +56,277 @@ class Residency:
             for content, replica in pairs:
                 self.replicas.drop(content, replica)
         wait_for(waiting, "the accelerator is closed", [replica for _, replica in pairs])
-
-    # ------------------------------------------------------------------------ launches
-
-    def launch(self, work: Work) -> Standing | None:
-        """Bring what a kernel needs, and run it.
-
-        The result, if any, may be run again instead of an equal launch while it is current.
-        """
-        if self.before_launch is not None:
-            self.before_launch(work)
-        try:
-            with LOCK:
-                held, prepared = self.prepare(work)
-                writer = KernelWrite(work.kernel, work.caller)
-                self._begin_and_note(prepared, held, work, writer)
-                waiting = self.give_back(held, work)
-                standing = self._standing(prepared, held, work)
-        finally:
-            if work.executable.debugs:
-                say_all()
-        if waiting:
-            back = f"what {work.kernel} wrote is copied back"
-            wait_for(waiting, back, [buffer.replica for buffer in held])
-        return standing
-
-    # The steps of a launch, each with the lock held:
-
-    def prepare(self, work: Work) -> tuple[list[HeldBuffer], Prepared]:
-        """Bring what a kernel needs, and make its launch ready."""
-        held = self._hold(work)
-        self.replicas.room.used_by_launch(one.replica for one in held)
-        for buffer in held:
-            self._bring(buffer, work)
-        places = {(h.replica.address, h.replica.nbytes): h.replica.memory for h in held}
-        memories = [places[s.address, s.nbytes] for s in work.buffers]
-        return held, self.backend.prepare(work.executable, work.size, work.arguments(memories))
-
-    def bring_again(self, held: Sequence[HeldBuffer], work: Work) -> None:
-        """Bring what a kernel needs that is about to run again, to where it was before."""
-        self.replicas.room.used_by_launch(one.replica for one in held)
-        for one in held:
-            if not one.is_in_place:
-                self._bring(one, work)
-            elif one.covers.covers(one.replica.valid):
-                one.replica.settled()  # nobody will ask for what failed there
-
-    def note(
-        self, held: Sequence[HeldBuffer], work: Work, event: Event, writer: KernelWrite
-    ) -> None:
-        """A launch is under way: remember it, and what it leaves current where."""
-        for buffer in held:
-            self._note(buffer, event, writer)
-        self._record(work, held)
-
-    def give_back(self, held: Sequence[HeldBuffer], work: Work) -> list[Event]:
-        """Start to copy back what must not wait; gives what has to be waited for."""
-        waiting: list[Event] = []
-        at_once = work.transfers in {Transfers.ALWAYS, Transfers.BY_ACCESS}
-        for buffer in held:
-            if not (at_once or buffer.seen):
-                continue
-            waiting += self._return(buffer, work)
-            for recording in RECORDINGS if buffer.seen else ():
-                recording.raw_reads(buffer)
-        return waiting
+        self._check()
 
     def wait(self) -> None:
         """Return when all work is done; raise what failed."""
         check_entry()
         with LOCK:
-            replicas = [replica for _, replica in self.replicas.all]
-            events = [e for one in replicas for e in (*one.writers, *one.readers)]
-        wait_for(events, "all work is waited for", replicas)
+            pairs = self.replicas.all
+            tickets: list[Ticket] = []
+            for _, replica in pairs:
+                tickets += (*replica.checks, *replica.under_way)
+        try:
+            wait_for(tickets, "all work is waited for", [replica for _, replica in pairs])
+        except TrilbyError:
+            with LOCK:
+                for content, _ in pairs:
+                    content.overcome()
+            raise
+        self._check()
 
-    def run_in_place(
-        self,
-        held: Sequence[HeldBuffer],
-        writer: KernelWrite,
-        launch: Repeated,
-        run: Callable[[], None],
-    ) -> None:
-        """Run a launch again whose buffers are in place, and remember what it leaves current.
+    def _check(self) -> None:
+        """Wait for launches without buffers, and raise what failed."""
+        for ticket in self.replicas.unchecked:
+            try:
+                wait_for([ticket])
+            except KernelAssertionError:
+                self._has_told(ticket)
+                raise
+            self._has_told(ticket)
 
-        The lock is held. `launch` knows whether it was run, also where Ctrl-C left `run`.
+    def _has_told(self, ticket: Ticket) -> None:
+        with LOCK:
+            self.replicas.has_told(ticket)
+
+    # ------------------------------------------------------------------------ launches
+
+    def launch(self, launch: PreparedLaunch, times: int = 1, first_pass: int = 0) -> Ticket:
+        """Copy what a launch needs and the device lacks, submit it, and note what it leaves.
+
+        The lock is held.
         """
-        written = [one for one in held if one.writes]
-        for one in held:
-            if one.covers.covers(one.replica.valid):
-                one.replica.settled()  # nobody will ask for what failed there
-        for book in PROFILES:
-            if self.backend in book.backends:
-                book.used(writer, [one.replica for one in held])
-        before = launch.begun
+        is_told_of = RECORDINGS or (is_told("debug") and not first_pass)
+        if not launch.is_current or launch.transfers not in LASTING or is_told_of:
+            self.bring(launch)
+        self.submit(launch, times, first_pass)
+        launch.note_current()
+        return Ticket(launch.queue, launch.queue.submitted, launch.origin)
+
+    def prepare(self, request: LaunchRequest) -> PreparedLaunch:
+        """Give the buffers of a launch their places on the device. The lock is held."""
+        buffers = self._place(request.uses)
+        places = {(b.replica.address, b.replica.nbytes): b.replica.memory for b in buffers}
+        arguments = request.arguments_with([places[s.address, s.nbytes] for s in request.buffers])
+        prepared = self.backend.prepare(request.executable, request.size, arguments)
+        return prepared_launch(request, prepared, self.backend, buffers)
+
+    def bring(self, launch: PreparedLaunch) -> None:
+        """Copy what a launch needs and the device lacks. The lock is held."""
+        self.replicas.room.used_by_launch(one.replica for one in launch.buffers)
+        for recording in RECORDINGS:
+            for buffer in launch.buffers:
+                recording.begin(buffer.content, buffer.replica)
+        for buffer in launch.buffers:
+            self._bring(buffer, launch)
+
+    def submit(self, launch: PreparedLaunch, times: int, first_pass: int) -> None:
+        """Give the device a launch and note it: both or neither. The lock is held."""
+        prepared, queue = launch.prepared, launch.queue
+        before = prepared.begun
+        valid = _valid_before(launch)
+        is_recorded = False
 
         def note() -> None:
-            for one in written:
-                self._note_written(one, writer)
+            nonlocal is_recorded
+            begun = prepared.begun - before
+            if begun:
+                ticket = Ticket(queue, queue.submitted, launch.origin)
+                touched = launch.touched(first_pass, begun)
+                self._note(launch, ticket, touched)
+                if RECORDINGS and not is_recorded:
+                    is_recorded = True
+                    self._record(launch, touched)
 
+        begin = partial(prepared.submit, times, first_pass, launch.before())
         try:
-            run()
-            note()
-        except BaseException:
-            if launch.begun == before:
-                mend(self._distrust, held)
-            else:
-                mend(note)
+            JOURNAL.commit(begin, note)
+        except TrilbyError as error:
+            launch.tell_refused(error)
             raise
+        for content, replica, host, others in valid:
+            replica.owner.spoil_host(content, replica, host - content.host)
+            for other, had in others:
+                other.owner.spoil_device(other, had - other.valid)
 
-    def _begin_and_note(
-        self, prepared: Prepared, held: Sequence[HeldBuffer], work: Work, writer: KernelWrite
-    ) -> None:
-        """Run the kernel and remember it, also where an interrupt falls between the two."""
-        prepared.latest = None
+    def give_back(self, launch: PreparedLaunch, transfers: Transfers) -> list[Ticket]:
+        """Start to copy back what must not wait; gives what has to be waited for.
 
-        def note_begun() -> None:
-            begun = prepared.latest
-            if begun is None or has_failed(begun):
-                self._distrust(held)
-            else:
-                begun.origin = writer
-                self.note(held, work, begun, writer)
-
-        try:
-            event = self._begin(prepared, held, work, writer)
-            self.note(held, work, event, writer)
-        except BaseException:  # also Ctrl-C, or whatever a signal handler raises
-            mend(note_begun)
-            raise
-
-    def _distrust(self, held: Sequence[HeldBuffer]) -> None:
-        """The kernel failed, or was not run: what others have is taken from them."""
-        for buffer in held:
-            stale = buffer.content.distrust(buffer.replica, buffer.writes)
-            self.replicas.spoil_device(buffer.replica, stale)
-
-    def _begin(
-        self, prepared: Prepared, held: Sequence[HeldBuffer], work: Work, writer: KernelWrite
-    ) -> Event:
-        """Run the kernel; one that asserts or prints is waited for at once.
-
-        Where it fails the host has what it had, as far as it had it.
+        The lock is held.
         """
-        shared = [one for one in held if one.replica.shared and work.executable.debugs]
-        before = [one.replica.snapshot(one.writes) for one in shared]
-        try:
-            event = self._run(prepared, held, writer)
-            if work.executable.debugs:
-                replicas = [buffer.replica for buffer in held]
-                wait_for([event], f"{work.kernel} asserts or prints", replicas)
-        except BaseException:
-            mend(_restore_failed, prepared, shared, before)
-            raise
-        return event
+        waiting: list[Ticket] = []
+        at_once = transfers in {Transfers.ALWAYS, Transfers.BY_ACCESS}
+        for buffer in launch.buffers:
+            if not (at_once or buffer.seen):
+                continue
+            waiting += self._return(buffer, launch, transfers)
+            for recording in RECORDINGS if buffer.seen else ():
+                recording.raw_reads(buffer)
+        return waiting
 
-    def _run(self, prepared: Prepared, held: Sequence[HeldBuffer], writer: KernelWrite) -> Event:
-        books = profiles_of(self.backend) if PROFILES else ()
-        try:
-            event = self.backend.run(prepared, work_before(held))
-        except ReentryError:  # of a signal handler
-            raise
-        except TrilbyError:
-            for book in books:
-                book.launched(writer, None)
-            raise
-        event.origin = writer
-        for book in books:
-            book.launched(writer, event, [buffer.replica for buffer in held])
-        return event
+    def finish(self, launch: PreparedLaunch, waiting: Sequence[Ticket]) -> None:
+        """Wait for what a launch has to give back; the lock is free."""
+        if waiting:
+            back = f"what {launch.kernel} wrote is copied back"
+            wait_for(waiting, back, [one.replica for one in launch.buffers])
 
-    def _hold(self, work: Work) -> list[HeldBuffer]:
+    def _place(self, uses: Sequence[Use]) -> list[LaunchBuffer]:
         """Every buffer once, with memory on the device, and all that is done through any name."""
-        found: dict[int, HeldBuffer] = {}
         # All are watched before any is looked at: those that overlap become one content.
-        uses = [(watched(use.segment), use) for use in work.uses]
-        there = (self.replicas.of(watch.content, use.segment) for watch, use in uses)
+        watches = [(watched(use.segment), use) for use in uses]
+        there = (self.replicas.of(watch.content, use.segment) for watch, use in watches)
         pinned = {id(replica) for replica in there if replica is not None}
-        for watch, use in uses:
-            content = watch.content
-            replica = self.replicas.of(content, use.segment)
-            if replica is None:
-                replica = self.replicas.make(content, use.segment, use.lengths, pinned)
-                pinned.add(id(replica))
-            elif not replica.lengths:
-                self.replicas.add_lengths(replica, use.lengths)
-            held = held_by(content, replica, use)
+        found: dict[int, LaunchBuffer] = {}
+        for watch, use in watches:
+            replica = self._replica(watch, use, pinned)
+            pinned.add(id(replica))
+            touched = use.touched.shifted(replica.address)
             known = found.get(id(replica))
-            if known is None:
-                replica.take_name(use.label)
-            replica.fields = use.fields
-            found[id(replica)] = held if known is None else merged(known, held)
-        for recording in RECORDINGS:
-            for held in found.values():
-                recording.begin(held.content, held.replica)
+            if known is not None:
+                known.touched |= touched
+                continue
+            replica.take_name(use.label)
+            content = watch.content
+            ended, seen = content.end_raw_views(), content.seen
+            found[id(replica)] = LaunchBuffer(content, replica, touched, seen | ended, seen)
         return list(found.values())
+
+    def _replica(self, watch: Watch, use: Use, pinned: set[int]) -> Replica:
+        replica = self.replicas.of(watch.content, use.segment)
+        if replica is None:
+            replica = self.replicas.make(watch.content, use.segment, use.lengths, pinned)
+        elif not replica.lengths:
+            self.replicas.add_lengths(replica, use.lengths)
+        replica.fields = use.fields
+        return replica
 
     # ------------------------------------------------------------------- before and after
 
-    def _bring(self, held: HeldBuffer, work: Work) -> None:
+    def _bring(self, buffer: LaunchBuffer, launch: PreparedLaunch) -> None:
         """Make current on the device what the launch needs, and what the strategy says."""
-        content, replica = held.content, held.replica
-        if held.covers.covers(replica.valid):
+        content, replica, touched = buffer.content, buffer.replica, buffer.touched
+        if touched.covers.covers(replica.valid):
             replica.settled()  # nobody will ask for what failed there
         # In explicit mode what a raw view shows that is alive is the user's to put.
-        escaped = (held.escaped - held.seen if work.explicit else held.escaped) & content.host
-        if escaped:
+        escaped = buffer.escaped - buffer.seen if launch.explicit else buffer.escaped
+        if escaped and escaped.meets(content.host):
             for recording in RECORDINGS:
-                recording.raw_writes(held)
-            content.written_by_host(escaped, "a raw view of it is alive")
-        needs = held.needs
-        if work.transfers is Transfers.ALWAYS and not replica.shared:
-            self.replicas.upload(content, replica, self._reason(work, held, "is given it"))
+                recording.raw_writes(buffer)
+            content.written_by_host(escaped & content.host, "a raw view of it is alive")
+        needs = touched.needs
+        if launch.transfers is Transfers.ALWAYS and not replica.shared:
+            self.replicas.upload(content, replica, self._reason(launch, buffer, "is given it"))
             return
         if not needs:
-            self._say(work, held, "needs nothing of it")
+            self._say(launch, buffer, "needs nothing of it")
             return
-        if work.transfers is Transfers.BY_ACCESS and not replica.shared:
-            self.replicas.upload(content, replica, self._reason(work, held))
+        if launch.transfers is Transfers.BY_ACCESS and not replica.shared:
+            self.replicas.upload(content, replica, self._reason(launch, buffer))
             return
-        if work.transfers is Transfers.TRACKED:
+        if launch.transfers is Transfers.TRACKED:
             needs = replica.data
-        elif not (work.explicit or replica.shared or replica.valid.covers(needs)):
-            needs = self._widened(held, needs, work)
+        elif not (launch.explicit or replica.shared or replica.valid.covers(needs)):
+            needs = self._widened(buffer, needs, launch)
         if replica.valid.covers(needs) or replica.shared:
-            self._say(work, held, "is present")
-        reason = self._reason(work, held)
+            self._say(launch, buffer, "is present")
+        reason = self._reason(launch, buffer)
         check_launch(content, replica, needs, reason)
         self.replicas.to_device(content, replica, needs, reason)
 
-    def _widened(self, held: HeldBuffer, needs: Ranges, work: Work) -> Ranges:
+    def _widened(self, buffer: LaunchBuffer, needs: Ranges, launch: PreparedLaunch) -> Ranges:
         """More than a launch needs, where the next one will need other parts.
 
         One copy then takes the place of many: all that the host has newer in those fields.
         """
-        content, replica = held.content, held.replica
+        content, replica = buffer.content, buffer.replica
         moves = not replica.asked or replica.asked.covers(needs)
         replica.asked |= needs
-        if moves and not work.varies:
+        if moves and not launch.varies:
             return needs
-        newer = content.host - content.fresh - held.covers
+        newer = content.host - content.fresh - buffer.touched.covers
+        below = needs.shifted(-replica.address)
         fields = (Ranges.span(start, stop) for _, start, stop in replica.fields)
-        touched = [field.hull for field in fields if field.meets(_below(replica, needs))]
+        touched = [field.hull for field in fields if field.meets(below)]
         return needs | (newer & Ranges.of(*touched).shifted(replica.address))
 
-    def _note(self, held: HeldBuffer, event: Event, writer: KernelWrite) -> None:
+    def _note(self, launch: PreparedLaunch, ticket: Ticket, touched: Sequence[Touched]) -> None:
         """The launch is under way: remember it, and what it leaves current where."""
-        if not held.writes:
-            held.replica.read_by(event)
-            return
-        held.replica.written_by(event)
-        self._note_written(held, writer)
+        for buffer, part in zip(launch.buffers, touched, strict=True):
+            replica = buffer.replica
+            if part.writes:
+                replica.written_by(ticket)
+                buffer.content.written_by_device(replica, part.writes, launch.origin)
+            else:
+                replica.read_by(ticket)
+        if launch.executable.asserts:
+            launch.note_check(ticket)
+            if not launch.buffers:
+                self.replicas.check_later([ticket])
+        if PROFILES:
+            launch.tell_profiles(ticket)
 
-    def _note_written(self, held: HeldBuffer, writer: KernelWrite) -> None:
-        content, replica = held.content, held.replica
-        before = content.host
-        had = [(other, other.valid) for other in content.replicas if other is not replica]
-        content.written_by_device(replica, held.writes, writer)
-        replica.owner.spoil_host(content, replica, before - content.host)
-        for other, valid in had:
-            other.owner.spoil_device(other, valid - other.valid)
+    def _record(self, launch: PreparedLaunch, touched: Sequence[Touched]) -> None:
+        uses = {
+            one.replica: part.shifted(-one.replica.address)
+            for one, part in zip(launch.buffers, touched, strict=True)
+        }
+        for recording in RECORDINGS:
+            recording.kernel(self.replicas.place, uses, launch.kernel, launch.caller.line)
 
-    def _return(self, held: HeldBuffer, work: Work) -> list[Event]:
+    def _return(
+        self, buffer: LaunchBuffer, launch: PreparedLaunch, transfers: Transfers
+    ) -> list[Ticket]:
         """Start to copy back what must not wait; gives what has to be waited for.
 
         Memory that a raw view shows may be written at any moment: nothing may use it then.
         """
-        content, replica = held.content, held.replica
+        content, replica, writes = buffer.content, buffer.replica, buffer.touched.writes
         if replica.shared:
-            return [*replica.writers, *replica.readers] if held.seen else []
-        reason = Reason(f"{work.kernel} wrote it", work.caller)
-        if work.transfers is Transfers.ALWAYS:
+            return list(replica.under_way) if buffer.seen else []
+        reason = Reason("wrote it", launch.caller, kernel=launch.kernel)
+        if transfers is Transfers.ALWAYS:
             self.replicas.download(content, replica, replica.whole, reason)
             return content.before_host_reads(replica.whole)
-        if work.transfers is Transfers.BY_ACCESS and held.writes:
-            self.replicas.download(content, replica, held.writes, reason)
-            return content.before_host_reads(held.writes)
-        seen = held.writes & held.seen
-        if seen and not work.explicit:
-            reason = Reason("a raw view of it is alive", work.caller)
+        if transfers is Transfers.BY_ACCESS and writes:
+            self.replicas.download(content, replica, writes, reason)
+            return content.before_host_reads(writes)
+        seen = writes & buffer.seen
+        if seen and not launch.explicit:
+            reason = Reason("a raw view of it is alive", launch.caller)
             bring_home(content, seen - content.host, reason)
         return content.before_unseen_accesses()
 
-    # -------------------------------------------------------------------------- the rest
+    def _reason(self, launch: PreparedLaunch, buffer: LaunchBuffer, verb: str = "") -> Reason:
+        touched = buffer.touched
+        does = verb or _verb(touched)
+        who = buffer.content.writer_of(touched.needs - buffer.replica.valid)
+        return Reason(does, launch.caller, writer=who, kernel=launch.kernel)
 
-    def _standing(
-        self, prepared: Prepared, held: Sequence[HeldBuffer], work: Work
-    ) -> Standing | None:
-        lasting = work.transfers in {Transfers.AUTO, Transfers.PLANNED}
-        if not lasting or work.executable.debugs or any(h.seen for h in held):
-            return None
-        if not any(h.writes for h in held):
-            return None  # its runs would not wait for each other, and only the last be known
-        if any(h.replica.shared and _has_another_user(h.content) for h in held):
-            return None
-        return Standing(
-            self.backend.repeated(prepared),
-            tuple(held),
-            versions_of(held),
-            tuple(h.replica for h in held if not h.writes),
-            tuple(h.replica for h in held if h.writes),
-        )
-
-    def _record(self, work: Work, held: Sequence[HeldBuffer]) -> None:
-        if not RECORDINGS:
-            return
-        uses = {buffer.replica: buffer.below for buffer in held}
-        for recording in RECORDINGS:
-            recording.kernel(self.replicas.place, uses, work.kernel, work.caller.line)
-
-    def _reason(self, work: Work, held: HeldBuffer, verb: str = "") -> Reason:
-        does = verb or _verb(held)
-        who = held.content.writer_of(held.needs - held.replica.valid)
-        return Reason(f"{work.kernel} {does}; {who}", work.caller)
-
-    def _say(self, work: Work, held: HeldBuffer, what: str) -> None:
+    def _say(self, launch: PreparedLaunch, buffer: LaunchBuffer, what: str) -> None:
         if is_told("debug"):
-            tell("debug", "%s: %s %s", work.kernel, held.replica.label, what)
+            tell("debug", "%s: %s %s", launch.kernel, buffer.replica.label, what)
 
 
-def work_before(held: Iterable[HeldBuffer]) -> list[Event]:
-    """What must be done before a launch on some buffers may run."""
-    after: list[Event] = []
-    for buffer in held:
-        after += buffer.replica.writers
-        if buffer.writes:
-            after += buffer.replica.readers
-        if buffer.replica.shared and buffer.writes:
-            after += buffer.content.before_host_writes(buffer.reads | buffer.writes)
-        elif buffer.replica.shared:
-            after += buffer.content.before_host_reads(buffer.reads)
-    return after
+def _valid_before(
+    launch: PreparedLaunch,
+) -> list[tuple[Content, Replica, Ranges, list[tuple[Replica, Ranges]]]]:
+    """Of each buffer, what the host and other replicas have: some of it may be stale after it."""
+    return [
+        (
+            one.content,
+            one.replica,
+            one.content.host,
+            [(other, other.valid) for other in one.content.replicas if other is not one.replica],
+        )
+        for one in launch.buffers
+        if one.touched.writes
+    ]
 
 
-def _restore_failed(
-    prepared: Prepared, shared: Sequence[HeldBuffer], before: Sequence[list[tuple[int, bytes]]]
-) -> None:
-    failed = prepared.latest is not None and has_failed(prepared.latest)
-    for buffer, content in zip(shared, before, strict=True) if failed else ():
-        buffer.replica.restore(content)
-
-
-def _has_another_user(content: Content) -> bool:
-    """True where the host's memory is that of several devices, or of several arrays on one."""
-    return sum(replica.shared for replica in content.replicas) > 1
-
-
-def _below(replica: Replica, ranges: Ranges) -> Ranges:
-    return ranges.shifted(-replica.address)
-
-
-def _verb(held: HeldBuffer) -> str:
-    if not held.writes:
+def _verb(touched: Touched) -> str:
+    if not touched.writes:
         return "reads it"
-    return "reads and writes it" if held.reads else "may write a part of it"
+    return "reads and writes it" if touched.reads else "may write a part of it"
 
 
 # ------------------------------------------------------------------------------------- open devices
@@ -448,7 +338,7 @@ def _verb(held: HeldBuffer) -> str:
 # wrapped memory has its content first, then the queues are finished, and then no driver has any
 # work left.
 
-_OPEN: set[Residency] = set()
+_OPEN: set[Residency] = PROCESS.open_devices
 
 
 def add_open(residency: Residency) -> None:

@@ -11,20 +11,21 @@ from dataclasses import field
 from os import PathLike
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
-from trilby.backend.base import DeviceInfo, Event
+from trilby.backend.base import DeviceInfo, Ticket
 from trilby.dataclass import dataclass
 from trilby.oracle.trace import Access, Trace
-from trilby.runtime.held import KernelWrite
+from trilby.runtime.launch_buffers import KernelWrite
 from trilby.runtime.ledger import Ledger
 from trilby.runtime.profile import Profile
 from trilby.runtime.profiles import WaitedAt
-from trilby.runtime.profiling import Book
+from trilby.runtime.profiling import Book, Command
 from trilby.shown import Shown, tool
 from trilby.source import NOWHERE, Location
 from trilby.stages import Spent
 
 if TYPE_CHECKING:
     from trilby.runtime.content import Replica
+    from trilby.runtime.passes import PortionTimes
     from trilby.runtime.recording import Recording
     from trilby.runtime.replicas import Moved
 
@@ -38,11 +39,11 @@ class Moment(NamedTuple):
 
 
 class SeenLaunch(NamedTuple):
-    """A kernel was given to the device; None is a launch that was refused."""
+    """A kernel was given to the device, or refused by it."""
 
     moment: Moment
     writer: KernelWrite
-    event: Event | None
+    command: Command
 
 
 class SeenCopy(NamedTuple):
@@ -51,6 +52,7 @@ class SeenCopy(NamedTuple):
     moment: Moment
     moved: "Moved"
     made: range
+    command: Command
 
 
 class SeenWait(NamedTuple):
@@ -109,7 +111,6 @@ class TimedBook(Book):
     """A book of a profile that also remembers when each thing was begun or over, in order."""
 
     hears_calls: ClassVar = True
-    wants_every_run: ClassVar = True
 
     trace: TimedTrace = field(default_factory=TimedTrace)
     recording: "Recording | None" = None
@@ -117,23 +118,31 @@ class TimedBook(Book):
     _made: int = 0
 
     def launched(
-        self, writer: KernelWrite, event: Event | None, replicas: "Sequence[Replica]" = ()
-    ) -> None:
+        self,
+        writer: KernelWrite,
+        ticket: Ticket | None,
+        replicas: "Sequence[Replica]" = (),
+        portions: "PortionTimes | None" = None,
+    ) -> Command:
         """A kernel was launched."""
-        self.seen.append(SeenLaunch(self.trace.now(), writer, event))
-        Book.launched(self, writer, event, replicas)
+        moment = self.trace.now()
+        command = Book.launched(self, writer, ticket, replicas, portions)
+        self.seen.append(SeenLaunch(moment, writer, command))
+        return command
 
-    def moved(self, moved: "Moved") -> None:
+    def moved(self, moved: "Moved") -> Command:
         """A copy was started."""
+        moment = self.trace.now()
         copies = len(self.recording.copies) if self.recording else 0
-        self.seen.append(SeenCopy(self.trace.now(), moved, range(self._made, copies)))
-        self._made = copies
-        Book.moved(self, moved)
+        made, self._made = range(self._made, copies), copies
+        command = Book.moved(self, moved)
+        self.seen.append(SeenCopy(moment, moved, made, command))
+        return command
 
-    def waited(self, event: Event, seconds: float, at: WaitedAt) -> None:
-        """The host waited for an event."""
+    def waited(self, ticket: Ticket, seconds: float, at: WaitedAt) -> None:
+        """The host waited for a command."""
         self.seen.append(SeenWait(self.trace.now(), seconds, at))
-        Book.waited(self, event, seconds, at)
+        Book.waited(self, ticket, seconds, at)
 
     def add_compiled(self, spent: Spent) -> None:
         """Something was compiled."""

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias, cast
 
-from trilby.backend.base import Event
+from trilby.backend.base import Ticket
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment, raw_views_of
 from trilby.errors import ReentryError, TrilbyError
-from trilby.locks import GIVING
 from trilby.mending import is_final
+from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import (
     CONTENTS,
@@ -31,13 +31,13 @@ from trilby.runtime.content import (
     is_locked_here,
 )
 from trilby.runtime.explicit import block_of, check_host_read
-from trilby.runtime.held import KernelWrite
+from trilby.runtime.launch_buffers import KernelWrite
 from trilby.runtime.profiles import PROFILES, RECORDINGS, note_wait
 from trilby.runtime.replicas import Reason, bring_home
 
 _GIVEN_BACK = "its memory is yours, and the array on it is gone"
 
-Coming: TypeAlias = tuple[Iterable[Event], str, Sequence[Replica]]
+Coming: TypeAlias = tuple[Iterable[Ticket], str, Sequence[Replica]]
 """Copies to memory that is given back, why they are made, and from where."""
 
 
@@ -65,7 +65,7 @@ class Watch:
             wanted = ranges.shifted(self.address)
             missing = wanted - content.host
             if missing:
-                reason = Reason(f"the host reads it; {content.writer_of(missing)}", Caller.now())
+                reason = _reason("the host reads it", content, missing)
                 check_host_read(content, missing, reason)
                 bring_home(content, _grown(content, missing), reason)
             for recording in RECORDINGS:
@@ -73,7 +73,7 @@ class Watch:
             events = content.before_host_reads(wanted) + content.before_unseen_accesses()
         self._wait_for(events, "the host reads it")
 
-    def start_to_read(self, ranges: Ranges, why: str) -> list[Event]:
+    def start_to_read(self, ranges: Ranges, why: str) -> list[Ticket]:
         """Bring just these bytes, also where nothing moves by itself. The lock is held.
 
         The host may read them when what this gives was waited for.
@@ -82,7 +82,7 @@ class Watch:
         wanted = ranges.shifted(self.address)
         missing = wanted - content.host
         if missing:
-            reason = Reason(f"{why}; {content.writer_of(missing)}", Caller.now())
+            reason = _reason(why, content, missing)
             bring_home(content, missing, reason)
         for recording in RECORDINGS:
             recording.host_reads(self, ranges)
@@ -98,7 +98,7 @@ class Watch:
             wanted = ranges.shifted(self.address)
             missing = wanted - content.host
             if missing:
-                reason = Reason(f"{why}; {content.writer_of(missing)}", Caller.now())
+                reason = _reason(why, content, missing)
                 bring_home(content, missing, reason)
             events = content.before_unseen_accesses()
             if wait:
@@ -115,7 +115,7 @@ class Watch:
             events = self.content.before_host_writes(ranges.shifted(self.address))
         self._wait_for(events, "the host writes to it")
 
-    def _wait_for(self, events: Iterable[Event], why: str) -> None:
+    def _wait_for(self, events: Iterable[Ticket], why: str) -> None:
         """Wait for work; what failed is told here, and then no more."""
         try:
             wait_for(events, why, self.content.replicas)
@@ -239,6 +239,10 @@ class Watch:
         return self.address, self.nbytes
 
 
+def _reason(need: str, content: Content, missing: Ranges) -> Reason:
+    return Reason(need, Caller.now(), writer=content.writer_of(missing))
+
+
 class HostWrite:
     """Who wrote, for the cause of a copy: the line is looked up when it is shown."""
 
@@ -285,7 +289,7 @@ class _End(weakref.ref[Segment]):
 
 _take_first = deque["Callable[[], None]"].popleft
 
-_ENDED: deque[_End] = deque()
+_ENDED: deque[_End] = PROCESS.ended_segments
 """The segments that have ended and are not left yet, in whatever thread they did.
 
 Who has the lock may leave them: another segment may have got the memory by then, and must not be
@@ -293,7 +297,7 @@ taken for the one that ended. They are taken out when memory that was lent has i
 which every thread waits that comes by.
 """
 
-_LOST: "deque[Callable[[], None]]" = deque()
+_LOST: "deque[Callable[[], None]]" = PROCESS.lost_objects
 """What to do about other objects that were collected in the middle of things."""
 
 
@@ -305,7 +309,7 @@ def is_gone(take_leave: Callable[[], None]) -> None:
 
 def bury_when_idle(_: object = None) -> None:
     """Take leave of what is gone, unless this thread is in the middle of things."""
-    if not (_ENDED or _LOST) or GIVING.now or is_locked_here() or sys.is_finalizing():
+    if not (_ENDED or _LOST) or is_locked_here() or sys.is_finalizing():
         return
     while _ENDED:
         _bury_ended()
@@ -367,27 +371,32 @@ def _watched_elsewhere(segment: Segment) -> Watch | None:
 Segment.watcher_of = staticmethod(_watched_elsewhere)
 
 
-def wait_for(events: Iterable[Event], why: str = "", replicas: Sequence[Replica] = ()) -> None:
+def wait_for(tickets: Iterable[Ticket], why: str = "", replicas: Sequence[Replica] = ()) -> None:
     """Wait for work on some replicas; one that failed says which dispatch it was.
 
-    A copy fails with the kernel whose result it should have brought: that is then raised.
+    A copy fails with the kernel whose result it should have brought: that is then raised. An
+    `assert` that failed is told once.
     """
-    for event in events:
-        started = time.perf_counter() if PROFILES and not event.done else 0.0
+    for ticket in tickets:
+        started = time.perf_counter() if PROFILES and not ticket.done else 0.0
         try:
-            event.wait()
+            ticket.wait()
         except ReentryError:  # of a signal handler
             raise
         except TrilbyError as error:
-            origin = event.origin
+            origin = ticket.origin
+            if isinstance(error, AssertionError):
+                with LOCK:
+                    for owner in {one.owner for one in replicas}:
+                        owner.has_told(ticket)
             if isinstance(origin, tuple):
-                wait_for(cast("tuple[Event, ...]", origin), why, replicas)
+                wait_for(cast("tuple[Ticket, ...]", origin), why, replicas)
             if not error.is_placed and isinstance(origin, KernelWrite):
                 error.location = origin.caller.location
             raise
         finally:
             if started:
-                note_wait(event, time.perf_counter() - started, why, replicas)
+                note_wait(ticket, time.perf_counter() - started, why, replicas)
 
 
 def _moved(old: Content, new: Content) -> None:
@@ -411,11 +420,8 @@ def _grown(content: Content, missing: Ranges) -> Ranges:
     scan = content.scan
     if start == scan.stop and len(missing) == 1:
         stop = max(stop, min(start + 2 * scan.size, content.stop))
-        missing |= _first_run(Ranges.span(start, stop) - content.host)
+        first, _ = (Ranges.span(start, stop) - content.host).ends
+        missing |= Ranges(*first)
         stop = missing.hull[1]
-    content.scan = Scan(stop, missing.total)
+    content.scan = Scan(stop, missing.nbytes)
     return missing
-
-
-def _first_run(ranges: Ranges) -> Ranges:
-    return Ranges(ranges.parts[:1])

@@ -42,8 +42,9 @@ def dataflow_of(ledger: Ledger) -> Dataflow:
     actors: dict[str, bool] = {}
     for touch in trace.touches:
         is_host = touch.place == HOST
-        actor = _line(touch.label, touch.location.short, touch.location is NOWHERE)
-        name = actor if is_host else touch.label
+        name = touch.label
+        if is_host:
+            name = touch.location.short if touch.location is not NOWHERE else name or "host"
         actors.setdefault(name, is_host)
         for buffer, access in touch.accesses.items():
             if access.reads:
@@ -78,10 +79,6 @@ def dataflow_of_context(context: ContextOf) -> Dataflow:
         tuple((number, name) for name, number in numbers.items()),
         tuple(edges),
     )
-
-
-def _line(label: str, place: str, nowhere: bool) -> str:  # noqa: FBT001 -- a private detail
-    return label or "host" if nowhere else place
 
 
 def _buffers(trace: Trace, edges: tuple[Edge, ...]) -> list[tuple[int, str]]:

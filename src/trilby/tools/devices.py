@@ -47,12 +47,12 @@ def check_device(backend: Backend) -> str | None:
     """Run the kernel: None if the result is right, or what is wrong with it."""
     numbers = np.arange(-50, ITEMS - 50, dtype=np.int32)
     expected = numbers**3 // 7 - 3
-    executable = backend.compile(analyse_kernel(_cubes, (1,)).graph)
+    executable = backend.compile(analyse_kernel(_cubes, (1,)).graph)()
     memory = backend.allocate(numbers.nbytes)
     try:
         backend.upload(memory, 0, numbers.data.cast("B")).wait()
         arguments = [memory, Scalar(I32, ITEMS)]
-        backend.run(backend.prepare(executable, NDRange(ITEMS), arguments)).wait()
+        backend.prepare(executable, NDRange(ITEMS), arguments).submit().wait()
         backend.download(memory, 0, numbers.data.cast("B")).wait()
     finally:
         backend.free(memory)
@@ -110,7 +110,8 @@ def devices_report(
     found = survey() if surveys is None else surveys
     checked = tuple(_checked(info, each, check) for each in found for info in each.devices)
     wishes = tuple(_wish(preference, found, checked) for preference in prefer)
-    opened = (device for device in checked if device.outcome in _OPENS)
+    own = {info.spec for each in found if not each.is_plugin for info in each.devices}
+    opened = (one for one in checked if one.outcome in _OPENS and one.spec in own)
     openable = (one.spec for one in sorted(opened, key=lambda one: one.info.kind not in FASTER))
     fits = (spec for wish in wishes for spec in wish.fits)
     absent = tuple(gap for each in found for gap in each.absent)
@@ -148,17 +149,16 @@ def _checked(info: DeviceInfo, family: Survey, check: Check) -> CheckedDevice:
         backend = open_backend(info.spec).backend
     except TrilbyError as error:
         return CheckedDevice(info.spec, info, "does not open", error.problem)
-    problem = _run(backend, check)
-    return CheckedDevice(info.spec, info, "fails" if problem else "passes", problem or "")
-
-
-def _run(backend: Backend, check: Check) -> str | None:
     try:
-        return check(backend)
+        try:
+            problem = check(backend)
+        finally:
+            backend.close()
     except TrilbyError as error:
-        return error.problem
-    finally:
-        backend.close()
+        problem = error.problem
+    except Exception as error:  # noqa: BLE001 -- a plug-in may fail in any way, and others are to be listed
+        problem = f"{type(error).__name__}: {error}"
+    return CheckedDevice(info.spec, info, "fails" if problem else "passes", problem or "")
 
 
 def as_json(report: DevicesReport) -> str:
@@ -224,13 +224,9 @@ def _cells(device: CheckedDevice, chosen: str | None) -> tuple[str, ...]:
         info.kind,
         info.vendor,
         info.driver,
-        _memory(info.memory_bytes),
+        f"{info.memory_bytes / 2**30:.1f} GiB" if info.memory_bytes else "-",
         str(info.compute_units),
         str(info.max_group_items),
         " ".join(sorted(info.features)),
         f"{device.outcome}: {device.problem}" if device.problem else device.outcome,
     )
-
-
-def _memory(nbytes: int) -> str:
-    return f"{nbytes / 2**30:.1f} GiB" if nbytes else "-"

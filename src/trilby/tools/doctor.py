@@ -8,8 +8,9 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -18,7 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trilby.backend.private_folder import opened
-from trilby.backend.registry import ENTRIES, PassedOver
+from trilby.backend.registry import ENTRIES
 from trilby.dataclass import dataclass
 from trilby.options import cache_folder
 from trilby.tools.devices import CheckedDevice, DevicesReport
@@ -36,25 +37,19 @@ _MARKS: dict[State, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
-    """A package that Trilby can use, what for, and how to get it."""
-
-    name: str
-    use: str
-    install: str
-
-
 PACKAGES = (
-    Package("numpy", "host memory", "pip install numpy"),
-    Package("llvmlite", "the native device", "pip install llvmlite"),
-    Package("pyopencl", "OpenCL devices", 'pip install "trilby[opencl]"'),
-    Package(
-        "pocl-binary-distribution", "an OpenCL driver for the CPU", 'pip install "trilby[opencl]"'
+    ("numpy", "host memory", "pip install numpy"),
+    ("llvmlite", "the native device", "pip install llvmlite"),
+    ("pyopencl", "OpenCL devices", 'pip install "trilby[opencl]"'),
+    (
+        "pocl-binary-distribution",
+        "an OpenCL driver for the CPU",
+        'pip install "trilby[opencl]"',
     ),
-    Package("z3-solver", "lints that prove more", 'pip install "trilby[lint]"'),
-    Package("pillow", "pictures of the examples", 'pip install "trilby[demos]"'),
+    ("z3-solver", "lints that prove more", 'pip install "trilby[lint]"'),
+    ("pillow", "pictures of the examples", 'pip install "trilby[demos]"'),
 )
+"""The packages that Trilby can use: their names, what for, and how to get them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +78,15 @@ class Diagnosis:
 
 def diagnose(devices: DevicesReport, cache: Path | None) -> Diagnosis:
     """Put together what is known of this machine."""
-    computing = {entry.name for entry in ENTRIES if entry.computes}
+    idle = {entry.name for entry in ENTRIES if not entry.computes}
     found = [
         _python(),
-        *map(_package, PACKAGES),
-        *(_device(one) for one in devices.devices if one.info.backend in computing),
-        *map(_absent, devices.absent),
+        *(_package(*package) for package in PACKAGES),
+        *(_device(one) for one in devices.devices if one.info.backend not in idle),
+        *(
+            CheckResult("device", gap.name, "missing", gap.reason, gap.advice)
+            for gap in devices.absent
+        ),
         *([] if os.name == "nt" else [_cache(cache)]),  # the native device's, which needs POSIX
     ]
     return Diagnosis(devices.chosen, tuple(found))
@@ -113,13 +111,12 @@ def _python() -> CheckResult:
     )
 
 
-def _package(package: Package) -> CheckResult:
+def _package(name: str, use: str, install: str) -> CheckResult:
     try:
-        version = metadata.version(package.name)
+        version = metadata.version(name)
     except metadata.PackageNotFoundError:
-        what = f"not installed; it is for {package.use}"
-        return CheckResult("package", package.name, "missing", what, package.install)
-    return CheckResult("package", package.name, "ok", f"{version}, for {package.use}")
+        return CheckResult("package", name, "missing", f"not installed; it is for {use}", install)
+    return CheckResult("package", name, "ok", f"{version}, for {use}")
 
 
 def _device(device: CheckedDevice) -> CheckResult:
@@ -132,36 +129,25 @@ def _device(device: CheckedDevice) -> CheckResult:
     return CheckResult("device", device.spec, "broken", what, advice)
 
 
-def _absent(gap: PassedOver) -> CheckResult:
-    return CheckResult("device", gap.name, "missing", gap.reason, gap.advice)
-
-
 def _cache(folder: Path | None) -> CheckResult:
     if folder is None:
         what = "off: kernels are compiled anew in every process"
         return CheckResult("cache", "kernels", "missing", what, "unset TRILBY_CACHE")
+    result = partial(CheckResult, "cache", "kernels")
     try:
         with opened(str(folder)):
             place = folder
     except FileNotFoundError:
         place = next((one for one in folder.parents if one.exists()), folder)
     except OSError as error:
-        what = f"{folder} is not used: {error.strerror}"
         advice = f"chmod 700 {folder}, or set TRILBY_CACHE to another folder"
-        return CheckResult("cache", "kernels", "broken", what, advice)
+        return result("broken", f"{folder} is not used: {error.strerror}", advice)
     if place.is_dir() and os.access(place, os.W_OK):
-        return CheckResult("cache", "kernels", "ok", f"{folder} can be written")
+        return result("ok", f"{folder} can be written")
     if place == folder:
-        return CheckResult(
-            "cache", "kernels", "ok", f"{folder} may only be read: it stays as it is"
-        )
-    return CheckResult(
-        "cache",
-        "kernels",
-        "broken",
-        f"{folder} cannot be written",
-        "set TRILBY_CACHE to a folder that can, or to `off`",
-    )
+        return result("ok", f"{folder} may only be read: it stays as it is")
+    advice = "set TRILBY_CACHE to a folder that can, or to `off`"
+    return result("broken", f"{folder} cannot be written", advice)
 
 
 # ------------------------------------------------------------------------------------ forms
@@ -196,14 +182,10 @@ def _line(finding: CheckResult, width: int) -> Text:
 
 
 def _verdict(diagnosis: Diagnosis) -> Iterator[str]:
-    if diagnosis.is_usable:
-        yield f"Accelerator() opens {diagnosis.chosen}."
-        yield from _worth_having(diagnosis.findings)
-    else:
+    if not diagnosis.is_usable:
         yield "Nothing here can run a kernel."
-
-
-def _worth_having(findings: Sequence[CheckResult]) -> Iterator[str]:
-    broken = [one.name for one in findings if one.state == "broken"]
+        return
+    yield f"Accelerator() opens {diagnosis.chosen}."
+    broken = [one.name for one in diagnosis.findings if one.state == "broken"]
     if broken:
         yield f"Needs attention: {', '.join(broken)}."

@@ -10,10 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from trilby.codegen.llvm.target import TRANSFORMS
 from trilby.codegen.opencl_c import generate
 from trilby.codegen.python import to_python
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentValueError
+from trilby.model.op import Func
+from trilby.model.rewrite import Transform
+from trilby.model.text import to_text
 from trilby.options import Transfers
 from trilby.reflect.functions import Reflectable, is_compute, is_kernel
 from trilby.runtime.compile import AnalysedKernel, ContextOf, analyse_compute, analyse_kernel
@@ -21,7 +25,7 @@ from trilby.runtime.tracing import TracedRun
 from trilby.source import printable
 from trilby.tools.margin import Note, copies_made, planned_notes
 from trilby.tools.named_launches import kernels_of
-from trilby.transform.pipelines import Passed, listing, run_passes
+from trilby.transform.pipelines import Transformed, changed_lines, lower_kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +43,20 @@ class ExplainedFunction:
 
     symbol: str
     source: tuple[SourceLine, ...]
-    passed: Passed
+    transformed: Transformed
     python: str
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedKernel:
-    """A kernel: its source, what it accesses, and the code that an OpenCL device gets."""
+    """A kernel: its source, what it accesses, its models, and the code that OpenCL devices get.
+
+    `transformed` are its models on the native device.
+    """
 
     analysed: AnalysedKernel
     source: tuple[SourceLine, ...]
+    transformed: Transformed
     code: str
 
     @property
@@ -67,6 +75,8 @@ class Explanation:
     functions: tuple[ExplainedFunction, ...]
     kernels: tuple[ExplainedKernel, ...]
     runs: tuple[TracedRun, ...] = ()
+    device_functions: tuple[Func, ...] = ()
+    """Those that compute functions call on the host."""
 
 
 def explanation_of(
@@ -75,13 +85,16 @@ def explanation_of(
     *,
     kernel: str | None = None,
     runs: Sequence[TracedRun] = (),
+    transforms: Sequence[Transform] = (),
 ) -> Explanation:
     """Find out all about a function; with `kernel`, of its kernels only that one."""
+    device_functions: tuple[Func, ...] = ()
     if is_kernel(function):
-        kernels, functions = [analyse_kernel(function)], ()
+        kernels, functions = [analyse_kernel(function, transforms=transforms)], ()
     elif is_compute(function):
-        context = analyse_compute(function)
+        context = analyse_compute(function, transforms)
         kernels, functions = context.kernels, tuple(_functions(function, context, transfers, runs))
+        device_functions = context.graph.device_functions
     else:
         raise ArgumentValueError(
             f"`{function.name}` is a @tb.func, and only compute functions and kernels move data",
@@ -94,6 +107,7 @@ def explanation_of(
         functions,
         tuple(map(_kernel, _wanted(kernels, kernel))),
         tuple(runs),
+        device_functions,
     )
 
 
@@ -103,15 +117,15 @@ def _functions(
     """The entry point first, then what it calls."""
     known: dict[str, Reflectable] = {**context.entry.callees, context.entry.func.name: entry}
     kernels = kernels_of(context)
-    passes = context.passes(transfers)
+    transforms = context.transforms(transfers)
     for func in reversed(context.graph.functions):
-        passed = run_passes(func, passes)
+        transformed = context.transformed[func.name].then(transforms)
         function = known.get(func.name)
-        notes = [*planned_notes(passed.func, kernels, transfers)]
+        notes = [*planned_notes(transformed.func, kernels, transfers)]
         if function is not None:
             notes += copies_made(runs, function.location.file)
         source = tuple(_noted(_lines(function), notes))
-        yield ExplainedFunction(func.name, source, passed, to_python(passed.func))
+        yield ExplainedFunction(func.name, source, transformed, to_python(transformed.func))
 
 
 def _noted(source: Sequence[SourceLine], notes: Iterable[tuple[int, Note]]) -> Iterator[SourceLine]:
@@ -125,7 +139,8 @@ def _noted(source: Sequence[SourceLine], notes: Iterable[tuple[int, Note]]) -> I
 
 def _kernel(analysed: AnalysedKernel) -> ExplainedKernel:
     code = generate(analysed.graph, lines=False).text
-    return ExplainedKernel(analysed, _lines(analysed.kernel), code)
+    lowered = lower_kernel(analysed.transformed, TRANSFORMS)
+    return ExplainedKernel(analysed, _lines(analysed.kernel), lowered, code)
 
 
 def _lines(function: Reflectable | None) -> tuple[SourceLine, ...]:
@@ -163,15 +178,23 @@ def short_file(file: str) -> str:
 # What becomes of a compute function, as a text: its source, its models, what its kernels touch.
 
 
-def explain(function: Reflectable, transfers: Transfers, *, kernel: str | None = None) -> str:
+def explain(
+    function: Reflectable,
+    transfers: Transfers,
+    *,
+    kernel: str | None = None,
+    transforms: Sequence[Transform] = (),
+) -> str:
     """The text of `trilby explain`.
 
     For a compute function: its source with what moves in the margin, its model and those of the
-    compute functions that it calls, before and behind the passes of a strategy, the Python that
-    runs, and the tables and the code of its kernels, or of the one that is named. For a kernel its
-    tables and its code alone.
+    compute functions that it calls, before and behind the transforms of a strategy, the Python that
+    runs, and the tables, models and code of its kernels, or of the one that is named. For a kernel
+    its tables, its models and its code alone.
     """
-    return explanation_text(explanation_of(function, transfers, kernel=kernel))
+    return explanation_text(
+        explanation_of(function, transfers, kernel=kernel, transforms=transforms)
+    )
 
 
 def explanation_text(explanation: Explanation) -> str:
@@ -184,19 +207,33 @@ def _sections(explanation: Explanation) -> Iterator[str]:
         yield f'compute @"{function.symbol}" under {explanation.transfers}'
         if function.source:
             yield f"SOURCE {short_file(explanation.file)}\n" + "\n".join(_beside(function.source))
-        yield compute_section(function.passed)
+        yield compute_section(function.transformed)
+    for func in explanation.device_functions:
+        yield f"CALLED\n{to_text(func)}"
     for kernel in explanation.kernels:
         yield str(kernel.analysed.access)
         yield str(kernel.analysed.footprint)
+    for kernel in explanation.kernels:
+        yield from _kernel_models(kernel)
     for kernel in explanation.kernels:
         yield f'OPENCL "{kernel.name}"\n{_without_gaps(kernel.code)}'
     for run in explanation.runs:
         yield f"RUN on {run.place}\n{run_text(run)}"
 
 
-def compute_section(passed: Passed) -> str:
+def compute_section(transformed: Transformed) -> str:
     """A compute function before and after, and as Python."""
-    return f"{listing(passed)}\n\nPYTHON\n{to_python(passed.func)}"
+    return f"{transformed}\n\nPYTHON\n{to_python(transformed.func)}"
+
+
+def _kernel_models(kernel: ExplainedKernel) -> Iterator[str]:
+    """A kernel as it was reflected, after transforms of users, and after those of native code."""
+    models = "\n".join(map(to_text, kernel.transformed.original))
+    yield f'MODEL "{kernel.name}"\n{models}'
+    for step in kernel.transformed.steps:
+        where = " on native" if step.name in TRANSFORMS else ""
+        made = "\n".join(changed_lines(step)) if step.changed else "no change"
+        yield f'MODEL "{kernel.name}" AFTER {step.name}{where}\n{made}'
 
 
 def _beside(lines: Sequence[SourceLine]) -> Iterator[str]:
@@ -235,6 +272,7 @@ def explanation_json(explanation: Explanation) -> str:
         "file": explanation.file,
         "transfers": explanation.transfers.value,
         "functions": [_function(one) for one in explanation.functions],
+        "device_functions": {f.name: to_text(f) for f in explanation.device_functions},
         "kernels": [_kernel_for_json(one) for one in explanation.kernels],
         "runs": [_run(one) for one in explanation.runs],
     }
@@ -252,7 +290,7 @@ def _function(function: ExplainedFunction) -> dict[str, Any]:
             }
             for line in function.source
         ],
-        "models": listing(function.passed),
+        "models": str(function.transformed),
         "python": function.python,
     }
 
@@ -266,6 +304,7 @@ def _kernel_for_json(kernel: ExplainedKernel) -> dict[str, Any]:
             for one in access.parameters
         },
         "footprint": str(kernel.analysed.footprint),
+        "models": str(kernel.transformed),
         "opencl": kernel.code,
     }
 

@@ -9,6 +9,7 @@ from types import ModuleType
 
 from trilby.arguments import closest
 from trilby.errors import ArgumentValueError, SourceError, TrilbyError
+from trilby.model.rewrite import Transform
 from trilby.reflect.functions import Reflectable
 from trilby.source import Location
 
@@ -23,6 +24,18 @@ def load_function(spec: str) -> Reflectable:
     if isinstance(found, Reflectable):
         return found
     raise _no_function(path, name, list(_functions(module)))
+
+
+def load_transform(spec: str) -> Transform:
+    """The transform that `changes.py:without_prints` names."""
+    path, name = named_function(spec)
+    found = getattr(load_module(path), name, None)
+    if isinstance(found, Transform):
+        return found
+    raise ArgumentValueError(
+        f"`{path}` has no transform called `{name}`",
+        advice='write FILE:NAME, with a function that is decorated with `@transform("kernel")`',
+    )
 
 
 def named_function(spec: str) -> tuple[Path, str]:

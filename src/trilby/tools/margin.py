@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from trilby.model.op import Func, walk
 from trilby.model.ops.host import Dispatch
-from trilby.model.ops.transfer import Owed, ToDevice, ToHost, Tracking
+from trilby.model.ops.transfer import ToDevice, ToHost, Tracking
 from trilby.options import Transfers
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.tracing import TracedRun
@@ -14,12 +14,11 @@ from trilby.tools.named_launches import NamedLaunch, ValueNames, launch_of
 if TYPE_CHECKING:
     from trilby.runtime.ledger import Copy
 
-NoteKind: TypeAlias = Literal["up", "down", "owed", "track", "launch", "ran-up", "ran-down"]
+NoteKind: TypeAlias = Literal["up", "down", "track", "launch", "ran-up", "ran-down"]
 
 SIGNS: Mapping[NoteKind, str] = {
     "up": "→",
     "down": "←",
-    "owed": "…",
     "track": "?",
     "launch": "▶",
     "ran-up": "⇒",
@@ -57,9 +56,6 @@ def planned_notes(
             part = f"{names.of(op.buffer)}.{op.path}".rstrip(".")
             why = "the host surely looks" if op.certain else "the host may look"
             yield line, Note("down", f"{part} comes to the host unless it is there: {why}")
-        elif isinstance(op, Owed):
-            text = f"{names.of(op.buffer)} stays on the device until the caller looks"
-            yield line, Note("owed", text)
         elif isinstance(op, Tracking):
             call = op.mnemonic.rpartition(".")[2]
             yield line, Note("track", f"{call}({names.of(op.buffer)})")

@@ -1,10 +1,10 @@
 """What moved of each buffer in a recorded run, beside the least that had to."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from trilby.dataclass import dataclass
-from trilby.oracle.excess import CopyMade, Excess, Kind
+from trilby.oracle.excess import CopyMade, Kind
 from trilby.oracle.minimum import BufferMinimum
 from trilby.oracle.trace import HOST
 from trilby.runtime.ledger import Ledger
@@ -47,7 +47,10 @@ def movements(ledger: Ledger) -> list[Movement]:
     made: list[list[CopyMade]] = [[] for _ in recording.trace.buffers]
     for copy in recording.copies:
         made[copy.buffer].append(copy)
-    kinds = _excess_by_buffer(recording.copies, ledger.excess, len(made))
+    excess = [Counter[Kind]() for _ in made]
+    for one in ledger.excess:
+        if one.kind.beyond_minimum:
+            excess[recording.copies[one.copy].buffer][one.kind] += one.nbytes
     rows = zip(
         recording.trace.buffers, made, optimal.buffer.buffers, optimal.range.buffers, strict=True
     )
@@ -62,17 +65,7 @@ def movements(ledger: Ledger) -> list[Movement]:
             sum(copy.nbytes for copy in copies if copy.target == HOST),
             whole,
             ranged,
-            kinds[buffer.number],
+            excess[buffer.number],
         )
         for buffer, copies, whole, ranged in rows
     ]
-
-
-def _excess_by_buffer(
-    copies: Sequence[CopyMade], found: Sequence[Excess], buffers: int
-) -> list[Counter[Kind]]:
-    kinds = [Counter[Kind]() for _ in range(buffers)]
-    for one in found:
-        if one.kind.beyond_minimum:
-            kinds[copies[one.copy].buffer][one.kind] += one.nbytes
-    return kinds

@@ -6,7 +6,6 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from trilby.dataclass import dataclass
 from trilby.errors import SourceError
 from trilby.options import Options, default_options
 from trilby.reflect.functions import Reflectable
@@ -46,26 +45,24 @@ def run_expression(function: Reflectable, expression: str, options: Options) -> 
 # ---------------------------------------------------------------------------------------------- run
 
 
-@dataclass(frozen=True, slots=True)
-class RunSettings:
-    """What the program's accelerators begin with, and which files are wanted of its run."""
-
-    defaults: Options
-    trace: Path | None = None
-    report: Path | None = None
-
-
-def run_program(script: Path, arguments: Sequence[str], settings: RunSettings) -> int:
+def run_program(
+    script: Path,
+    arguments: Sequence[str],
+    defaults: Options,
+    *,
+    trace: Path | None = None,
+    report: Path | None = None,
+) -> int:
     """Run a program and write the files; gives the program's own exit code.
 
     The files are written also where the program fails: then they are wanted most. Where one of
     them cannot be written, the code is never 0.
     """
     title = " ".join([script.name, *arguments])
-    outputs = (settings.trace, save_trace), (settings.report, partial(save_report, title=title))
+    outputs = (trace, save_trace), (report, partial(save_report, title=title))
     wanted = {file.absolute(): save for file, save in outputs if file}  # the program may go away
     check_outputs([file for file, _ in outputs if file], [script])
-    with default_options(settings.defaults), watching_accelerators(watch=bool(wanted)) as runs:
+    with default_options(defaults), watching_accelerators(watch=bool(wanted)) as runs:
         code = exit_code_of(script, arguments)
     problems = {file: _problem(save, runs, file) for file, save in wanted.items()}
     for line in _said(runs, problems) if wanted else ():

@@ -6,14 +6,15 @@ The trace and the report draw the same timeline. It knows nothing of files.
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import Literal, NamedTuple, TypeAlias
+from itertools import islice
+from typing import Literal, TypeAlias
 
-from trilby.backend.base import Dated, Event
 from trilby.data.ranges import Ranges, union
 from trilby.dataclass import dataclass
 from trilby.oracle.excess import CopyMade
-from trilby.oracle.trace import Access, Trace
+from trilby.oracle.trace import Trace
 from trilby.runtime.ledger import Copy, copy_of
+from trilby.runtime.profiling import Command
 from trilby.runtime.tracing import (
     Moment,
     SeenCall,
@@ -38,101 +39,86 @@ class DeviceClock:
 
     def __init__(self, run: TracedRun) -> None:
         self._began = run.began
+        run.profile.book.settle()
         behind: list[float] = []
         for seen in run.book.seen:
             if isinstance(seen, SeenLaunch | SeenCopy):
-                event = seen.event if isinstance(seen, SeenLaunch) else seen.moved.event
-                queued = _queued(event) if event is not None else None
+                queued = _queued(seen.command)
                 if queued is not None:
                     behind.append(seen.moment.at - queued)
         self._behind = min(behind, default=0.0)
 
-    def span(self, event: Event, noted: float) -> tuple[float, float]:
+    def span(self, command: Command, noted: float) -> tuple[float, float]:
         """Begin and end of some work, in seconds since the run began.
 
         What nobody dated began when it was noted, after its time in the queue.
         """
-        delay, seconds = event.times or (0.0, 0.0)
-        began = event.began if isinstance(event, Dated) else None
+        times = command.times
+        began, seconds, delay = times or (None, 0.0, 0.0)
         if began is None:
             began = noted + delay
-        elif isinstance(event, Dated) and not event.by_host_clock:
+        elif not _is_by_host_clock(command):
             began += self._behind
         return began - self._began, began - self._began + seconds
 
 
-def _queued(event: Event) -> float | None:
+def _is_by_host_clock(command: Command) -> bool:
+    return command.ticket is not None and command.ticket.queue.by_host_clock
+
+
+def _queued(command: Command) -> float | None:
     """When work was queued by the clock of its device, if it has one of its own."""
-    if not isinstance(event, Dated) or event.by_host_clock or event.began is None:
+    times = command.times
+    if times is None or times.began is None or _is_by_host_clock(command):
         return None
-    delay, _ = event.times or (0.0, 0.0)
-    return event.began - delay
+    return times.began - times.queued
 
 
 # --------------------------------------------------------------------------------------------- ways
 # Which write a copy carries, and which access needed it: from a recorded trace.
 
 
-class CopyWay(NamedTuple):
-    """The touch whose data a copy has, and the first that needed it there; None for none."""
+def ways_of(
+    trace: Trace, made: Sequence[CopyMade], copies: Sequence[range]
+) -> list[tuple[int | None, int | None]]:
+    """For each copy the touch whose data it has, and the first touch that needed it there.
 
-    write: int | None
-    read: int | None
+    `copies` has, for each, its parts among those that were made.
+    """
+    numbers: list[list[int]] = [[] for _ in trace.buffers]
+    for number, touch in enumerate(trace.touches):
+        for buffer in touch.accesses:
+            numbers[buffer].append(number)
+    known: dict[int, tuple[Ranges, Ranges]] = {}
 
+    def written_and_needed(touch: int, buffer: int) -> tuple[Ranges, Ranges]:
+        """What a touch writes of a buffer, and what has to be there for it."""
+        access = trace.touches[touch].accesses[buffer]
+        if id(access) not in known:  # the trace holds the access, so the id stays
+            covers = union(access.covers)
+            writes = union(access.writes) | covers
+            known[id(access)] = writes, union(access.reads) | (writes - covers)
+        return known[id(access)]
 
-def ways_of(trace: Trace, made: Sequence[CopyMade], copies: Sequence[range]) -> list[CopyWay]:
-    """The way of each copy; `copies` has, for each, its parts among those that were made."""
-    touches = _Touches(trace)
-    return [touches.way([made[part] for part in parts]) for parts in copies]
-
-
-class _Touches:
-    """The touches of a trace by buffer, and what they write and need: worked out once."""
-
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
-        self._numbers: list[list[int]] = [[] for _ in trace.buffers]
-        for number, touch in enumerate(trace.touches):
-            for buffer in touch.accesses:
-                self._numbers[buffer].append(number)
-        self._known: dict[int, tuple[Ranges, Ranges]] = {}
-
-    def way(self, parts: Sequence[CopyMade]) -> CopyWay:
-        """Where the parts of one copy come from, and where they go."""
+    def way(parts: Sequence[CopyMade]) -> tuple[int | None, int | None]:
         if not parts:
-            return CopyWay(None, None)
+            return None, None
         first = parts[0]
         moved = union((part.start, part.start + part.nbytes) for part in parts)
-        here = self._numbers[first.buffer]
+        here = numbers[first.buffer]
         split = bisect_left(here, first.position)
-        written = (n for n in reversed(here[:split]) if self._at(n, first.buffer)[0].meets(moved))
+        written = (
+            n for n in reversed(here[:split]) if written_and_needed(n, first.buffer)[0].meets(moved)
+        )
         needed = (
             n
-            for n in self._later(here, split, first.target)
-            if self._at(n, first.buffer)[1].meets(moved)
+            for n in islice(here, split, None)
+            if trace.touches[n].place == first.target
+            and written_and_needed(n, first.buffer)[1].meets(moved)
         )
-        return CopyWay(next(written, None), next(needed, None))
+        return next(written, None), next(needed, None)
 
-    def _later(self, here: Sequence[int], split: int, place: str) -> Iterator[int]:
-        """The touches at a place from one on."""
-        for index in range(split, len(here)):
-            if self._trace.touches[here[index]].place == place:
-                yield here[index]
-
-    def _at(self, touch: int, buffer: int) -> tuple[Ranges, Ranges]:
-        """What a touch writes of a buffer, and what has to be there for it."""
-        access = self._trace.touches[touch].accesses[buffer]
-        found = self._known.get(id(access))  # the trace holds the access, so the id stays
-        if found is None:
-            found = self._known[id(access)] = _written_and_needed(access)
-        return found
-
-
-def _written_and_needed(access: Access) -> tuple[Ranges, Ranges]:
-    """What may be left as it is has to be there as well."""
-    covers = union(access.covers)
-    writes = union(access.writes) | covers
-    return writes, union(access.reads) | (writes - covers)
+    return [way([made[part] for part in parts]) for parts in copies]
 
 
 # ----------------------------------------------------------------------------------------- timeline
@@ -234,7 +220,7 @@ class _Making:
         return Slice("host", kind, name, begin, max(end, begin + SHORTEST), moment.thread)
 
     def _launch(self, seen: SeenLaunch) -> Iterator[Slice]:
-        moment, writer, event = seen
+        moment, writer, command = seen
         touches = list(self._touches_of(seen))
         if touches:  # of many passes that are told of at their end
             moment = self.run.book.trace.moments[touches[0]]
@@ -242,10 +228,10 @@ class _Making:
         dispatch = self._host("dispatch", f"dispatch {writer.kernel}", moment, at, at)
         dispatch.location = writer.caller.line
         yield dispatch
-        if event is None:
+        if command.ticket is None:
             dispatch.name = f"{writer.kernel} is refused"
             return
-        begin, end = self.clock.span(event, at)
+        begin, end = self.clock.span(command, at)
         kernel = Slice("kernel", "kernel", writer.kernel, begin, end, 0, writer.caller.line)
         kernel.queued = min(at - self.run.began, begin)
         kernel.about = {"line": writer.caller.line.short}
@@ -272,7 +258,7 @@ class _Making:
 
     def _copy(self, seen: SeenCopy) -> Slice:
         copy = copy_of(seen.moved)
-        begin, end = self.clock.span(seen.moved.event, seen.moment.at)
+        begin, end = self.clock.span(seen.command, seen.moment.at)
         name = f"{copy.buffer}.{copy.field}" if copy.field else copy.buffer
         made = Slice(copy.direction, "copy", name, begin, end, 0, copy.location, copy=copy)
         made.queued = min(seen.moment.at - self.run.began, begin)
@@ -334,13 +320,10 @@ class _Making:
     def flows(self) -> Iterator[Flow]:
         """The ways of data, with slices for touches."""
         made = [seen.made for seen, _ in self.copied]
-        ways: Sequence[CopyWay] = ways_of(
-            self.run.book.trace, self.run.ledger.recording.copies, made
-        )
-        for (_, copy), way in zip(self.copied, ways, strict=True):
-            write = self.touched.get(way.write) if way.write is not None else None
-            read = self.touched.get(way.read) if way.read is not None else None
-            yield Flow(write, copy, read)
+        ways = ways_of(self.run.book.trace, self.run.ledger.recording.copies, made)
+        for (_, copy), (write, read) in zip(self.copied, ways, strict=True):
+            slices = [None if n is None else self.touched.get(n) for n in (write, read)]
+            yield Flow(slices[0], copy, slices[1])
 
 
 def _joined(names: str, name: str) -> str:

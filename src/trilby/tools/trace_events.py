@@ -66,7 +66,8 @@ class _TraceWriter:
         self._timeline = timeline
         self._host, self._device = host, host + 1
         self._shift = shift
-        self._threads = _numbered(timeline)
+        threads = dict.fromkeys(one.thread for one in timeline.on("host"))
+        self._threads = {ident: number for number, ident in enumerate(threads, 1)}
         self._places: dict[Slice, tuple[int, int]] = {}
         self._rows: dict[int, str] = {}
         self._place_device_slices()
@@ -166,12 +167,6 @@ class _TraceWriter:
 
 def _named(what: str, pid: int, tid: int, name: str) -> TraceEvent:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "ts": 0, "args": {"name": name}}
-
-
-def _numbered(timeline: Timeline) -> dict[int, int]:
-    """Threads by numbers from 1 on, in the order in which they appear."""
-    found = dict.fromkeys(one.thread for one in timeline.on("host"))
-    return {ident: number for number, ident in enumerate(found, 1)}
 
 
 def _rows(slices: Iterable[Slice]) -> list[list[Slice]]:

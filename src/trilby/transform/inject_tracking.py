@@ -9,20 +9,27 @@ calls around it cannot show.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
+from trilby.analysis.alias import HostHeap, Seen
 from trilby.analysis.bound import bound_before
-from trilby.data.schema import BufferType
+from trilby.analysis.host.host_ops import Effects, HostOps
+from trilby.data.dtypes import Type
+from trilby.data.schema import BufferType, NDArrayType
 from trilby.dataclass import dataclass
-from trilby.model.holes import in_place_sign
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func, Op, block_fields, walk
-from trilby.model.ops.core import Constant, VarLoad, Yield
-from trilby.model.ops.host import HostFor, HostIf, HostRun, HostValue, HostView
+from trilby.model.ops.core import Constant, Var, VarLoad, Yield
+from trilby.model.ops.host import Dispatch, HostFor, HostIf, HostRun, HostValue, HostView
 from trilby.model.ops.memory import Extent, Load, Place, Store
 from trilby.model.ops.transfer import PostAccess, PostMutate, PreAccess, PreMutate
 from trilby.model.value import COMPUTE_CONTEXT, OBJECT, Value, VarType
-from trilby.transform.holdings import Holdings, Kernels, holdings_of
-from trilby.transform.host_effects import ObjectKind, Root
+
+Kernels: TypeAlias = Mapping[str, Func]
+"""The models of kernels by their symbols."""
+
+Root: TypeAlias = Value | str
+"""How an op names a buffer: a value, or a variable that its code uses."""
 
 
 def inject_tracking(func: Func, kernels: Kernels | None = None) -> Func:
@@ -33,7 +40,7 @@ def inject_tracking(func: Func, kernels: Kernels | None = None) -> Func:
     """
     if func.kind != "compute" or not func.params:
         return func
-    body = _Injector(func, holdings_of(func, kernels or {}), bound_before(func)).block(func.body)
+    body = _Injector(func, kernels or {}).block(func.body)
     return func if body is func.body else replace(func, body=body)
 
 
@@ -46,11 +53,23 @@ class TouchedBuffer:
 
 
 class _Injector:
-    def __init__(self, func: Func, holdings: Holdings, bound: Mapping[Op, frozenset[str]]) -> None:
+    def __init__(self, func: Func, kernels: Kernels) -> None:
         self.context = func.params[0]
-        self.holdings = holdings
-        self.bound = bound
-        self.made = {op.result: op for op in walk(func.body) if op.result}
+        self.bound = bound_before(func)
+        self.variables = {op.name: op.value for op in walk(func.body) if isinstance(op, Var)}
+        self.ops = HostOps.of(func)
+        self.memory, self.effects = self._followed(kernels)
+
+    def _followed(self, kernels: Kernels) -> tuple[HostHeap, dict[Op, Effects]]:
+        """Follow buffers through the function; what a kernel takes as one is known to be one."""
+        memory, effects = self.ops.anywhere()
+        dispatches = [op for op in effects if isinstance(op, Dispatch) and op.kernel in kernels]
+        before = len(self.ops.things.types)
+        for op in dispatches:
+            for param, value in zip(kernels[op.kernel].params[1:], op.args, strict=False):
+                for thing in self.ops.seen(value).things if _is_buffer(param.type) else ():
+                    self.ops.things.is_buffer(thing, param.type)
+        return (memory, effects) if before == len(self.ops.things.types) else self.ops.anywhere()
 
     # ------------------------------------------------------------------------------- ops
 
@@ -90,7 +109,8 @@ class _Injector:
         if not self.is_read_as_truth(value):
             yield self.with_blocks(op)
             return
-        truth = HostValue((value,), "not not {0}", (), result=Value(OBJECT), location=op.location)
+        code = HostCode("not not {0}", 1)
+        truth = HostValue((value,), code, (), result=Value(OBJECT), location=op.location)
         before, after = self.calls(
             op, [TouchedBuffer(one, writes=False) for one in self.origins(value)]
         )
@@ -99,7 +119,11 @@ class _Injector:
         yield self.with_blocks(replace(op, **{name: truth.value}))
 
     def is_read_as_truth(self, value: Value) -> bool:
-        return self.holdings.of(value).is_data and not isinstance(value.type, BufferType)
+        return self.is_data(value) and not isinstance(value.type, BufferType)
+
+    def is_data(self, value: Value) -> bool:
+        """Whether a value surely is a buffer or a part of one."""
+        return self.ops.things.are_buffers(self.ops.seen(value).things)
 
     # --------------------------------------------------------------------------- touches
 
@@ -119,45 +143,55 @@ class _Injector:
             case HostFor(iterable):
                 yield from self.given(iterable)
             case HostValue() | HostRun() if not self.launches(op):
-                effects = self.holdings.effects(op)
-                yield from self.rooted(op, effects.reads, writes=False)
-                yield from self.rooted(op, effects.writes, writes=True)
+                touches = self.effects[op].touches
+                yield from self.rooted(op, [one.seen for one in touches if not one.writes])
+                yield from self.rooted(op, [t.seen for t in touches if t.writes], writes=True)
             case _:
                 return
 
     def rooted(
-        self, op: HostValue | HostRun, roots: Iterable[Root], *, writes: bool
+        self, op: HostValue | HostRun, touched: Iterable[Seen], *, writes: bool = False
     ) -> Iterator[TouchedBuffer]:
-        """The names and operands that a text touches."""
-        for root in roots:
-            if isinstance(root, int):
-                yield from self.given(op.inputs[root], writes=writes)
-            elif self.holdings.named(root).kind >= ObjectKind.OBJECT and root in self.bound[op]:
-                yield TouchedBuffer(root, writes)  # one without a value could not be asked for it
+        """The operands and names through which code touches something."""
+        for seen in touched:
+            for root in self.roots(op, seen):
+                if isinstance(root, Value):
+                    yield from self.given(root, writes=writes)
+                elif root in self.bound[op]:  # one without a value could not be asked for it
+                    yield TouchedBuffer(root, writes)
+
+    def roots(self, op: HostValue | HostRun, seen: Seen) -> Iterator[Root]:
+        """The operands and names of some code that may stand for the same things."""
+        for value in op.inputs:
+            if not seen.things.isdisjoint(self.ops.seen(value).things):
+                yield value
+        for name in op.uses:
+            held = self.memory.held.get(self.variables[name]) if name in self.variables else None
+            if held is not None and not seen.things.isdisjoint(held.things):
+                yield name
 
     def given(self, *values: Value, writes: bool = False) -> Iterator[TouchedBuffer]:
         """Operands that are buffers or parts of some, or that may be."""
         for value in values:
-            held = self.holdings.of(value)
-            if held.is_data or (writes and held.kind is ObjectKind.OBJECT):
+            may_be = writes and self.ops.things.buffers(self.ops.seen(value).things)
+            if self.is_data(value) or may_be:
                 yield from (TouchedBuffer(one, writes) for one in self.origins(value))
 
     def origins(self, value: Value) -> tuple[Value, ...]:
         """The buffers behind views and iterators that were made here."""
-        maker = self.made.get(value)
+        maker = self.ops.makers.get(value)
         if isinstance(maker, HostView):
             return self.origins(maker.base)
-        if isinstance(maker, HostValue) and self.holdings.of(value).kind is not ObjectKind.DATA:
-            roots = self.holdings.effects(maker).gives.roots
-            if roots and not any(isinstance(root, str) for root in roots):
-                inputs = [maker.inputs[root] for root in roots if isinstance(root, int)]
+        if isinstance(maker, HostValue) and not _is_buffer(value.type):
+            roots = list(self.roots(maker, self.ops.seen(value)))
+            inputs = [root for root in roots if isinstance(root, Value)]
+            if roots and len(inputs) == len(roots):
                 return tuple(origin for one in inputs for origin in self.origins(one))
         return (value,)
 
     def launches(self, op: HostValue | HostRun) -> bool:
-        """Whether a text is given the context, and so may launch kernels."""
-        variables = self.holdings.variables
-        used = (variables[name] for name in op.uses if name in variables)
+        """Whether some code is given the context, and so may launch kernels."""
+        used = (self.variables[name] for name in op.uses if name in self.variables)
         return any(_is_context(value) for value in (*op.inputs, *used))
 
     # ----------------------------------------------------------------------------- calls
@@ -177,9 +211,9 @@ class _Injector:
         """One touch for each variable or value: a write includes a read."""
         found: dict[Value | str, TouchedBuffer] = {}
         for touch in touches:
-            maker = self.made.get(touch.what) if isinstance(touch.what, Value) else None
+            maker = self.ops.makers.get(touch.what) if isinstance(touch.what, Value) else None
             key: Value | str = maker.var if isinstance(maker, VarLoad) else touch.what
-            key = self.holdings.variables[key] if isinstance(key, str) else key
+            key = self.variables[key] if isinstance(key, str) else key
             first = found.get(key, touch)
             found[key] = TouchedBuffer(first.what, first.writes or touch.writes)
         return list(found.values())
@@ -188,7 +222,7 @@ class _Injector:
         """The value of a buffer, and the op that takes it out of its variable."""
         if isinstance(what, Value):
             return [], what
-        variable = self.holdings.variables[what]
+        variable = self.variables[what]
         held = variable.type.of if isinstance(variable.type, VarType) else variable.type
         load = VarLoad(variable, result=Value(held, what), location=op.location)
         return [load], load.value
@@ -205,7 +239,7 @@ class _Injector:
             return at
         for number in range(at + 1, len(ops) - 1):
             op = ops[number]
-            if isinstance(op, HostValue) and in_place_sign(op.code) and op.inputs[0] is old.value:
+            if isinstance(op, HostValue) and op.code.sign and op.inputs[0] is old.value:
                 return number + 1 if _is_stored_back(old, op.value, ops[number + 1]) else at
             if not self.is_quiet(op):
                 return at
@@ -213,8 +247,8 @@ class _Injector:
 
     def is_quiet(self, op: Op) -> bool:
         is_simple = isinstance(op, Constant | VarLoad | Extent | Load)
-        is_plain_text = isinstance(op, HostValue) and "(" not in op.code
-        return (is_simple or is_plain_text) and not any(self.touches(op))
+        runs_nothing = isinstance(op, HostValue) and not any(op.code.calls())
+        return (is_simple or runs_nothing) and not any(self.touches(op))
 
 
 def _is_stored_back(old: Load | HostView, new: Value, store: Op) -> bool:
@@ -227,6 +261,10 @@ def _is_stored_back(old: Load | HostView, new: Value, store: Op) -> bool:
 
 def _is_length(base: Value, path: str) -> bool:
     return isinstance(base.type, BufferType) and path in base.type.length_names
+
+
+def _is_buffer(type_: Type) -> bool:
+    return isinstance(type_, BufferType | NDArrayType)
 
 
 def _is_context(value: Value) -> bool:

@@ -1,90 +1,175 @@
-"""Named passes over models, and a record of what each of them did.
+"""Pipelines: the named transforms that models go through, and a record of what each did.
 
-A pass is a pure function from a model to a model. What it made is checked at once, so that a
+A transform is a pure function from a model to a model. What it made is verified at once, so that a
 fault is found where it arises.
 
 ```
-passed = run_passes(func, [Pass("inject_tracking", inject_tracking)])
-print(to_text(passed.func, like=func))
+done = run_transforms([func], [Transform("inject_tracking", inject_tracking, ("compute",))])
+print(to_text(done.func, like=func))
 ```
+
+Transforms of users come first, on models as they were reflected, and before every analysis. Then
+compute functions go through the transforms of a transfer strategy, and kernels through those that
+the language of a device wants.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 from functools import partial
+from typing import cast
 
-from trilby.analysis.reach import ComputeGraph
+from trilby.analysis.reach import ComputeGraph, KernelGraph, kernel_graph
+from trilby.analysis.transfers.overlap import can_overlap
 from trilby.dataclass import dataclass
+from trilby.errors import ModelError, TrilbyError
 from trilby.model.op import Func
+from trilby.model.rewrite import Transform
 from trilby.model.text import to_text
 from trilby.options import Transfers
 from trilby.shown import Shown
-from trilby.transform.repeat_turns import repeat_turns
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """A change of models under a name."""
-
-    name: str
-    change: Callable[[Func], Func]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """What one pass made of a model."""
+class TransformStep:
+    """What one transform made of some functions, callees before callers.
+
+    `TransformStep("inline_calls", (square, square_kernel), (other_square_kernel,))`
+    """
 
     name: str
-    before: Func
-    after: Func
+    before: tuple[Func, ...]
+    after: tuple[Func, ...]
 
     @property
     def changed(self) -> bool:
-        """False where the pass had nothing to do."""
-        return self.after is not self.before
+        """False where the transform had nothing to do."""
+        return self.after != self.before
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Passed(Shown):
-    """A model behind all its passes, and the way to it."""
+class Transformed(Shown):
+    """Functions before their transforms, and each step from there.
 
-    original: Func
-    steps: tuple[Step, ...]
+    A compute function is alone. A kernel stands behind the device functions that it reaches:
+    `Transformed((square, square_kernel), (inlining,)).functions` is `(square_kernel,)`.
+    """
+
+    original: tuple[Func, ...]
+    steps: tuple[TransformStep, ...] = ()
+
+    @property
+    def functions(self) -> tuple[Func, ...]:
+        """The functions in their last form."""
+        return self.steps[-1].after if self.steps else self.original
 
     @property
     def func(self) -> Func:
-        """The model in its last form."""
-        return self.steps[-1].after if self.steps else self.original
+        """The compute function, or the kernel, in its last form."""
+        return self.functions[-1]
+
+    def then(self, transforms: Iterable[Transform]) -> "Transformed":
+        """The same, with more transforms."""
+        steps = list(self.steps)
+        for one in transforms:
+            before = steps[-1].after if steps else self.original
+            steps.append(TransformStep(one.name, before, _applied(one, before)))
+        return Transformed(self.original, tuple(steps))
+
+    def __str__(self) -> str:
+        """The functions before all transforms, and after each."""
+        before = "\n".join(map(to_text, self.original))
+        sections = [f"BEFORE\n{before}"]
+        for step in self.steps:
+            made = "\n".join(changed_lines(step)) if step.changed else "no change"
+            sections.append(f"AFTER {step.name}\n{made}")
+        return "\n\n".join(sections)
 
 
-def run_passes(func: Func, passes: Iterable[Pass]) -> Passed:
-    """Send a model through passes, one after the other."""
-    steps: list[Step] = []
-    for one in passes:
-        before = steps[-1].after if steps else func
-        after = one.change(before)
-        if after is not before:
-            _verify(after)
-        steps.append(Step(one.name, before, after))
-    return Passed(func, tuple(steps))
+def run_transforms(functions: Iterable[Func], transforms: Iterable[Transform]) -> Transformed:
+    """Send functions through transforms, one after the other; those no longer called are left out.
+
+    Callees come before callers. A fault raises a `ModelError` that names the transform.
+    """
+    return Transformed(tuple(functions)).then(transforms)
 
 
-def _verify(func: Func) -> None:
+def _applied(transform: Transform, before: tuple[Func, ...]) -> tuple[Func, ...]:
+    known = {func.name: func for func in before}
+
+    def change(symbol: str) -> Func:
+        if symbol not in known:
+            raise ModelError(
+                f"`{symbol}` is called, and nothing that was reached has this name",
+                advice="call device functions that the kernel reaches already",
+            )
+        return _changed(transform, known[symbol])
+
+    try:
+        entry = change(before[-1].name)
+        functions = kernel_graph(entry, change).functions if len(before) > 1 else (entry,)
+        by_name = {func.name: func for func in functions}
+        for func in functions:
+            if func is not known[func.name]:
+                _verify(func, by_name)
+    except ModelError as error:
+        error.problem = f"the transform `{transform.name}` is at fault: {error.problem}"
+        raise
+    return before if functions == before else functions
+
+
+def _changed(transform: Transform, func: Func) -> Func:
+    try:
+        after = cast("object", transform(func))
+    except (TrilbyError, RecursionError):
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"it cannot change `{func.name}`: {type(error).__name__}: {error}",
+            advice="`to_text` shows the model that it was given",
+        ) from error
+    if not isinstance(after, Func) or _signature(after) != _signature(func):
+        raise ModelError(
+            f"it made {_described(after)} of `{func.name}`",
+            advice="return a function with the same name, kind and parameters: only its body may "
+            "change",
+        )
+    return after
+
+
+def _signature(func: Func) -> tuple[object, ...]:
+    return func.name, func.kind, func.result, func.params
+
+
+def _described(made: object) -> str:
+    if isinstance(made, Func):
+        return "a function with another name, kind or parameters"
+    return f"an object of the class `{type(made).__name__}`"
+
+
+def _verify(func: Func, functions: Mapping[str, Func]) -> None:
     from trilby.model.verify import verify  # noqa: PLC0415 -- most models stay as they are
 
-    verify(func)
+    verify(func, functions)
 
 
 # ---------------------------------------------------------------------------------------- pipelines
-# Which passes a compute function goes through, for each strategy of moving data.
+# Which transforms a compute function goes through, for each strategy of moving data, and a kernel,
+# for each language.
 #
-# What a strategy needs is loaded when it is used: a plan takes a quarter of all of Trilby's code.
+# What a pipeline needs is loaded when it is used: a plan takes a quarter of all of Trilby's code.
+
+COMPUTE_TRANSFORMS: Mapping[str, Transfers] = {
+    "inject_tracking": Transfers.TRACKED,
+    "place_transfers": Transfers.PLANNED,
+    "place_certain_transfers": Transfers.AUTO,
+}
+"""Every transform of compute functions, with the strategy that it belongs to."""
 
 
-def compute_passes(
+def compute_transforms(
     strategy: Transfers, graph: ComputeGraph, *, shares: bool = False
-) -> tuple[Pass, ...]:
-    """The passes for the compute functions of a graph, as they were reflected.
+) -> tuple[Transform, ...]:
+    """The transforms for the compute functions of a graph, as they were reflected.
 
     `ALWAYS` and `BY_ACCESS` have none: their copies stand around every dispatch. Nor does `AUTO`
     place any where a device shares the memory of the host: there is nothing to bring early.
@@ -95,61 +180,82 @@ def compute_passes(
         case Transfers.TRACKED:
             return (_tracking(graph),)
         case Transfers.PLANNED:
-            return (_placing(graph, "place_transfers", only_certain=False),)
+            return (_placing(graph, "place_transfers", ahead=False),)
         case Transfers.AUTO:
-            repeating = Pass("repeat_turns", repeat_turns)
             if shares:
-                return (repeating,)
-            placing = _placing(graph, "place_certain_transfers", only_certain=True)
-            return (placing, repeating)
+                return ()
+            return (_placing(graph, "place_certain_transfers", ahead=True),)
 
 
-def _tracking(graph: ComputeGraph) -> Pass:
+def _tracking(graph: ComputeGraph) -> Transform:
     from trilby.transform.inject_tracking import inject_tracking  # noqa: PLC0415 -- see above
 
     kernels = {symbol: kernel.entry for symbol, kernel in graph.kernels.items()}
-    return Pass("inject_tracking", partial(inject_tracking, kernels=kernels))
+    return Transform("inject_tracking", partial(inject_tracking, kernels=kernels), ("compute",))
 
 
-def _placing(graph: ComputeGraph, name: str, *, only_certain: bool) -> Pass:
-    """Copies of a plan for the whole graph; a plan belongs to a model that nobody changed yet."""
-    from trilby.analysis.residency_plan import plan_transfers  # noqa: PLC0415 -- see above
-    from trilby.transform.place_transfers import carry_out, certain_copies  # noqa: PLC0415
+def _placing(graph: ComputeGraph, name: str, *, ahead: bool) -> Transform:
+    """Copies of a plan for the whole graph; a plan belongs to a model that nobody changed yet.
 
-    plans = plan_transfers(graph)
+    With `ahead` there is none where no copy could overlap with other work.
+    """
+    if ahead and not can_overlap(graph):
+        return Transform(name, lambda func: func, ("compute",))
+    from trilby.transform.place_transfers import place_transfers  # noqa: PLC0415 -- see above
 
-    def place(func: Func) -> Func:
-        plan = plans[func.name]
-        return carry_out(certain_copies(plan) if only_certain else plan)
+    placed = {func.name: func for func in place_transfers(graph, ahead=ahead).functions}
+    return Transform(name, lambda func: placed[func.name], ("compute",))
 
-    return Pass(name, place)
+
+KERNEL_TRANSFORMS = ("inline_calls", "forward_variables")
+"""Every transform of kernels; the generator of a language names those that it wants."""
+
+
+def lower_kernel(kernel: Transformed, names: Iterable[str]) -> Transformed:
+    """Send a kernel through the transforms that a language wants.
+
+    `lower_kernel(Transformed(graph.functions), ["inline_calls"]).functions` is for its generator.
+    """
+    for name in names:
+        change = _kernel_change(name, KernelGraph(kernel.functions))
+        kernel = kernel.then([Transform(name, change, ("kernel", "func"))])
+    return kernel
+
+
+def _kernel_change(name: str, graph: KernelGraph) -> Callable[[Func], Func]:
+    from trilby.transform.forward_variables import forward_variables  # noqa: PLC0415 -- see above
+    from trilby.transform.inline_calls import inline_calls  # noqa: PLC0415 -- see above
+
+    return inline_calls(graph) if name == "inline_calls" else forward_variables
 
 
 # ------------------------------------------------------------------------------------------ listing
-# A model before a pass and behind it, so that a reader sees what was put in.
+# Models before a transform and behind it, so that a reader sees what was put in.
 #
 # Values keep their numbers, and a `+` in the margin marks every line that is new, a `-` one that
 # is no more. A `!` marks an access of a buffer, as in any text of a model.
 
 
-def listing(passed: Passed) -> str:
-    """The model before all passes, and behind each that changed it."""
-    sections = [f"BEFORE\n{to_text(passed.original)}"]
-    for step in passed.steps:
-        made = "\n".join(changed_lines(step.before, step.after)) if step.changed else "no change"
-        sections.append(f"AFTER {step.name}\n{made}")
-    return "\n\n".join(sections)
+def changed_lines(step: TransformStep) -> Iterator[str]:
+    """The lines of the functions, marked where they differ from those that they had before."""
+    after = {func.name: func for func in step.after}
+    for func in step.before:
+        yield from _changed_function(func, after.get(func.name))
 
 
-def changed_lines(before: Func, after: Func) -> Iterator[str]:
-    """The lines of a model, marked where they differ from those it had before."""
+def _changed_function(before: Func, after: Func | None) -> Iterator[str]:
     old = to_text(before).splitlines()
-    new = to_text(after, like=before).splitlines()
+    new = to_text(after, like=before).splitlines() if after else []
     for kind, old_start, old_end, start, end in SequenceMatcher(
         None, old, new, autojunk=False
     ).get_opcodes():
         if kind == "equal":
             yield from new[start:end]
         else:
-            yield from (f"-{line[1:]}" for line in old[old_start:old_end])
-            yield from (f"+{line[1:]}" for line in new[start:end])
+            yield from (_marked("-", line) for line in old[old_start:old_end])
+            yield from (_marked("+", line) for line in new[start:end])
+
+
+def _marked(mark: str, line: str) -> str:
+    """A line with a mark in its margin; the first and the last of a function have none."""
+    return f"{mark}{line[1:]}" if line.startswith((" ", "!", "+")) else f"{mark} {line}"

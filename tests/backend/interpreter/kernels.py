@@ -68,7 +68,7 @@ def launch(
 ) -> None:
     """Run a kernel; arrays come back with what it wrote."""
     backend = InterpreterFamily().open(0)
-    executable = backend.compile(graph)
+    executable = backend.compile(graph)()
     given: list[Argument] = []
     copies: list[tuple[Any, Array]] = []
     for param, argument in zip(graph.entry.params[1:], arguments, strict=True):
@@ -80,9 +80,8 @@ def launch(
         copies.append((memory, argument))
         given.append(memory)
         given += sizes_given(param.type, argument)
-    backend.run(
-        backend.prepare(executable, size if isinstance(size, NDRange) else NDRange(size), given)
-    )
+    wanted = size if isinstance(size, NDRange) else NDRange(size)
+    backend.prepare(executable, wanted, given).submit()
     for memory, argument in copies:
         backend.download(memory, 0, _bytes(argument))
     backend.close()

@@ -19,6 +19,7 @@ from trilby.data.dtypes import BOOL, I8, I32, I64, U8, U32, ScalarType, Type
 from trilby.data.schema import NDArrayType
 from trilby.errors import BuildError, KernelArithmeticError, KernelNameError
 from trilby.model.build import Builder
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func
 from trilby.model.ops.arith import Add, Cast, Eq, FloorDiv, Gt, Lt, Mod, Mul
 from trilby.model.ops.control import (
@@ -390,7 +391,7 @@ def test_a_variable_that_was_never_set_is_an_error_with_its_name() -> None:
 
 def test_host_code_has_no_meaning_in_a_kernel() -> None:
     def body(b: Builder, _: Value) -> None:
-        b.run(HostRun, "print()", (), (), location=at(12))
+        b.run(HostRun, HostCode("print()"), (), (), location=at(12))
 
     with pytest.raises(BuildError, match=r"^app.py:12: `host.run` has no meaning in a kernel"):
         launch(kernel({}, body), 1)

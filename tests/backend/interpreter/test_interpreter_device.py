@@ -7,8 +7,8 @@ import pytest
 from tests.backend.interpreter.kernels import S32_ARRAY, constant, kernel, s32_array
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Backend, Family, Scalar
-from trilby.backend.done import DoneEvent
+from trilby.backend.base import Backend, Family, Scalar, Ticket
+from trilby.backend.immediate import ImmediateQueue
 from trilby.backend.interpreter import InterpreterBackend, InterpreterFamily
 from trilby.backend.null import NullFamily
 from trilby.data.dtypes import F32, I32, Type
@@ -88,7 +88,7 @@ def test_the_host_keeps_memory_of_its_own(backend: InterpreterBackend) -> None:
     host = s32_array(1, 2, 3)
     memory = backend.allocate(host.nbytes)
     backend.upload(memory, 0, host.data)
-    backend.run(backend.prepare(backend.compile(doubling()), NDRange(3), [memory, Scalar(I32, 3)]))
+    backend.prepare(backend.compile(doubling())(), NDRange(3), [memory, Scalar(I32, 3)]).submit()
     assert host.tolist() == [3, 1, 2, 3]
     backend.download(memory, 0, host.data)
     assert host.tolist() == [3, 2, 4, 6]
@@ -127,7 +127,7 @@ def test_freed_memory_is_refused(backend: InterpreterBackend) -> None:
     with pytest.raises(DeviceError, match="8 bytes of interpreter:0 were freed"):
         backend.fill(memory, 0, 8, 0)
     with pytest.raises(DeviceError, match="were freed"):
-        backend.run(backend.prepare(backend.compile(doubling()), NDRange(1), [memory]))
+        backend.prepare(backend.compile(doubling())(), NDRange(1), [memory]).submit()
     with pytest.raises(DeviceError, match="were freed"):
         backend.free(memory)
 
@@ -138,7 +138,7 @@ def test_what_another_device_made_is_refused(backend: InterpreterBackend) -> Non
         with pytest.raises(ArgumentTypeError, match="which another accelerator made"):
             backend.fill(memory, 0, 8, 0)
     with pytest.raises(ArgumentTypeError, match="which another accelerator made"):
-        backend.run(backend.prepare(null.compile(doubling()), NDRange(1), [backend.allocate(8)]))
+        backend.prepare(null.compile(doubling())(), NDRange(1), [backend.allocate(8)]).submit()
 
 
 def test_a_closed_device_does_nothing_but_free() -> None:
@@ -153,27 +153,27 @@ def test_a_closed_device_does_nothing_but_free() -> None:
 
 
 def test_work_waits_for_what_it_comes_after(backend: InterpreterBackend) -> None:
-    waited: list[str] = []
+    waited: list[int] = []
 
-    class Earlier(DoneEvent):
-        def wait(self) -> None:
-            waited.append("waited")
+    class Earlier(ImmediateQueue):
+        def wait(self, number: int) -> None:
+            waited.append(number)
 
-    backend.fill(backend.allocate(1), 0, 1, 0, after=[Earlier(), Earlier()])
-    assert waited == ["waited", "waited"]
+    backend.fill(backend.allocate(1), 0, 1, 0, after=[Ticket(Earlier(), 3), Ticket(Earlier(), 5)])
+    assert waited == [3, 5]
 
 
 def test_everything_is_done_when_a_method_returns(backend: InterpreterBackend) -> None:
     memory = backend.allocate(8)
-    events = [
+    tickets = [
         backend.fill(memory, 0, 8, 0),
         backend.upload(memory, 0, s32_array(4).data),
         backend.download(memory, 0, memoryview(bytearray(8))),
-        backend.run(
-            backend.prepare(backend.compile(doubling()), NDRange(1), [memory, Scalar(I32, 1)])
-        ),
+        backend.prepare(
+            backend.compile(doubling())(), NDRange(1), [memory, Scalar(I32, 1)]
+        ).submit(),
     ]
-    assert all(event.done for event in events)
+    assert all(ticket.done for ticket in tickets)
 
 
 def test_a_prepared_launch_runs_often_and_with_new_arguments(backend: InterpreterBackend) -> None:
@@ -182,12 +182,12 @@ def test_a_prepared_launch_runs_often_and_with_new_arguments(backend: Interprete
     for memory, host in zip(memories, hosts, strict=True):
         backend.upload(memory, 0, host.data)
     given = [memories[0], Scalar(I32, 3)]
-    prepared = backend.prepare(backend.compile(doubling()), NDRange(2), given)
-    backend.run(prepared)
-    backend.run(prepared)
+    prepared = backend.prepare(backend.compile(doubling())(), NDRange(2), given)
+    prepared.submit()
+    prepared.submit()
     prepared.replace(0, memories[1])
     prepared.replace(1, Scalar(I32, 2))
-    backend.run(prepared)
+    prepared.submit()
     for memory, host in zip(memories, hosts, strict=True):
         backend.download(memory, 0, host.data)
     assert [host.tolist() for host in hosts] == [[3, 4, 8, 3], [2, 8, 10]]
@@ -195,23 +195,14 @@ def test_a_prepared_launch_runs_often_and_with_new_arguments(backend: Interprete
 
 def test_memory_freed_after_the_preparation_is_refused(backend: InterpreterBackend) -> None:
     memory = backend.allocate(8)
-    prepared = backend.prepare(backend.compile(doubling()), NDRange(1), [memory])
+    prepared = backend.prepare(backend.compile(doubling())(), NDRange(1), [memory])
     backend.free(memory)
     with pytest.raises(DeviceError, match="were freed"):
-        backend.run(prepared)
-
-
-def test_launches_of_other_devices_are_refused(backend: InterpreterBackend) -> None:
-    null = NullFamily().open(0)
-    with pytest.raises(ArgumentTypeError, match="given `NullPrepared`"):
-        backend.run(null.prepare(null.compile(doubling()), NDRange(1), []))
+        prepared.submit()
 
 
 def test_the_hosts_memory_is_not_shared(backend: InterpreterBackend) -> None:
-    assert not backend.can_share(4096, 64)
-    with pytest.raises(DeviceError, match="cannot use these 64 bytes of the host in place"):
-        backend.share(memoryview(bytearray(64)))
-    backend.trim()  # nothing is kept
+    assert backend.share(memoryview(bytearray(64))) is None
 
 
 def test_an_error_leaves_memory_as_it_was_before_the_run(backend: InterpreterBackend) -> None:
@@ -219,9 +210,9 @@ def test_an_error_leaves_memory_as_it_was_before_the_run(backend: InterpreterBac
     memory = backend.allocate(host.nbytes)
     backend.upload(memory, 0, host.data)
     with pytest.raises(KernelIndexError):
-        backend.run(
-            backend.prepare(backend.compile(doubling()), NDRange(4), [memory, Scalar(I32, 3)])
-        )
+        backend.prepare(
+            backend.compile(doubling())(), NDRange(4), [memory, Scalar(I32, 3)]
+        ).submit()
     backend.download(memory, 0, host.data)
     assert host.tolist() == [3, 1, 2, 3]
 
@@ -229,12 +220,12 @@ def test_an_error_leaves_memory_as_it_was_before_the_run(backend: InterpreterBac
 def test_a_kernel_may_be_launched_with_buffers_of_different_lengths(
     backend: InterpreterBackend,
 ) -> None:
-    executable = backend.compile(doubling())
+    executable = backend.compile(doubling())()
     for count in (1, 5, 2):
         host = s32_array(*range(count))
         memory = backend.allocate(host.nbytes)
         backend.upload(memory, 0, host.data)
-        backend.run(backend.prepare(executable, NDRange(count), [memory, Scalar(I32, count)]))
+        backend.prepare(executable, NDRange(count), [memory, Scalar(I32, count)]).submit()
         backend.download(memory, 0, host.data)
         assert host[1:].tolist() == [2 * n for n in range(count)]
 
@@ -262,7 +253,7 @@ def test_arguments_that_do_not_fit_the_parameters_are_refused(
     backend: InterpreterBackend, params: dict[str, Type], given: str, problem: str
 ) -> None:
     kinds = {"s": Scalar(I32, 3), "m": backend.allocate(8)}
-    executable = backend.compile(kernel(params, nothing))
+    executable = backend.compile(kernel(params, nothing))()
     with pytest.raises(DeviceError) as caught:
-        backend.run(backend.prepare(executable, NDRange(1), [kinds[letter] for letter in given]))
+        backend.prepare(executable, NDRange(1), [kinds[letter] for letter in given]).submit()
     assert problem in str(caught.value)

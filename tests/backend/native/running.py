@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trilby.backend.base import Argument, Event, Memory, Scalar
+from trilby.backend.base import Argument, Memory, Scalar, Ticket
 from trilby.backend.native import NativeBackend
 from trilby.backend.native.arena import NativeMemory
-from trilby.backend.native.events import NativeEvent
 from trilby.backend.native.native_kernels import NativeKernel, NativePrepared
 from trilby.codegen.llvm.target import LlvmModule
 from trilby.data.dtypes import I32, ScalarType
@@ -179,17 +178,23 @@ class Gate:
     """A launch that is done when the test says so; all that is begun later waits for it."""
 
     flag: NDArray[Any]
-    event: NativeEvent
+    ticket: Ticket
 
     @classmethod
     def on(cls, backend: NativeBackend) -> "Gate":
         flag = np.zeros(2, np.int32)
-        memory = backend.share(flag.data)
         kernel = backend.build(GATE, 1)
-        return cls(flag, backend.run(backend.prepare(kernel, NDRange(1), [memory])))
+        return cls(flag, backend.prepare(kernel, NDRange(1), [shared(backend, flag)]).submit())
 
     def open(self) -> None:
         self.flag[0] = 1
+
+
+def shared(backend: NativeBackend, values: NDArray[Any]) -> NativeMemory:
+    """The numbers themselves, for kernels."""
+    memory = backend.share(values.data)
+    assert memory is not None
+    return memory
 
 
 def upload(backend: NativeBackend, values: NDArray[Any]) -> NativeMemory:
@@ -214,6 +219,6 @@ def scaling(
 
 
 def scale(
-    backend: NativeBackend, memory: Memory, factor: int, after: Sequence[Event] = ()
-) -> NativeEvent:
-    return backend.run(scaling(backend, memory, factor), after)
+    backend: NativeBackend, memory: Memory, factor: int, after: Sequence[Ticket] = ()
+) -> Ticket:
+    return scaling(backend, memory, factor).submit(after=after)

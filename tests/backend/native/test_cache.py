@@ -20,9 +20,7 @@ from tests.backend.test_private_folder import MOST, UNSAFE, give_away
 
 from trilby.backend.native.cache import MAGIC, TAG, Cache
 from trilby.backend.native.host_processor import this_host
-from trilby.backend.native.objects import Objects, identity
-from trilby.backend.native.processor import Processor
-from trilby.backend.native.toolchain import object_code
+from trilby.backend.native.toolchain import Objects, Processor, object_code, object_identity
 
 
 @pytest.fixture
@@ -384,7 +382,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(text)
         return object_code(text, processor, as_written=as_written)
 
-    monkeypatch.setattr("trilby.backend.native.objects.object_code", make)
+    monkeypatch.setattr("trilby.backend.native.toolchain.object_code", make)
     return found
 
 
@@ -415,10 +413,10 @@ def test_code_that_is_not_understood_is_made_again(
 
 def test_the_identity_names_all_that_code_depends_on() -> None:
     processor = Processor("x86_64-linux", "znver3", "+avx2")
-    text = identity(processor)
+    text = object_identity(processor)
     for part in ("trilby 0", "llvmlite /", "libllvmlite", "O2", "x86_64-linux", "znver3", "+avx2"):
         assert part in text
-    assert identity(Processor("x86_64-linux", "znver4", "+avx2")) != text
+    assert object_identity(Processor("x86_64-linux", "znver4", "+avx2")) != text
 
 
 WARM = """
@@ -445,8 +443,8 @@ NOT_NEEDED = {
     "hashlib",
     "logging",
     "pathlib",
-    "trilby.analysis.residency_plan",
-    "trilby.analysis.visible_effects",
+    "trilby.analysis.transfers.transfer_plan",
+    "trilby.analysis.host.visible_effects",
     "trilby.codegen.llvm.module",
     "trilby.data.matrices",
     "trilby.data.vectors",
@@ -454,6 +452,8 @@ NOT_NEEDED = {
     "trilby.runtime.ledger",
     "trilby.runtime.profile",
     "trilby.runtime.attempt",
+    "trilby.transform.forward_variables",
+    "trilby.transform.inline_calls",
     "trilby.transform.place_transfers",
 }
 """What takes a while to load, and a kernel that is kept can do without."""

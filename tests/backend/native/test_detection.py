@@ -6,7 +6,7 @@ import pytest
 
 from trilby.backend.native import host_processor
 from trilby.backend.native.host_processor import detect, lasting
-from trilby.backend.native.processor import Detected
+from trilby.backend.native.toolchain import Detected
 
 TOLD = "processor\t: 0\nmodel name\t: Fast 9000\ncpu MHz\t\t: {}\nflags\t\t: {}\n\nprocessor\t: 1\n"
 FAST = Detected("x86_64-linux-gnu", "fast", (("avx2", True), ("sse4a", False)), "20.1")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trilby.backend.native.processor import MAX_GROUP_ITEMS, native_group
+from trilby.backend.native.host_processor import MAX_GROUP_ITEMS, native_group
 from trilby.data.ndrange import NDRange
 from trilby.errors import RangeError
 

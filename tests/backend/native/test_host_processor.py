@@ -14,7 +14,7 @@ from trilby.backend.native.host_processor import (
     width_bits,
 )
 from trilby.backend.native.llvm import assembly, object_code
-from trilby.backend.native.processor import Detected
+from trilby.backend.native.toolchain import Detected
 from trilby.errors import DeviceUnavailableError
 
 AVX512 = frozenset({"avx2", "avx512f", "avx512bw", "avx512dq", "avx512vl"})

@@ -256,7 +256,7 @@ from tests.backend.native.test_symbol_files import grow
 from trilby.backend.native import NativeFamily
 from trilby.backend.native.linking import sections_of
 from trilby.backend.native.linking import linked
-from trilby.codegen.llvm.module import generate
+from trilby.backend.native.modules import generated as generate
 from trilby.runtime.compile import analyse_kernel
 
 module = generate(analyse_kernel(grow).graph, NativeFamily().open(0).target, lines=True)

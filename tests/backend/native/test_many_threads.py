@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.backend.native.running import SCALE, scaling
+from tests.backend.native.running import SCALE, scaling, shared
 
 from trilby.backend.base import Scalar
 from trilby.backend.native import NativeBackend, NativeFamily
@@ -57,22 +57,21 @@ def negated_again_and_again(native: NativeBackend, random: np.random.Generator) 
     numbers = random.integers(-50, 50, int(random.choice([1, 10, 1000, 100_000]))).astype(np.int32)
     if random.random() < 0.5:
         lent = numbers.copy()
-        memory = native.share(lent.data)
+        memory = shared(native, lent)
     else:
         memory = native.allocate(numbers.nbytes)
         native.upload(memory, 0, numbers.copy().data.cast("B"))
     prepared = scaling(native, memory, -1, native.build(SCALE, 2))
-    repeated = native.repeated(prepared)
     expected = numbers
     for choice in random.integers(0, 7, 60):
         if choice < 3:
-            repeated.run(())
+            prepared.submit()
             expected = -expected
         elif choice == 3:
-            native.run(prepared).wait()
+            prepared.submit().wait()
             expected = -expected
         elif choice == 4:
-            repeated.replace(1, Scalar(I32, -1))
+            prepared.replace(1, Scalar(I32, -1))
         elif choice == 5:
             passing = native.allocate(64)
             native.fill(passing, 0, 64, 1)

@@ -16,7 +16,7 @@ from trilby.analysis.reach import KernelGraph
 from trilby.backend.native import modules
 from trilby.backend.native.cache import Cache
 from trilby.backend.native.modules import FOLDERS, Modules, generator
-from trilby.codegen.llvm.module import generate
+from trilby.backend.native.modules import generated as generate
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.runtime.compile import analyse_kernel
 

@@ -2,25 +2,24 @@
 
 import numpy as np
 import pytest
-from tests.backend.native.running import LINGER, Gate, download, scaling, upload
+from tests.backend.native.running import LINGER, Gate, download, scaling, shared, upload
 
 from trilby.backend.base import Scalar
 from trilby.backend.native import NativeBackend
-from trilby.backend.null import NullPrepared
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
-from trilby.errors import ArgumentTypeError, DeviceError
+from trilby.errors import DeviceError
 
 
 def test_passes_come_one_after_the_other(native: NativeBackend) -> None:
     twos = np.full(1000, 2, np.int32)
     memory = upload(native, twos)
-    passes = native.passes(scaling(native, memory, 3))
+    passes = scaling(native, memory, 3)
     assert passes.begun == 0
     for count in (1, 2, 6):
-        passes.run(count)
+        latest = passes.submit(count)
     assert passes.begun == 9
-    passes.latest.wait()
+    latest.wait()
     assert set(download(native, memory, twos)) == {2 * 3**9}
 
 
@@ -29,10 +28,9 @@ def test_what_is_begun_is_counted_before_it_is_done(native: NativeBackend) -> No
     memory = upload(native, twos)
     gate = Gate.on(native)
     try:
-        passes = native.passes(scaling(native, memory, 3))
-        passes.run(4)
-        assert (passes.begun, passes.latest.done) == (4, False)
-        latest = passes.latest
+        passes = scaling(native, memory, 3)
+        latest = passes.submit(4)
+        assert (passes.begun, latest.done) == (4, False)
         del passes  # the queue has what it needs
     finally:
         gate.open()
@@ -45,14 +43,14 @@ def test_another_number_is_for_the_passes_to_come(native: NativeBackend) -> None
     memory = upload(native, twos)
     gate = Gate.on(native)
     try:
-        passes = native.passes(scaling(native, memory, 3))
-        passes.run(4)
+        passes = scaling(native, memory, 3)
+        passes.submit(4)
         passes.replace(1, Scalar(I32, 5))
-        passes.run(2)
-        assert (passes.begun, passes.latest.done) == (6, False)
+        latest = passes.submit(2)
+        assert (passes.begun, latest.done) == (6, False)
     finally:
         gate.open()
-    passes.latest.wait()
+    latest.wait()
     assert set(download(native, memory, twos)) == {2 * 3**4 * 5**2}
 
 
@@ -60,15 +58,13 @@ def test_brief_ones_and_many_are_all_run(native: NativeBackend) -> None:
     """The thread that submits runs some itself, whatever the number of the first is."""
     ones = np.ones(8, np.int32)
     memory = upload(native, ones)
-    passes = native.passes(scaling(native, memory, 3))
+    passes = scaling(native, memory, 3)
     begun = 0
     for count in (1, 1, 2, 5, 1, 500, 3, 2000, 1):
-        passes.count_from(count)
-        passes.run(count)
+        latest = passes.submit(count, first_pass=count)
         begun += count
-        assert passes.next_number == 2 * count
     assert passes.begun == begun
-    passes.latest.wait()
+    latest.wait()
     expected = pow(3, begun, 2**32)
     assert set(download(native, memory, ones).astype(np.uint32)) == {expected}
 
@@ -76,31 +72,22 @@ def test_brief_ones_and_many_are_all_run(native: NativeBackend) -> None:
 def test_passes_that_turn_out_to_take_long_are_left_to_the_workers(native: NativeBackend) -> None:
     """Whoever submits them is not held up by more than a few, nor is the rest of Python."""
     told = np.zeros(10, np.int32)
-    memory = native.share(told.data)
-    passes = native.passes(native.prepare(native.build(LINGER, 1), NDRange(1), [memory]))
+    memory = shared(native, told)
+    passes = native.prepare(native.build(LINGER, 1), NDRange(1), [memory])
     for _ in range(20):
-        passes.count_from(0)
-        passes.run(8)
-        passes.latest.wait()
+        passes.submit(8).wait()
     told[:2] = 20_000, 20_000_000
-    passes.count_from(0)
-    passes.run(8)
-    assert not passes.latest.done
+    latest = passes.submit(8)
+    assert not latest.done
     told[8] = 1
-    passes.latest.wait()
+    latest.wait()
     assert (passes.begun, told[9]) == (168, 168)
 
 
 def test_freed_memory_cannot_be_used(native: NativeBackend) -> None:
     memory = upload(native, np.ones(8, np.int32))
-    passes = native.passes(scaling(native, memory, 3))
-    passes.run(3)
-    native.free(memory, [passes.latest])
+    passes = scaling(native, memory, 3)
+    native.free(memory, [passes.submit(3)])
     with pytest.raises(DeviceError, match="freed"):
-        passes.run(1)
+        passes.submit()
     assert passes.begun == 3
-
-
-def test_what_others_have_prepared_is_refused(native: NativeBackend) -> None:
-    with pytest.raises(ArgumentTypeError, match="which another accelerator made"):
-        native.passes(NullPrepared(NDRange(1)))

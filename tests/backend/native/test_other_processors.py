@@ -19,10 +19,9 @@ from trilby import Accelerator, ComputeContext, F32Array, F32Array2D, NDRange, S
 from trilby.backend.native.engine import Engine
 from trilby.backend.native.host_processor import this_host, width_bits
 from trilby.backend.native.llvm import assembly
-from trilby.backend.native.objects import Objects
-from trilby.backend.native.processor import Processor
+from trilby.backend.native.modules import generated as generate
 from trilby.backend.native.queue_code import queue_text
-from trilby.codegen.llvm.module import generate
+from trilby.backend.native.toolchain import Objects, Processor
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import analyse_kernel

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from trilby.analysis.linting.findings import Finding
-from trilby.analysis.linting.kernel_facts import KernelFacts
-from trilby.analysis.linting.lint_registry import kernel_lint
+from trilby.linting.findings import Finding
+from trilby.linting.kernel_facts import KernelFacts
+from trilby.linting.lint_registry import kernel_lint
 
 
 @kernel_lint("house-no-global-barrier", severity="warning")

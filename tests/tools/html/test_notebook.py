@@ -18,7 +18,7 @@ from trilby.errors import GuardError
 from trilby.options import Transfers
 from trilby.runtime.compile import analyse_compute
 from trilby.shown import Shown
-from trilby.transform.pipelines import run_passes
+from trilby.transform.pipelines import run_transforms
 
 MOST_LETTERS = 60_000
 
@@ -171,8 +171,8 @@ def test_models_and_graphs() -> None:
     assert "scale a F32Array array[] both" in text
     model = context.entry.func
     assert "dispatch %" in text_of(model)
-    passed = run_passes(model, context.passes(Transfers.PLANNED))
-    assert "transfer.to_device" in text_of(passed)
+    done = run_transforms([model], context.transforms(Transfers.PLANNED))
+    assert "transfer.to_device" in text_of(done)
 
 
 def test_names_are_escaped() -> None:

@@ -1,6 +1,6 @@
 """From boxes and indices to bytes: which ranges of a buffer some accesses touch in a launch."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from math import prod
 from typing import TypeAlias, cast
@@ -135,30 +135,15 @@ def members_of(type_: Type, given: object) -> Mapping[str, MemberBytes]:
     raise TypeError(given)
 
 
-def content_of(type_: Type, members: Mapping[str, MemberBytes]) -> Ranges:
-    """All bytes of a buffer but its lengths, and but padding that no member is followed by."""
-    if not isinstance(type_, BufferType):
-        return union((member.start, member.stop) for member in members.values())
-    return union(_own_bytes(type_, members))
-
-
-def _own_bytes(type_: BufferType, members: Mapping[str, MemberBytes]) -> Iterator[tuple[int, int]]:
-    gaps = _gaps_in_header(type_)
-    for field in type_.fields:
-        if isinstance(field.type, PadType) or field.name in type_.length_names:
-            continue
-        member = members[field.name]
-        is_array = isinstance(field.type, ArrayType)
-        yield member.start, member.stop + (0 if is_array else gaps.get(member.stop, 0))
-
-
 # ------------------------------------------------------------------------------------------ regions
 
 Repeat: TypeAlias = tuple[int, int]
 """At which distance something is repeated, and how often."""
 
-MOST_RANGES = 4096
-"""An access of more ranges than this is as good as one from the first to the last of them."""
+MOST_RUNS = 4096
+"""An access with more runs in a period than this is as good as one from the first to the last."""
+MOST_RANGES = 1 << 16
+"""An access of more ranges than this is, too: devices fill and the host saves them one by one."""
 
 
 class TouchedRegion:
@@ -255,10 +240,10 @@ class TouchedRegion:
                         key = (way.member, tuple(repeats))
                         rows.setdefault(key, []).append((start, start + run))
                         ways[way.member] = way
-        found: list[Range] = []
+        found = Ranges.EMPTY
         for (member, repeats), runs in rows.items():
-            found += self._spread(ways[member], runs, list(repeats))
-        return union(found) if len(found) != 1 else Ranges.span(*found[0])
+            found |= self._spread(ways[member], runs, list(repeats))
+        return found
 
     def _rows(
         self, way: "_AccessFamily", box: Box, terms: Mapping[int, int]
@@ -275,34 +260,24 @@ class TouchedRegion:
         for first, last in way.starts:
             yield first + shift, *way.joined(first + shift, last - first, repeats)
 
-    def _spread(
-        self, way: "_AccessFamily", runs: list[Range], repeats: list[Repeat]
-    ) -> list[Range]:
+    def _spread(self, way: "_AccessFamily", runs: list[Range], repeats: list[Repeat]) -> Ranges:
         """Runs of bytes, those that touch put together, at every place that they are repeated."""
-        found: list[Range] = []
+        spread = Ranges.EMPTY
         for start, stop in union(runs) if len(runs) > 1 else runs:
             run, left = way.joined(start, stop - start, repeats)
-            reach = sum(stride * (count - 1) for stride, count in left)
-            if prod(count for _, count in left) <= MOST_RANGES:
-                places = _places(start, left)
-                if way.has(start, start + reach + run):
-                    found += [(place, place + run) for place in places]
-                else:
-                    found += [way.clipped(place, place + run) for place in places]
-            else:
+            spread |= way.clipped(self._repeated(Ranges.span(start, start + run), left))
+        return spread
+
+    def _repeated(self, ranges: Ranges, repeats: Sequence[Repeat]) -> Ranges:
+        """A set at every place, the nearest first; all between its ends where that is too much."""
+        for number, (stride, count) in enumerate(repeats):
+            reach = sum(way * (times - 1) for way, times in repeats[number:])
+            if len(ranges) > MOST_RUNS or len(ranges) * count > MOST_RANGES:
                 self.is_exact = False
-                if not self._surely:
-                    found.append(way.clipped(start, start + reach + run))
-        return found
-
-
-def _places(start: int, repeats: list[Repeat]) -> Iterable[int]:
-    """Every place that some repetitions lead to."""
-    if not repeats:
-        return (start,)
-    (stride, count), *others = repeats
-    first = range(start, start + stride * count, stride)
-    return (at for place in first for at in _places(place, others)) if others else first
+                whole = Ranges.span(ranges.start, ranges.stop + reach)
+                return Ranges.EMPTY if self._surely else whole
+            ranges = ranges.repeated(stride, count)
+        return ranges
 
 
 class _AccessFamily:
@@ -340,10 +315,6 @@ class _AccessFamily:
         place = (stop - self._start) % self._cell if self._cell else stop
         return stop + self._gaps.get(place, 0)
 
-    def has(self, start: int, stop: int) -> bool:
-        """True where some bytes all belong to the member."""
-        return self._start <= start and stop <= self._end
-
-    def clipped(self, start: int, stop: int) -> Range:
+    def clipped(self, ranges: Ranges) -> Ranges:
         """Bytes within the member, and what padding belongs to it."""
-        return max(start, self._start), min(stop, self._end)
+        return ranges & Ranges.span(self._start, self._end)

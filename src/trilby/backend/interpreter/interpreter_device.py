@@ -3,7 +3,6 @@
 import math
 import os
 import platform
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,23 +11,21 @@ from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import (
     Argument,
     DeviceInfo,
-    Event,
     Executable,
     Memory,
-    Prepared,
-    Rows,
     Scalar,
     StructArgument,
+    Ticket,
 )
-from trilby.backend.done import DoneEvent
-from trilby.backend.failures import closed, foreign, freed, no_room, not_shared
+from trilby.backend.failures import closed, foreign, freed, no_room
 from trilby.backend.group_size import GroupLimits, group_size
+from trilby.backend.immediate import ImmediateQueue
 from trilby.backend.interpreter.execute import execute
 from trilby.backend.interpreter.kernel_arguments import POISON, InterpreterMemory, bind
 from trilby.backend.interpreter.translate import KernelProgram, translate
-from trilby.backend.run_again import PassByPass, RunAgain
 from trilby.backend.work_memory import checked
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
+from trilby.data.ranges import Rows
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, DeviceUnavailableError
 from trilby.mending import mend
@@ -43,24 +40,42 @@ LIMITS = GroupLimits(MAX_GROUP_ITEMS, (MAX_GROUP_ITEMS,) * MAX_DIMENSIONS)
 
 @dataclass(slots=True, eq=False)
 class InterpreterPrepared:
-    """A kernel with a range, its groups, its arguments and the number of its pass."""
+    """A kernel with a range, its groups and its arguments."""
 
+    owner: "InterpreterBackend"
     program: KernelProgram
     size: NDRange
     local: tuple[int, ...]
     arguments: list[Argument]
-    pass_id: int = 0
-    latest: Event | None = None
+    begun: int = 0
+
+    def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
+        """Run the kernel. An error in it is raised here, naming the work item and the line.
+
+        A run that is left by an error or by Ctrl-C leaves device memory as it was before.
+        """
+        queue = self.owner.compute
+        for number in range(first_pass, first_pass + times):
+            queue.run(partial(self.run_once, number), after)
+        return Ticket(queue, queue.submitted)
+
+    def run_once(self, number: int) -> None:
+        """Run one pass, and count it."""
+        bound = bind(self.program.entry, [self.owner.checked(a) for a in self.arguments])
+        memories = {a for a in self.arguments if isinstance(a, InterpreterMemory)}
+        before = [(memory, bytes(memory.span(0, memory.nbytes))) for memory in memories]
+        begun = self.begun + 1
+        try:
+            execute(self.program, self.size, self.local, bound, number)
+            self.begun = begun
+        except BaseException:
+            if self.begun != begun:
+                mend(_restore, before)
+            raise
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come."""
         self.arguments[position] = argument
-
-
-def _contents(prepared: InterpreterPrepared) -> list[tuple[InterpreterMemory, bytes]]:
-    """What the memory of a launch has."""
-    memories = {a for a in prepared.arguments if isinstance(a, InterpreterMemory)}
-    return [(memory, bytes(memory.span(0, memory.nbytes))) for memory in memories]
 
 
 def _restore(contents: list[tuple[InterpreterMemory, bytes]]) -> None:
@@ -69,28 +84,24 @@ def _restore(contents: list[tuple[InterpreterMemory, bytes]]) -> None:
 
 
 class InterpreterBackend:
-    """Runs kernels work item by work item and checks every index.
-
-    An error in a kernel is raised by `run` itself, and so is Ctrl-C. Both leave device memory as
-    it was before the run.
-    """
+    """Runs kernels work item by work item and checks every index."""
 
     def __init__(self, device: DeviceInfo) -> None:
         self.device = device
+        self.compute = self.upload_queue = self.download_queue = ImmediateQueue()
         self._is_open = True
 
-    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> KernelProgram:
+    def compile(
+        self, graph: KernelGraph, *, fast_math: bool = False
+    ) -> Callable[[], KernelProgram]:
         """Translate a kernel to Python; the definition rounds twice, whatever is allowed."""
+        return partial(self._translated, graph)
+
+    def _translated(self, graph: KernelGraph) -> KernelProgram:
         self._check_open()
         arrays = checked(graph, self.device)
         with stage("generate"):
             return replace(translate(graph), arrays=arrays)
-
-    def begin_compile(
-        self, graph: KernelGraph, *, fast_math: bool = False
-    ) -> Callable[[], KernelProgram]:
-        """Nothing can be begun: all is done later."""
-        return partial(self.compile, graph, fast_math=fast_math)
 
     def allocate(self, nbytes: int) -> InterpreterMemory:
         """Bytes with a content that does not look like zeros."""
@@ -102,54 +113,47 @@ class InterpreterBackend:
             raise no_room(self.device, nbytes)
         return InterpreterMemory(nbytes, self, bytearray([POISON]) * nbytes)
 
-    def can_share(self, address: int, nbytes: int) -> bool:
+    def share(self, source: memoryview) -> None:
         """Never: its memory is its own, so that a copy that is missing shows."""
-        return False
 
-    def share(self, source: memoryview) -> InterpreterMemory:
-        """Refused."""
-        raise not_shared(self.device, source.nbytes)
-
-    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
+    def free(self, memory: Memory, after: Sequence[Ticket] = ()) -> None:
         """Give memory back; using it afterwards is an error."""
         self._own(memory).content = None
-
-    def trim(self) -> None:
-        """Nothing is kept."""
 
     def upload(
         self,
         memory: Memory,
         offset: int,
         source: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> DoneEvent:
+    ) -> Ticket:
         """Copy host bytes to the device."""
-        started = self._begin(after)
-        _copy(source, self._own(memory).span(offset, source.nbytes), rows)
-        return DoneEvent.since(started)
+        self._check_open()
+        target = self._own(memory).span(offset, source.nbytes)
+        return self.upload_queue.run(partial(_copy, source, target, rows), after)
 
     def download(
         self,
         memory: Memory,
         offset: int,
         target: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> DoneEvent:
+    ) -> Ticket:
         """Copy device bytes to the host."""
-        started = self._begin(after)
-        _copy(self._own(memory).span(offset, target.nbytes), target, rows)
-        return DoneEvent.since(started)
+        self._check_open()
+        source = self._own(memory).span(offset, target.nbytes)
+        return self.download_queue.run(partial(_copy, source, target, rows), after)
 
     def fill(
-        self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Event] = ()
-    ) -> DoneEvent:
+        self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Ticket] = ()
+    ) -> Ticket:
         """Set every byte of a range."""
-        started = self._begin(after)
-        self._own(memory).span(offset, nbytes)[:] = bytes([byte]) * nbytes
-        return DoneEvent.since(started)
+        self._check_open()
+        source = memoryview(bytes([byte]) * nbytes)
+        target = self._own(memory).span(offset, nbytes)
+        return self.upload_queue.run(partial(_copy, source, target, None), after)
 
     def prepare(
         self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
@@ -159,10 +163,10 @@ class InterpreterBackend:
         if not isinstance(executable, KernelProgram):
             raise foreign(self.device, executable)
         for argument in arguments:
-            self._checked(argument)
+            self.checked(argument)
         local = group_size(size, LIMITS)
         self._check_arrays(executable, local)
-        return InterpreterPrepared(executable, size, local, list(arguments))
+        return InterpreterPrepared(self, executable, size, local, list(arguments))
 
     def _check_arrays(self, program: KernelProgram, local: tuple[int, ...]) -> None:
         """Raise where the arrays of a group are more than the interpreter makes."""
@@ -173,48 +177,9 @@ class InterpreterBackend:
             needs = f"{items} work items that run at once need {needed:,}"
             raise arrays.no_room(self.device, needs, _MOST_FOR_ARRAYS)
 
-    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> DoneEvent:
-        """Run a kernel; an error in it is raised here, naming the work item and the line."""
-        started = self._begin(after)
-        if not isinstance(prepared, InterpreterPrepared):
-            raise foreign(self.device, prepared)
-        bound = bind(prepared.program.entry, [self._checked(a) for a in prepared.arguments])
-        before = _contents(prepared)
-        try:
-            execute(prepared.program, prepared.size, prepared.local, bound, prepared.pass_id)
-            event = prepared.latest = DoneEvent.since(started)
-        except BaseException:
-            mend(_restore, before)
-            raise
-        return event
-
-    def repeated(self, prepared: Prepared) -> RunAgain:
-        """Run the same launch."""
-        return RunAgain(self.run, prepared)
-
-    def passes(self, prepared: Prepared) -> PassByPass:
-        """Run one pass after another. What one that fails has written is taken back."""
-        if not isinstance(prepared, InterpreterPrepared):
-            raise foreign(self.device, prepared)
-
-        def run(number: int, after: Sequence[Event]) -> Event:
-            before = _contents(prepared)
-            try:
-                return self.run(replace(prepared, pass_id=number), after)
-            except BaseException:
-                mend(_restore, before)
-                raise
-
-        return PassByPass(run, prepared)
-
-    def flush(self) -> None:
-        """All is done already."""
-
-    def all_begun(self) -> DoneEvent:
-        """All is done already."""
-        return DoneEvent()
-
-    def _checked(self, argument: Argument) -> InterpreterMemory | Scalar | StructArgument:
+    def checked(self, argument: Argument) -> InterpreterMemory | Scalar | StructArgument:
+        """An argument that may be used: its memory was made here, and not freed."""
+        self._check_open()
         if isinstance(argument, Scalar | StructArgument):
             return argument
         return self._own(argument)
@@ -222,13 +187,6 @@ class InterpreterBackend:
     def close(self) -> None:
         """Nothing is under way; from now on only `free` may be called."""
         self._is_open = False
-
-    def _begin(self, after: Sequence[Event]) -> float:
-        """Wait for what comes before; gives the time at which the work begins."""
-        self._check_open()
-        for event in after:
-            event.wait()
-        return time.perf_counter()
 
     def _check_open(self) -> None:
         if not self._is_open:

@@ -14,20 +14,13 @@ The lengths of a buffer are arguments of the launch, as are the extents of an n-
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from types import SimpleNamespace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from trilby.backend.base import Scalar, StructArgument
 from trilby.backend.interpreter.numbers import loader
 from trilby.data.dtypes import I32, Number, ScalarType, convert
-from trilby.data.layout import layout, leaf_offset
-from trilby.data.schema import (
-    ArrayType,
-    BufferType,
-    NDArrayType,
-    StructType,
-    leaves,
-    sizes_of,
-)
+from trilby.data.layout import fixed_offsets, layout, leaf_offset
+from trilby.data.schema import BufferType, NDArrayType, StructType, leaves, sizes_of
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
 from trilby.model.op import Func
@@ -71,7 +64,22 @@ class InterpreterMemory:
 
 # ---------------------------------------------------------------------------------------- arguments
 
-Given: TypeAlias = InterpreterMemory | Scalar | StructArgument
+
+class KernelMemory(Protocol):
+    """Device memory that a translated kernel can work on: any writable bytes."""
+
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        ...
+
+    @property
+    def bytes(self) -> bytearray | memoryview:
+        """The bytes themselves, not a copy."""
+        ...
+
+
+Given: TypeAlias = KernelMemory | Scalar | StructArgument
 
 
 def bind(kernel: Func, arguments: Iterable[Given]) -> list[object]:
@@ -81,17 +89,6 @@ def bind(kernel: Func, arguments: Iterable[Given]) -> list[object]:
     if next(given, None) is not None:
         raise DeviceError(f"`{kernel.name}` was given more arguments than it takes")
     return bound
-
-
-def fixed_offsets(buffer: BufferType) -> dict[str, int]:
-    """The members whose place is known without lengths: up to the first bound array."""
-    places = layout(buffer, dict.fromkeys(buffer.length_names, 0)).slots
-    offsets: dict[str, int] = {}
-    for field in buffer.fields:
-        offsets[field.name] = places[field.name].offset
-        if isinstance(field.type, ArrayType) and field.type.is_bound:
-            break
-    return offsets
 
 
 def _bound(param: Value, given: Iterator[Given]) -> object:
@@ -129,9 +126,9 @@ def _struct(param: Value, of: StructType, given: Iterator[Given]) -> tuple[Numbe
     )
 
 
-def _memory(param: Value, given: Iterator[Given]) -> InterpreterMemory:
+def _memory(param: Value, given: Iterator[Given]) -> KernelMemory:
     argument = next(given, None)
-    if not isinstance(argument, InterpreterMemory):
+    if argument is None or isinstance(argument, Scalar | StructArgument):
         raise DeviceError(f"{_named(param)} was given no memory")
     return argument
 
@@ -161,7 +158,7 @@ def _ndarray(param: Value, of: NDArrayType, given: Iterator[Given]) -> SimpleNam
 
 
 def _too_small(
-    param: Value, needed: int, memory: InterpreterMemory, sizes: Mapping[str, int]
+    param: Value, needed: int, memory: KernelMemory, sizes: Mapping[str, int]
 ) -> DeviceError:
     text = ", ".join(f"{name}={size}" for name, size in sizes.items())
     return DeviceError(

@@ -16,20 +16,7 @@ from trilby.backend.say import say
 from trilby.data.dtypes import BF16, F16, F32, SCALARS, ScalarType, convert, round_to, saturate
 from trilby.model.intrinsics import power
 
-FORMATS = {
-    "bool": "?",
-    "i8": "b",
-    "i16": "h",
-    "i32": "i",
-    "i64": "q",
-    "u8": "B",
-    "u16": "H",
-    "u32": "I",
-    "u64": "Q",
-    "f16": "e",
-    "f32": "f",
-    "f64": "d",
-}
+FORMATS = dict(zip((name for name in SCALARS if name != "bf16"), "?bhiqBHIQefd", strict=True))
 """The letter of the `struct` module for every scalar type but `bf16`, which has none."""
 
 

@@ -17,28 +17,17 @@ from trilby.backend.interpreter.python_writer import (
     PythonFunctionWriter,
     PythonLine,
     PythonNames,
-    Renderer,
     known,
 )
-from trilby.backend.interpreter.render_arith import ARITH_RENDERERS
-from trilby.backend.interpreter.render_control import CONTROL_RENDERERS, GROUP_RENDERERS
-from trilby.backend.interpreter.render_memory import MEMORY_RENDERERS
+from trilby.backend.interpreter.renderers import RENDERERS
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory
 from trilby.dataclass import dataclass
 from trilby.errors import BuildError
 from trilby.model.intrinsics import INTRINSICS
-from trilby.model.op import Func, Op
+from trilby.model.op import Func
 from trilby.model.ops.debug import Print
 from trilby.model.value import KERNEL_CONTEXT
 from trilby.source import Location, printable
-
-RENDERERS: dict[type[Op], Renderer] = {
-    **CONTROL_RENDERERS,
-    **ARITH_RENDERERS,
-    **MEMORY_RENDERERS,
-    **GROUP_RENDERERS,
-}
-"""The meaning of every op that a kernel may hold."""
 
 _BUILTINS = frozenset({*dir(builtins), "__builtins__"})
 """Names that Python finds without anybody having set them."""
@@ -56,7 +45,8 @@ class KernelProgram:
     lines: tuple[PythonLine, ...]
     run: Callable[..., Any]
     names: dict[str, Any]
-    debugs: bool = False  # it prints; what fails is raised by the launch itself
+    prints: bool = False
+    asserts: bool = False  # what fails is raised by the launch itself
     arrays: WorkMemory = NO_ARRAYS
 
     @property

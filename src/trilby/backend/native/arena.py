@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trilby.backend.base import DeviceInfo, Event
+from trilby.backend.base import DeviceInfo, Ticket
 from trilby.backend.failures import no_room
 from trilby.backend.native.engine import Engine
-from trilby.backend.native.events import NativeEvent
 from trilby.data.segment import Live, address_of
 from trilby.dataclass import dataclass
 from trilby.locks import if_free, new_lock
@@ -74,7 +73,7 @@ class Arena:
         # Memory is freed at any moment, also by the garbage collector in the middle of a method
         # of this class: it arrives here, without a lock, and is put in order later.
         self._arrived: deque[NativeBlock] = deque()
-        self._foreign: deque[tuple[NativeBlock, tuple[Event, ...]]] = deque()
+        self._foreign: deque[tuple[NativeBlock, tuple[Ticket, ...]]] = deque()
         self._kept: defaultdict[int, list[NativeBlock]] = defaultdict(list)
         self._oldest: deque[int] = deque()
         self._account = [0]
@@ -100,9 +99,9 @@ class Arena:
                 raise no_room(self._device, nbytes, self.held)
             return block
 
-    def give(self, block: NativeBlock, work: Sequence[Event]) -> None:
+    def give(self, block: NativeBlock, work: Sequence[Ticket]) -> None:
         """Take memory back; `work` is what may still use it. Never waits."""
-        others = tuple(e for e in work if not isinstance(e, NativeEvent) and not e.done)
+        others = tuple(t for t in work if t.queue is not self._engine and not t.done)
         if others:
             self._foreign.append((block, others))
         else:
@@ -118,7 +117,7 @@ class Arena:
     def _put_in_order(self) -> None:
         for _ in range(len(self._foreign)):
             block, work = self._foreign.popleft()
-            if all(event.done for event in work):
+            if all(ticket.done for ticket in work):
                 self._arrived.append(block)
             else:
                 self._foreign.append((block, work))

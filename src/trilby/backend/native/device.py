@@ -1,43 +1,27 @@
 """The processor as a device: kernels through LLVM, copies by its threads, the host's memory."""
 
 import re
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from trilby.analysis.data_loops import data_decides_loops
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import (
-    Argument,
-    DeviceInfo,
-    Event,
-    Executable,
-    Memory,
-    Passes,
-    Prepared,
-    Repeated,
-    Rows,
-)
-from trilby.backend.done import DoneEvent
-from trilby.backend.failures import beyond, closed, foreign, freed, not_shared, refused_code
+from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Ticket
+from trilby.backend.failures import beyond, closed, foreign, freed, refused_code
 from trilby.backend.native.arena import Arena, NativeMemory, block_of, bytes_of, is_free
 from trilby.backend.native.engine import Engine
-from trilby.backend.native.events import DebuggingEvent, NativeEvent
+from trilby.backend.native.host_processor import native_group
 from trilby.backend.native.modules import Modules, generated
 from trilby.backend.native.native_kernels import NativeKernel, NativePrepared, ThreadMemory
-from trilby.backend.native.objects import Objects
 from trilby.backend.native.printing import Printed
-from trilby.backend.native.processor import Code, RefusedTextError, native_group
-from trilby.backend.native.queue_code import REPORT, SEQUENCE, copied, make_record
-from trilby.backend.native.repeated import NativeRepeated, Unchecked
-from trilby.backend.native.toolchain import assembly
+from trilby.backend.native.queue_code import make_record
+from trilby.backend.native.toolchain import Code, Objects, RefusedTextError, assembly
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory, checked
 from trilby.codegen.identifiers import OWN
 from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
 from trilby.data.ndrange import NDRange
+from trilby.data.ranges import Rows
 from trilby.data.schema import (
     sizes_of,
 )
@@ -96,14 +80,13 @@ class NativeBackend:
     ) -> None:
         self.device = device
         self.engine = engine
+        self.compute = self.upload_queue = self.download_queue = engine
         self.arena = Arena(engine, device)
         self._objects = objects
         self._modules = modules
         self._is_open = True
         self.moment = 0
         """Counts what invalidates memory: launches that were prepared before are checked again."""
-        self.unchecked: Unchecked = deque()
-        """Launches that are run without a check until memory is freed."""
 
     @property
     def target(self) -> LlvmTarget:
@@ -118,14 +101,11 @@ class NativeBackend:
         if not self._is_open:
             raise closed(self.device)
 
-    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> NativeKernel:
-        """Generate LLVM IR and compile it, or take what was compiled before."""
-        return self.begin_compile(graph, fast_math=fast_math)()
+    def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Callable[[], NativeKernel]:
+        """Generate LLVM IR, and let LLVM begin: it needs nothing of Python.
 
-    def begin_compile(
-        self, graph: KernelGraph, *, fast_math: bool = False
-    ) -> Callable[[], NativeKernel]:
-        """Generate LLVM IR, and let LLVM begin: it needs nothing of Python."""
+        What was compiled before is taken from the cache.
+        """
         memory = checked(graph, self.device)
         with stage("generate"):
             module = self._modules.module(graph, self._target(fast_math=fast_math))
@@ -195,23 +175,19 @@ class NativeBackend:
         self.check_open()
         return NativeMemory(nbytes, self, self.arena.take(nbytes))
 
-    def can_share(self, address: int, nbytes: int) -> bool:
-        """All memory of the host, where numbers lie at whole multiples of their size."""
-        return nbytes > 0 and address % _WIDEST_NUMBER == 0
-
-    def share(self, source: memoryview) -> NativeMemory:
-        """The host's bytes, where they are."""
+    def share(self, source: memoryview) -> NativeMemory | None:
+        """The host's bytes, where they are, if numbers lie there at multiples of their size."""
         self.check_open()
         block = block_of(self.engine, source) if source.nbytes and not source.readonly else None
-        if block is None or not self.can_share(block.address, source.nbytes):
-            raise not_shared(self.device, source.nbytes)
+        if block is None or block.address % _WIDEST_NUMBER:
+            return None
         return NativeMemory(source.nbytes, self, block)
 
-    def free(self, memory: Memory, after: Sequence[Event] = ()) -> None:
+    def free(self, memory: Memory, after: Sequence[Ticket] = ()) -> None:
         """Keep memory for later; also after `close`, when it is released."""
         if not isinstance(memory, NativeMemory) or memory.owner is not self:
             raise foreign(self.device, memory)
-        self._invalidate()
+        self.moment += 1
         block, memory.block = memory.block, None
         if block is None:
             raise freed(self.device, memory.nbytes)
@@ -219,35 +195,19 @@ class NativeBackend:
         if not self._is_open:
             self.arena.trim()
 
-    def _invalidate(self) -> None:
-        """Memory is about to go: what is held back begins, and what comes later is checked."""
-        self.engine.flush()
-        self.moment += 1
-        while self.unchecked:
-            try:
-                launch = self.unchecked.popleft()()
-            except IndexError:  # another thread was faster
-                return
-            if launch is not None:
-                launch.check_again()
-
-    def trim(self) -> None:
-        """Release the memory that is kept."""
-        self.arena.trim()
-
     def upload(
         self,
         memory: Memory,
         offset: int,
         source: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> Event:
+    ) -> Ticket:
         """Copy host bytes to `offset` in memory of the device."""
         target = self._span(memory, offset, source.nbytes)
         self._come_after(after)
         if not source.nbytes:
-            return self._nothing()
+            return Ticket(self.engine, self.engine.submitted)
         content = bytes_of(source)
         return self._copy(target, address_of(content), source.nbytes, rows, (memory, content))
 
@@ -256,30 +216,30 @@ class NativeBackend:
         memory: Memory,
         offset: int,
         target: memoryview,
-        after: Sequence[Event] = (),
+        after: Sequence[Ticket] = (),
         rows: Rows | None = None,
-    ) -> Event:
+    ) -> Ticket:
         """Copy bytes of the device from `offset` to the host."""
         source = self._span(memory, offset, target.nbytes)
         self._come_after(after)
         if not target.nbytes:
-            return self._nothing()
+            return Ticket(self.engine, self.engine.submitted)
         content = bytes_of(target)
         return self._copy(address_of(content), source, target.nbytes, rows, (memory, content))
 
     def fill(
-        self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Event] = ()
-    ) -> Event:
+        self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Ticket] = ()
+    ) -> Ticket:
         """Set every byte of a range."""
         target = self._span(memory, offset, nbytes)
         self._come_after(after)
         if not nbytes:
-            return self._nothing()
+            return Ticket(self.engine, self.engine.submitted)
         return self._move(self.engine.functions.fill, (target, byte), nbytes, memory)
 
     def _copy(
         self, target: int, source: int, nbytes: int, rows: Rows | None, keep: object
-    ) -> NativeEvent:
+    ) -> Ticket:
         if rows is None:
             return self._move(self.engine.functions.copy, (target, source), nbytes, keep)
         count = len(rows.starts(nbytes))
@@ -288,22 +248,18 @@ class NativeBackend:
             self.engine.functions.copy_rows, count, rows.size * count, arguments, keep
         )
 
-    def _move(self, entry: int, places: tuple[int, int], nbytes: int, keep: object) -> NativeEvent:
+    def _move(self, entry: int, places: tuple[int, int], nbytes: int, keep: object) -> Ticket:
         """Copy or fill bytes in pieces."""
         piece = _PIECE if nbytes < 8 * _BIG_PIECE else _BIG_PIECE
         return self._submit(entry, -(-nbytes // piece), nbytes, (*places, nbytes, piece), keep)
 
     def _submit(
         self, entry: int, units: int, nbytes: int, arguments: tuple[int, ...], keep: object
-    ) -> NativeEvent:
+    ) -> Ticket:
         engine = self.engine
         expected = nbytes // _BYTES_PER_NS + 1
         record = make_record(engine.address, entry, units, arguments, nanoseconds=expected)
-        return NativeEvent(engine, engine.submit(record, keep))
-
-    def _nothing(self) -> Event:
-        """A copy of no bytes is done when all that came before it is."""
-        return self.all_begun() if self.engine.submitted else DoneEvent()
+        return Ticket(engine, engine.submit(record, keep))
 
     def prepare(
         self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
@@ -325,82 +281,20 @@ class NativeBackend:
                 self.device, f"{threads} threads need {needed:,}", self.device.memory_bytes
             )
 
-    def run(self, prepared: Prepared, after: Sequence[Event] = ()) -> NativeEvent:
-        """Run a kernel."""
-        if not isinstance(prepared, NativePrepared) or prepared.owner is not self:
-            raise foreign(self.device, prepared)
-        prepared.check()
-        self._come_after(after)
-        if prepared.executable.debugs:
-            return self._run_debugging(prepared)
-        record = prepared.record
-        event, before = NativeEvent(self.engine, 0), record[SEQUENCE]
-        try:
-            self.engine.submit_kept(record)
-        finally:  # without a call, after which an interrupt could be heard
-            if record[SEQUENCE] != before:
-                event.sequence = record[SEQUENCE]
-                prepared.latest = event
-        return event
-
-    def _run_debugging(self, prepared: NativePrepared) -> DebuggingEvent:
-        """Run a kernel that prints, or that leaves what failed in four numbers."""
-        report = np.zeros(4, np.int32)
-        record = copied(prepared.record)
-        record[REPORT] = address_of(report)
-        event = DebuggingEvent(self.engine, 0, report, prepared.executable)
-        record[SEQUENCE] = 0
-        try:
-            self.engine.submit(record, prepared.things, report)
-        finally:  # as above
-            if record[SEQUENCE]:
-                event.sequence = record[SEQUENCE]
-                prepared.latest = event
-        return event
-
-    def repeated(self, prepared: Prepared) -> Repeated:
-        """Run the same launch with nothing left to decide."""
-        if not isinstance(prepared, NativePrepared) or prepared.executable.debugs:
-            from trilby.backend.run_again import RunAgain  # noqa: PLC0415 -- few assert or print
-
-            return RunAgain(self.run, prepared)
-        return NativeRepeated(prepared, self.unchecked)
-
-    def passes(self, prepared: Prepared) -> Passes:
-        """Run passes, each portion as one entry of the queue."""
-        from trilby.backend.native.native_passes import (  # noqa: PLC0415 -- few programs have any
-            NativePasses,
-            debugging_passes,
-        )
-
-        if not isinstance(prepared, NativePrepared) or prepared.owner is not self:
-            raise foreign(self.device, prepared)
-        if prepared.executable.debugs:
-            return debugging_passes(prepared)
-        return NativePasses(prepared, self._come_after)
-
-    def flush(self) -> None:
-        """Submit what is held back."""
-        self.engine.flush()
-
-    def all_begun(self) -> NativeEvent:
-        """The last record: all others come before it."""
-        return NativeEvent(self.engine, self.engine.submitted)
-
     def close(self) -> None:
         """Wait for everything; closing twice is no error."""
         if not self._is_open:
             return
-        self._invalidate()
+        self.moment += 1
         self._is_open = False
-        self.engine.wait(self.engine.submitted)
+        self.engine.wait_for_all()
         self.arena.trim()
 
-    def _come_after(self, after: Sequence[Event]) -> None:
+    def _come_after(self, after: Sequence[Ticket]) -> None:
         """Wait for the work of other devices: what this one began comes before by itself."""
-        for event in after:
-            if not isinstance(event, NativeEvent):
-                event.wait()
+        for ticket in after:
+            if ticket.queue is not self.engine:
+                ticket.wait()
 
     def address_of(self, memory: Memory) -> int:
         """Where memory begins that was made here and not freed."""

@@ -1,98 +1,32 @@
 """The queue and the threads of the native device, seen from Python.
 
 There is one engine in a process, however many accelerators use it: all of them share the cores.
-What is submitted is run in order, so an event is a number: it is done when the queue has
-completed that many. Python only submits and waits; the threads know nothing of it.
+What is submitted is run in order: a command is done when the queue has completed its number.
+Python only submits and waits; the threads know nothing of it.
 """
 
 import ctypes
-import gc
 import signal
 import time
-from array import array
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import cache
-from math import inf
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from trilby.at_exit import PROGRAM_END, EndStep
+from trilby.backend.base import Times
 from trilby.backend.native.host_processor import HostProcessor, this_host
-from trilby.backend.native.objects import Objects, objects_for
 from trilby.backend.native.queue_code import (
     SEQUENCE,
-    WORD,
     QueueFunctions,
     Record,
     address_of_record,
     begin_functions,
 )
-from trilby.data.segment import reentered
+from trilby.backend.native.toolchain import Objects, objects_for
 from trilby.errors import DeviceError
 from trilby.locks import computed_once, hold_over_forks, new_rlock
-
-if TYPE_CHECKING:
-    from trilby.backend.native.events import NativeEvent
-
-
-# ------------------------------------------------------------------------------------------- recall
-# When work of the native device was begun and done, for those who ask late.
-#
-# The queue itself notes this of each record, and knows it of the last 4,096. Events of which
-# somebody wants to know it later are told before it is forgotten.
-
-_SPARE = 256
-"""Other threads may submit some records between a look at the queue and what follows."""
-
-
-class Recall:
-    """The events that are to be told, in the order of their records.
-
-    `wait` returns when a record is done, and submits nothing.
-    """
-
-    def __init__(self, state: "QueueState", wait: Callable[[int], None]) -> None:
-        self._state = state
-        self._ring = len(state.slots)
-        self._wait = wait
-        self._events: deque[NativeEvent] = deque()
-
-    @property
-    def room(self) -> float:
-        """So many more records may be submitted before one is forgotten that somebody wants."""
-        if not self._events:
-            return inf
-        return self._events[0].sequence - 1 + self._ring - _SPARE - self._state.submitted
-
-    def add(self, event: "NativeEvent") -> None:
-        """Tell an event before its record is forgotten."""
-        self._events.append(event)
-
-    def make_way(self, records: int) -> float:
-        """Some records are about to be submitted: tell those in whose places they will be.
-
-        The result is how many more may follow.
-        """
-        collects = gc.isenabled()
-        try:
-            gc.disable()  # buffers that end here would begin copies, which may have to wait
-            self._tell()
-            if self.room < records:
-                submitted = int(self._state.submitted)
-                self._wait(max(self._events[0].sequence, submitted - self._ring // 2))
-                self._tell()
-        finally:
-            if collects:
-                gc.enable()
-        return self.room - records
-
-    def _tell(self) -> None:
-        """Tell those whose records are done; Ctrl-C may come between any two steps."""
-        while self._events and self._events[0].done:
-            self._events[0].take_times()
-            self._events.popleft()
-
 
 # ------------------------------------------------------------------------------------------- engine
 
@@ -104,6 +38,8 @@ SPIN_NS = 30_000
 
 RING = 4096
 """The records that the queue holds; see `queue.ll`."""
+
+_MOST_REPORTS = 256
 
 _PATIENCE_SECONDS = 5.0
 _LOCK_BYTES = 128
@@ -130,7 +66,6 @@ class QueueSlot(ctypes.Structure):
         ("ended", ctypes.c_uint64),
         ("current_pass", ctypes.c_uint64),
         ("last_pass", ctypes.c_uint64),
-        ("tally", ctypes.c_uint64),
     )
 
 
@@ -164,8 +99,26 @@ class QueueState(ctypes.Structure):
 _KEPT_OVER_FORKS = ("submitted", "threads", "patience", "clock", "slots")
 
 
+class LaunchOutcome(Protocol):
+    """What a launch leaves that asserts or prints: `check` shows the lines, and raises."""
+
+    @property
+    def has_failed(self) -> bool:
+        """True once an assertion has failed."""
+        ...
+
+    def check(self) -> None:
+        """Write the lines; raise what a failed assertion says."""
+        ...
+
+
 class Engine:
-    """One queue with its threads, which start when they are first needed."""
+    """The in-order queue with its threads, which start when they are first needed.
+
+    It is the `Queue` of all native devices: copies and kernels have the numbers of one sequence.
+    """
+
+    by_host_clock = True
 
     def __init__(self, host: HostProcessor, objects: Objects) -> None:
         self.host = host
@@ -178,16 +131,12 @@ class Engine:
         self.state.patience = SPIN_NS if host.threads > 1 else 0
         self.state.clock = time.CLOCK_MONOTONIC
         self.lock = new_rlock()
-        self._is_giving = False
         self._kept: deque[Kept] = deque()
         self.owned: dict[int, object] = {}
         """What launches are made of that may be run, by the addresses of these things."""
-        self.held: list[int] = []
-        """The addresses of records that will be submitted before anything else happens."""
+        self.reports: dict[int, LaunchOutcome] = {}
+        """What launches left, by their numbers; those that went well are dropped after a while."""
         self._lost = range(0)
-        self._recall = Recall(self.state, self._await)
-        self._room = inf
-        """So many records may be submitted before times are lost that somebody wants to know."""
 
     @computed_once
     def functions(self) -> QueueFunctions:
@@ -202,45 +151,30 @@ class Engine:
     @property
     def submitted(self) -> int:
         """The number of the last record that was begun."""
-        self.flush()
-        return int(self.state.submitted)
+        return self.state.submitted
 
-    def flush(self) -> None:
-        """Submit what is held back, or wait until another thread has done so."""
-        if self.held or self._is_giving:
-            self._submit_held()
+    @property
+    def completed(self) -> int:
+        """The number up to which all records are done."""
+        return self.state.completed
 
-    def remember(self, event: "NativeEvent") -> None:
-        """Let an event have its times before they are forgotten."""
-        with self.lock:
-            self._recall.add(event)
-            if self._room == inf:
-                self._room = self._recall.room
+    def measure(self, on: bool) -> None:  # noqa: FBT001 -- of `Queue`
+        """The queue notes the times of each record in any case."""
 
-    def _make_sure(self, records: int) -> None:
-        """Records are about to take the places of others, which somebody may want to know of."""
-        self._room -= records
-        if self._room < 0:
-            self._make_room(records)
-
-    def _make_room(self, records: int) -> None:
-        with self.lock:
-            room: float = -1  # after Ctrl-C the next one looks again
-            try:
-                room = self._recall.make_way(records)
-            finally:
-                self._room = room
-
-    def submit(self, record: Record, *keep: object) -> int:
+    def submit(self, record: Record, keep: object, *, first: int = 0, count: int = 1) -> int:
         """Begin a record after all that were begun before, and give it its number.
 
-        The record and `keep` live until it is done.
+        The record and `keep` live until it is done. It is run `count` times, with its pass counted
+        from `first` on.
         """
         retained: Kept = [_NEVER, (record, keep)]
         record[SEQUENCE] = 0
         try:
             self._kept.append(retained)  # first: Ctrl-C may come as soon as the queue has it
-            self.submit_kept(record)
+            if count == 1 and not first:
+                self.submit_kept(record)
+            else:
+                self.submit_passes(record, first, count)
         finally:  # without a call, after which an interrupt could be heard
             retained[0] = record[SEQUENCE]
         self._forget_done()
@@ -248,8 +182,6 @@ class Engine:
 
     def submit_kept(self, record: Record) -> int:
         """The same for a record that somebody keeps. Its number says whether it was submitted."""
-        self.flush()
-        self._make_sure(1)
         address = address_of_record(record)
         while not (sequence := self.functions.submit(address)):
             self._make_way()
@@ -257,51 +189,10 @@ class Engine:
 
     def submit_passes(self, record: Record, first: int, count: int) -> int:
         """Begin a record that is run `count` times, with its pass counted from `first` on."""
-        self.flush()
-        self._make_sure(1)
         address = address_of_record(record)
         while not (sequence := self.functions.submit_passes(address, first, first + count - 1)):
             self._make_way()
         return sequence
-
-    def _submit_held(self) -> None:
-        with self.lock:
-            if self._is_giving:  # by this thread, in which a signal handler runs now
-                raise reentered()
-            collects = gc.isenabled()
-            self._is_giving = True  # before anything is taken: what comes later has to wait
-            try:
-                gc.disable()  # buffers that end here would begin copies before their turn
-                self._give_held()
-            finally:
-                self._is_giving = False
-                if collects:
-                    gc.enable()
-
-    def _give_held(self) -> None:
-        """Submit what is held back now.
-
-        An interrupt is heard between two steps of Python, and what is not yet submitted is held
-        back again: `for` submits records and keeps their number in one step.
-        """
-        waiting = array("Q", self.held)
-        if not waiting:
-            return
-        first, count, done = address_of_record(waiting), len(waiting), 0
-        try:
-            del self.held[:count]  # another thread may have added some
-            self._make_sure(count)
-            while True:
-                for given in map(
-                    self.functions.submit_all, (first + WORD * done,), (count - done,)
-                ):
-                    done += given
-                    break
-                if done >= count:
-                    break
-                self._make_way()
-        finally:
-            self.held[:0] = waiting[done:]
 
     def _make_way(self) -> None:
         """See to it that the queue takes one more record: it has threads, and is not full."""
@@ -334,29 +225,46 @@ class Engine:
                 self._kept.appendleft(oldest)
                 return
 
-    def wait(self, sequence: int) -> None:
+    def wait(self, number: int) -> None:
         """Return when a record is done. `KeyboardInterrupt` gets through."""
-        if sequence in self._lost:
+        if number in self._lost:
             raise DeviceError(
                 "this work was under way when the process forked, and its threads stayed behind",
                 advice="wait for all work before forking: `accelerator.wait()`",
             )
-        self.flush()
-        if self.state.completed < sequence:
-            self._await(sequence)
+        if self.state.completed < number:
+            self._await(number)
         if self._kept:
             self._forget_done()
+        if number in self.reports:
+            self.reports[number].check()
+
+    def wait_for_all(self) -> None:
+        """Return when nothing is under way, whatever failed. `KeyboardInterrupt` gets through."""
+        if self.state.completed < self.state.submitted:
+            self._await(self.state.submitted)
+        self._forget_done()
 
     def _await(self, sequence: int) -> None:
         while not self.functions.wait(self.address, sequence, SLICE_NS):
             pass  # between two slices Python sees to signals
 
-    def times(self, sequence: int) -> tuple[int, int] | None:
-        """When a record began its first unit and ended its last one; None where it is forgotten."""
-        slot: QueueSlot = self.state.slots[(sequence - 1) % RING]
-        if self.state.completed < sequence or slot.sequence != sequence:
+    def drop_reports(self) -> None:
+        """Forget reports of launches that went well, if there are many."""
+        if len(self.reports) >= _MOST_REPORTS:
+            done = [n for n in self.reports if n <= self.state.completed]
+            for old in [n for n in done if not self.reports[n].has_failed] or done[:1]:
+                del self.reports[old]
+
+    def times(self, number: int) -> Times | None:
+        """When a record began its first unit and ended its last one; None where it failed."""
+        if number in self.reports and self.reports[number].has_failed:
             return None
-        return slot.begun, slot.ended
+        slot: QueueSlot = self.state.slots[(number - 1) % RING]
+        if self.state.completed < number or slot.sequence != number:
+            return Times(None, 0.0)  # it is forgotten
+        ahead = time.perf_counter() - time.clock_gettime(time.CLOCK_MONOTONIC)
+        return Times(slot.begun * 1e-9 + ahead, (slot.ended - slot.begun) * 1e-9)
 
     def _start_workers(self) -> None:
         self.state.leaving = 0
@@ -370,7 +278,7 @@ class Engine:
 
     def stop(self) -> None:
         """Finish all work and let the threads go; they come back when they are needed."""
-        self.wait(self.submitted)
+        self.wait_for_all()
         if not self.state.workers:
             return
         self.functions.stop(self.address)
@@ -380,11 +288,10 @@ class Engine:
 
     def before_fork(self) -> None:
         """Finish all work: a child has a copy of the memory, and none of the threads."""
-        self.wait(self.submitted)
+        self.wait_for_all()
 
     def after_fork(self) -> None:
         """Begin anew in a child: all that is there of the threads is what they left in memory."""
-        self._is_giving = False
         completed = self.state.completed
         fresh = QueueState()
         for name in _KEPT_OVER_FORKS:

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from trilby.backend.base import DeviceInfo
 from trilby.backend.native.device import NativeBackend
 from trilby.backend.native.engine import shared_engine
-from trilby.backend.native.host_processor import HostProcessor, this_host
+from trilby.backend.native.host_processor import MAX_GROUP_ITEMS, HostProcessor, this_host
 from trilby.backend.native.modules import shared_modules
-from trilby.backend.native.objects import objects_for
-from trilby.backend.native.processor import MAX_GROUP_ITEMS
+from trilby.backend.native.toolchain import objects_for
 from trilby.errors import DeviceUnavailableError
 
 

@@ -1,4 +1,4 @@
-"""The processor of this machine: what code is made for, how wide its vectors are, how many threads.
+"""The processor of this machine: what code is made for, its vectors, threads and group sizes.
 
 What was detected is handed in, so that other machines can be tried; only `this_host` looks.
 """
@@ -9,11 +9,12 @@ import platform
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
+from trilby.backend.group_size import GroupLimits, group_size
 from trilby.backend.native.cache import Cache
-from trilby.backend.native.processor import Detected, Processor
-from trilby.backend.native.toolchain import detected, installed
+from trilby.backend.native.toolchain import Detected, Processor, detected, installed
+from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
 from trilby.options import cache_folder, thread_limit
@@ -191,3 +192,47 @@ def _memory_bytes() -> int:
     if not hasattr(os, "sysconf"):
         return 0
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+# ------------------------------------------------------------------------------------------- groups
+# How work items are put into groups on a processor, where a launch does not say so.
+#
+# A group is a piece of work for one thread. Long rows suit vectors, and threads want several
+# pieces each, because some take longer than others. Kernels whose work items wait for each other
+# come with a group size, which this module leaves alone.
+
+MAX_GROUP_ITEMS = 4096
+LIMITS = GroupLimits(MAX_GROUP_ITEMS, (MAX_GROUP_ITEMS,) * MAX_DIMENSIONS)
+
+LONG_ROW = 2048
+LONG_GROUP = 256
+"""The shortest piece of a long row; short rows are cut into `SHORT_GROUP` at least."""
+SHORT_GROUP = 16
+SMALL_GROUP = 512
+"""Groups of several rows have about so many items."""
+PIECES = 4
+"""So many pieces for each thread."""
+
+
+@lru_cache(maxsize=1024)  # a program launches a few ranges, many times
+def native_group(size: NDRange, threads: int) -> tuple[int, int, int]:
+    """The group of a launch: what the range asks for, checked, or what suits a processor.
+
+    `native_group(NDRange(1_000_000), 2)` is `(4096, 1, 1)`.
+    """
+    if size.local is not None:
+        x, y, z = (*group_size(size, LIMITS), 1, 1)[:MAX_DIMENSIONS]
+        return x, y, z
+    row, rows, layers = size.padded
+    wanted = PIECES * threads
+    along = _piece(row, -(-wanted // max(rows * layers, 1)))
+    several = max(min(SMALL_GROUP // along, rows * layers // wanted, rows), 1)
+    return along, several if along >= row else 1, 1
+
+
+def _piece(row: int, pieces: int) -> int:
+    """The length of the pieces into which a row is cut."""
+    shortest = LONG_GROUP if row >= LONG_ROW else SHORT_GROUP
+    length = -(-row // max(pieces, 1))
+    whole = -(-max(length, shortest) // shortest) * shortest
+    return max(min(whole, row, MAX_GROUP_ITEMS), 1)

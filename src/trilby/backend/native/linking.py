@@ -12,7 +12,7 @@ import sys
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
 from struct import Struct, error, pack_into
-from typing import Any, NamedTuple
+from typing import Any
 
 from trilby.dataclass import dataclass
 from trilby.messages import tell
@@ -84,16 +84,6 @@ class Symbol:
     value: int
 
 
-class Relocation(NamedTuple):
-    """A place in a section that has to be filled in."""
-
-    section: int
-    place: int
-    kind: int
-    symbol: int
-    addend: int
-
-
 def sections_of(code: bytes) -> list[Section]:
     """All parts of an object file."""
     _check(code.startswith(_MAGIC) and len(code) >= HEADER.size)
@@ -121,14 +111,18 @@ def symbols_of(code: bytes, sections: Sequence[Section]) -> list[Symbol]:
         if section not in {UNDEFINED, _ABSOLUTE}:
             _check(section < len(sections))
             _check(value + size <= sections[section].size)
-        found.append(Symbol(_decoded(names[name : names.index(b"\0", name)]), section, value))
+        text = names[name : names.index(b"\0", name)].decode(errors="replace")
+        found.append(Symbol(text, section, value))
     return found
 
 
 def relocations_of(
     code: bytes, sections: Sequence[Section], wanted: Container[int]
-) -> Iterator[Relocation]:
-    """Each place in some sections that has to be filled in."""
+) -> Iterator[tuple[int, int, int, int, int]]:
+    """Each place in some sections that has to be filled in.
+
+    A relocation is a section, a place in it, a kind, the number of a symbol, and an addend.
+    """
     for one in sections:
         _check(one.kind != OTHER_RELOCATIONS)
         if one.kind == RELOCATIONS and one.info in wanted:
@@ -138,7 +132,7 @@ def relocations_of(
             for place, kind, symbol, addend in one.table(code, _RELOCATION):
                 _check(symbol < symbols)
                 _check(place + (8 if kind in _WIDE else 4) <= size)
-                yield Relocation(one.info, place, kind, symbol, addend)
+                yield one.info, place, kind, symbol, addend
 
 
 def _section(sections: Sequence[Section], number: int, kind: int) -> Section:
@@ -146,13 +140,6 @@ def _section(sections: Sequence[Section], number: int, kind: int) -> Section:
     _check(number < len(sections))
     _check(sections[number].kind == kind)
     return sections[number]
-
-
-def _decoded(name: bytes) -> str:
-    try:
-        return name.decode()
-    except UnicodeDecodeError:
-        raise UnknownError from None
 
 
 def _check(holds: bool) -> None:  # noqa: FBT001 -- a condition
@@ -200,68 +187,60 @@ def linked(code: bytes, symbols: Sequence[str], shown_in: str | None = None) -> 
     if not can_link():
         return None
     try:
-        image = _image(code)
-        places = image.places_of(symbols)
-        shown = _shown_content(code, image) if shown_in else b""
+        image = _Image(code)
+        places = {name: image.place_of_function(name) for name in symbols}
+        begin = _shown(code, image, shown_in, symbols[0]) if shown_in else None
     except (UnknownError, error):  # `error`: a place that is too far from another
         return None
-    begin = _shown(shown, len(image.content), shown_in, symbols[0]) if shown_in else None
     begin = begin or _executable(bytes(image.content))
     return None if begin is None else LinkedCode(begin, len(image.content), places)
 
 
-@dataclass(frozen=True, slots=True)
 class _Image:
-    """What is to stand in memory, wherever that is, and where in it the sections begin."""
+    """What is to stand in memory, wherever that is: its content, and where its sections begin.
 
-    content: bytearray
-    sections: Mapping[int, int]
-    instructions: Mapping[int, int]
-    """The sizes of the sections that have some."""
-    symbols: Sequence[Symbol]
-    stubs: Mapping[str, int]
+    Behind the sections are stubs: jumps to functions of the process, which may be far away.
+    """
 
-    def place_of(self, one: Symbol) -> int:
-        """Where in it a symbol is."""
+    def __init__(self, code: bytes) -> None:
+        self._all = sections_of(code)
+        self._symbols = symbols_of(code, self._all)
+        self.sections, size = _layout(self._all)
+        outside = dict.fromkeys(one.name for one in self._symbols if one.section == UNDEFINED)
+        outside.pop("", None)
+        self._stubs = {name: size + _STUB * number for number, name in enumerate(outside)}
+        self.content = bytearray(size + _STUB * len(outside))
+        for number, place in self.sections.items():
+            part = self._all[number].content(code)
+            self.content[place : place + len(part)] = part
+        for name, place in self._stubs.items():
+            stub = _JUMP + _address_of(name).to_bytes(8, "little")
+            self.content[place : place + _STUB] = stub
+        for section, offset, kind, number, addend in relocations_of(code, self._all, self.sections):
+            one, place = self._symbols[number], self.sections[section] + offset
+            # A stub can be called, and no more: data of the process is not there.
+            is_call = kind == _CALL and (one.section == UNDEFINED or self._is_function(one))
+            _check(is_call or (kind == _RELATIVE and one.section != UNDEFINED))
+            pack_into("<i", self.content, place, self._place_of(one) + addend - place)
+
+    def place_of_function(self, name: str) -> int:
+        """Where in it a function begins: there has to be one of that name."""
+        found = [one for one in self._symbols if one.name == name and self._is_function(one)]
+        _check(len(found) == 1)
+        return self._place_of(found[0])
+
+    def _place_of(self, one: Symbol) -> int:
         if one.section == UNDEFINED and one.name:
-            return self.stubs[one.name]
-        if one.section not in self.sections:
-            raise UnknownError
+            return self._stubs[one.name]
+        _check(one.section in self.sections)
         return self.sections[one.section] + one.value
 
-    def places_of(self, names: Sequence[str]) -> dict[str, int]:
-        """Where in it some functions begin."""
-        own = [one for one in self.symbols if one.name in names and self.is_code(one)]
-        if sorted(one.name for one in own) != sorted(names):
-            raise UnknownError
-        return {one.name: self.place_of(one) for one in own}
-
-    def is_code(self, one: Symbol) -> bool:
+    def _is_function(self, one: Symbol) -> bool:
         """Whether instructions are at a symbol."""
-        return one.value < self.instructions.get(one.section, 0)
-
-
-def _image(code: bytes) -> _Image:
-    sections = sections_of(code)
-    symbols = symbols_of(code, sections)
-    places, size = _layout(sections)
-    outside = dict.fromkeys(one.name for one in symbols if one.section == UNDEFINED and one.name)
-    stubs = {name: size + _STUB * number for number, name in enumerate(outside)}
-    instructions = {n: sections[n].size for n in places if sections[n].flags & EXECUTABLE}
-    content = bytearray(size + _STUB * len(stubs))
-    image = _Image(content, places, instructions, symbols, stubs)
-    for number, place in places.items():
-        content[place : place + sections[number].size] = sections[number].content(code)
-    for name, place in stubs.items():
-        content[place : place + _STUB] = _JUMP + _address_of(name).to_bytes(8, "little")
-    for section, offset, kind, number, addend in relocations_of(code, sections, places):
-        one, place = symbols[number], places[section] + offset
-        # A stub can be called, and no more: data of the process is not there.
-        is_call = kind == _CALL and (one.section == UNDEFINED or image.is_code(one))
-        if not is_call and (kind != _RELATIVE or one.section == UNDEFINED):
-            raise UnknownError
-        pack_into("<i", content, place, image.place_of(one) + addend - place)
-    return image
+        if one.section not in self.sections:
+            return False
+        section = self._all[one.section]
+        return bool(section.flags & EXECUTABLE) and one.value < section.size
 
 
 def _layout(sections: Sequence[Section]) -> tuple[dict[int, int], int]:
@@ -271,10 +250,8 @@ def _layout(sections: Sequence[Section]) -> tuple[dict[int, int], int]:
     for number, one in enumerate(sections):
         # Nobody throws exceptions through kernels: how to unwind their stack is not needed.
         if one.flags & ALLOCATED and one.kind != UNWINDING and one.size:
-            if one.flags & (WRITABLE | OF_A_THREAD) or not one.has_content:
-                raise UnknownError
-            if not 1 <= one.alignment <= mmap.PAGESIZE:  # memory begins with a page
-                raise UnknownError
+            _check(not one.flags & (WRITABLE | OF_A_THREAD) and one.has_content)
+            _check(1 <= one.alignment <= mmap.PAGESIZE)  # memory begins with a page
             places[number] = -(-end // one.alignment) * one.alignment
             end = places[number] + one.size
     return places, -(-end // 16) * 16
@@ -313,20 +290,15 @@ def _executable(content: bytes) -> int | None:
     return begin
 
 
-def _shown_content(code: bytes, image: _Image) -> bytes:
-    """The content of a file that tells more about some code."""
+def _shown(code: bytes, image: _Image, folder: str, name: str) -> int | None:
+    """The address of memory with the code in a file that tells more about it, which is written."""
     from trilby.backend.native import symbol_files  # noqa: PLC0415 -- few ask for them
 
-    return symbol_files.shared_object(code, bytes(image.content), image.sections)
-
-
-def _shown(content: bytes, size: int, folder: str, name: str) -> int | None:
-    """The address of memory with the code in such a file, which is written for it."""
-    from trilby.backend.native import symbol_files  # noqa: PLC0415 -- few ask for them
-
+    content = symbol_files.shared_object(code, bytes(image.content), image.sections)
     path, file = symbol_files.new_file(folder, name, content)
     try:
         protection = mmap.PROT_READ | mmap.PROT_EXEC
+        size = len(image.content)
         begin = _mapped(size, protection, mmap.MAP_PRIVATE, file, symbol_files.BEGIN)
     finally:
         os.close(file)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from llvmlite import binding  # pyright: ignore[reportMissingTypeStubs] -- it has none
 
-from trilby.backend.native.processor import Code, Detected, Processor, RefusedTextError
+from trilby.backend.native.toolchain import Code, Detected, Processor, RefusedTextError
 from trilby.errors import DeviceError
 
 _llvm = cast("Any", binding)
@@ -30,11 +30,6 @@ def detected() -> Detected:
         features = {}
     triple, cpu = str(_llvm.get_process_triple()), str(_llvm.get_host_cpu_name())
     return Detected(triple, cpu, tuple(sorted(features.items())), LLVM_VERSION)
-
-
-def optimised(text: str, processor: Processor) -> str:
-    """The text of a module after LLVM's passes, for people."""
-    return str(_optimise(text, _machine(processor)))
 
 
 def assembly(text: str, processor: Processor) -> str:

@@ -15,14 +15,13 @@ import numpy as np
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.native.cache import Cache
-from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
+from trilby.codegen.llvm.target import TRANSFORMS, LlvmModule, LlvmTarget
 from trilby.data.dtypes import ScalarType, Type
-from trilby.loading import loading
 from trilby.model.value import Value
 from trilby.options import cache_folder
 
 # ----------------------------------------------------------------------------------------- identity
-# All of a model as one text: two models with the same text are the same to whoever reads them.
+# All of a model as one text: two models with the same text are the same to every reader.
 #
 # It is for keys, not for people. Every field of every part is in it, places in the source as
 # well.
@@ -87,6 +86,7 @@ FOLDERS = (
     "codegen",
     "codegen/llvm",
     "codegen/llvm/formulas",
+    "transform",
 )
 """Where the files are that decide what is generated."""
 
@@ -111,12 +111,13 @@ class Modules:
         return made
 
 
-def generated(graph: KernelGraph, target: LlvmTarget, *, lines: bool) -> LlvmModule:
-    """The module of a kernel, made now."""
-    with loading("trilby.codegen.llvm.module"):
-        from trilby.codegen.llvm.module import generate  # noqa: PLC0415 -- see above
+def generated(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> LlvmModule:
+    """The module of a kernel, made now: its graph goes through the transforms of the language."""
+    from trilby.codegen.llvm.module import generate  # noqa: PLC0415 -- see above
+    from trilby.transform.pipelines import Transformed, lower_kernel  # noqa: PLC0415
 
-    return generate(graph, target, lines=lines)
+    lowered = lower_kernel(Transformed(graph.functions), TRANSFORMS)
+    return generate(KernelGraph(lowered.functions), target, lines=lines)
 
 
 @cache

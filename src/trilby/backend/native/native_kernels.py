@@ -6,22 +6,25 @@ from functools import cache
 from struct import Struct
 from typing import Protocol
 
+import numpy as np
+
 from trilby.backend.base import (
     Argument,
-    Event,
     Memory,
     Scalar,
     StructArgument,
-    type_by_value,
-    value_by_value,
+    Ticket,
 )
+from trilby.backend.failures import assertion_failed
 from trilby.backend.group_size import rounded_up
 from trilby.backend.native.engine import Engine
+from trilby.backend.native.host_processor import native_group
 from trilby.backend.native.printing import Printed
-from trilby.backend.native.processor import Code, native_group
 from trilby.backend.native.queue_code import (
     ARGUMENTS,
     COST,
+    PASS,
+    REPORT,
     SEQUENCE,
     VARIES,
     WORD,
@@ -30,9 +33,11 @@ from trilby.backend.native.queue_code import (
     copied,
     make_record,
 )
+from trilby.backend.native.toolchain import Code
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory
-from trilby.data.dtypes import ScalarType
+from trilby.data.dtypes import ScalarType, type_by_value, value_by_value
 from trilby.data.ndrange import NDRange
+from trilby.data.segment import Live, address_of
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
 from trilby.source import Location
@@ -73,10 +78,11 @@ class ThreadMemory:
 class NativeKernel:
     """A compiled kernel; `address` is that of its entry as long as `code` lives.
 
-    `parameters` is the number of its arguments. `printed` is None where nothing is
-    printed. `any_group` is true where work items may be put into any groups, whatever is asked for,
-    and `varies` where data decides for how long it runs. `memory` is what a call takes, and
-    `arrays` what the user's arrays in it are.
+    `parameters` is the number of its arguments. `assertions` are in the order in which a report
+    counts them, from 1 on; `printed` is None where nothing is printed. `any_group` is true where
+    work items may be put into any groups, whatever is asked for, and `varies` where data decides
+    for how long it runs. `memory` is what a call takes, and `arrays` what the user's arrays in it
+    are.
     """
 
     entry: str
@@ -84,7 +90,7 @@ class NativeKernel:
     code: Code
     address: int
     parameters: int
-    asserts: tuple[tuple[str, Location], ...] = ()
+    assertions: tuple[tuple[str, Location], ...] = ()
     printed: Printed | None = None
     any_group: bool = False
     varies: bool = False
@@ -92,9 +98,14 @@ class NativeKernel:
     arrays: WorkMemory = NO_ARRAYS
 
     @property
-    def debugs(self) -> bool:
-        """Whether somebody is to see at once what it reports."""
-        return bool(self.asserts) or self.printed is not None
+    def asserts(self) -> bool:
+        """Whether a launch may fail by itself."""
+        return bool(self.assertions)
+
+    @property
+    def prints(self) -> bool:
+        """Whether a launch writes lines."""
+        return self.printed is not None
 
     def check_count(self, given: int) -> None:
         """Raise where arguments are missing: the kernel would read what is behind them."""
@@ -105,18 +116,42 @@ class NativeKernel:
             )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LaunchReport:
+    """The lines that a launch prints, and the assertion that failed: its number and work item."""
+
+    words: Live
+    kernel: NativeKernel
+
+    @property
+    def has_failed(self) -> bool:
+        """True once an assertion has failed."""
+        return bool(self.words[0])
+
+    def check(self) -> None:
+        """Write the lines; raise what a failed assertion says. The launch is over."""
+        if self.kernel.printed is not None:
+            self.kernel.printed.show()
+        number, x, y, z = (int(n) for n in self.words)
+        if number:
+            message, location = self.kernel.assertions[number - 1]
+            raise assertion_failed(message, (x, y, z), location)
+
+
 class NativePrepared:
     """A launch as a record. `checked` is the last moment at which none of its memory was freed.
 
-    `_lasting` is all that the queue may need: first the record, then where its runs are counted.
+    `_lasting` is all that the queue may need: first the record, then what the kernel uses.
+    `_mark` are the runs before the last submission, its record, the number that the record had
+    then, and its runs. The record has another number when the queue has it: so `begun` is exact.
     """
 
     __slots__ = (
         "_lasting",
+        "_mark",
         "_structs",
         "checked",
         "executable",
-        "latest",
         "memories",
         "owner",
         "record",
@@ -135,7 +170,6 @@ class NativePrepared:
         self.memories: dict[int, Memory] = {}
         self._structs: dict[int, Record] = {}
         self.checked = -1
-        self.latest: Event | None = None
         engine = owner.engine
         local = native_group(size, engine.host.threads)
         if executable.any_group and size.local is not None:
@@ -149,25 +183,58 @@ class NativePrepared:
         self.record = make_record(engine.address, executable.address, units, words, launch=launch)
         self.record[VARIES] = executable.varies
         parts = (executable, self.memories, self._structs)
-        self._lasting: list[object] = [self.record, None, *parts]
+        self._mark = 0, self.record, 0, 0
+        self._lasting: list[object] = [self.record, *parts]
         engine.owned[id(self._lasting)] = self._lasting
         for position, argument in enumerate(arguments):
             self._set(position, argument)
 
+    @property
+    def begun(self) -> int:
+        """The runs that the queue has got."""
+        before, record, number, times = self._mark
+        return before if record[SEQUENCE] == number else before + times
+
+    def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
+        """Put the record into the queue, once for all passes."""
+        if self.checked != self.owner.moment:
+            self.check()
+        engine, record = self.owner.engine, self.record
+        for ticket in after:
+            if ticket.queue is not engine:
+                ticket.wait()
+        executable = self.executable
+        if executable.assertions or executable.printed is not None:
+            return self._submit_reporting(times, first_pass)
+        self._mark = self.begun, record, record[SEQUENCE], times
+        if times == 1 and not first_pass:
+            return Ticket(engine, engine.submit_kept(record))
+        return Ticket(engine, engine.submit_passes(record, first_pass, times))
+
+    def _submit_reporting(self, times: int, first_pass: int) -> Ticket:
+        """The same for a kernel that prints, or that leaves what failed in four numbers."""
+        engine, words = self.owner.engine, np.zeros(4, np.int32)
+        report = LaunchReport(words, self.executable)
+        record = copied(self.record)
+        record[PASS], record[REPORT], record[SEQUENCE] = first_pass, address_of(words), 0
+        engine.drop_reports()
+        self._mark = self.begun, record, 0, times
+        try:
+            number = engine.submit(record, self._things, first=first_pass, count=times)
+        finally:  # without a call, after which an interrupt could be heard
+            if record[SEQUENCE]:
+                engine.reports[record[SEQUENCE]] = report
+        return Ticket(engine, number)
+
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come; those under way keep their record."""
         engine = self.owner.engine
-        engine.flush()
         sequence = self.record[SEQUENCE]
         if sequence > engine.state.completed:
+            self._mark = self.begun, self.record, sequence, 0
             engine.keep(sequence, (self.record, dict(self._structs)))
             self.record = self._lasting[0] = copied(self.record)
         self._set(position, argument)
-
-    def count_in(self, tallies: object) -> None:
-        """Keep these as long as runs may be counted there; others until the last run is over."""
-        self.owner.engine.keep(self.record[SEQUENCE], self._lasting[1])
-        self._lasting[1] = tallies
 
     def _set(self, position: int, argument: Argument) -> None:
         if isinstance(argument, Scalar):
@@ -186,7 +253,7 @@ class NativePrepared:
         self.record[ARGUMENTS + position] = word
 
     @property
-    def things(self) -> object:
+    def _things(self) -> object:
         """What has to live as long as it is run."""
         return self.executable, self.memories, dict(self._structs)
 
@@ -205,13 +272,12 @@ class NativePrepared:
         lasting = getattr(self, "_lasting", None)
         if lasting is not None:
             engine = self.owner.engine
-            engine.flush()
             engine.keep(self.record[SEQUENCE], lasting)
             engine.owned.pop(id(lasting), None)  # it is not there if Ctrl-C came in `__init__`
 
 
 def _packed(scalar: Scalar) -> int:
-    content = _packer(scalar.type).pack(value_by_value(scalar))
+    content = _packer(scalar.type).pack(value_by_value(scalar.type, scalar.value))
     return int.from_bytes(content, "little")
 
 

@@ -19,17 +19,9 @@
   i64,            ; 2 how many units
   i64,            ; 3 what a run takes of one thread's time, as seen last; 0 is not known yet
   i64,            ; 4 the sequence number of the last run
-  ptr,            ; 5 where its next runs are counted, or null
-  i64,            ; 6 1 where a run may take far longer than those before
-  [12 x i64],     ; 7 the launch: size x y z, local x y z, groups x y z, pass, report, print
-  [0 x i64]       ; 8 the arguments
-}
-
-%Tally = type {
-  i64,            ; 0 how many runs there were
-  i64,            ; 1 what they took
-  i64,            ; 2 the briefest, at first the greatest number
-  i64             ; 3 the longest
+  i64,            ; 5 1 where a run may take far longer than those before
+  [12 x i64],     ; 6 the launch: size x y z, local x y z, groups x y z, pass, report, print
+  [0 x i64]       ; 7 the arguments
 }
 
 %Slot = type {
@@ -38,8 +30,7 @@
   i64,            ; 2 when the first unit was begun
   i64,            ; 3 when the last unit was done
   i64,            ; 4 the number of the current pass
-  i64,            ; 5 the number of the last pass
-  ptr             ; 6 where it is counted, or null
+  i64             ; 5 the number of the last pass
 }
 
 %Queue = type {
@@ -201,8 +192,8 @@ give_up:
 define internal void @run(ptr %record, i64 %first, i64 %count) alwaysinline {
   %entry_at = getelementptr %Record, ptr %record, i64 0, i32 1
   %entry = load ptr, ptr %entry_at
-  %launch = getelementptr %Record, ptr %record, i64 0, i32 7
-  %arguments = getelementptr %Record, ptr %record, i64 0, i32 8
+  %launch = getelementptr %Record, ptr %record, i64 0, i32 6
+  %arguments = getelementptr %Record, ptr %record, i64 0, i32 7
   call void %entry(ptr %arguments, ptr %launch, i64 %first, i64 %count)
   ret void
 }
@@ -271,7 +262,7 @@ estimate:
   %per_unit = select i1 %too_exact, double 1.0e-3, double %exactly
   %never_run = icmp eq i64 %cost, 0
   %unknown = and i1 %is_new, %never_run
-  %varies_at = getelementptr %Record, ptr %record, i64 0, i32 6
+  %varies_at = getelementptr %Record, ptr %record, i64 0, i32 5
   %varies = load i64, ptr %varies_at
   %is_varied = icmp ne i64 %varies, 0
   %unforeseen = or i1 %unknown, %is_varied
@@ -333,7 +324,7 @@ define internal void @begin_pass(ptr %slot, i64 %time) {
   %record = load ptr, ptr %slot
   %pass_at = getelementptr %Slot, ptr %slot, i64 0, i32 4
   %pass = load i64, ptr %pass_at
-  %told_at = getelementptr %Record, ptr %record, i64 0, i32 7, i64 9
+  %told_at = getelementptr %Record, ptr %record, i64 0, i32 6, i64 9
   store i64 %pass, ptr %told_at
   %begun_at = getelementptr %Slot, ptr %slot, i64 0, i32 2
   %begun = load i64, ptr %begun_at
@@ -406,45 +397,12 @@ completed_all:
   %slot_ended_at = getelementptr %Slot, ptr %slot, i64 0, i32 3
   store i64 %time, ptr %slot_ended_at
   %now_completed = add i64 %completed, 1
-  call void @count(ptr %slot)
   store atomic i64 %now_completed, ptr %completed_at release, align 8
   br label %go_on
 go_on:
   call void @note_change(ptr %queue)
   call void @tell_waiting(ptr %queue)
   call void @keep_going(ptr %queue)
-  br label %out
-out:
-  ret void
-}
-
-; A record is done: count it where it was to be when it was submitted.
-define internal void @count(ptr %slot) {
-  %tally_at = getelementptr %Slot, ptr %slot, i64 0, i32 6
-  %tally = load ptr, ptr %tally_at
-  %nobody = icmp eq ptr %tally, null
-  br i1 %nobody, label %out, label %here
-here:
-  %begun_at = getelementptr %Slot, ptr %slot, i64 0, i32 2
-  %begun = load i64, ptr %begun_at
-  %ended_at = getelementptr %Slot, ptr %slot, i64 0, i32 3
-  %ended = load i64, ptr %ended_at
-  %took = sub i64 %ended, %begun
-  %count = load i64, ptr %tally
-  %counted = add i64 %count, 1
-  store i64 %counted, ptr %tally
-  %sum_at = getelementptr %Tally, ptr %tally, i64 0, i32 1
-  %sum = load i64, ptr %sum_at
-  %summed = add i64 %sum, %took
-  store i64 %summed, ptr %sum_at
-  %least_at = getelementptr %Tally, ptr %tally, i64 0, i32 2
-  %least = load i64, ptr %least_at
-  %briefest = call i64 @llvm.umin.i64(i64 %least, i64 %took)
-  store i64 %briefest, ptr %least_at
-  %most_at = getelementptr %Tally, ptr %tally, i64 0, i32 3
-  %most = load i64, ptr %most_at
-  %longest = call i64 @llvm.umax.i64(i64 %most, i64 %took)
-  store i64 %longest, ptr %most_at
   br label %out
 out:
   ret void
@@ -619,42 +577,6 @@ define i64 @trilby_submit_passes(ptr %record, i64 %first, i64 %last) {
   ret i64 %sequence
 }
 
-; Submit several records, one right after the other; the result is how many of them. If they take
-; long together, none of them is run here.
-define i64 @trilby_submit_all(ptr %records, i64 %count) {
-entry:
-  br label %add
-add:
-  %at = phi i64 [ 0, %entry ], [ %at_next, %add ]
-  %sum = phi i64 [ 0, %entry ], [ %sum_next, %add ]
-  %record_at = getelementptr ptr, ptr %records, i64 %at
-  %record = load ptr, ptr %record_at
-  %cost_at = getelementptr %Record, ptr %record, i64 0, i32 3
-  %cost = load i64, ptr %cost_at
-  %sum_next = add i64 %sum, %cost
-  %at_next = add i64 %at, 1
-  %more = icmp ult i64 %at_next, %count
-  br i1 %more, label %add, label %decide
-decide:
-  %is_brief = icmp ult i64 %sum_next, 10000
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %decide ], [ %next, %submitted ]
-  %place = getelementptr ptr, ptr %records, i64 %i
-  %one = load ptr, ptr %place
-  %sequence = call i64 @submit(ptr %one, i64 0, i64 0, i1 %is_brief)
-  %refused = icmp eq i64 %sequence, 0
-  br i1 %refused, label %out, label %submitted
-submitted:
-  %next = add i64 %i, 1
-  %again = icmp ult i64 %next, %count
-  br i1 %again, label %loop, label %all
-all:
-  ret i64 %count
-out:
-  ret i64 %i
-}
-
 define internal i64 @submit(ptr %record, i64 %first, i64 %last, i1 %may_run) {
 entry:
   %queue = load ptr, ptr %record
@@ -672,7 +594,7 @@ decide:
   %cost = load i64, ptr %cost_at
   %cost_but_one = sub i64 %cost, 1
   %was_brief = icmp ult i64 %cost_but_one, 4000
-  %varies_at = getelementptr %Record, ptr %record, i64 0, i32 6
+  %varies_at = getelementptr %Record, ptr %record, i64 0, i32 5
   %varies = load i64, ptr %varies_at
   %is_even = icmp eq i64 %varies, 0
   %is_brief = and i1 %was_brief, %is_even
@@ -695,10 +617,6 @@ push:
   store i64 %first, ptr %first_at
   %last_at = getelementptr %Slot, ptr %slot, i64 0, i32 5
   store i64 %last, ptr %last_at
-  %tally_at = getelementptr %Record, ptr %record, i64 0, i32 5
-  %tally = load ptr, ptr %tally_at
-  %slot_tally_at = getelementptr %Slot, ptr %slot, i64 0, i32 6
-  store ptr %tally, ptr %slot_tally_at
   %sequence_at = getelementptr %Record, ptr %record, i64 0, i32 4
   store i64 %sequence, ptr %sequence_at
   store i64 %sequence, ptr %submitted_at
@@ -760,14 +678,6 @@ out:
 refuse:
   call void @unlock(ptr %queue)
   ret i64 0
-}
-
-; Copy a tally as it is between two runs.
-define void @trilby_read_tally(ptr %queue, ptr %tally, ptr %copy) {
-  call void @lock(ptr %queue)
-  call void @llvm.memcpy.p0.p0.i64(ptr %copy, ptr %tally, i64 32, i1 false)
-  call void @unlock(ptr %queue)
-  ret void
 }
 
 ; Wait until a record is done, for about `slice` at most: 1 if it is, 0 if not yet.

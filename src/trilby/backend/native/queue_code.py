@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeAlias
 
-from trilby.backend.native.objects import Objects
-from trilby.backend.native.processor import Code, Processor
+from trilby.backend.native.toolchain import Code, Objects, Processor
 
 _PAUSES = {
     "x86_64": (
@@ -24,9 +23,7 @@ _SYMBOLS = (
     "trilby_start_workers",
     "trilby_stop_workers",
     "trilby_submit",
-    "trilby_submit_all",
     "trilby_submit_passes",
-    "trilby_read_tally",
     "trilby_wait",
     "trilby_copy",
     "trilby_copy_rows",
@@ -42,7 +39,6 @@ _SubmitsMany = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint
 _SubmitsPasses = ctypes.PYFUNCTYPE(
     ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64
 )
-_Reads = ctypes.PYFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _Waits = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
 
 
@@ -56,33 +52,13 @@ class QueueFunctions:
     turn meanwhile: they keep it.
     """
 
-    __slots__ = (
-        "_code",
-        "copy",
-        "copy_rows",
-        "fill",
-        "free",
-        "open",
-        "print",
-        "read_tally",
-        "start",
-        "stop",
-        "submit",
-        "submit_all",
-        "submit_passes",
-        "take_printed",
-        "wait",
-    )
-
     def __init__(self, code: Code) -> None:
         self._code = code  # it goes with this
         self.open = _Nothing(code["trilby_open_queue"])
         self.start = _SubmitsMany(code["trilby_start_workers"])
         self.stop = _Nothing(code["trilby_stop_workers"])
         self.submit = _Submits(code["trilby_submit"])
-        self.submit_all = _SubmitsMany(code["trilby_submit_all"])
         self.submit_passes = _SubmitsPasses(code["trilby_submit_passes"])
-        self.read_tally = _Reads(code["trilby_read_tally"])
         self.wait = _Waits(code["trilby_wait"])
         self.copy = code["trilby_copy"]
         self.copy_rows = code["trilby_copy_rows"]
@@ -121,8 +97,8 @@ def queue_text(triple: str) -> str:
 
 Record: TypeAlias = "array[int]"
 
-COST, SEQUENCE, TALLY, VARIES, LAUNCH, PASS, REPORT, ARGUMENTS = 3, 4, 5, 6, 7, 16, 17, 19
-"""Where things stand: what a run takes, the number of the last run, where runs are counted, …
+COST, SEQUENCE, VARIES, LAUNCH, PASS, REPORT, ARGUMENTS = 3, 4, 5, 6, 15, 16, 18
+"""Where things stand: what a run takes, the number of the last run, …
 
 Where a run may take far longer than those before (`VARIES`), no thread of Python runs it.
 """
@@ -143,7 +119,7 @@ def make_record(
     nanoseconds: int = 0,
 ) -> Record:
     """A record for the queue at that address; `nanoseconds` is what it takes, if that is known."""
-    return array("Q", (queue, entry, units, nanoseconds, 0, 0, 0, *launch, *arguments))
+    return array("Q", (queue, entry, units, nanoseconds, 0, 0, *launch, *arguments))
 
 
 def copied(record: Record) -> Record:

@@ -1,29 +1,115 @@
-"""LLVM, for those who need it: it is loaded at the first thing that is not kept from before.
+"""LLVM IR to code in memory: compiled by LLVM in another thread, or kept from an earlier process.
 
-Loading it takes longer than everything else about a kernel that was compiled in an earlier
-process. So nothing here imports llvmlite until there is something to compile.
+Loading LLVM takes longer than everything else about a kernel that was compiled before. So nothing
+here imports llvmlite until there is something to compile.
 """
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from threading import Thread
+from threading import enumerate as enumerate_threads
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from trilby.backend.native.beside import Beside
+from trilby.backend.native.cache import Cache
 from trilby.backend.native.linking import can_link, linked
-from trilby.backend.native.processor import Code, Detected, Processor
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
-from trilby.loading import loading
+from trilby.locks import hold_over_forks, new_rlock
 from trilby.messages import tell
-from trilby.options import symbols_folder
+from trilby.options import cache_folder, symbols_folder
+from trilby.version import VERSION
 
 if TYPE_CHECKING:
     from types import ModuleType
 
-PASSES = "O2, or O0 as written"
-"""What is done to a text before code is made of it."""
+
+class RefusedTextError(Exception):
+    """LLVM does not take a text; the message is its own."""
+
+
+class Code(Protocol):
+    """Code that is loaded; it can be called as long as this lives."""
+
+    def __getitem__(self, symbol: str, /) -> int:
+        """The address of a function."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """What code is made for, in LLVM's words: `Processor("x86_64-…", "znver3", "+avx2,…")`."""
+
+    triple: str
+    cpu: str
+    features: str
+
+
+@dataclass(frozen=True, slots=True)
+class Detected:
+    """The triple, the name and the features of a machine's processor, and the LLVM that said so."""
+
+    triple: str
+    cpu: str
+    features: tuple[tuple[str, bool], ...]
+    llvm: str
+
+
+# ------------------------------------------------------------------------------------------ threads
+
+T = TypeVar("T")
+
+_BEGINNING = new_rlock()
+"""Held while a thread is started, and during a fork: a child has none of the threads, but the locks
+that they held."""
+
+
+class BackgroundCall(Thread, Generic[T]):
+    """A thread that does some work from now on; a call waits for the result, or raises the error.
+
+    `BackgroundCall(lambda: 6 * 7)()` is 42. Where the system gives no thread, the call does the
+    work.
+    """
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        super().__init__(name="trilby-compiler")
+        self._work = work
+        self._results: list[T] = []
+        self._failure: Exception | None = None
+        with _BEGINNING, suppress(RuntimeError):
+            self.start()
+
+    def __call__(self) -> T:
+        """The result, as soon as it is there."""
+        if self.ident is None:
+            return self._work()
+        self.join()
+        if self._failure is not None:
+            raise self._failure
+        return self._results[0]
+
+    def run(self) -> None:
+        """Do the work, in this thread."""
+        try:
+            self._results.append(self._work())
+        except Exception as error:  # noqa: BLE001 -- it is raised where the result is asked for
+            self._failure = error
+
+
+def _wait_for_all() -> None:
+    """Let no thread begin until the process was forked."""
+    _BEGINNING.acquire()
+    for thread in enumerate_threads():
+        if isinstance(thread, BackgroundCall) and thread.is_alive():  # Ctrl-C came before others
+            thread.join()
+
+
+hold_over_forks(1, _wait_for_all, _BEGINNING.release, _BEGINNING.release)
+
+# --------------------------------------------------------------------------------------------- LLVM
 
 _FOUND = find_spec("llvmlite")
 if _FOUND is None or not _FOUND.origin:
@@ -35,10 +121,9 @@ _ORIGIN = _FOUND.origin
 def load_llvm() -> "ModuleType":
     """The module that knows llvmlite. Its library comes into memory while Python reads the rest."""
     for library in _libraries():
-        Beside(partial(ctypes.CDLL, library))  # what is wrong with it is told below
+        BackgroundCall(partial(ctypes.CDLL, library))  # what is wrong with it is told below
     try:
-        with loading("trilby.backend.native.llvm"):
-            from trilby.backend.native import llvm  # noqa: PLC0415 -- see above
+        from trilby.backend.native import llvm  # noqa: PLC0415 -- see above
     except (ImportError, OSError) as error:
         raise DeviceUnavailableError(
             f"llvmlite cannot be loaded: {error}",
@@ -50,7 +135,8 @@ def load_llvm() -> "ModuleType":
 @cache
 def installed() -> str:
     """Which llvmlite there is, without loading it: another one has another library."""
-    return " ".join(f"{file} {_written(file)}" for file in (_ORIGIN, *_libraries()))
+    found = [(file, os.stat(file)) for file in (_ORIGIN, *_libraries())]
+    return " ".join(f"{file} {about.st_mtime_ns} {about.st_size}" for file, about in found)
 
 
 def _libraries() -> list[str]:
@@ -58,11 +144,6 @@ def _libraries() -> list[str]:
     binding = os.path.join(os.path.dirname(_ORIGIN), "binding")
     names = os.listdir(binding) if os.path.isdir(binding) else ()
     return sorted(os.path.join(binding, name) for name in names if "llvmlite" in name)
-
-
-def _written(file: str) -> str:
-    about = os.stat(file)
-    return f"{about.st_mtime_ns} {about.st_size}"
 
 
 def detected() -> Detected:
@@ -83,7 +164,39 @@ def assembly(text: str, processor: Processor) -> str:
     return made
 
 
-def load(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code:
+# ------------------------------------------------------------------------------------------ objects
+
+
+class Objects:
+    """Makes object code, or takes it from a cache, and loads it."""
+
+    def __init__(self, kept: Cache | None = None) -> None:
+        self._kept = kept
+
+    def begin(
+        self, text: str, processor: Processor, symbols: Sequence[str], *, as_written: bool = False
+    ) -> Callable[[], Code]:
+        """Let another thread compile a module, if it has to be compiled.
+
+        The result waits for it and loads some functions. One that is written by hand is not
+        made better.
+        """
+        make = partial(self._make, text, processor, as_written=as_written)
+        found = self._kept.get(text) if self._kept else None
+        if found is not None:
+            return partial(_load_kept, found, make, processor, symbols)
+        load_llvm()  # what is wrong with it is told here
+        code = BackgroundCall(make)
+        return lambda: _load(code(), processor, symbols)
+
+    def _make(self, text: str, processor: Processor, *, as_written: bool) -> bytes:
+        made = object_code(text, processor, as_written=as_written)
+        if self._kept:
+            self._kept.put(text, made)
+        return made
+
+
+def _load(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code:
     """Put object code into memory, linked with the process; LLVM does what we cannot."""
     folder = symbols_folder()
     found = linked(code, symbols, folder)
@@ -94,11 +207,29 @@ def load(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code:
     return found
 
 
-def load_kept(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code | None:
-    """Load object code of an earlier process, or None where it has to be made again.
+def _load_kept(
+    code: bytes, make: Callable[[], bytes], processor: Processor, symbols: Sequence[str]
+) -> Code:
+    """Load code of an earlier process; where that cannot be, make it again.
 
     LLVM ends the process for code that contradicts itself. So it gets none where we check it.
     """
-    if can_link():
-        return linked(code, symbols, symbols_folder())
-    return load(code, processor, symbols)
+    if not can_link():
+        return _load(code, processor, symbols)
+    found = linked(code, symbols, symbols_folder())
+    if found is None:
+        tell("info", "`%s` is compiled again: its code on disk is not understood", symbols[0])
+        return _load(make(), processor, symbols)
+    return found
+
+
+@cache
+def objects_for(processor: Processor) -> Objects:
+    """With the cache that the environment names."""
+    folder = cache_folder()
+    return Objects(Cache(folder, object_identity(processor)) if folder else None)
+
+
+def object_identity(processor: Processor) -> str:
+    """Everything apart from its text that object code depends on."""
+    return f"trilby {VERSION}, llvmlite {installed()}, O2, or O0 as written, {processor}"

@@ -1,7 +1,7 @@
 """LLVM IR for kernels: work items become lanes of vectors, rows of them loops over vectors.
 
 `module.generate(graph, target)` gives the text of a module. It imports no LLVM: a backend compiles
-it.
+it. The graph has to be behind the `TRANSFORMS` of `target`, by name in `transform.pipelines`.
 
 What a device has to know:
 

@@ -9,130 +9,99 @@ the lane.
 """
 
 from trilby.codegen.llvm.ir import ALL
-from trilby.codegen.llvm.lane_values import (
-    BIT,
-    LONG,
-    POINTER,
-    Lanes,
-    of_kind,
-    size_of_kind,
-)
+from trilby.codegen.llvm.lane_values import BIT, LONG, POINTER, Lanes, of_kind, size_of_kind
 from trilby.codegen.llvm.writer import KernelWriter
-from trilby.codegen.struct_types import first_bound, fixed_offsets
 from trilby.data.dtypes import I32, ScalarType, Type
-from trilby.data.layout import field_align, header_size, layout, round_up, size_of, stride_of
+from trilby.data.layout import (
+    field_align,
+    first_bound,
+    fixed_offsets,
+    header_size,
+    member_offset,
+    round_up,
+    size_of,
+    stride_of,
+)
 from trilby.data.schema import (
     INDEX,
     ArrayType,
     BufferType,
     NDArrayType,
-    PadType,
     StructType,
-    path_steps,
     sizes_of,
-    step_into,
+    walk_path,
 )
 from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Load, Place, Store
-from trilby.model.value import RefType, Value, space_of
+from trilby.model.value import Value, pointee, space_of
 
 Access = Load | Store | Place | AtomicUpdate | CompareExchange
 
 
 def pointer_of(writer: KernelWriter, op: Access) -> Lanes:
-    """The pointer to the place of an access."""
-    walk = _PathWalk(writer, op)
-    here: Type | None = op.base.type.to if isinstance(op.base.type, RefType) else op.base.type
-    for step in path_steps(op.path):
-        if here is None:
-            raise TypeError(op.path)
-        if step == INDEX:
-            walk.into_element(here)
+    """The pointer to the place of an access; what is the same for all lanes is added up first."""
+    scale = writer.lanes if is_interleaved(writer, op.base) else 1
+    fixed = 0
+    even: list[Lanes] = []
+    uneven: list[tuple[Lanes, int]] = []
+    indices = iter(op.indices)
+    for step, here in walk_path(pointee(op.base.type), op.path):
+        if step == INDEX:  # row-major: `(y * width + x) * stride`
+            sizes, stride = _axes(writer, op.base, here)
+            flat = of_kind(0, LONG)
+            for size in sizes:
+                index = wide_index(writer, next(indices))
+                flat = writer.add(writer.multiply(flat, size), index)
+            if flat.is_varying:
+                uneven.append((flat, stride * scale))
+            else:
+                even.append(writer.multiply(flat, of_kind(stride * scale, LONG)))
+        elif isinstance(here, BufferType) and step not in fixed_offsets(here):
+            even.append(_bound_offset(writer, op.base, here, step))
+        elif isinstance(here, StructType):
+            fixed += member_offset(here, step)
+    found = writer.values[op.base][0]
+    for distance in (*even, of_kind(fixed * scale, LONG)):
+        found = writer.offset(found, distance)
+    for index, unit in uneven:
+        found = writer.offset(found, index, unit)
+    return found
+
+
+def _axes(writer: KernelWriter, base: Value, array: Type) -> tuple[list[Lanes], int]:
+    """The size of each axis, and the distance of two elements in bytes."""
+    match array:
+        case NDArrayType():
+            names = sizes_of(array)
+            return [_dimension(writer, base, name) for name in names], array.element.size
+        case ArrayType():
+            return [_dimension(writer, base, dim) for dim in array.dims], stride_of(array)
+        case _:
+            raise TypeError(array)
+
+
+def _dimension(writer: KernelWriter, base: Value, dim: int | str) -> Lanes:
+    """A size as 64 bits; it is not negative."""
+    number = of_kind(dim, LONG) if isinstance(dim, int) else size(writer, base, dim)
+    return number if number.kind == LONG else writer.apply("zext {t} {0} to {o}", [number], LONG)
+
+
+def _bound_offset(writer: KernelWriter, base: Value, buffer: BufferType, name: str) -> Lanes:
+    """The offset of a field after the first length-bound array."""
+    number = first_bound(buffer)
+    end = of_kind(header_size(buffer), LONG)
+    for field in buffer.fields[number:]:
+        align = field_align(field)
+        start = end if field is buffer.fields[number] else _aligned(writer, end, align)
+        if field.name == name:
+            return start
+        if isinstance(field.type, ArrayType):
+            total = of_kind(stride_of(field.type), LONG)
+            for dim in field.type.dims:
+                total = writer.multiply(total, _dimension(writer, base, dim))
         else:
-            walk.into_field(here, step)
-        here = step_into(here, step)
-    return walk.pointer()
-
-
-class _PathWalk:
-    """A pointer on its way down a path; what is the same for all lanes is added up first."""
-
-    def __init__(self, writer: KernelWriter, op: Access) -> None:
-        self._writer = writer
-        self._base = op.base
-        self._indices = list(op.indices)
-        self._scale = writer.lanes if is_interleaved(writer, op.base) else 1
-        self._fixed = 0
-        self._even: list[Lanes] = []
-        self._uneven: list[tuple[Lanes, int]] = []
-
-    def into_field(self, struct: Type, name: str) -> None:
-        """Step into a member."""
-        if isinstance(struct, BufferType) and name not in fixed_offsets(struct):
-            self._even.append(self._bound_offset(struct, name))
-        elif isinstance(struct, BufferType):
-            self._fixed += fixed_offsets(struct)[name]
-        elif isinstance(struct, StructType):
-            self._fixed += layout(struct).slots[name].offset
-
-    def into_element(self, array: Type) -> None:
-        """Step into an element: row-major, `(y * width + x) * stride`."""
-        sizes, stride = self._axes(array)
-        writer = self._writer
-        flat = of_kind(0, LONG)
-        for size in sizes:
-            index = wide_index(writer, self._indices.pop(0))
-            flat = writer.add(writer.multiply(flat, size), index)
-        if flat.is_varying:
-            self._uneven.append((flat, stride * self._scale))
-        else:
-            self._even.append(writer.multiply(flat, of_kind(stride * self._scale, LONG)))
-
-    def _axes(self, array: Type) -> tuple[list[Lanes], int]:
-        """The size of each axis, and the distance of two elements in bytes."""
-        match array:
-            case NDArrayType():
-                return [self._size(name) for name in sizes_of(array)], array.element.size
-            case ArrayType():
-                sizes = [self._dimension(dim) for dim in array.dims]
-                return sizes, stride_of(array)
-            case _:
-                raise TypeError(array)
-
-    def _dimension(self, dim: int | str) -> Lanes:
-        return of_kind(dim, LONG) if isinstance(dim, int) else self._size(dim)
-
-    def _size(self, name: str) -> Lanes:
-        return _widened(self._writer, size(self._writer, self._base, name))
-
-    def _bound_offset(self, buffer: BufferType, name: str) -> Lanes:
-        """The offset of a field after the first length-bound array."""
-        number = first_bound(buffer)
-        end = of_kind(header_size(buffer), LONG)
-        for field in buffer.fields[number:]:
-            align = field_align(field)
-            start = end if field is buffer.fields[number] else _aligned(self._writer, end, align)
-            if field.name == name:
-                return start
-            end = self._writer.add(start, self._byte_count(field.type))
-        raise TypeError(name)
-
-    def _byte_count(self, type_: Type) -> Lanes:
-        if not isinstance(type_, ArrayType):
-            return of_kind(type_.size if isinstance(type_, PadType) else size_of(type_), LONG)
-        total = of_kind(stride_of(type_), LONG)
-        for dim in type_.dims:
-            total = self._writer.multiply(total, self._dimension(dim))
-        return total
-
-    def pointer(self) -> Lanes:
-        """The pointer at the end of the path."""
-        writer = self._writer
-        found = writer.values[self._base][0]
-        for distance in (*self._even, of_kind(self._fixed * self._scale, LONG)):
-            found = writer.offset(found, distance)
-        for index, unit in self._uneven:
-            found = writer.offset(found, index, unit)
-        return found
+            total = of_kind(size_of(field.type), LONG)
+        end = writer.add(start, total)
+    raise TypeError(name)
 
 
 def is_interleaved(writer: KernelWriter, base: Value) -> bool:
@@ -168,13 +137,6 @@ def safe_places(writer: KernelWriter, pointer: Lanes) -> tuple[str, str]:
     nowhere = writer.spread(Lanes(POINTER, writer.dummy))
     chosen = f"select {writer.vector(BIT)} {writer.mask}, {vector} {pointers}, {vector} {nowhere}"
     return writer.let(chosen), ALL
-
-
-def _widened(writer: KernelWriter, number: Lanes) -> Lanes:
-    """A size as 64 bits; it is not negative."""
-    if number.kind == LONG:
-        return number
-    return writer.apply("zext {t} {0} to {o}", [number], LONG)
 
 
 def wide_index(writer: KernelWriter, value: Value) -> Lanes:

@@ -88,17 +88,17 @@ def _divided_or_raised(
     left: Lanes,
     right: Lanes,
 ) -> Lanes:
-    from trilby.codegen.llvm import division, powers  # noqa: PLC0415 -- many kernels have none
+    if isinstance(op, arith.Pow):
+        from trilby.codegen.llvm import mathematics  # noqa: PLC0415 -- many kernels have none
 
-    match op:
-        case arith.Pow() if type_.is_float:
-            return rounded(writer, powers.float_power(writer, left, right), type_)
-        case arith.Pow():
-            return powers.whole_power(writer, type_, left, right)
-        case _ if type_.is_float:
-            return rounded(writer, division.float_divided(writer, op, left, right), type_)
-        case _:
-            return division.divided(writer, op, type_, left, right)
+        if not type_.is_float:
+            return mathematics.whole_power(writer, type_, left, right)
+        return rounded(writer, mathematics.computed(writer, "pow", [left, right]), type_)
+    from trilby.codegen.llvm import division  # noqa: PLC0415 -- the same
+
+    if not type_.is_float:
+        return division.divided(writer, op, type_, left, right)
+    return rounded(writer, division.float_divided(writer, op, left, right), type_)
 
 
 def _shifted(

@@ -7,6 +7,7 @@ to the mask, to each part of each argument and to each part of the result. It gi
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from trilby.analysis.reach import short_name
 from trilby.analysis.spans import Spans
@@ -24,10 +25,10 @@ from trilby.codegen.llvm.writer import (
     Scratch,
     VariableSlot,
 )
-from trilby.model.op import Func, walk
-from trilby.model.ops.core import Call
+from trilby.model.op import Block, Func, walk
+from trilby.model.ops.core import Call, Inlined
 from trilby.model.ops.debug import Assert
-from trilby.model.value import KERNEL_CONTEXT, Value
+from trilby.model.value import KERNEL_CONTEXT, NONE, Value
 
 IDS = tuple(f"{prefix}{axis}" for prefix in ("", "local_", "group_") for axis in AXES)
 """The fields of the context that differ between the vectors of a launch."""
@@ -38,6 +39,7 @@ def analysed_callees(functions: Sequence[Func], entry: Analysed) -> list[Outline
 
     A part of an argument has the same step from lane to lane in all calls, or any.
     """
+    functions = [_as_one_op(function) for function in functions]
     given: dict[str, list[Parts]] = {}
     _note_calls(given, entry)
     found: list[OutlinedFunction] = []
@@ -55,6 +57,13 @@ def analysed_callees(functions: Sequence[Func], entry: Analysed) -> list[Outline
         symbol = f"{own_name(short_name(function.name))}.{number}"
         found.append(OutlinedFunction(symbol, analysed, params, asserts=function.name in asserting))
     return found[::-1]
+
+
+def _as_one_op(function: Func) -> Func:
+    """The function with its body in one `inlined` op, whose result is what it returns."""
+    result = None if function.result == NONE else Value(function.result, "result")
+    whole = Inlined(function.body, function.name, result=result, location=function.location)
+    return replace(function, body=Block((whole,)))
 
 
 def _calls_one_of(op: object, names: set[str]) -> bool:

@@ -6,28 +6,18 @@ run, each by its own lanes, and jumped around if there are none.
 
 from collections.abc import Iterator, Sequence
 
-from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
 from trilby.codegen.llvm.shapes import Shapes
 from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
 from trilby.data.dtypes import ScalarType
 from trilby.model.op import Block, Op, blocks, walk
 from trilby.model.ops import arith
-from trilby.model.ops.control import (
-    AndThen,
-    Break,
-    Continue,
-    For,
-    If,
-    OrElse,
-    Ternary,
-    While,
-)
-from trilby.model.ops.core import Call, Return, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
+from trilby.model.ops.core import Call, Inlined, Return, Var, VarLoad, VarStore, yielded
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier
 from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Load, Store
-from trilby.model.value import Value, VarType
+from trilby.model.value import VarType
 
 # -------------------------------------------------------------------------------------------- costs
 # Which blocks are so short that running them in idle lanes is cheaper than a jump around them.
@@ -206,14 +196,6 @@ def _yielded(writer: KernelWriter, block: Block, mask: str | None) -> tuple[Lane
     with writer.masked(mask):
         writer.block(block, "")
     return writer.values[yielded(block)]
-
-
-def yielded(block: Block) -> Value:
-    """The value that a block gives to the op that holds it."""
-    last = block.ops[-1]
-    if not isinstance(last, Yield):
-        raise TypeError(last)
-    return last.yielded
 
 
 def _choose(

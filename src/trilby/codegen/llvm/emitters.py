@@ -9,33 +9,8 @@ from typing import Any
 
 from trilby.codegen.llvm import arithmetic, control_flow, loads_and_stores
 from trilby.codegen.llvm.conversions import cast
-from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.writer import KernelWriter, Rules
-from trilby.model.ops.arith import BINARIES, COMPARES, UNARIES, Cast, Math
-from trilby.model.ops.control import (
-    AndThen,
-    Break,
-    Continue,
-    For,
-    If,
-    OrElse,
-    Ternary,
-    While,
-)
-from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore
-from trilby.model.ops.debug import Assert, Print
-from trilby.model.ops.grid import Grid
-from trilby.model.ops.memory import (
-    AtomicUpdate,
-    CompareExchange,
-    Extent,
-    Load,
-    LocalArray,
-    Place,
-    PrivateArray,
-    Store,
-)
-from trilby.model.ops.structs import Pack, Unpack
+from trilby.model.ops import arith, control, core, debug, grid, memory, structs
 
 
 def _late(module: str, name: str) -> Callable[[KernelWriter, Any], None]:
@@ -48,37 +23,37 @@ def _late(module: str, name: str) -> Callable[[KernelWriter, Any], None]:
 
 
 OP_RULES: Rules = {
-    Constant: arithmetic.constant,
-    Grid: arithmetic.grid,
-    **dict.fromkeys(BINARIES, arithmetic.binary),
-    **dict.fromkeys(COMPARES, arithmetic.compare),
-    **dict.fromkeys(UNARIES, arithmetic.unary),
-    Cast: cast,
-    Math: _late("mathematics", "math"),
-    Load: loads_and_stores.load,
-    Store: loads_and_stores.store,
-    Place: loads_and_stores.place,
-    Extent: loads_and_stores.extent,
-    AtomicUpdate: _late("atomics", "atomic"),
-    CompareExchange: _late("atomics", "compare_exchange"),
-    LocalArray: loads_and_stores.array,
-    PrivateArray: loads_and_stores.array,
-    Pack: loads_and_stores.pack,
-    Unpack: loads_and_stores.unpack,
-    Assert: _late("debugging", "assertion"),
-    Print: _late("debugging", "print_line"),
-    Var: control_flow.var,
-    VarLoad: control_flow.var_load,
-    VarStore: control_flow.var_store,
-    Inlined: control_flow.inlined,
-    Call: _late("calls", "call"),
-    Return: control_flow.return_,
-    Break: control_flow.break_,
-    Continue: control_flow.continue_,
-    If: control_flow.if_,
-    Ternary: control_flow.ternary,
-    AndThen: control_flow.and_then,
-    OrElse: control_flow.or_else,
-    For: _late("loops", "for_"),
-    While: _late("loops", "while_"),
+    core.Constant: arithmetic.constant,
+    grid.Grid: arithmetic.grid,
+    **dict.fromkeys(arith.BINARIES, arithmetic.binary),
+    **dict.fromkeys(arith.COMPARES, arithmetic.compare),
+    **dict.fromkeys(arith.UNARIES, arithmetic.unary),
+    arith.Cast: cast,
+    arith.Math: _late("mathematics", "math"),
+    memory.Load: loads_and_stores.load,
+    memory.Store: loads_and_stores.store,
+    memory.Place: loads_and_stores.place,
+    memory.Extent: loads_and_stores.extent,
+    memory.AtomicUpdate: _late("atomics", "atomic"),
+    memory.CompareExchange: _late("atomics", "compare_exchange"),
+    memory.LocalArray: loads_and_stores.array,
+    memory.PrivateArray: loads_and_stores.array,
+    structs.Pack: loads_and_stores.pack,
+    structs.Unpack: loads_and_stores.unpack,
+    debug.Assert: _late("debugging", "assertion"),
+    debug.Print: _late("debugging", "print_line"),
+    core.Var: control_flow.var,
+    core.VarLoad: control_flow.var_load,
+    core.VarStore: control_flow.var_store,
+    core.Inlined: control_flow.inlined,
+    core.Call: _late("calls", "call"),
+    core.Return: control_flow.return_,
+    control.Break: control_flow.break_,
+    control.Continue: control_flow.continue_,
+    control.If: control_flow.if_,
+    control.Ternary: control_flow.ternary,
+    control.AndThen: control_flow.and_then,
+    control.OrElse: control_flow.or_else,
+    control.For: _late("loops", "for_"),
+    control.While: _late("loops", "while_"),
 }

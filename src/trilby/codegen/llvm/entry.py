@@ -4,27 +4,16 @@ A row is cut into vectors. The body of the kernel is written twice: for whole ve
 lanes run, and for what is left at the end of a row.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 from trilby.codegen.llvm.conversions import from_storage
-from trilby.codegen.llvm.lane_values import (
-    POINTER,
-    Lanes,
-    part_kinds,
-    stored_kind,
-)
+from trilby.codegen.llvm.lane_values import POINTER, Lanes, part_kinds, stored_kind
 from trilby.codegen.llvm.writer import KernelWriter, Scope
 from trilby.data.dtypes import ScalarType
 from trilby.data.layout import leaf_offset
-from trilby.data.schema import (
-    BufferType,
-    NDArrayType,
-    StructType,
-    leaves,
-    sizes_of,
-)
-from trilby.dataclass import dataclass
-from trilby.model.op import Op, walk
+from trilby.data.schema import BufferType, NDArrayType, StructType, leaves, sizes_of
+from trilby.model.op import walk
 from trilby.model.ops.core import Return
 from trilby.model.value import KERNEL_CONTEXT, RefType, Value
 
@@ -34,18 +23,11 @@ PASS_ID, REPORT, PRINTER = 9, 10, 11
 """Where these stand in the launch, behind the sizes."""
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchSizes:
-    """The sizes of a launch, by the names in `LAUNCH`."""
+def read_launch(writer: KernelWriter) -> dict[str, str]:
+    """Load the launch; gives its sizes by the names in `LAUNCH`.
 
-    sizes: dict[str, str]
-
-    def __getitem__(self, name: str) -> str:
-        return self.sizes[name]
-
-
-def read_launch(writer: KernelWriter) -> LaunchSizes:
-    """Load the launch, and give the fields of the context that are the same for all groups."""
+    The fields of the context that are the same for all groups are set.
+    """
     sizes = {name: _launch_number(writer, n) for n, name in enumerate(LAUNCH)}
     for axis in AXES:
         for field, size in (("max_", "size_"), ("local_max_", "local_"), ("group_max_", "groups_")):
@@ -54,7 +36,7 @@ def read_launch(writer: KernelWriter) -> LaunchSizes:
     for name, number in (("report", REPORT), ("printer", PRINTER)):
         place = writer.let(f"getelementptr i64, ptr %launch, i64 {number}")
         setattr(writer, name, writer.let(f"load ptr, ptr {place}"))
-    return LaunchSizes(sizes)
+    return sizes
 
 
 def _launch_number(writer: KernelWriter, number: int) -> str:
@@ -74,15 +56,8 @@ def read_arguments(writer: KernelWriter) -> None:
     """Load the arguments from their slots."""
     slot = 0
     for param in writer.func.params:
-        parts = _argument(writer, param, slot)
-        writer.values[param] = tuple(parts)
-        slot += _slots(param)
-
-
-def _slots(param: Value) -> int:
-    if param.type == KERNEL_CONTEXT:
-        return 0
-    return 1 + len(sizes_of(param.type))
+        writer.values[param] = tuple(_argument(writer, param, slot))
+        slot += 0 if param.type == KERNEL_CONTEXT else 1 + len(sizes_of(param.type))
 
 
 def _argument(writer: KernelWriter, param: Value, slot: int) -> list[Lanes]:
@@ -118,18 +93,13 @@ NOT_UNROLLED = ", !llvm.loop !1"
 """Of a jump to the head of a loop; see `module.py`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A loop from 0 while less than a limit."""
+@contextmanager
+def counting(writer: KernelWriter, limit: str, start: str = "0", step: int = 1) -> Generator[str]:
+    """A loop over the numbers from `start` to less than `limit`; gives the number.
 
-    head: str
-    exit: str
-    memory: str
-    now: str
-
-
-def begin_count(writer: KernelWriter, limit: str, start: str = "0") -> Counted:
-    """Begin a loop over numbers less than `limit`."""
+    One turn has work for several vectors: to unroll such loops makes no kernel faster, and takes
+    a third of the time in which one is compiled.
+    """
     memory = writer.alloca("i64")
     writer.store("i64", start, memory)
     head, body, leave = (writer.fresh(word) for word in ("each", "do", "done"))
@@ -137,42 +107,33 @@ def begin_count(writer: KernelWriter, limit: str, start: str = "0") -> Counted:
     now = writer.load("i64", memory)
     writer.branch(writer.let(f"icmp slt i64 {now}, {limit}"), body, leave)
     writer.label(body)
-    return Counted(head, leave, memory, now)
-
-
-def end_count(writer: KernelWriter, loop: Counted, step: int = 1) -> None:
-    """Go on with the next number.
-
-    One turn has work for several vectors: to unroll such loops makes no kernel faster, and takes
-    a third of the time in which one is compiled.
-    """
-    writer.store("i64", writer.let(f"add nuw nsw i64 {loop.now}, {step}"), loop.memory)
-    writer.jump(loop.head, NOT_UNROLLED)
-    writer.label(loop.exit)
+    yield now
+    writer.store("i64", writer.let(f"add nuw nsw i64 {now}, {step}"), memory)
+    writer.jump(head, NOT_UNROLLED)
+    writer.label(leave)
 
 
 def write_groups(
-    writer: KernelWriter, launch: LaunchSizes, body: Callable[[list[str], list[str]], None]
+    writer: KernelWriter, launch: dict[str, str], body: Callable[[list[str], list[str]], None]
 ) -> None:
     """Run all groups of the call; `body` is given their first ids and their sizes."""
     last = writer.let("add i64 %first, %count")
-    groups = begin_count(writer, last, "%first")
-    body(*_group(writer, launch, groups.now))
-    end_count(writer, groups)
+    with counting(writer, last, "%first") as number:
+        body(*_group(writer, launch, number))
 
 
 def write_rows(writer: KernelWriter, starts: list[str], ends: list[str]) -> None:
     """Run all rows of a group."""
-    planes = begin_count(writer, ends[2])
-    set_ids(writer, 2, starts[2], planes.now)
-    rows = begin_count(writer, ends[1])
-    set_ids(writer, 1, starts[1], rows.now)
-    write_row(writer, starts[0], ends[0], lambda _, mask: write_items(writer, mask))
-    end_count(writer, rows)
-    end_count(writer, planes)
+    with counting(writer, ends[2]) as plane:
+        set_ids(writer, 2, starts[2], plane)
+        with counting(writer, ends[1]) as row:
+            set_ids(writer, 1, starts[1], row)
+            write_row(writer, starts[0], ends[0], lambda _, mask: write_items(writer, mask))
 
 
-def _group(writer: KernelWriter, launch: LaunchSizes, number: str) -> tuple[list[str], list[str]]:
+def _group(
+    writer: KernelWriter, launch: dict[str, str], number: str
+) -> tuple[list[str], list[str]]:
     """The first ids of a group, and how many work items it has along each axis."""
     starts: list[str] = []
     ends: list[str] = []
@@ -204,18 +165,17 @@ def write_row(
     """Run a row: `body` writes what is done with the vector that begins at an id of the group."""
     lanes = writer.lanes
     last = writer.let(f"sub i64 {end}, {lanes - 1}")
-    whole = begin_count(writer, last)
-    set_ids(writer, 0, start, whole.now, 1)
-    body(whole.now, None)
-    end_count(writer, whole, lanes)
-    left = writer.let(f"sub i64 {end}, {whole.now}")
+    with counting(writer, last, step=lanes) as now:
+        set_ids(writer, 0, start, now, 1)
+        body(now, None)
+    left = writer.let(f"sub i64 {end}, {now}")
     some, done = writer.fresh("rest"), writer.fresh("row_done")
     writer.branch(writer.let(f"icmp sgt i64 {left}, 0"), some, done)
     writer.label(some)
-    set_ids(writer, 0, start, whole.now, 1)
+    set_ids(writer, 0, start, now, 1)
     ids = writer.spread(Lanes("i64", "0", 1))
     limit = writer.spread(Lanes("i64", left))
-    body(whole.now, writer.let(f"icmp slt {writer.vector('i64')} {ids}, {limit}"))
+    body(now, writer.let(f"icmp slt {writer.vector('i64')} {ids}, {limit}"))
     writer.label(done)
 
 
@@ -223,13 +183,10 @@ def write_items(writer: KernelWriter, mask: str | None) -> None:
     """The kernel for one vector of work items."""
     scope = Scope(writer.fresh("items_done"), "", is_loop=False)
     with writer.masked(mask):
-        if any(_leaves(writer, op) for op in walk(writer.func.body)):
+        ops = walk(writer.func.body)
+        if any(isinstance(op, Return) and op in writer.shapes.leaving for op in ops):
             scope.alive = writer.mask_memory()
         writer.scopes.append(scope)
         writer.block(writer.func.body, scope.end)
         writer.scopes.pop()
     writer.label(scope.end)
-
-
-def _leaves(writer: KernelWriter, op: Op) -> bool:
-    return isinstance(op, Return) and op in writer.shapes.leaving

@@ -5,34 +5,28 @@ numbers of any of them. What a work item keeps from one region to the next lies 
 vector.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from trilby.codegen.llvm import entry
+from trilby.codegen.llvm.conversions import scalar
 from trilby.codegen.llvm.emitters import OP_RULES
 from trilby.codegen.llvm.ir import ALL
-from trilby.codegen.llvm.lane_values import BIT, Lanes, part_kinds, size_of_kind
-from trilby.codegen.llvm.regions import Region, RegionPlan, values_of
+from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind, part_kinds, size_of_kind
+from trilby.codegen.llvm.loops import trips
+from trilby.codegen.llvm.regions import Region, RegionPlan, leaves_outwards, values_of
 from trilby.codegen.llvm.shapes import Shapes
 from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
 from trilby.data.dtypes import Type
 from trilby.dataclass import dataclass
-from trilby.model.op import Block, operands, walk
-from trilby.model.ops.core import Var, VarStore
+from trilby.model.op import Block, Op, operands, walk
+from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
+from trilby.model.ops.core import Inlined, Return, Var, VarStore, Yield, yielded
+from trilby.model.ops.grid import Barrier
 from trilby.model.value import Value, VarType
 
 Action: TypeAlias = Callable[[str, str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class KeptValue:
-    """Memory for one part of a value in every vector: where it begins, and its size in each."""
-
-    base: str
-    size: int
-    kind: str
-    stride: int | None
 
 
 @dataclass(slots=True)
@@ -42,12 +36,12 @@ class GroupScope:
     end: str
     exit: str = ""
     is_loop: bool = False
-    alive: KeptValue | None = None
-    turn: KeptValue | None = None
-    results: list[KeptValue] = field(default_factory=list[KeptValue])
+    alive: VariableSlot | None = None
+    turn: VariableSlot | None = None
+    results: list[VariableSlot] = field(default_factory=list[VariableSlot])
 
     @property
-    def running(self) -> KeptValue | None:
+    def running(self) -> VariableSlot | None:
         """The lanes that are in it now."""
         return self.turn if self.is_loop else self.alive
 
@@ -60,13 +54,13 @@ class GroupVectors:
         self.plan = plan
         self.scopes: list[GroupScope] = []
         self._same = same
-        self._kept: dict[Value, list[KeptValue]] = {}
+        self._kept: dict[Value, list[VariableSlot]] = {}
         self._shared: dict[Value, list[VariableSlot]] = {}
         self._starts: list[str] = []
         self._ends: list[str] = []
         self._per_row = ""
 
-    def begin(self, launch: entry.LaunchSizes) -> None:
+    def begin(self, launch: dict[str, str]) -> None:
         """Find out how many vectors a group has."""
         writer = self.writer
         raised = writer.let(f"add i64 {launch['local_x']}, {writer.lanes - 1}")
@@ -81,18 +75,18 @@ class GroupVectors:
 
     # -- what is kept -----------------------------------------------------------------
 
-    def keep(self, kind: str, stride: int | None) -> KeptValue:
+    def keep(self, kind: str, stride: int | None) -> VariableSlot:
         """Memory for a number in every vector."""
         lanes = self.writer.lanes if stride is None else 1
         size = max(1, lanes // 8) if kind == BIT else lanes * size_of_kind(kind)
         base, distance = self.writer.scratch.each(self.writer, size)
-        return KeptValue(base, distance, kind, stride)
+        return VariableSlot(base, kind, stride, distance)
 
-    def results(self, type_: Type) -> list[KeptValue]:
+    def results(self, type_: Type) -> list[VariableSlot]:
         """Memory for a result, in which all lanes may differ."""
         return [self.keep(kind, None) for kind in part_kinds(type_)]
 
-    def kept(self, value: Value) -> list[KeptValue]:
+    def kept(self, value: Value) -> list[VariableSlot]:
         """The memory of a value that is used in several regions."""
         if value not in self._kept:
             type_ = value.type.of if isinstance(value.type, VarType) else value.type
@@ -100,15 +94,15 @@ class GroupVectors:
             self._kept[value] = [self.keep(kind, stride) for kind, stride in kinds]
         return self._kept[value]
 
-    def name_results(self, value: Value, results: list[KeptValue]) -> None:
+    def name_results(self, value: Value, results: list[VariableSlot]) -> None:
         """Let a value be what lies in some memory."""
         self._kept[value] = results
 
-    def slot(self, kept: KeptValue, chunk: str) -> VariableSlot:
+    def slot(self, kept: VariableSlot, chunk: str) -> VariableSlot:
         """The memory of one vector."""
         writer = self.writer
-        distance = writer.let(f"mul i64 {chunk}, {kept.size}")
-        pointer = writer.let(f"getelementptr i8, ptr {kept.base}, i64 {distance}", "k")
+        distance = writer.let(f"mul i64 {chunk}, {kept.apart}")
+        pointer = writer.let(f"getelementptr i8, ptr {kept.pointer}, i64 {distance}", "k")
         return VariableSlot(pointer, kept.kind, kept.stride)
 
     def _is_shared(self, value: Value) -> bool:
@@ -136,13 +130,6 @@ class GroupVectors:
         and `changed` the variables that it sets.
         """
         writer = self.writer
-        planes = entry.begin_count(writer, self._ends[2])
-        entry.set_ids(writer, 2, self._starts[2], planes.now)
-        rows = entry.begin_count(writer, self._ends[1])
-        entry.set_ids(writer, 1, self._starts[1], rows.now)
-        above = writer.let(f"mul i64 {planes.now}, {self._ends[1]}")
-        row = writer.let(f"add i64 {above}, {rows.now}")
-        first = writer.let(f"mul i64 {row}, {self._per_row}")
 
         def run(now: str, mask: str | None) -> None:
             across = writer.let(f"udiv i64 {now}, {writer.lanes}")
@@ -150,9 +137,14 @@ class GroupVectors:
             with writer.masked(mask):
                 self._vector(chunk, used, action, changed, also_idle=also_idle)
 
-        entry.write_row(writer, self._starts[0], self._ends[0], run)
-        entry.end_count(writer, rows)
-        entry.end_count(writer, planes)
+        with entry.counting(writer, self._ends[2]) as plane:
+            entry.set_ids(writer, 2, self._starts[2], plane)
+            with entry.counting(writer, self._ends[1]) as row:
+                entry.set_ids(writer, 1, self._starts[1], row)
+                above = writer.let(f"mul i64 {plane}, {self._ends[1]}")
+                number = writer.let(f"add i64 {above}, {row}")
+                first = writer.let(f"mul i64 {number}, {self._per_row}")
+                entry.write_row(writer, self._starts[0], self._ends[0], run)
 
     def _vector(
         self,
@@ -191,7 +183,7 @@ class GroupVectors:
         made.results = [self.slot(result, chunk) for result in scope.results]
         return made
 
-    def running(self) -> KeptValue | None:
+    def running(self) -> VariableSlot | None:
         """The mask of the innermost scope that has one."""
         return next((s.running for s in reversed(self.scopes) if s.running is not None), None)
 
@@ -324,7 +316,7 @@ class GroupVectors:
         self.each([], look)
         return writer.load(BIT, found)
 
-    def copy_mask(self, target: KeptValue, source: KeptValue | None) -> None:
+    def copy_mask(self, target: VariableSlot, source: VariableSlot | None) -> None:
         """Let a mask be what another is, or all lanes."""
         writer = self.writer
 
@@ -335,3 +327,200 @@ class GroupVectors:
             writer.store(writer.vector(BIT), text, self.slot(target, chunk).pointer)
 
         self.each([], copy, also_idle=True)
+
+
+# ------------------------------------------------------------------------------------ control flow
+# Control flow around barriers, run once for a whole group.
+
+
+def write_waiting_groups(writer: KernelWriter, launch: dict[str, str], same: Shapes) -> None:
+    """Run all groups of a kernel with barriers; `same` is what is the same for a whole group."""
+    writer.next_group = launch["local_x"]
+    group = GroupVectors(writer, RegionPlan(writer.func, lambda value: _is_same(same, value)), same)
+    group.begin(launch)
+
+    def body(starts: list[str], ends: list[str]) -> None:
+        group.place(starts, ends)
+        scope = GroupScope(writer.fresh("group_done"))
+        _begin_masks(group, scope, writer.func.body)
+        group.scopes.append(scope)
+        _block(group, writer.func.body, scope.end)
+        group.scopes.pop()
+        writer.label(scope.end)
+
+    entry.write_groups(writer, launch, body)
+
+
+def _is_same(same: Shapes, value: Value) -> bool:
+    return all(stride == 0 for stride in same.of(value))
+
+
+def _block(group: GroupVectors, block: Block, end: str) -> None:
+    for item in group.plan.items(block):
+        match item:
+            case Region():
+                group.region(item)
+            case Barrier():
+                continue
+            case Yield():
+                return
+            case Break() | Continue() | Return():
+                _exit(group, item)
+                return
+            case _:
+                _RULES[type(item)](group, item)
+        if leaves_outwards(item) and group.running() is not None:
+            writer = group.writer
+            go_on = writer.fresh("go_on")
+            writer.branch(group.some_left(), go_on, end)
+            writer.label(go_on)
+
+
+def _leaves_one_by_one(group: GroupVectors, *blocks: Block) -> bool:
+    return any(leaves_outwards(item) for block in blocks for item in group.plan.items(block))
+
+
+def _begin_masks(group: GroupVectors, scope: GroupScope, *blocks: Block) -> None:
+    """Masks for a scope, if work items may leave it one by one."""
+    if _leaves_one_by_one(group, *blocks):
+        scope.alive = group.keep(BIT, None)
+        group.copy_mask(scope.alive, group.running())
+        scope.turn = group.keep(BIT, None) if scope.is_loop else None
+
+
+def _exit(group: GroupVectors, op: Break | Continue | Return) -> None:
+    """All work items that are here leave at once."""
+    writer = group.writer
+    if isinstance(op, Break):
+        writer.jump(group.scopes[-1].exit)
+    elif isinstance(op, Continue):
+        writer.jump(group.scopes[-1].end)
+    else:
+        frame = next(scope for scope in reversed(group.scopes) if not scope.is_loop)
+        if frame.results and op.returned:
+            _keep(group, op.returned[0], frame.results)
+        writer.jump(frame.end)
+
+
+def _keep(group: GroupVectors, value: Value, results: list[VariableSlot]) -> None:
+    """Put a value in memory of every vector."""
+    writer = group.writer
+
+    def keep(chunk: str, _end: str) -> None:
+        slots = [group.slot(result, chunk) for result in results]
+        writer.fill(slots, writer.values[value], blend=True)
+
+    group.each([value], keep)
+
+
+def _branches(group: GroupVectors, op: If | Ternary) -> None:
+    writer = group.writer
+    results = group.results(op.value.type) if isinstance(op, Ternary) else []
+    then, otherwise, end = (writer.fresh(word) for word in ("then", "else", "end"))
+    writer.branch(group.decide(op.condition), then, otherwise)
+    for label, block in ((then, op.then), (otherwise, op.otherwise)):
+        writer.label(label)
+        _block(group, block, end)
+        if isinstance(op, Ternary):
+            _keep(group, yielded(block), results)
+        writer.jump(end)
+    writer.label(end)
+    if isinstance(op, Ternary):
+        group.name_results(op.value, results)
+
+
+def _short_circuit(group: GroupVectors, op: AndThen | OrElse) -> None:
+    writer = group.writer
+    results = group.results(op.value.type)
+    rest, end = writer.fresh("rest"), writer.fresh("end")
+    _keep(group, op.first, results)
+    first = group.decide(op.first)
+    labels = (rest, end) if isinstance(op, AndThen) else (end, rest)
+    writer.branch(first, *labels)
+    writer.label(rest)
+    _block(group, op.rest, end)
+    _keep(group, yielded(op.rest), results)
+    writer.label(end)
+    group.name_results(op.value, results)
+
+
+def _inlined(group: GroupVectors, op: Inlined) -> None:
+    writer = group.writer
+    scope = GroupScope(writer.fresh("returned"))
+    if op.result is not None:
+        scope.results = group.results(op.result.type)
+    _begin_masks(group, scope, op.body)
+    group.scopes.append(scope)
+    _block(group, op.body, scope.end)
+    group.scopes.pop()
+    writer.label(scope.end)
+    if op.result is not None:
+        group.name_results(op.result, scope.results)
+
+
+def _while(group: GroupVectors, op: While) -> None:
+    def test() -> str:
+        _block(group, op.test, "")
+        return group.decide(yielded(op.test))
+
+    _loop(group, [op.test, op.body], test, lambda: None)
+
+
+def _for(group: GroupVectors, op: For) -> None:
+    writer = group.writer
+    start, stop, step = (group.number(value) for value in (op.start, op.stop, op.step))
+    type_ = scalar(op.start.type)
+    counter = [VariableSlot(writer.alloca(start.kind), start.kind, 0)]
+    writer.fill(counter, [start])
+    turns = [VariableSlot(writer.alloca(start.kind), start.kind, 0)]
+    writer.fill(turns, [of_kind(0, start.kind)])
+    total = trips(writer, type_, start, stop, step)
+
+    def test() -> str:
+        writer.values[op.body.params[0]] = writer.read(counter)
+        (turn,) = writer.read(turns)
+        return writer.apply("icmp ult {t} {0}, {1}", [turn, total], BIT).text
+
+    def advance() -> None:
+        for slots, distance in ((counter, step), (turns, of_kind(1, start.kind))):
+            (now,) = writer.read(slots)
+            writer.fill(slots, [writer.add(now, distance)])
+
+    _loop(group, [op.body], test, advance)
+
+
+def _loop(
+    group: GroupVectors, blocks: list[Block], test: Callable[[], str], advance: Callable[[], None]
+) -> None:
+    writer = group.writer
+    head, body = writer.fresh("loop"), writer.fresh("body")
+    scope = GroupScope(writer.fresh("next"), writer.fresh("exit"), is_loop=True)
+    _begin_masks(group, scope, *blocks)
+    writer.label(head)
+    group.scopes.append(scope)
+    if scope.alive and scope.turn:
+        group.copy_mask(scope.turn, scope.alive)
+    writer.branch(test(), body, scope.exit)
+    writer.label(body)
+    _block(group, blocks[-1], scope.end)
+    writer.label(scope.end)
+    advance()
+    if scope.alive and scope.turn:
+        group.copy_mask(scope.turn, scope.alive)
+        writer.branch(group.some_left(), head, scope.exit)
+    else:
+        writer.jump(head)
+    group.scopes.pop()
+    writer.label(scope.exit)
+
+
+_RULES: Mapping[type[Op], Callable[[GroupVectors, Any], None]] = {
+    If: _branches,
+    Ternary: _branches,
+    AndThen: _short_circuit,
+    OrElse: _short_circuit,
+    Inlined: _inlined,
+    While: _while,
+    For: _for,
+}
+"""What may hold a barrier."""

@@ -6,14 +6,7 @@ Nothing here knows ops or kernels. Mutable state lives in `alloca`s, which LLVM 
 from collections.abc import Sequence
 
 from trilby.analysis.spans import Span, Spans
-from trilby.codegen.llvm.lane_values import (
-    BIT,
-    LONG,
-    POINTER,
-    Lanes,
-    Stride,
-    of_kind,
-)
+from trilby.codegen.llvm.lane_values import BIT, LONG, POINTER, Lanes, Stride, of_kind
 from trilby.data.dtypes import ScalarType, Type
 from trilby.model.op import Op
 from trilby.model.ops import arith
@@ -73,7 +66,8 @@ def cast(source: Value, target: Type, stride: Stride, spans: Spans) -> Stride:
     """The step after a conversion between integers; a wider one must not see a wrap."""
     if stride in {0, None} or not has_steps(source.type) or not has_steps(target):
         return alike([stride])
-    widens = isinstance(target, ScalarType) and target.bits > _bits(source.type)
+    bits = source.type.bits if isinstance(source.type, ScalarType) else 0
+    widens = isinstance(target, ScalarType) and target.bits > bits
     return stride if not widens or is_bounded(source, spans) else None
 
 
@@ -82,10 +76,6 @@ def is_bounded(value: Value, spans: Spans) -> bool:
     span = spans.of(value)
     type_ = value.type
     return isinstance(type_, ScalarType) and span != Span(type_.lowest, type_.highest)
-
-
-def _bits(type_: Type) -> int:
-    return type_.bits if isinstance(type_, ScalarType) else 0
 
 
 # ----------------------------------------------------------------------------------------------- ir
@@ -273,6 +263,14 @@ class Ir:
         pair = f"{type_} {left}, {type_} {right}"
         return self.let(f"shufflevector {pair}, <{len(indices)} x i32> <{chosen}>")
 
+    def concatenated(self, kind: str, pieces: Sequence[str], count: int) -> str:
+        """Vectors of so many numbers, a power of two of them, as one."""
+        while len(pieces) > 1:
+            pairs = zip(pieces[::2], pieces[1::2], strict=True)
+            pieces = [self.shuffled(kind, *pair, [*range(2 * count)], count) for pair in pairs]
+            count *= 2
+        return pieces[0]
+
     # -- indices and addresses --------------------------------------------------------
 
     def add(self, left: Lanes, right: Lanes) -> Lanes:
@@ -326,10 +324,6 @@ class Ir:
         if distance == 0:
             return pointer
         return self.let(f"getelementptr i8, ptr {pointer}, i64 {distance}", "p")
-
-    def slot_type(self, number: Lanes) -> str:
-        """The type of the memory that holds a number."""
-        return self.type_of(number.stride, number.kind)
 
     # -- masks ------------------------------------------------------------------------
 

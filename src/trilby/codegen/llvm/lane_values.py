@@ -8,14 +8,7 @@ import struct
 from typing import TypeAlias
 
 from trilby.data.dtypes import BF16, BOOL, F16, F32, Number, ScalarType, Type, round_to
-from trilby.data.schema import (
-    ArrayType,
-    BufferType,
-    NDArrayType,
-    StructType,
-    leaves,
-    sizes_of,
-)
+from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, leaves, sizes_of
 from trilby.dataclass import dataclass
 from trilby.model.op import Func, walk
 from trilby.model.ops.memory import PrivateArray

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from trilby.codegen.llvm.arithmetic import compared
 from trilby.codegen.llvm.conversions import rounded, scalar
-from trilby.codegen.llvm.formulas import function_of, has_formula
+from trilby.codegen.llvm.formulas.math_formulas import function_of, has_formula
 from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
@@ -39,41 +40,19 @@ def in_vectors(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> La
     small = f"<{piece} x {kind}>"
     writer.declare(f"declare {small} {symbol}({', '.join(small for _ in args)}) #1")
     vectors = [writer.spread(arg) for arg in args]
-    found = [
-        _call(writer, symbol, small, [_piece(writer, kind, v, n, piece) for v in vectors])
-        for n in range(0, writer.lanes, piece)
-    ]
-    return Lanes(kind, _joined(writer, kind, found, piece), None)
+    pieces: list[str] = []
+    for first in range(0, writer.lanes, piece):
+        own = [*range(first, first + piece)]
+        parts = vectors
+        if piece < writer.lanes:
+            parts = [writer.shuffled(kind, vector, "poison", own) for vector in vectors]
+        given = ", ".join(f"{small} {part}" for part in parts)
+        pieces.append(writer.let(f"call {small} {symbol}({given})"))
+    return Lanes(kind, writer.concatenated(kind, pieces, piece), None)
 
 
 _REGISTERS = {128: ("b", "sse2"), 256: ("d", "avx2"), 512: ("e", "avx512f")}
 """How symbols name the registers they take, and the feature of processors that have them."""
-
-
-def _call(writer: KernelWriter, symbol: str, small: str, args: list[str]) -> str:
-    return writer.let(f"call {small} {symbol}({', '.join(f'{small} {arg}' for arg in args)})")
-
-
-def _piece(writer: KernelWriter, kind: str, vector: str, first: int, count: int) -> str:
-    """Some neighbours of a vector."""
-    if count == writer.lanes:
-        return vector
-    whole = writer.vector(kind)
-    indices = ", ".join(f"i32 {lane}" for lane in range(first, first + count))
-    return writer.let(
-        f"shufflevector {whole} {vector}, {whole} poison, <{count} x i32> <{indices}>"
-    )
-
-
-def _joined(writer: KernelWriter, kind: str, pieces: list[str], count: int) -> str:
-    """The pieces as one vector again."""
-    while len(pieces) > 1:
-        type_ = f"<{count} x {kind}>"
-        indices = ", ".join(f"i32 {lane}" for lane in range(2 * count))
-        form = f"shufflevector {type_} {{}}, {type_} {{}}, <{2 * count} x i32> <{indices}>"
-        pieces = [writer.let(form.format(*pieces[n : n + 2])) for n in range(0, len(pieces), 2)]
-        count *= 2
-    return pieces[0]
 
 
 # -------------------------------------------------------------------------------------- mathematics
@@ -151,9 +130,9 @@ def _function(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lan
     symbol = f"@formula.{function}.{kind}"
     if symbol not in writer.definitions:
         one_by_one = _lane_by_lane(writer, name, kind, len(args))
-        made = function_of(function, len(args), kind, writer.lanes, one_by_one)
-        writer.definitions[symbol] = made.text(symbol)
-        for declaration in made.declarations:
+        text, calls = function_of(function, symbol, len(args), kind, writer.lanes, one_by_one)
+        writer.definitions[symbol] = text
+        for declaration in calls:
             writer.declare(declaration)
     return _called(writer, symbol, args)
 
@@ -202,19 +181,12 @@ def _tested(writer: KernelWriter, function: str, number: Lanes) -> Lanes:
 # -- functions of numbers of any type -----------------------------------------------------
 
 
-def _ordered(writer: KernelWriter, order: str, type_: ScalarType, pair: Sequence[Lanes]) -> Lanes:
-    if type_.is_float:
-        return writer.apply(f"fcmp o{order} {{t}} {{0}}, {{1}}", pair, BIT)
-    sign = "s" if type_.kind == "int" else "u"
-    return writer.apply(f"icmp {sign}{order} {{t}} {{0}}, {{1}}", pair, BIT)
-
-
 def _chosen(order: str) -> Callable[[KernelWriter, ScalarType, Sequence[Lanes]], Lanes]:
     """Python's `min` and `max`: the first unless the second is truly beyond it."""
 
     def choose(writer: KernelWriter, type_: ScalarType, args: Sequence[Lanes]) -> Lanes:
         left, right = args
-        is_beyond = _ordered(writer, order, type_, [right, left])
+        is_beyond = compared(writer, order, type_, [right, left])
         return writer.select(is_beyond, right, left)
 
     return choose
@@ -222,8 +194,8 @@ def _chosen(order: str) -> Callable[[KernelWriter, ScalarType, Sequence[Lanes]],
 
 def _clamp(writer: KernelWriter, type_: ScalarType, args: Sequence[Lanes]) -> Lanes:
     number, low, high = args
-    raised = writer.select(_ordered(writer, "gt", type_, [low, number]), low, number)
-    return writer.select(_ordered(writer, "lt", type_, [high, raised]), high, raised)
+    raised = writer.select(compared(writer, "gt", type_, [low, number]), low, number)
+    return writer.select(compared(writer, "lt", type_, [high, raised]), high, raised)
 
 
 def _sign(writer: KernelWriter, type_: ScalarType, args: Sequence[Lanes]) -> Lanes:
@@ -231,8 +203,8 @@ def _sign(writer: KernelWriter, type_: ScalarType, args: Sequence[Lanes]) -> Lan
     zero, one, minus = (of_kind(n, number.kind) for n in (0, 1, -1))
     found = number
     if type_.kind != "uint":
-        found = writer.select(_ordered(writer, "lt", type_, [number, zero]), minus, number)
-    return writer.select(_ordered(writer, "gt", type_, [number, zero]), one, found)
+        found = writer.select(compared(writer, "lt", type_, [number, zero]), minus, number)
+    return writer.select(compared(writer, "gt", type_, [number, zero]), one, found)
 
 
 def _abs(writer: KernelWriter, type_: ScalarType, args: Sequence[Lanes]) -> Lanes:
@@ -242,20 +214,81 @@ def _abs(writer: KernelWriter, type_: ScalarType, args: Sequence[Lanes]) -> Lane
     return writer.call("fabs", args) if type_.is_float else writer.call("abs", args, "i1 false")
 
 
-def _popcount(writer: KernelWriter, _type: ScalarType, args: Sequence[Lanes]) -> Lanes:
-    return writer.call("ctpop", args)
-
-
-def _clz(writer: KernelWriter, _type: ScalarType, args: Sequence[Lanes]) -> Lanes:
-    return writer.call("ctlz", args, "i1 false")
-
-
 _OF_NUMBERS: Mapping[str, Callable[[KernelWriter, ScalarType, Sequence[Lanes]], Lanes]] = {
     "min": _chosen("lt"),
     "max": _chosen("gt"),
     "clamp": _clamp,
     "sign": _sign,
     "abs": _abs,
-    "popcount": _popcount,
-    "clz": _clz,
+    "popcount": lambda writer, _, args: writer.call("ctpop", args),
+    "clz": lambda writer, _, args: writer.call("ctlz", args, "i1 false"),
 }
+
+
+# ------------------------------------------------------------------------------------------- powers
+
+
+def whole_power(writer: KernelWriter, type_: ScalarType, base: Lanes, exponent: Lanes) -> Lanes:
+    """`base ** exponent` of integers, by squaring, modulo the width.
+
+    A negative exponent gives 0, or ±1 for a base of ±1.
+    """
+    pair = [base, exponent]
+    stride = 0 if all(number.is_uniform for number in pair) else None
+    vector = writer.type_of(stride, base.kind)
+    name = f"@power.{'s' if type_.kind == 'int' else 'u'}.{writer.suffix(base.kind, stride)}"
+    if name not in writer.definitions:
+        lanes = 0 if stride == 0 else writer.lanes
+        writer.definitions[name] = _definition(name, vector, base.kind, lanes, type_)
+    return writer.apply(f"call {{t}} {name}({{t}} {{0}}, {{t}} {{1}})", pair)
+
+
+def _definition(name: str, vector: str, kind: str, lanes: int, type_: ScalarType) -> str:
+    bits = f"<{lanes} x i1>" if lanes else "i1"
+
+    def splat(number: int) -> str:
+        return f"splat ({kind} {number})" if lanes else str(number)
+
+    go_on = "%go_on = icmp ne i1 %on, false"
+    if lanes:
+        go_on = f"%packed = bitcast {bits} %on to i{lanes}\n  %go_on = icmp ne i{lanes} %packed, 0"
+    start, finish = f"{vector} %exponent", f"  ret {vector} %power"
+    first = ""
+    if type_.kind == "int":
+        first = f"""\
+  %is_negative = icmp slt {vector} %exponent, {splat(0)}
+  %whole = select {bits} %is_negative, {vector} {splat(0)}, {vector} %exponent
+"""
+        start = f"{vector} %whole"
+        finish = f"""\
+  %is_one = icmp eq {vector} %base, {splat(1)}
+  %is_minus_one = icmp eq {vector} %base, {splat(-1)}
+  %last = and {vector} %exponent, {splat(1)}
+  %is_odd = icmp ne {vector} %last, {splat(0)}
+  %sign = select {bits} %is_odd, {vector} {splat(-1)}, {vector} {splat(1)}
+  %other = select {bits} %is_minus_one, {vector} %sign, {vector} {splat(0)}
+  %below = select {bits} %is_one, {vector} {splat(1)}, {vector} %other
+  %found = select {bits} %is_negative, {vector} %below, {vector} %power
+  ret {vector} %found"""
+    return f"""\
+define internal {vector} {name}({vector} %base, {vector} %exponent) {{
+begin:
+{first}  br label %turn
+turn:
+  %power = phi {vector} [ {splat(1)}, %begin ], [ %next, %body ]
+  %square = phi {vector} [ %base, %begin ], [ %squared, %body ]
+  %left = phi {vector} [ {start.split()[-1]}, %begin ], [ %halved, %body ]
+  %on = icmp ne {vector} %left, {splat(0)}
+  {go_on}
+  br i1 %go_on, label %body, label %end
+body:
+  %bit = and {vector} %left, {splat(1)}
+  %is_set = icmp ne {vector} %bit, {splat(0)}
+  %product = mul {vector} %power, %square
+  %next = select {bits} %is_set, {vector} %product, {vector} %power
+  %squared = mul {vector} %square, %square
+  %halved = lshr {vector} %left, {splat(1)}
+  br label %turn
+end:
+{finish}
+}}"""

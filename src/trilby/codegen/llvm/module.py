@@ -1,21 +1,20 @@
 """A kernel graph as one module of LLVM IR."""
 
-from dataclasses import replace
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TypeGuard
 
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.analysis.spans import Spans
 from trilby.codegen.identifiers import own_name
 from trilby.codegen.llvm.emitters import OP_RULES
 from trilby.codegen.llvm.entry import (
-    LaunchSizes,
-    begin_count,
-    end_count,
+    counting,
     read_arguments,
     read_launch,
     write_groups,
     write_rows,
 )
-from trilby.codegen.llvm.inlining import inline
 from trilby.codegen.llvm.lane_values import POINTER, Lanes
 from trilby.codegen.llvm.neighbours import neighbours_of
 from trilby.codegen.llvm.shapes import IN_GROUP, shapes_of
@@ -23,13 +22,11 @@ from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
 from trilby.codegen.llvm.writer import Analysed, KernelWriter, SourceLines
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import NDArrayType
-from trilby.dataclass import dataclass
-from trilby.model.op import Block, Func, Op, block_fields, operands, walk
+from trilby.model.op import Block, Func, Op, operands, walk
 from trilby.model.ops.control import For, While
-from trilby.model.ops.core import Var, VarLoad, VarStore
+from trilby.model.ops.core import VarLoad, VarStore
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.memory import AtomicUpdate, Extent, LocalArray
-from trilby.model.rewrite import mapped
 from trilby.model.value import KERNEL_CONTEXT, Value
 
 # ------------------------------------------------------------------------------------------- widths
@@ -97,38 +94,26 @@ ITEMS_PER_ELEMENT = 4
 """How many work items a call has at the least for each element, to be worth a copy."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """An array, the copy of a call, how many elements they have, and whether the copy is used."""
-
-    shared: str
-    own: str
-    count: str
-    is_own: str
-    kind: str
-
-
-def begin_tallies(writer: KernelWriter, launch: LaunchSizes) -> list[Tally]:
-    """Clear the copies; from now on, the arrays are the copies where these are used."""
-    return [_begin(writer, launch, param) for param in _candidates(writer.func)]
-
-
-def end_tallies(writer: KernelWriter, tallies: list[Tally]) -> None:
-    """Add the copies to the arrays."""
-    for tally in tallies:
+@contextmanager
+def tallied(writer: KernelWriter, launch: dict[str, str]) -> Generator[None]:
+    """Within, such arrays are copies where that is worth it; at the end these are added to them."""
+    params = _candidates(writer.func)
+    shared = [writer.values[param][0].text for param in params]
+    copies = [_copied(writer, launch, param) for param in params]
+    yield
+    for pointer, (own, count, is_own, kind) in zip(shared, copies, strict=True):
         add, done = writer.fresh("add_copy"), writer.fresh("copy_done")
-        writer.branch(tally.is_own, add, done)
+        writer.branch(is_own, add, done)
         writer.label(add)
-        places = begin_count(writer, tally.count)
-        element = f"getelementptr {tally.kind}, ptr {{}}, i64 {places.now}"
-        number = writer.load(tally.kind, writer.let(element.format(tally.own)))
-        some, none = writer.fresh("some"), writer.fresh("none")
-        writer.branch(writer.let(f"icmp ne {tally.kind} {number}, 0"), some, none)
-        writer.label(some)
-        place = writer.let(element.format(tally.shared))
-        writer.line(f"atomicrmw add ptr {place}, {tally.kind} {number} monotonic")
-        writer.label(none)
-        end_count(writer, places)
+        with counting(writer, count) as place:
+            element = f"getelementptr {kind}, ptr {{}}, i64 {place}"
+            number = writer.load(kind, writer.let(element.format(own)))
+            some, none = writer.fresh("some"), writer.fresh("none")
+            writer.branch(writer.let(f"icmp ne {kind} {number}, 0"), some, none)
+            writer.label(some)
+            target = writer.let(element.format(pointer))
+            writer.line(f"atomicrmw add ptr {target}, {kind} {number} monotonic")
+            writer.label(none)
         writer.label(done)
 
 
@@ -141,24 +126,23 @@ def _candidates(func: Func) -> list[Value]:
     if not all(isinstance(param.type, NDArrayType | ScalarType) for param in given):
         return []
     used = {value for op in ops for value in operands(op)}
-    added = {op.base for op in ops if isinstance(op, AtomicUpdate) and _only_adds(op, used)}
-    other = {
-        v
-        for op in ops
-        if not (isinstance(op, AtomicUpdate) and _only_adds(op, used))
-        for v in operands(op)
-        if not isinstance(op, Extent)
-    }
-    return [param for param in given if param in added and param not in other]
+    added = {op.base for op in ops if _only_adds(op, used)}
+    others = [op for op in ops if not _only_adds(op, used) and not isinstance(op, Extent)]
+    touched = {value for op in others for value in operands(op)}
+    return [param for param in given if param in added and param not in touched]
 
 
-def _only_adds(op: AtomicUpdate, used: set[Value]) -> bool:
-    type_ = op.operand.type
-    is_whole = isinstance(type_, ScalarType) and type_.is_integer and type_.bits >= 32
+def _only_adds(op: Op, used: set[Value]) -> TypeGuard[AtomicUpdate]:
+    if not isinstance(op, AtomicUpdate) or not isinstance(op.operand.type, ScalarType):
+        return False
+    is_whole = op.operand.type.is_integer and op.operand.type.bits >= 32
     return is_whole and op.change in {"add", "sub"} and op.result not in used
 
 
-def _begin(writer: KernelWriter, launch: LaunchSizes, param: Value) -> Tally:
+def _copied(
+    writer: KernelWriter, launch: dict[str, str], param: Value
+) -> tuple[str, str, str, str]:
+    """A cleared copy of an array, its element count, the bit that says it is used, and its kind."""
     if not isinstance(param.type, NDArrayType):
         raise TypeError(param.type)
     size = param.type.element.size
@@ -185,7 +169,7 @@ def _begin(writer: KernelWriter, launch: LaunchSizes, param: Value) -> Tally:
     base = writer.let(f"select i1 {is_own}, ptr {own}, ptr {pointer}")
     writer.values[param] = (Lanes(POINTER, base), *writer.values[param][1:])
     writer.tallies[param] = is_own
-    return Tally(pointer, own, count, is_own, kind)
+    return own, count, is_own, kind
 
 
 def _elements(writer: KernelWriter, param: Value) -> str:
@@ -214,76 +198,15 @@ def _apart(writer: KernelWriter, is_own: str, span: tuple[str, str], other: Valu
     return _also(writer, is_own, f"or i1 {is_before}, {is_behind}")
 
 
-# --------------------------------------------------------------------------------------- forwarding
-# Variables whose content is known where they are read: the read becomes that value.
-#
-# A variable hides what is known of its content (that it is the same for all lanes, or evenly
-# spaced), so the fewer reads there are, the better.
-
-
-def forward(func: Func) -> Func:
-    """The function with fewer reads of variables, and without variables that nobody reads."""
-    body = _Forwarding().block(func.body, {})
-    read = {op.var for op in walk(body) if isinstance(op, VarLoad)}
-    return replace(func, body=_without_unread(body, read))
-
-
-class _Forwarding:
-    def __init__(self) -> None:
-        self._same: dict[Value, Value] = {}
-
-    def block(self, block: Block, content: dict[Value, Value]) -> Block:
-        """A block; `content` is what variables hold, and is kept up to date."""
-        ops = [made for op in block.ops if (made := self._op(op, content)) is not None]
-        return Block(tuple(ops), block.params)
-
-    def _op(self, op: Op, content: dict[Value, Value]) -> Op | None:
-        if isinstance(op, VarLoad) and op.var in content:
-            self._same[op.value] = content[op.var]
-            return None
-        changed = _stored(op)
-        inside = {k: v for k, v in content.items() if k not in changed or not _repeats(op)}
-        made = mapped(op, self._current, lambda inner: self.block(inner, dict(inside)))
-        for var in changed:
-            content.pop(var, None)
-        if isinstance(made, VarStore):
-            content[made.var] = made.stored
-        elif isinstance(made, Var) and made.init:
-            content[made.value] = made.init[0]
-        return made
-
-    def _current(self, value: Value) -> Value:
-        return self._same.get(value, value)
-
-
-def _stored(op: Op) -> set[Value]:
-    """The variables that are set within an op."""
-    blocks: list[Block] = [getattr(op, name) for name in block_fields(type(op))]
-    return {inner.var for b in blocks for inner in walk(b) if isinstance(inner, VarStore)}
-
-
-def _repeats(op: Op) -> bool:
-    return isinstance(op, For | While)
-
-
-def _without_unread(block: Block, read: set[Value]) -> Block:
-    ops: list[Op] = []
-    for op in block.ops:
-        if isinstance(op, Var) and op.value not in read:
-            continue
-        if isinstance(op, VarStore) and op.var not in read:
-            continue
-        inner = {name: _without_unread(getattr(op, name), read) for name in block_fields(type(op))}
-        ops.append(replace(op, **inner) if inner else op)
-    return Block(tuple(ops), block.params)
-
-
 # ------------------------------------------------------------------------------------------- module
 
 
 def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> LlvmModule:
-    """Write a kernel and all that it reaches; `lines` tells which Python each part comes from."""
-    *called, func = map(forward, inline(graph))
+    """Write a kernel and all that it reaches; `lines` tells which Python each part comes from.
+
+    The graph went through the `TRANSFORMS` of `codegen.llvm.target`.
+    """
+    *called, func = graph.functions
     spans = Spans(func)
     analysed = Analysed(func, shapes_of(func, spans), spans, neighbours_of(func))
     lanes = target.width_bits // 32 if called else lanes_for(analysed, target)
@@ -296,13 +219,12 @@ def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> 
     read_arguments(writer)
     writer.end_prelude()
     if writer.waits:
-        from trilby.codegen.llvm.waiting import write_waiting_groups  # noqa: PLC0415 -- few wait
+        from trilby.codegen.llvm.groups import write_waiting_groups  # noqa: PLC0415 -- few wait
 
         write_waiting_groups(writer, launch, shapes_of(func, spans, IN_GROUP))
     else:
-        copies = begin_tallies(writer, launch)
-        write_groups(writer, launch, lambda starts, ends: write_rows(writer, starts, ends))
-        end_tallies(writer, copies)
+        with tallied(writer, launch):
+            write_groups(writer, launch, lambda starts, ends: write_rows(writer, starts, ends))
     writer.finish()
     entry = own_name(short_name(graph.entry.name))
     return LlvmModule(

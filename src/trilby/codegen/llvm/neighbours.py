@@ -6,22 +6,20 @@ one. What lies between them, and may touch the same memory or end the block, kee
 """
 
 from collections.abc import Hashable, Iterator
-from dataclasses import field
 from typing import TypeAlias
 
 from trilby.codegen.llvm.lane_values import stored_kind
-from trilby.codegen.struct_types import fixed_offsets
 from trilby.data.dtypes import ScalarType, Type
-from trilby.data.layout import layout, stride_of
+from trilby.data.layout import fixed_offsets, member_offset, stride_of
 from trilby.data.schema import (
     INDEX,
     ArrayType,
     BufferType,
     NDArrayType,
     StructType,
-    path_steps,
     sizes_of,
-    step_into,
+    type_at,
+    walk_path,
 )
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
@@ -30,7 +28,7 @@ from trilby.model.ops.core import Call, Constant
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Extent, Load, Store
-from trilby.model.value import RefType, Value, space_of
+from trilby.model.value import Value, pointee, space_of
 
 Access: TypeAlias = Load | Store
 
@@ -66,12 +64,8 @@ class _BytePlace:
         return self.offset < other.offset + other.size and other.offset < self.offset + self.size
 
 
-@dataclass(slots=True)
-class _AccessRow:
-    """Accesses that belong together so far."""
-
-    ops: list[Access] = field(default_factory=list[Access])
-    spots: list[_BytePlace] = field(default_factory=list[_BytePlace])
+_Row: TypeAlias = list[tuple[Access, _BytePlace]]
+"""Accesses that belong together so far."""
 
 
 def neighbours_of(func: Func) -> dict[Op, tuple[Neighbour, ...]]:
@@ -79,10 +73,9 @@ def neighbours_of(func: Func) -> dict[Op, tuple[Neighbour, ...]]:
     places = _Places(func)
     found: dict[Op, tuple[Neighbour, ...]] = {}
     for block in _all_blocks(func.body):
-        for row in _BlockRows(places).of(block):
-            first = row.spots[0].offset
-            members = zip(row.ops, row.spots, strict=True)
-            found[row.ops[0]] = tuple(Neighbour(op, spot.offset - first) for op, spot in members)
+        for row in _rows(block, places):
+            op, first = row[0]
+            found[op] = tuple(Neighbour(one, spot.offset - first.offset) for one, spot in row)
     return found if len(found) <= MOST_ROWS else {}
 
 
@@ -93,54 +86,33 @@ def _all_blocks(block: Block) -> Iterator[Block]:
             yield from _all_blocks(inner)
 
 
-class _BlockRows:
-    """The rows of one block."""
-
-    def __init__(self, places: "_Places") -> None:
-        self._places = places
-        self._open: dict[tuple[type[Op], Hashable, str], _AccessRow] = {}
-        self._found: list[_AccessRow] = []
-
-    def of(self, block: Block) -> list[_AccessRow]:
-        """All that have more than one access."""
-        for op in block.ops:
-            inner = [one for held in blocks(op) for one in walk(held)]
-            if inner:
-                self._pass_block(op, inner)
-            elif isinstance(op, Load | Store):
-                self._access(op)
-            elif isinstance(op, _CHANGES):
-                self._open.clear()
-        return [row for row in self._found if len(row.ops) > 1]
-
-    def _pass_block(self, op: Op, inner: list[Op]) -> None:
-        """Loads may happen before a branch or a loop that changes nothing and is not left."""
-        changes = any(isinstance(one, _CHANGES) for one in inner)
-        if changes or _leaves_outwards(op):
-            self._open.clear()
-        elif any(isinstance(one, Load) for one in inner):
-            self._close(Store)
-
-    def _access(self, op: Access) -> None:
-        if op.path in sizes_of(op.base.type):
-            return  # a length is no access to memory
-        spot = self._places.spot(op)
-        for key, row in list(self._open.items()):
-            both_read = isinstance(op, Load) and key[0] is Load
-            if not both_read and any(spot.overlaps(other) for other in row.spots):
-                del self._open[key]
-        if spot.space == "private":
-            return
-        key = (type(op), spot.root, spot.kind)
-        if key not in self._open:
-            self._open[key] = _AccessRow()
-            self._found.append(self._open[key])
-        self._open[key].ops.append(op)
-        self._open[key].spots.append(spot)
-
-    def _close(self, kind: type[Op]) -> None:
-        for key in [key for key in self._open if key[0] is kind]:
-            del self._open[key]
+def _rows(block: Block, places: "_Places") -> list[_Row]:
+    """The rows of one block that have more than one access."""
+    current: dict[tuple[type[Op], Hashable, str], _Row] = {}
+    found: list[_Row] = []
+    for op in block.ops:
+        inner = [one for nested in blocks(op) for one in walk(nested)]
+        if inner:
+            # Loads may happen before a branch or a loop that changes nothing and is not left.
+            if any(isinstance(one, _CHANGES) for one in inner) or _leaves_outwards(op):
+                current.clear()
+            elif any(isinstance(one, Load) for one in inner):
+                current = {key: row for key, row in current.items() if key[0] is not Store}
+        elif isinstance(op, Load | Store) and op.path not in sizes_of(op.base.type):
+            spot = places.spot(op)
+            for key, row in list(current.items()):
+                both_read = isinstance(op, Load) and key[0] is Load
+                if not both_read and any(spot.overlaps(other) for _, other in row):
+                    del current[key]
+            if spot.space != "private":
+                key = (type(op), spot.root, spot.kind)
+                if key not in current:
+                    current[key] = []
+                    found.append(current[key])
+                current[key].append((op, spot))
+        elif isinstance(op, _CHANGES) and not isinstance(op, Store):
+            current.clear()
+    return [row for row in found if len(row) > 1]
 
 
 class _Places:
@@ -186,10 +158,7 @@ class _Places:
         root: list[Hashable] = [self._of(op.base)]
         offset = 0
         indices = list(op.indices)
-        here: Type | None = op.base.type.to if isinstance(op.base.type, RefType) else op.base.type
-        for step in path_steps(op.path):
-            if here is None:
-                raise TypeError(op.path)
+        for step, here in walk_path(pointee(op.base.type), op.path):
             if step == INDEX:
                 rank, stride = _axes(here)
                 root += [self._of(index) for index in indices[: rank - 1]]
@@ -199,12 +168,13 @@ class _Places:
                 offset += known * stride
             elif isinstance(here, BufferType) and step not in fixed_offsets(here):
                 root.append(step)
-            else:
-                offset += _member(here, step)
-            here = step_into(here, step)
-        if not isinstance(here, ScalarType):
+            elif isinstance(here, StructType):
+                offset += member_offset(here, step)
+        type_ = type_at(pointee(op.base.type), op.path)
+        if not isinstance(type_, ScalarType):
             raise TypeError(op.path)
-        return _BytePlace(tuple(root), offset, here.size, stored_kind(here), space_of(op.base.type))
+        space = space_of(op.base.type)
+        return _BytePlace(tuple(root), offset, type_.size, stored_kind(type_), space)
 
 
 def _attribute(op: Op) -> str:
@@ -234,14 +204,6 @@ def _axes(array: Type) -> tuple[int, int]:
             return len(array.dims), stride_of(array)
         case _:
             raise TypeError(array)
-
-
-def _member(struct: Type, name: str) -> int:
-    if isinstance(struct, BufferType):
-        return fixed_offsets(struct)[name]
-    if isinstance(struct, StructType):
-        return layout(struct).slots[name].offset
-    raise TypeError(struct)
 
 
 def _leaves_outwards(op: Op) -> bool:

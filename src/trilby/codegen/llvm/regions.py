@@ -6,15 +6,12 @@ What stands between regions, the control flow around barriers, is run once for a
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from trilby.codegen.llvm.inlining import Inlined
-from trilby.data.schema import (
-    sizes_of,
-)
+from trilby.data.schema import sizes_of
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops import arith
 from trilby.model.ops.control import Break, Continue, For, While
-from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.core import Constant, Inlined, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.memory import Extent, Load, LocalArray, Place, PrivateArray
 from trilby.model.ops.structs import Pack, Unpack

@@ -12,24 +12,14 @@ from typing import TypeAlias
 
 from trilby.analysis.spans import Spans
 from trilby.codegen.llvm import ir
-from trilby.codegen.llvm.inlining import Inlined
 from trilby.codegen.llvm.lane_values import Stride, part_kinds
 from trilby.data.dtypes import Type
 from trilby.data.schema import StructType, leaves
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, operands
 from trilby.model.ops.arith import Binary, Cast, Neg
-from trilby.model.ops.control import (
-    AndThen,
-    Break,
-    Continue,
-    For,
-    If,
-    OrElse,
-    Ternary,
-    While,
-)
-from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
+from trilby.model.ops.core import Call, Constant, Inlined, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import (
     AtomicUpdate,
@@ -94,12 +84,8 @@ def shapes_of(
     return analysis.found
 
 
-@dataclass(slots=True)
-class _ShapeScope:
-    """A loop or function that lanes may leave, and the context in which its body begins."""
-
-    op: Op | None
-    context: int
+_ShapeScope: TypeAlias = tuple[Op | None, int]
+"""A loop or function that lanes may leave, and the context in which its body begins."""
 
 
 class _Analysis:
@@ -125,7 +111,7 @@ class _Analysis:
         for param in func.params:
             same = (0,) * len(part_kinds(param.type))
             self.found.parts[param] = self._params.get(param, same)
-        self._frames = [_ShapeScope(None, self._context)]
+        self._frames = [(None, self._context)]
         self._block(func.body)
         return self._changed
 
@@ -216,7 +202,7 @@ class _Analysis:
             self._range(op)
         if op in self.found.divergent:
             self._context = next(self._contexts)
-        self._loops.append(_ShapeScope(op, self._context))
+        self._loops.append((op, self._context))
         left: set[Target] = set()
         if isinstance(op, While):
             left |= self._block(op.test)
@@ -244,25 +230,26 @@ class _Analysis:
 
     def _exit(self, op: Op, scope: _ShapeScope, how: str) -> set[Target]:
         """Leave a scope; where all lanes that are in it come by here, nobody is left behind."""
-        if self._context == scope.context and op not in self.found.leaving:
+        left, context = scope
+        if self._context == context and op not in self.found.leaving:
             return set()
         self._note(self.found.leaving, op)
-        return {(scope.op, how)}
+        return {(left, how)}
 
     def _return(self, op: Return) -> set[Target]:
-        frame = self._frames[-1]
-        left = self._exit(op, frame, op.mnemonic)
-        if frame.op is not None and frame.op.result is not None and op.returned:
+        function, _ = self._frames[-1]
+        left = self._exit(op, self._frames[-1], op.mnemonic)
+        if function is not None and function.result is not None and op.returned:
             (value,) = op.returned
             parts = self.found.parts.get(value)
             if parts is not None:
-                self._join(frame.op.result, _uneven(parts) if left else parts)
+                self._join(function.result, _uneven(parts) if left else parts)
         return left
 
     def _inlined(self, op: Inlined) -> set[Target]:
         outer = self._context
         loops, self._loops = self._loops, []
-        self._frames.append(_ShapeScope(op, outer))
+        self._frames.append((op, outer))
         left = self._block(op.body)
         self._frames.pop()
         self._loops = loops

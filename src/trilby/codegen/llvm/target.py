@@ -31,6 +31,9 @@ class LlvmModule:
 
 # ------------------------------------------------------------------------------------------- target
 
+TRANSFORMS = ("inline_calls", "forward_variables")
+"""The kernel transforms that the generator wants, in their order."""
+
 
 @dataclass(frozen=True, slots=True)
 class LlvmTarget:

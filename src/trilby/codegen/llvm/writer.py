@@ -200,11 +200,16 @@ class SourceLines:
 
 @dataclass(frozen=True, slots=True)
 class VariableSlot:
-    """Memory for one part of a variable."""
+    """Memory for one part of a variable.
+
+    Where each vector of a group has its own, these lie so many bytes `apart`, and `pointer` leads
+    to that of the first.
+    """
 
     pointer: str
     kind: str
     stride: Stride
+    apart: int = 0
 
 
 @dataclass(slots=True)

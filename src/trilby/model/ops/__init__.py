@@ -3,7 +3,7 @@
 from trilby.model.op import Op
 from trilby.model.ops.arith import ARITH_OPS
 from trilby.model.ops.control import CONTROL_OPS
-from trilby.model.ops.core import CORE_OPS
+from trilby.model.ops.core import CORE_OPS, LOWERED_OPS
 from trilby.model.ops.debug import DEBUG_OPS
 from trilby.model.ops.grid import GRID_OPS
 from trilby.model.ops.host import HOST_OPS
@@ -15,6 +15,7 @@ OPS: dict[str, type[Op]] = {
     kind.mnemonic: kind
     for kind in (
         *CORE_OPS,
+        *LOWERED_OPS,
         *ARITH_OPS,
         *CONTROL_OPS,
         *MEMORY_OPS,

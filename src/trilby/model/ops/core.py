@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from trilby.dataclass import dataclass
-from trilby.model.op import Op, Operands
+from trilby.model.op import Block, Op, Operands
 from trilby.model.value import Value
 
 
@@ -66,4 +66,26 @@ class Yield(Op):
     yielded: Value
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Inlined(Op):
+    """The body of a device function in the place of its call; `return` in it ends it.
+
+    The transform `inline_calls` makes it, for languages that want it.
+    """
+
+    mnemonic: ClassVar[str] = "inlined"
+    body: Block
+    callee: str
+
+
 CORE_OPS = (Constant, Var, VarLoad, VarStore, Call, Return, Yield)
+LOWERED_OPS = (Inlined,)
+"""Ops that only transforms make, for the code generator that asks for them."""
+
+
+def yielded(block: Block) -> Value:
+    """The value that a block gives to the op that holds it."""
+    last = block.ops[-1]
+    if not isinstance(last, Yield):
+        raise TypeError(last)
+    return last.yielded

@@ -1,38 +1,37 @@
-"""Host code: what a compute function does between its dispatches.
+"""Ops of compute functions: what the host does between its dispatches.
 
-Compute functions may hold any Python. What the model need not understand is kept as
-text, with the names that it uses; `{0}`, `{1}` … in a text stand for operands, and where an
-op has operands, braces of the text itself are doubled, as for `str.format`. Reads and writes
-of buffers by the host are the ordinary `load` and `store`; their indices are Python's, so
-also slices (`host.value @"1:n"`).
+Compute functions may hold any Python. What the model need not understand is kept as `HostCode`,
+with the local names that it uses. Reads and writes of buffers by the host are the ordinary `load`
+and `store`; their indices are Python's, so also slices (`host.value @"1:n"`).
 """
 
 from typing import ClassVar
 
 from trilby.dataclass import dataclass
+from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Op, Operands
 from trilby.model.value import Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostValue(Op):
-    """A Python expression kept as text. `uses` are the local names it reads.
+    """A Python expression. `uses` are the local names it reads.
 
     `{0} += {1}` is the value that an augmented assignment makes, before it is stored.
     """
 
     mnemonic: ClassVar[str] = "host.value"
     inputs: Operands
-    code: str
+    code: HostCode
     uses: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostRun(Op):
-    """Python statements kept as text, with the local names they read and set."""
+    """Python statements, with the local names they read and set."""
 
     mnemonic: ClassVar[str] = "host.run"
-    code: str
+    code: HostCode
     uses: tuple[str, ...]
     sets: tuple[str, ...]
     inputs: Operands = ()
@@ -74,13 +73,13 @@ class HostWhile(Op):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HostFor(Op):
-    """`for` over any iterable; `target` is the text of what each item is bound to."""
+    """`for` over any iterable; `target` is what each item is bound to."""
 
     mnemonic: ClassVar[str] = "host.for"
     iterable: Value
     body: Block
     otherwise: Block
-    target: str
+    target: HostCode
     sets: tuple[str, ...]
 
 
@@ -91,7 +90,7 @@ class HostWith(Op):
     mnemonic: ClassVar[str] = "host.with"
     manager: Value
     body: Block
-    target: str
+    target: HostCode
     sets: tuple[str, ...]
 
 

@@ -75,14 +75,5 @@ class ToHost(Op):
     certain: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Owed(Op):
-    """What the device has newer stays there, and is fetched when the caller looks."""
-
-    mnemonic: ClassVar[str] = "transfer.owed"
-    context: Value
-    buffer: Value
-
-
 TRACKING_OPS = (PreAccess, PostAccess, PreMutate, PostMutate)
-TRANSFER_OPS = (*TRACKING_OPS, ToDevice, ToHost, Owed)
+TRANSFER_OPS = (*TRACKING_OPS, ToDevice, ToHost)

@@ -54,7 +54,7 @@ def residence_of(segment: Segment) -> Residence:
     whole = Ranges.span(0, segment.nbytes)
     watch = segment.watcher
     if not isinstance(watch, Watch):
-        return Residence(whole, whole.total, whole.total, (), is_busy=False)
+        return Residence(whole, whole.nbytes, whole.nbytes, (), is_busy=False)
     with LOCK:
         content = watch.content
         replicas = content.replicas_of(segment.address, segment.nbytes)
@@ -64,21 +64,21 @@ def residence_of(segment: Segment) -> Residence:
             data -= replica.lengths
         copies = tuple(_copy(replica, data) for replica in replicas)
         here, busy = host.shifted(-segment.address), _is_busy(content)
-        return Residence(here, data.total, (host & data).total, copies, is_busy=busy)
+        return Residence(here, data.nbytes, (host & data).nbytes, copies, is_busy=busy)
 
 
 def _copy(replica: Replica, data: Ranges) -> DeviceCopy:
     current = data if replica.shared else replica.valid & data
-    return DeviceCopy(replica.owner.place, current.total, replica.shared)
+    return DeviceCopy(replica.owner.place, current.nbytes, replica.shared)
 
 
 def _is_busy(content: Content) -> bool:
-    arriving = any(not event.done for _, event in content.arriving)
+    arriving = any(not ticket.done for _, ticket in content.arriving)
     return arriving or any(map(_is_written, content.replicas))
 
 
 def _is_written(replica: Replica) -> bool:
-    return replica.shared and any(not event.done for event in replica.writers)
+    return replica.shared and any(not ticket.done for ticket in replica.writers)
 
 
 # ------------------------------------------------------------------------------------- buffer parts

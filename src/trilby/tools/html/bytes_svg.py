@@ -36,7 +36,8 @@ def _bar(row: Movement, name: str, y: int, longest: int) -> Iterator[Html]:
     up, down = row.bytes_up * scale, row.bytes_down * scale
     least = LEFT + row.whole.nbytes * scale
     top, middle = y + 6, y + 6 + BAR / 2 + 4
-    yield tag("text", _short(name), x=0, y=middle, class_="strong")
+    short = name if len(name) <= 20 else f"{name[:19]}…"
+    yield tag("text", short, x=0, y=middle, class_="strong")
     shapes = [
         tag("rect", x=LEFT, y=top, width=up, height=BAR, rx=2, class_="copy-up"),
         tag("rect", x=LEFT + up, y=top, width=down, height=BAR, rx=2, class_="copy-down"),
@@ -53,7 +54,3 @@ def _bar(row: Movement, name: str, y: int, longest: int) -> Iterator[Html]:
     text = f"{bytes_text(row.moved)} · least {bytes_text(row.whole.nbytes)}"
     ratio = f" · {ratio_text(row.ratio)}"
     yield tag("text", text + ratio, x=max(LEFT + up + down, least) + 10, y=middle)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 20 else f"{name[:19]}…"

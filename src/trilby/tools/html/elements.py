@@ -37,11 +37,12 @@ def tag(name: str, /, *content: object, **attributes: object) -> Html:
 
 def joined(parts: Iterable[object]) -> Html:
     """Elements and texts one after the other; None is nothing."""
-    return Html("".join(_html(part) for part in parts if part is not None))
-
-
-def _html(part: object) -> str:
-    return part if isinstance(part, Html) else escape(_plain(part), quote=False)
+    shown = (
+        part if isinstance(part, Html) else escape(_plain(part), quote=False)
+        for part in parts
+        if part is not None
+    )
+    return Html("".join(shown))
 
 
 def _plain(value: object) -> str:

@@ -20,7 +20,7 @@ from trilby.tools.html.report import ledger_section, run_figures
 from trilby.tools.margin import SIGNS, Note
 from trilby.tools.movements import movements
 from trilby.tools.output_files import write_output
-from trilby.transform.pipelines import changed_lines
+from trilby.transform.pipelines import Transformed, changed_lines
 
 _COLOURS = {"up": "up", "ran-up": "up", "down": "down", "ran-down": "down", "launch": "launch"}
 
@@ -44,6 +44,9 @@ def _sections(explanation: Explanation) -> Iterator[Html]:
         title = "Source" if not number else f"Called: {function.symbol.rpartition('.')[2]}"
         if function.source:
             yield section(title, _listing(function.source), note=_note(explanation))
+    for func in explanation.device_functions:
+        name = func.name.rpartition(".")[2]
+        yield section(f"Called on the host: {name}", block(to_text(func), "text"))
     for run in explanation.runs:
         yield from _run(run)
     for kernel in explanation.kernels:
@@ -108,23 +111,26 @@ def _kernel(kernel: ExplainedKernel) -> Html:
         tag("h3", "What it accesses"),
         access,
         _folded("What each work item touches", footprint, "text"),
+        *_steps(kernel.transformed, is_open=False),
         _folded("The OpenCL that a device gets", kernel.code.strip(), "c"),
     )
 
 
 def _models(function: ExplainedFunction) -> Html:
-    steps = [step for step in function.passed.steps if step.changed]
     parts = [tag("h3", "The Python that runs"), block(function.python, "python")]
-    for step in steps:
-        text = "\n".join(changed_lines(step.before, step.after))
-        parts.append(
-            tag("details", tag("summary", f"The model after {step.name}"), changes(text), open=True)
-        )
-    if not steps:
-        parts.append(tag("p", "No pass has changed its model.", class_="note"))
-    parts.append(_folded("The model before", to_text(function.passed.original), "text"))
+    steps = list(_steps(function.transformed, is_open=True))
+    parts += steps or [tag("p", "No transform has changed its model.", class_="note")]
+    parts.append(_folded("The model before", to_text(*function.transformed.original), "text"))
     name = function.symbol.rpartition(".")[2]
     return section(f"What becomes of {name}", *parts)
+
+
+def _steps(done: Transformed, *, is_open: bool) -> Iterator[Html]:
+    """Models after each transform that changed them."""
+    for step in done.steps:
+        if step.changed:
+            title = tag("summary", f"The model after {step.name}")
+            yield tag("details", title, changes("\n".join(changed_lines(step))), open=is_open)
 
 
 def _folded(title: str, text: str, language: Language) -> Html:

@@ -15,27 +15,18 @@ MOST_NODES = 30
 
 
 class GraphBox(NamedTuple):
-    """A box, by its left and right edge and its middle."""
+    """A box, by its left and right edge and its middle; or the column of its kind."""
 
     name: str
-    left: float
-    right: float
-    y: float
-    kind: str
-
-
-class Column(NamedTuple):
-    """Where the boxes of a kind stand."""
-
-    title: str
     kind: str
     left: float
     right: float
+    y: float = 0
 
 
-HOST = Column("the host's lines", "host", 0, 250)
-BUFFERS = Column("buffers", "buffer", 445, 665)
-KERNELS = Column("kernels", "kernel", 860, WIDTH)
+HOST = GraphBox("the host's lines", "host", 0, 250)
+BUFFERS = GraphBox("buffers", "buffer", 445, 665)
+KERNELS = GraphBox("kernels", "kernel", 860, WIDTH)
 
 
 def graph_svg(flow: Dataflow) -> Html:
@@ -57,7 +48,7 @@ def graph_svg(flow: Dataflow) -> Html:
     columns = (HOST, BUFFERS, KERNELS) if hosts else (BUFFERS, KERNELS)
     left, width = columns[0].left, WIDTH - columns[0].left
     heads = (
-        tag("text", column.title, x=(column.left + column.right) / 2, y=14, text_anchor="middle")
+        tag("text", column.name, x=(column.left + column.right) / 2, y=14, text_anchor="middle")
         for column in columns
     )
     nodes = (_box(node) for node in boxes.values())
@@ -85,11 +76,11 @@ def _ordered(names: list[str], flow: Dataflow, buffers: Sequence[tuple[int, str]
     return sorted(names, key=middle)
 
 
-def _boxes(column: Column, names: Iterable[str], height: float) -> Iterator[GraphBox]:
+def _boxes(column: GraphBox, names: Iterable[str], height: float) -> Iterator[GraphBox]:
     found = list(names)
     first = HEAD + (height - HEAD - len(found) * ROW) / 2
     for number, name in enumerate(found):
-        yield GraphBox(name, column.left, column.right, first + number * ROW + ROW / 2, column.kind)
+        yield column._replace(name=name, y=first + number * ROW + ROW / 2)
 
 
 def _box(node: GraphBox) -> Html:

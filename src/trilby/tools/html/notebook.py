@@ -13,7 +13,7 @@ from trilby.model.op import Func
 from trilby.model.text import to_text
 from trilby.runtime.compile import ContextOf
 from trilby.runtime.ledger import Ledger
-from trilby.runtime.profile import Copies, Profile, estimate_note
+from trilby.runtime.profile import Copies, Profile
 from trilby.runtime.tracing import TracedRun
 from trilby.tools.dataflow import dataflow_of, dataflow_of_context
 from trilby.tools.html.buffer_parts import array_rows, buffer_rows, residence_line
@@ -34,7 +34,7 @@ from trilby.tools.html.graph_svg import graph_svg
 from trilby.tools.html.timeline_svg import legend, timeline_svgs
 from trilby.tools.movements import movements
 from trilby.tools.timeline import timeline_of
-from trilby.transform.pipelines import Passed, listing
+from trilby.transform.pipelines import Transformed
 
 MOST_ROWS = 20
 MOST_LINES = 300
@@ -124,17 +124,16 @@ def _copies(ledger: Ledger) -> Html:
 @html_of.register
 def _(thing: Profile) -> str:
     total = thing.total
-    executed = time_text(total.execute_seconds, is_estimated=total.is_estimated)
+    executed = time_text(total.execute_seconds)
     title = f"{counted(total.dispatches, 'dispatch', 'dispatches')}, {executed}"
     dispatches = thing.dispatches
-    note = estimate_note(dispatches)
     kernels = (
         (
             tag("span", row.kernel, class_="name"),
             tag("span", row.location.short, class_="place"),
             f"{row.count:,}",
-            time_text(row.execute_seconds, is_estimated=row.is_estimated),
-            time_text(row.mean_seconds, is_estimated=row.is_estimated),
+            time_text(row.execute_seconds),
+            time_text(row.mean_seconds),
             *map(time_text, (row.most_seconds, row.wait_seconds)),
         )
         for row in dispatches
@@ -145,7 +144,7 @@ def _(thing: Profile) -> str:
     )
     return _shown(
         title,
-        tag("p", "; ".join(filter(None, (*thing.devices, note))), class_="note"),
+        tag("p", "; ".join(thing.devices), class_="note"),
         _bounded(("kernel", "line", "#count", "#all", "#mean", "#most", "#waited for"), kernels),
         _bounded(("buffer", "#copies in", "#bytes", "#time", "#out", "#bytes", "#time"), buffers),
         _bounded(
@@ -176,8 +175,8 @@ def _(thing: Func) -> str:
 
 
 @html_of.register
-def _(thing: Passed) -> str:
-    return _shown(f"{thing.original.kind} {thing.original.name}", _text(listing(thing)))
+def _(thing: Transformed) -> str:
+    return _shown(f"{thing.func.kind} {thing.func.name}", _text(str(thing)))
 
 
 @html_of.register

@@ -174,15 +174,10 @@ def _bytes(rows: Sequence[Movement], flow: Dataflow) -> Html:
         return section("Bytes per buffer", note="No buffer was used.", id_="bytes")
     names = dict(flow.buffers)
     beyond = list(_beyond(rows, names))
-    legend_ = tag(
-        "div",
-        tag("span", "to the device", style="--colour: var(--up)"),
-        tag("span", "to the host", style="--colour: var(--down)"),
-        tag("span", "the least in whole buffers", style="--colour: var(--least)"),
-        class_="legend",
-    )
+    least = "the least in whole buffers"
+    colours = legend([("up", "to the device"), ("down", "to the host"), ("least", least)])
     more = len(rows) - MOST_BUFFERS
-    parts = [bytes_svg(rows, names), legend_]
+    parts = [bytes_svg(rows, names), colours]
     if more > 0:
         parts.append(tag("p", f"and {counted(more, 'buffer')} that moved less", class_="note"))
     if beyond:
@@ -219,13 +214,8 @@ def _graph(flow: Dataflow) -> Html:
     )
     if not flow.edges:
         return section("Kernels and buffers", note="No buffer was used.", id_="graph")
-    legend_ = tag(
-        "div",
-        tag("span", "by a kernel", style="--colour: var(--kernel)"),
-        tag("span", "by the host", style="--colour: var(--faint)"),
-        class_="legend",
-    )
-    return section("Kernels and buffers", graph_svg(flow), legend_, note=note, id_="graph")
+    colours = legend([("kernel", "by a kernel"), ("faint", "by the host")])
+    return section("Kernels and buffers", graph_svg(flow), colours, note=note, id_="graph")
 
 
 def _lines(lines: Sequence[HotLine]) -> Html:

@@ -1,6 +1,6 @@
 """The timeline of a run as a drawing: the host above, the device below, one row for each kind."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from trilby.runtime.profile import time_text
@@ -20,23 +20,14 @@ _LETTER = 6.6
 """About how wide a letter is."""
 
 
-class TimelineRow(NamedTuple):
-    """A row: what it is called, and the kinds of slices in it."""
-
-    name: str
-    track: str
-    kinds: frozenset[str]
-
-
 ROWS = (
-    TimelineRow("compute calls", "host", frozenset({"compute"})),
-    TimelineRow(
-        "host", "host", frozenset({"compile", "wait", "read", "write", "access", "dispatch"})
-    ),
-    TimelineRow("to the device", "up", frozenset({"copy"})),
-    TimelineRow("kernels", "kernel", frozenset({"kernel"})),
-    TimelineRow("to the host", "down", frozenset({"copy"})),
+    ("compute calls", "host", {"compute"}),
+    ("host", "host", {"compile", "wait", "read", "write", "access", "dispatch"}),
+    ("to the device", "up", {"copy"}),
+    ("kernels", "kernel", {"kernel"}),
+    ("to the host", "down", {"copy"}),
 )
+"""For each row its title, its track, and the kinds of slices in it."""
 
 LEGEND = (
     ("compute", "compute call"),
@@ -88,8 +79,9 @@ def timeline_svg(timeline: Timeline, window: TimeWindow) -> Html:
     """One drawing."""
     height = AXIS + ROW * len(ROWS) + 6
     parts = [*_axis(window, height)]
-    for number, row in enumerate(ROWS):
-        parts += _row(timeline, window, row, AXIS + ROW * number)
+    for number, (title, track, kinds) in enumerate(ROWS):
+        shown = [one for one in timeline.slices if one.track == track and one.kind in kinds]
+        parts += _row(title, filter(window.shows, shown), window, AXIS + ROW * number)
     parts += _flows(timeline.flows, window)
     return tag(
         "svg",
@@ -101,11 +93,11 @@ def timeline_svg(timeline: Timeline, window: TimeWindow) -> Html:
     )
 
 
-def legend() -> Html:
+def legend(entries: Iterable[tuple[str, str]] = LEGEND) -> Html:
     """What the colours mean."""
     return tag(
         "div",
-        *(tag("span", name, style=f"--colour: var(--{kind})") for kind, name in LEGEND),
+        *(tag("span", name, style=f"--colour: var(--{kind})") for kind, name in entries),
         class_="legend",
     )
 
@@ -132,27 +124,18 @@ def _step(length: float) -> float:
         step *= 10
 
 
-def _row(timeline: Timeline, window: TimeWindow, row: TimelineRow, y: int) -> Iterator[Html]:
-    yield tag("text", row.name, x=0, y=y + BAR / 2 + 8, class_="strong")
+def _row(title: str, slices: Iterable[Slice], window: TimeWindow, y: int) -> Iterator[Html]:
+    yield tag("text", title, x=0, y=y + BAR / 2 + 8, class_="strong")
     width = WIDTH - LEFT - RIGHT
     yield tag("rect", x=LEFT, y=y + 4, width=width, height=BAR, rx=3, class_="lane")
-    shown = [
-        one
-        for one in timeline.slices
-        if one.track == row.track and one.kind in row.kinds and window.shows(one)
-    ]
     drawn = -1.0
-    for one in sorted(shown, key=_importance):
+    # what is inside of another comes after it, and waits lie on the accesses that wait
+    for one in sorted(slices, key=lambda one: (one.kind == "wait", one.begin)):
         x, end = window.x(one.begin), window.x(one.end)
         if end - x < _NARROWEST and end <= drawn and one.kind != "wait":
             continue  # it would cover the one before
         drawn = x + _NEAREST
         yield _bar(one, x, max(end - x, _NARROWEST), y + 4)
-
-
-def _importance(one: Slice) -> tuple[bool, float]:
-    """What is inside of another comes after it, and waits lie on the accesses that wait."""
-    return one.kind == "wait", one.begin
 
 
 def _bar(one: Slice, x: float, width: float, y: float) -> Html:
@@ -189,7 +172,7 @@ def described(one: Slice) -> str:
     return "\n".join(lines)
 
 
-_Y = {row.track: AXIS + ROW * number + 4 for number, row in enumerate(ROWS)}
+_Y = {track: AXIS + ROW * number + 4 for number, (_, track, _) in enumerate(ROWS)}
 
 
 def _flows(flows: Sequence[Flow], window: TimeWindow) -> Iterator[Html]:

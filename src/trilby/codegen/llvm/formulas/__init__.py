@@ -3,7 +3,3 @@
 Each function is within the ulps of the intrinsics' table. Its text is a function of the module,
 which LLVM puts in where it is called. What is missing here is left to the C library.
 """
-
-from trilby.codegen.llvm.formulas.math_formulas import Function, function_of, has_formula
-
-__all__ = ["Function", "function_of", "has_formula"]

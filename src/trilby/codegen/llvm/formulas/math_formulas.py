@@ -1,7 +1,7 @@
 """Which functions there are formulas for, and their texts."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from trilby.codegen.llvm.formulas.formula import DOUBLE, FLOAT, KINDS, Formula
 from trilby.codegen.llvm.formulas.tables import (
@@ -24,7 +24,6 @@ from trilby.codegen.llvm.formulas.tables import (
     Table,
 )
 from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
-from trilby.dataclass import dataclass
 
 # ------------------------------------------------------------------------------------- exponentials
 # e to a power, and what is made of it.
@@ -411,53 +410,34 @@ def power(f: Formula, base: Lanes, exponent: Lanes) -> Lanes:
 
 # ---------------------------------------------------------------------------------------- functions
 
-_OF_ALL: Mapping[str, Callable[..., Lanes]] = {
-    "exp": exp,
-    "exp2": exp2,
-    "expm1": expm1,
-    "sinh": sinh,
-    "cosh": cosh,
-    "tanh": tanh,
-    "log": log,
-    "log2": log2,
-    "log10": log10,
-    "sin": sin,
-    "cos": cos,
-    "tan": tan,
-    "asin": asin,
-    "acos": acos,
-    "atan": atan,
-    "atan2": atan2,
-    "erf": erf,
+_OF_ALL: dict[str, Callable[..., Lanes]] = {
+    formula.__name__: formula
+    for formula in (
+        exp,
+        exp2,
+        expm1,
+        sinh,
+        cosh,
+        tanh,
+        log,
+        log2,
+        log10,
+        sin,
+        cos,
+        tan,
+        asin,
+        acos,
+        atan,
+        atan2,
+        erf,
+    )
 }
-_OF_FLOATS: Mapping[str, Callable[..., Lanes]] = {
-    "log1p": log1p,
-    "asinh": asinh,
-    "acosh": acosh,
-    "atanh": atanh,
-    "hypot": hypot,
-    "cbrt": cbrt,
-    "pow": power,
-}
+_OF_FLOATS: dict[str, Callable[..., Lanes]] = {
+    formula.__name__: formula for formula in (log1p, asinh, acosh, atanh, hypot, cbrt)
+} | {"pow": power}
 """Those that are computed in doubles."""
 
 _OF_ANGLES = frozenset({"sin", "cos", "tan"})
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A function of vectors: its type, its lines, and what they call."""
-
-    vector: str
-    arity: int
-    lines: tuple[str, ...]
-    declarations: tuple[str, ...]
-
-    def text(self, symbol: str) -> str:
-        """Its definition under a name."""
-        params = ", ".join(f"{self.vector} %a{n}" for n in range(self.arity))
-        head = f"define internal {self.vector} {symbol}({params}) #3 {{"
-        return "\n".join([head, "begin:", *self.lines, "}"])
 
 
 def has_formula(name: str, kind: str) -> bool:
@@ -465,8 +445,12 @@ def has_formula(name: str, kind: str) -> bool:
     return name in _OF_ALL or (name in _OF_FLOATS and kind == "float")
 
 
-def function_of(name: str, arity: int, kind: str, lanes: int, one_by_one: str) -> Function:
-    """The text of a function; `one_by_one` is the symbol of the C library's, lane by lane.
+def function_of(
+    name: str, symbol: str, arity: int, kind: str, lanes: int, one_by_one: str
+) -> tuple[str, list[str]]:
+    """The definition of a function under a symbol, and the declarations of what it calls.
+
+    `one_by_one` is the symbol of the C library's function, lane by lane.
 
     Arguments are frozen: lanes that do not run may hold anything, and huge angles are a branch.
     """
@@ -474,12 +458,13 @@ def function_of(name: str, arity: int, kind: str, lanes: int, one_by_one: str) -
     ir = formula.ir
     vector = ir.vector(kind)
     args = [Lanes(kind, ir.let(f"freeze {vector} %a{n}"), None) for n in range(arity)]
-    rule = _OF_ALL.get(name) or _OF_FLOATS[name]
-    found = ir.varying(rule(formula, *args))
+    found = ir.varying((_OF_ALL | _OF_FLOATS)[name](formula, *args))
     if name in _OF_ANGLES:
         found = _with_huge(formula, args[0], found, one_by_one)
     ir.line(f"ret {vector} {found.text}")
-    return Function(vector, arity, (*ir.head, *ir.lines), tuple(ir.declarations))
+    params = ", ".join(f"{vector} %a{n}" for n in range(arity))
+    head = f"define internal {vector} {symbol}({params}) #3 {{"
+    return "\n".join([head, "begin:", *ir.head, *ir.lines, "}"]), list(ir.declarations)
 
 
 def _with_huge(f: Formula, x: Lanes, found: Lanes, one_by_one: str) -> Lanes:

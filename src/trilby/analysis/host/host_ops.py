@@ -1,0 +1,420 @@
+"""The effects of each op of a compute function: buffers touched, launches, what lasts.
+
+`HostOps` is the one engine for questions about host code. The transfer plan walks over a function
+in the order of its control flow and calls `visit` and `bind` for each op; the tracking and the
+fallback ask for what may happen `anywhere`. Launches and calls of other compute functions are left
+to them.
+"""
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import field, replace
+from typing import TypeAlias
+
+from trilby.analysis.alias import (
+    ELSEWHERE,
+    NOTHING,
+    NUMBER,
+    BufferPart,
+    HostHeap,
+    Literally,
+    PlainExpression,
+    Points,
+    Reference,
+    Reload,
+    Seen,
+    Thing,
+    Things,
+)
+from trilby.analysis.host.reader import CHANGES, WRITES, HostTouch, Reader
+from trilby.analysis.host.trees import arguments, is_dotted, is_slice, is_whole_slice, plain_names
+from trilby.analysis.host.value_sorts import Sorts
+from trilby.data.dtypes import ScalarType
+from trilby.data.schema import INDEX, BufferType, NDArrayType, PadType, index_count, join_path
+from trilby.dataclass import dataclass
+from trilby.model.host_code import Operand, substituted
+from trilby.model.op import Func, Op, walk
+from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
+from trilby.model.ops.host import HostFor, HostRun, HostValue, HostView, HostWith
+from trilby.model.ops.memory import Extent, Load, Place, Store
+from trilby.model.value import COMPUTE_CONTEXT, Value
+
+# ----------------------------------------------------------------------------------------- host ops
+
+Access: TypeAlias = Load | Store | HostView | Place
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The effects of an op: its accesses, whether it may launch kernels or leave its block.
+
+    `unknown` where it runs code that is not known. `note(a)` with a buffer `a` has one touch that
+    reads and writes `a`, is `unknown`, and its `lasting` effect is "calls code that is not known".
+    """
+
+    touches: tuple[HostTouch, ...] = ()
+    launches: bool = False
+    leaves: bool = False
+    unknown: bool = False
+    lasting: str = ""
+    """What it does that cannot be undone; empty for nothing."""
+
+
+QUIET = Effects()
+
+
+@dataclass(slots=True)
+class HostOps:
+    """The ops of one function, and what its values stood for when they were last visited.
+
+    After the ops of `c = a if n else b` were visited, `seen` of the load of `c` has two things: the
+    parameters `a` and `b`.
+    """
+
+    func: Func
+    things: Things = field(default_factory=Things)
+    values: dict[Value, Seen] = field(default_factory=dict[Value, Seen])
+    ever: dict[Value, Points] = field(default_factory=dict[Value, Points])
+    names: dict[str, Value] = field(default_factory=dict[str, Value])
+    called: dict[Value, str] = field(default_factory=dict[Value, str])
+    """The names by their variables."""
+    makers: dict[Value, Op] = field(default_factory=dict[Value, Op])
+    """The op that gives each value."""
+    sorts: Sorts = field(default_factory=lambda: Sorts({}, {}))
+    """What is known to be a number, a buffer, a list."""
+    renamed: frozenset[str] = frozenset()
+    """Well-known names that stand for something else."""
+
+    @classmethod
+    def of(
+        cls, func: Func, fixed: Collection[str] = (), renamed: frozenset[str] = frozenset()
+    ) -> "HostOps":
+        """Make ready to look at a function. The arguments of `fixed` parameters cannot change."""
+        ops = cls(func, renamed=renamed)
+        for op in walk(func.body):
+            if op.result:
+                ops.makers[op.result] = op
+            if isinstance(op, Var):
+                ops.names[op.name] = op.value
+        for name in (*_set_by_inner_functions(func), *_imported(func)):
+            ops.names.pop(name, None)
+        ops.called = {var: name for name, var in ops.names.items()}
+        ops.sorts = Sorts(ops.makers, ops.names)
+        ops.sorts.find(func)
+        for param in func.params:
+            kind = "context" if param.type == COMPUTE_CONTEXT else "parameter"
+            thing = ops.things.make(param, kind, param.hint, param.type)
+            fresh = param.hint in fixed
+            ops.values[param] = Seen(frozenset({thing}), where=param, fresh=fresh)
+        return ops
+
+    def parameter(self, number: int) -> Thing:
+        """The thing of a parameter by its number."""
+        return self.things.known[self.func.params[number]]
+
+    def seen(self, value: Value) -> Seen:
+        """What a value stands for."""
+        if value in self.values:
+            return self.values[value]
+        if value.type == COMPUTE_CONTEXT:
+            return self.seen(self.func.params[0])
+        return NUMBER if isinstance(value.type, ScalarType) else ELSEWHERE
+
+    def visit(self, op: Op, memory: HostHeap, *, many: bool = False) -> Effects:
+        """Look at an op where memory is as given; memory changes along. `many`: in a loop."""
+        match op:
+            case Constant(literal):
+                number = int(literal) if isinstance(literal, int) else None
+                self.values[op.value] = Seen(number=number, fresh=True)
+            case Var(init=(first,)):
+                self._store(op.value, self.seen(first), memory)
+            case VarStore(var, stored):
+                self._store(var, self.seen(stored), memory)
+            case VarLoad(var):
+                self.values[op.value] = memory.loaded(var)
+            case Load() | Store() | HostView() | Place():
+                return self._access(op)
+            case HostValue():
+                return self._value(op, memory, many=many)
+            case HostRun():
+                return self._run(op, memory, many=many)
+            case _:
+                pass
+        return QUIET
+
+    def _store(self, var: Value, seen: Seen, memory: HostHeap) -> None:
+        memory.store(var, seen)
+        self._note(var, seen.things)
+
+    def _note(self, var: Value, points: Points) -> None:
+        if points:
+            self.ever[var] = self.ever.get(var, NOTHING) | points
+
+    # ------------------------------------------------------------------------------ accesses
+
+    def _access(self, op: Access) -> Effects:
+        base = self.seen(op.base)
+        seen = self._below(op, base)
+        if isinstance(op, HostView | Place):
+            self.values[op.value] = seen
+            return QUIET
+        if isinstance(op, Store):
+            stored = self.seen(op.stored)
+            looks = self.things.are_buffers(stored.things)
+            surely = seen.things.isdisjoint(stored.things)  # to store what is there reads nothing
+            read = (HostTouch(stored, reads=True, writes=False, surely=surely),) if looks else ()
+            written = HostTouch(seen, reads=False, writes=True)
+            return Effects((*read, written), lasting="" if base.fresh else WRITES)
+        return (
+            QUIET if self._is_length(op) else Effects((HostTouch(seen, reads=True, writes=False),))
+        )
+
+    def _below(self, op: Access, base: Seen) -> Seen:
+        """The place that an access names."""
+        part = None
+        is_place = not base.is_part or (base.part is not None and not base.part.is_view)
+        if is_place and all(map(self.sorts.is_index, op.indices)):
+            before = base.part or BufferPart("", ())
+            path = join_path(before.path, op.path)
+            indices = (*before.indices, *map(self.reference, op.indices))
+            spans = [self._span(index) for index in op.indices]
+            is_view = isinstance(op, HostView) or any(span is not None for span in spans)
+            whole = is_view and all(span is not None and is_whole_slice(span) for span in spans)
+            part = BufferPart(path, indices, is_view=is_view or self._is_short(op), whole=whole)
+        where = base.where if part else None
+        return Seen(base.things, is_part=True, part=part, where=where, fresh=base.fresh)
+
+    def _is_short(self, op: Access) -> bool:
+        return isinstance(op.base.type, BufferType) and len(op.indices) < index_count(
+            op.base.type, op.path
+        )
+
+    def _is_length(self, op: Load) -> bool:
+        type_ = op.base.type
+        return isinstance(type_, BufferType) and op.path in type_.length_names
+
+    def _span(self, index: Value) -> ast.expr | None:
+        maker = self.makers.get(index)
+        if isinstance(maker, HostValue) and not maker.code.sign:
+            tree = maker.code.expression
+            return tree if is_slice(tree) else None
+        return None
+
+    def reference(self, value: Value) -> Reference:
+        """How a value can be had where it was not made yet, or the value itself."""
+        maker = self.makers.get(value)
+        match maker:
+            case Constant(literal):
+                return Literally(literal, value.type)
+            case VarLoad(var):
+                return Reload(var)
+            case HostValue(inputs=(), code=code, uses=uses):
+                tree = code.expression
+                is_plain = plain_names(tree) is not None and self.sorts.may_repeat(tree)
+                return PlainExpression(code.text, uses) if is_plain else value
+            case Load(base, (), path) if self._is_length(maker):
+                return self._member(base, path) or value
+            case Extent(base, axis):
+                return self._member(base, f"shape[{axis}]") or value
+            case _:
+                return value
+
+    def _member(self, base: Value, path: str) -> PlainExpression | None:
+        """`a.length`, where `a` is a variable."""
+        maker = self.makers.get(base)
+        name = self.called.get(maker.var) if isinstance(maker, VarLoad) else None
+        return PlainExpression(f"{name}.{path}", (name,)) if name else None
+
+    # --------------------------------------------------------------------------------- texts
+
+    def reader(
+        self, op: Op, memory: HostHeap, operands: tuple[Value, ...], *, many: bool
+    ) -> Reader:
+        """What runs the code of an op."""
+        seen = tuple(map(self.seen, operands))
+        buffers = op.result is not None and isinstance(op.result.type, BufferType | NDArrayType)
+        fields = (op, self.things, memory, self.names, self.sorts, seen, self.ever, many)
+        return Reader(*fields, renamed=self.renamed, gives_buffer=buffers)
+
+    def _value(self, op: HostValue, memory: HostHeap, *, many: bool) -> Effects:
+        reader = self.reader(op, memory, op.inputs, many=many)
+        if op.code.sign:
+            found = self._changed(reader)
+        else:
+            tree = self.tree_of(op)
+            found = self._made(op, tree, reader, many=many) or reader.value(tree)
+        if op.result and op.result.type == COMPUTE_CONTEXT:  # `cc.put(a)` gives `cc` back
+            found = Seen(frozenset(thing for thing in found.things if thing.kind == "context"))
+        if op.result:
+            self._declare(op.result, found)
+            if found.where is None and found.part is None:
+                found = replace(found, where=op.result)
+            self.values[op.result] = found
+        return _effects(reader)
+
+    def _changed(self, reader: Reader) -> Seen:
+        """`old += operand`: arrays are changed in place, lists take more in."""
+        old, operand = reader.operands
+        if not old.fresh:
+            reader.lasts(CHANGES)
+        reader.look(operand)
+        if self.things.are_buffers(old.things):
+            reader.look(old)
+            reader.change(old)
+            return old
+        reader.memory.put(old.things, reader.memory.reach(operand.things))
+        return Seen(old.things | reader.memory.reach(operand.things), fresh=old.fresh)
+
+    def _declare(self, result: Value, found: Seen) -> None:
+        """What reflection knows to be a buffer."""
+        if isinstance(result.type, BufferType | NDArrayType):
+            for thing in found.things:
+                self.things.is_buffer(thing, result.type)
+
+    def _made(self, op: HostValue, tree: ast.expr, reader: Reader, *, many: bool) -> Seen | None:
+        """The buffer that a class method of its class makes, if this is such a call."""
+        if not op.result or not isinstance(op.result.type, BufferType):
+            return None
+        if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Attribute):
+            return None
+        maker = tree.func.attr
+        if maker not in {"create", "of"}:
+            return None
+        reader.look(*map(reader.value, arguments(tree)))
+        reader.launches = False
+        kind = "created" if maker == "create" else "filled"
+        thing = self.things.make(op, kind, str(op.result.type), op.result.type, many=many)
+        return Seen(frozenset({thing}), where=op.result, fresh=True)
+
+    def tree_of(self, op: HostValue) -> ast.expr:
+        """The tree of a value; functions that were named just before have their names there."""
+
+        def find(node: ast.AST) -> ast.AST | None:
+            function = node.func if isinstance(node, ast.Call) else None
+            if not isinstance(node, ast.Call) or not isinstance(function, Operand):
+                return None
+            maker = self.makers.get(op.inputs[function.number])
+            if not isinstance(maker, HostValue) or maker.code.operands:
+                return None
+            named = maker.code.expression
+            if not is_dotted(named):
+                return None
+            args = [substituted(arg, find) for arg in node.args]
+            keywords = [substituted(keyword, find) for keyword in node.keywords]
+            return ast.Call(named, args, keywords)
+
+        return substituted(op.code.expression, find) if op.inputs else op.code.expression
+
+    def _run(self, op: HostRun, memory: HostHeap, *, many: bool) -> Effects:
+        runner = self.reader(op, memory, op.inputs, many=many)
+        runner.run(op.code.statements)
+        for name in op.sets:
+            if name in self.names:
+                self._note(self.names[name], memory.held.get(self.names[name], NUMBER).things)
+        return _effects(runner)
+
+    def gives_context(self, value: Value, memory: HostHeap) -> bool:
+        """Whether a value is what a method of the compute context gives: `cc.explicit()`."""
+        maker = self.makers.get(value)
+        if not isinstance(maker, HostValue) or maker.code.sign:
+            return False
+        reader = self.reader(maker, memory, maker.inputs, many=True)
+        return reader.is_contexts(maker.code.expression)
+
+    def anywhere(self) -> tuple[HostHeap, dict[Op, Effects]]:
+        """What variables may hold at any point of the function, and what each op then does."""
+        memory = HostHeap(is_weak=True)
+        ops = tuple(walk(self.func.body))
+        found: dict[Op, Effects] = {}
+        news = True
+        while news:
+            before = memory.copy()
+            for op in ops:
+                if isinstance(op, HostFor | HostWith):
+                    found[op] = self.bind(op, memory, first=None)
+                else:
+                    found[op] = self.visit(op, memory, many=True)
+            news = before.join(memory)
+        return memory, found
+
+    def bind(self, op: HostFor | HostWith, memory: HostHeap, *, first: int | None) -> Effects:
+        """Let the target of a loop or a `with` stand for what it gets; `first`: its number."""
+        value = op.iterable if isinstance(op, HostFor) else op.manager
+        runner = self.reader(op, memory, (), many=True)
+        if isinstance(op, HostWith):
+            runner.hand(self.seen(value))
+            bound = Seen(memory.reach(self.seen(value).things), self.seen(value).is_part)
+            if not self.things.are_buffers(self.seen(value).things):  # whatever it gives out
+                bound = replace(bound, things=bound.things | {runner.found("with")})
+        elif self.range_of(op):
+            bound = Seen(number=first)
+        else:
+            bound = runner.elements(self.seen(value))
+        if op.target.text:
+            runner.bind(op.target.target, bound)
+        for name in op.sets:
+            if name in self.names:
+                self._note(self.names[name], memory.held.get(self.names[name], NUMBER).things)
+        return Effects(tuple(runner.touches), lasting=runner.lasting)
+
+    def range_of(self, op: HostFor) -> tuple[ast.expr, ...] | None:
+        """The arguments of `range` that a loop runs over, if it does."""
+        return self.sorts.range_of(op)
+
+    def is_whole(self, thing: Thing, seen: Seen) -> bool:
+        """Whether a place is all the data of a buffer."""
+        if not seen.is_part:
+            return True
+        type_ = self.things.types.get(thing)
+        if seen.part is None or not (seen.part.whole or not seen.part.indices):
+            return False
+        if isinstance(type_, BufferType):
+            data = [
+                field_.name
+                for field_ in type_.fields
+                if field_.name not in type_.length_names and not isinstance(field_.type, PadType)
+            ]
+            return len(data) == 1 and seen.part.path.removesuffix(INDEX) == data[0]
+        return isinstance(type_, NDArrayType)
+
+
+def _effects(reader: Reader) -> Effects:
+    return Effects(
+        tuple(reader.touches), reader.launches, reader.leaves, reader.unknown, reader.lasting
+    )
+
+
+def _imported(func: Func) -> set[str]:
+    """The names of modules that nothing but their own import sets."""
+    found: set[str] = set()
+    others: set[str] = set()
+    names: dict[Value, str] = {}
+    for op in walk(func.body):
+        match op:
+            case Var(init, name):
+                names[op.value] = name
+                others.update([name] if init else ())
+            case VarStore(var):
+                others.add(names[var])
+            case HostRun() if all(map(_is_plain_import, op.code.statements)):
+                found.update(op.sets)
+            case HostRun() | HostFor() | HostWith():
+                others.update(op.sets)
+            case _:
+                pass
+    return found - others
+
+
+def _is_plain_import(node: ast.stmt) -> bool:
+    """`import math`, `import numpy as np`: the usual name of a module."""
+    return isinstance(node, ast.Import) and all(
+        alias.asname in {None, alias.name} or (alias.name, alias.asname) == ("numpy", "np")
+        for alias in node.names
+    )
+
+
+def _set_by_inner_functions(func: Func) -> Iterator[str]:
+    """The names that may change whenever some inner function runs."""
+    for op in walk(func.body):
+        if isinstance(op, HostRun):
+            yield from op.code.names.nonlocals

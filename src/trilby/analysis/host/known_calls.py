@@ -1,0 +1,175 @@
+"""What well-known functions and methods do with the buffers they are given.
+
+Only texts are known here, so a name is taken for what it usually stands for. Where a program
+gave it another meaning, data is copied later than it could be, and never wrongly: the run time
+sees every access.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from trilby.data.numpy_calls import (
+    argument_names,
+    only_touches_arguments,
+    written_parameters,
+)
+
+OURS = frozenset({"NDRange"})
+"""Classes of Trilby that do not look at data; their module may go by any name."""
+
+CLASSES = OURS | {
+    *("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "bf16", "f32", "f64"),
+}
+"""Classes of this package that host code calls by their names."""
+
+THIS_PACKAGE = frozenset({"tb", "trilby"})
+
+NOTHING = frozenset({"len", "id", "type", "isinstance", "hasattr", "callable", "hash", "range"})
+"""Functions that do not look at data."""
+
+READING = frozenset(
+    {
+        "print",
+        "str",
+        "repr",
+        "format",
+        "list",
+        "tuple",
+        "sum",
+        "min",
+        "max",
+        "any",
+        "all",
+        "sorted",
+        "float",
+        "int",
+        "bool",
+        "abs",
+        "round",
+        "enumerate",
+        "zip",
+        "reversed",
+        "iter",
+        "next",
+        "map",
+        "filter",
+        "set",
+        "frozenset",
+        "dict",
+        "bytes",
+        "divmod",
+        "pow",
+    }
+)
+"""Functions that read and never write."""
+
+PASSING = frozenset(
+    {
+        "list",
+        "tuple",
+        "enumerate",
+        "zip",
+        "reversed",
+        "iter",
+        "next",
+        "sorted",
+        "set",
+        "frozenset",
+        "dict",
+    }
+)
+"""Functions among these whose result has inside what they are given."""
+
+HARMLESS = NOTHING | CLASSES | READING - {"print", "next", "map", "filter"}
+"""Functions that leave no trace and call nothing that they are given."""
+
+MAKING = NOTHING | READING - {"next", "iter", "min", "max", "sum"}
+"""Functions whose result is new: the others may give one of the objects that they are given."""
+
+CONTEXT_METHODS = frozenset({"put", "get", "field", "explicit", "dispatch", "array"})
+"""Methods of the compute context, and of its accelerator, whose effects the run time knows."""
+
+LOOKING_METHODS = frozenset({"items", "keys", "values"})
+"""Methods that leave no trace, whatever their object is."""
+
+READING_MODULES = frozenset({"math", "statistics"})
+"""Modules whose functions only read."""
+
+NUMPY = frozenset({"np", "numpy"})
+"""What NumPy goes by: its functions read, and write the arguments that their signatures say."""
+
+MAKERS = frozenset({"of", "create", "bind"})
+"""Class methods that make a new buffer from what they are given."""
+
+METADATA = frozenset({"shape", "dtype", "ndim", "size", "nbytes", "element", "layout"})
+"""Attributes that are no data."""
+
+READING_METHODS = frozenset(
+    {
+        "sum",
+        "mean",
+        "min",
+        "max",
+        "any",
+        "all",
+        "copy",
+        "astype",
+        "reshape",
+        "tolist",
+        "tobytes",
+        "item",
+        "std",
+        "var",
+        "prod",
+        "argmin",
+        "argmax",
+        "__array__",
+        "__len__",
+    }
+)
+"""Methods of buffers and views that read, and give something of their own."""
+
+CONTAINER_METHODS = frozenset(
+    {
+        "append",
+        "appendleft",
+        "extend",
+        "insert",
+        "pop",
+        "popleft",
+        "popitem",
+        "get",
+        "items",
+        "keys",
+        "values",
+        "setdefault",
+        "update",
+        "reverse",
+        "rotate",
+        "clear",
+        "add",
+        "discard",
+        "index",
+    }
+)
+"""Methods of lists, dictionaries and sets: they pass buffers on and do not look at them."""
+
+
+def written_arguments(
+    module: str, function: str, positional: int, keywords: Sequence[str], *, unpacked: bool
+) -> frozenset[int] | None:
+    """The numbers of the arguments that a call of a module's function may write.
+
+    Keywords come after positional arguments. None where the function is not known, or arguments
+    are `unpacked`, so that nobody can say which is which.
+    """
+    if module in READING_MODULES:
+        return frozenset()
+    found: Any = getattr(np, function, None) if module in NUMPY else None
+    if unpacked or not only_touches_arguments(found):
+        return None
+    names = argument_names(found, positional, keywords)
+    written = written_parameters(found, names)
+    return frozenset(number for number, name in enumerate(names) if name in written)

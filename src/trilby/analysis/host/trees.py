@@ -1,0 +1,192 @@
+"""Questions about the syntax trees of host code that need not know what names stand for."""
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import TypeAlias
+
+from trilby.analysis.host import known_calls
+from trilby.model.host_code import HostCode
+
+Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
+Sequence: TypeAlias = ast.Tuple | ast.List
+
+_SIGNS: Mapping[type[ast.AST], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.Not: "not",
+    ast.USub: "neg",
+}
+
+_COMPUTED: Mapping[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+
+
+def sign_of(node: ast.expr) -> str:
+    """The sign of an operation on numbers; empty for any other expression."""
+    match node:
+        case ast.BinOp(op=op) | ast.UnaryOp(op=op) | ast.Compare(ops=[op]):
+            return _SIGNS.get(type(op), "")
+        case _:
+            return ""
+
+
+def computed(sign: str, numbers: list[int]) -> int | None:
+    """The integer that an operation makes of integers, if that is known."""
+    match sign, numbers:
+        case "not", [number]:
+            return int(not number)
+        case "neg", [number]:
+            return -number
+        case (("//" | "%"), [_, 0]):
+            return None
+        case _, [left, right] if sign in _COMPUTED:
+            return int(_COMPUTED[sign](left, right))
+        case _:
+            return None
+
+
+def number_of(node: ast.expr) -> int | None:
+    """The integer or truth value that is written there."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return int(node.value)
+    return None
+
+
+def expressions_in(node: ast.AST) -> list[ast.expr]:
+    """The expressions directly inside of a tree, in order."""
+    return [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+
+
+def is_dotted(node: ast.expr) -> bool:
+    """A name, or names with dots."""
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and is_dotted(node.value))
+
+
+def indices_of(node: ast.Subscript) -> list[ast.expr]:
+    """What stands in the brackets."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+
+
+def is_slice(node: ast.expr) -> bool:
+    """`1:n`, `:` or `...`."""
+    return isinstance(node, ast.Slice) or (isinstance(node, ast.Constant) and node.value is ...)
+
+
+def is_whole_slice(node: ast.expr) -> bool:
+    """A slice that leaves nothing out."""
+    return is_slice(node) and not expressions_in(node)
+
+
+def arguments(call: ast.Call) -> list[ast.expr]:
+    """All arguments of a call: those by position, then those by name."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def keywords(call: ast.Call) -> tuple[str, ...]:
+    """The names of the arguments that are given by name; `**all` has none."""
+    return tuple(keyword.arg or "" for keyword in call.keywords)
+
+
+def is_unpacked(call: ast.Call) -> bool:
+    """Whether a call has arguments of which nobody can say which they are: `*all`, `**all`."""
+    return "" in keywords(call) or any(isinstance(arg, ast.Starred) for arg in call.args)
+
+
+def written_by_module(call: ast.Call, name: str, method: str) -> frozenset[int] | None:
+    """The numbers of the arguments that a function of a module writes; None for an unknown one."""
+    return known_calls.written_arguments(
+        name, method, len(call.args), keywords(call), unpacked=is_unpacked(call)
+    )
+
+
+def written_by(call: ast.Call, name: str, method: str) -> frozenset[int] | None:
+    """The numbers of the arguments that a well-known function writes; None for any other."""
+    if not method:
+        return frozenset() if name in known_calls.READING else None
+    if name and method in known_calls.MAKERS:
+        return frozenset()
+    return written_by_module(call, name, method)
+
+
+def made_by(node: Comprehension) -> list[ast.expr]:
+    """The elements that a comprehension makes in each turn."""
+    made = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+    return [one for one in made if one]  # `{**a for a in b}` has no value, from Python 3.15 on
+
+
+def calls_method(code: HostCode, *methods: str) -> bool:
+    """Whether a method by one of some names is called anywhere in some code."""
+    called = (call.func for call in code.calls())
+    return any(isinstance(one, ast.Attribute) and one.attr in methods for one in called)
+
+
+def names_within(node: ast.AST) -> tuple[str, ...]:
+    """All names in a tree, those of inner scopes included."""
+    return tuple(dict.fromkeys(part.id for part in ast.walk(node) if isinstance(part, ast.Name)))
+
+
+@lru_cache(maxsize=4096)
+def source_of(node: ast.expr) -> str:
+    """The text of an expression."""
+    return node.id if isinstance(node, ast.Name) else ast.unparse(node)
+
+
+@lru_cache(maxsize=4096)
+def plain_names(node: ast.expr) -> tuple[str, ...] | None:
+    """The names in an expression of nothing but names, numbers, choices, items and slices.
+
+    None for any other. Whether such an expression may be evaluated once more depends on what its
+    names stand for: `Sorts.may_repeat`.
+    """
+    match node:
+        case ast.Name(id=name):
+            return (name,)
+        case ast.IfExp() | ast.Slice():
+            parts = expressions_in(node)
+        case ast.Constant():
+            return () if number_of(node) is not None or is_slice(node) else None
+        case ast.Subscript():
+            parts = [node.value, *indices_of(node)]
+        case _ if sign_of(node):
+            parts = expressions_in(node)
+        case _:
+            return None
+    found: dict[str, None] = {}
+    for part in parts:
+        names = plain_names(part)
+        if names is None:
+            return None
+        found.update(dict.fromkeys(names))
+    return tuple(found)
+
+
+def targets_in(node: ast.expr) -> Iterator[str]:
+    """The names that a target binds."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Tuple | ast.List | ast.Starred):
+        for part in expressions_in(node):
+            yield from targets_in(part)

@@ -1,0 +1,225 @@
+"""The sorts of values (number, list, buffer) whose operators surely run nobody's code.
+
+The operators of numbers, buffers, lists and tuples have no effects, so an expression of these may
+be evaluated once more than the program does it, where a plan wants to name a buffer early. Those
+of any other object may do anything. A variable is of a sort if all that is ever stored in it is.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+from typing import Literal, TypeAlias
+
+from trilby.analysis.host.trees import (
+    expressions_in,
+    indices_of,
+    is_slice,
+    number_of,
+    sign_of,
+)
+from trilby.data.dtypes import ScalarType
+from trilby.data.schema import BufferType, NDArrayType
+from trilby.dataclass import dataclass
+from trilby.model.host_code import Operand
+from trilby.model.op import Func, Op, walk
+from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
+from trilby.model.ops.host import HostFor, HostRun, HostValue, HostWith
+from trilby.model.value import RefType, Value, VarType
+
+Sort: TypeAlias = Literal["number", "list", "buffer", ""]
+"""What a value surely is; a tuple counts as a list. Empty where it may be anything."""
+
+_COUNTING = frozenset({"len", "int", "float", "bool", "ord"})
+"""Functions of Python whose results are numbers."""
+
+_DIVIDING = frozenset({"//", "%"})
+_COMPARING = frozenset({"is", "is not"})
+
+
+@dataclass(slots=True)
+class Sorts:
+    """The sorts of the variables and values of one function.
+
+    With `i = 0` and `i += 1` as its only assignments, `i` is a number, and `bufs[i % 2]` may be
+    evaluated once more if `bufs` is a list.
+    """
+
+    makers: Mapping[Value, Op]
+    names: Mapping[str, Value]
+    """The variables by their names."""
+    known: dict[Value, Sort] = field(default_factory=dict[Value, Sort])
+    """The variables that are of a sort."""
+
+    def find(self, func: Func) -> None:
+        """Find out what the variables hold: of a sort, unless something else is stored."""
+        ops = tuple(walk(func.body))
+        stored = [pair for op in ops for pair in _stored(op)]
+        loops = [op for op in ops if isinstance(op, HostFor) and op.target.text in self.names]
+        counts = {self.names[op.target.text] for op in loops if self.range_of(op) is not None}
+        others = {self.names[op.target.text] for op in loops} - counts
+        others |= {self.names[name] for name in _set_by_texts(ops) if name in self.names}
+        rest = {var for var, _ in stored} | counts
+        rest -= others
+        sorts: tuple[Sort, Sort] = ("number", "list")
+        for sort in sorts:
+            found = rest if sort == "number" else rest - counts
+            self._settle(found, sort, stored)
+            rest -= self.known.keys()
+
+    def _settle(self, found: set[Value], sort: Sort, stored: list[tuple[Value, Value]]) -> None:
+        """Keep the largest set of variables that hold nothing but values of a sort."""
+        before, found = self.known, set(found)
+        wrong = {*found}
+        while wrong:
+            trial: dict[Value, Sort] = dict.fromkeys(found, sort)
+            self.known = {**before, **trial}
+            wrong = {var for var, value in stored if var in found and self.of(value) != sort}
+            found -= wrong
+
+    def range_of(self, op: HostFor) -> tuple[ast.expr, ...] | None:
+        """The arguments of `range` that a loop runs over, if it does."""
+        maker = self.makers.get(op.iterable)
+        if not isinstance(maker, HostValue) or maker.code.sign or "range" in self.names:
+            return None
+        match maker.code.expression:
+            case ast.Call(func=ast.Name(id="range"), args=args, keywords=[]):
+                return tuple(args)
+            case _:
+                return None
+
+    # -------------------------------------------------------------------------------- values
+
+    def of(self, value: Value) -> Sort:
+        """What a value, or the content of a variable, surely is."""
+        type_ = value.type.of if isinstance(value.type, VarType) else value.type
+        if isinstance(type_, ScalarType):
+            return "number"
+        if isinstance(type_, BufferType | NDArrayType | RefType):
+            return "buffer"
+        match self.makers.get(value):
+            case Constant():
+                return "number"
+            case Var():
+                return self.known.get(value, "")
+            case VarLoad(var):
+                return self.of(var)
+            case HostValue() as text:
+                return self._of_text(text)
+            case _:
+                return ""
+
+    def _of_text(self, op: HostValue) -> Sort:
+        if op.code.sign:
+            return self._same(*map(self.of, op.inputs))
+        return self.of_tree(op.code.expression, op.inputs)
+
+    def of_tree(self, node: ast.expr, inputs: tuple[Value, ...] = ()) -> Sort:
+        """What an expression surely is."""
+        match node:
+            case Operand(number) if number < len(inputs):
+                return self.of(inputs[number])
+            case ast.Name(id=name) if name in self.names:
+                return self.of(self.names[name])
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                return "" if any(isinstance(item, ast.Starred) for item in items) else "list"
+            case ast.IfExp(body=then, orelse=otherwise):
+                return self._same(self.of_tree(then, inputs), self.of_tree(otherwise, inputs))
+            case _:
+                return "number" if self._counts(node, inputs) else ""
+
+    def _counts(self, node: ast.expr, inputs: tuple[Value, ...]) -> bool:
+        match node:
+            case ast.Constant():
+                return number_of(node) is not None
+            case ast.Call(func=ast.Name(id=name)):
+                return name in _COUNTING and name not in self.names
+            case _ if sign_of(node):
+                return all(self.of_tree(part, inputs) == "number" for part in expressions_in(node))
+            case _:
+                return False
+
+    @staticmethod
+    def _same(one: Sort, other: Sort) -> Sort:
+        return one if one == other else ""
+
+    # ----------------------------------------------------------------------------- repeating
+
+    def may_repeat(self, node: ast.expr) -> bool:
+        """Whether an expression without operands may be evaluated once more, and early."""
+        match node:
+            case ast.Name():
+                return True
+            case ast.Constant():
+                return number_of(node) is not None or is_slice(node)
+            case ast.IfExp(test=test, body=then, orelse=otherwise):
+                parts = (test, then, otherwise)
+                return self.of_tree(test) == "number" and all(map(self.may_repeat, parts))
+            case ast.Subscript(value=owner):
+                is_plain = self.of_tree(owner) in {"list", "buffer"} and self.may_repeat(owner)
+                return is_plain and all(map(self.may_be_index, indices_of(node)))
+            case ast.Slice():
+                return all(map(self._is_number, expressions_in(node)))
+            case _:
+                return self._is_arithmetic(node)
+
+    def _is_arithmetic(self, node: ast.expr) -> bool:
+        sign, parts = sign_of(node), expressions_in(node)
+        if sign in _COMPARING:
+            return all(map(self.may_repeat, parts))
+        if not sign or not all(map(self._is_number, parts)):
+            return False
+        return sign not in _DIVIDING or is_not_zero(parts[-1])
+
+    def may_be_index(self, node: ast.expr) -> bool:
+        """Whether an expression is an index that may be used once more: a number, or a slice."""
+        return self.may_repeat(node) if is_slice(node) else self._is_number(node)
+
+    def may_be_asked(self, node: ast.expr) -> bool:
+        """Whether it is an index, or a variable, of which that can be asked at run time."""
+        is_variable = isinstance(node, ast.Name) and node.id in self.names
+        return is_variable or self.may_be_index(node)
+
+    def is_index(self, value: Value) -> bool:
+        """Whether a value is an index that may be used once more, or comes from a variable."""
+        maker = self.makers.get(value)
+        if isinstance(maker, VarLoad):
+            return True
+        if isinstance(maker, HostValue) and not maker.code.sign:
+            tree = maker.code.expression
+            if is_slice(tree):
+                parts = expressions_in(tree)
+                return all(self.of_tree(part, maker.inputs) == "number" for part in parts)
+        return self.of(value) == "number"
+
+    def _is_number(self, node: ast.expr) -> bool:
+        return self.of_tree(node) == "number" and self.may_repeat(node)
+
+
+def is_not_zero(node: ast.expr) -> bool:
+    """Whether an expression is a literal that one can divide by."""
+    return bool(number_of(node))
+
+
+def _stored(op: Op) -> Iterator[tuple[Value, Value]]:
+    """The variables that an op sets, and to what."""
+    match op:
+        case Var(init=(first,)):
+            yield op.value, first
+        case VarStore(var, stored):
+            yield var, stored
+        case _:
+            return
+
+
+def _set_by_texts(ops: tuple[Op, ...]) -> Iterator[str]:
+    """The names that are set by loops, statements and expressions, to whatever it is."""
+    for op in ops:
+        match op:
+            case HostFor(target=target):
+                yield from () if isinstance(target.target, ast.Name) else op.sets
+            case HostRun() | HostWith():
+                yield from op.sets
+            case _:
+                pass
+        if isinstance(op, HostRun | HostValue):
+            yield from op.code.names.wild | op.code.names.nonlocals

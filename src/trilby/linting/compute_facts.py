@@ -1,0 +1,108 @@
+"""What lints of compute functions are given: their models, plans and dispatches."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+
+from trilby.analysis.reach import ComputeGraph
+from trilby.analysis.transfers.transfer_plan import (
+    Action,
+    PlannedCopy,
+    TransferPlan,
+    plan_transfers,
+)
+from trilby.dataclass import dataclass
+from trilby.linting.dispatches import SeenDispatch, seen_dispatches
+from trilby.model.op import Block, Func, Op, blocks
+from trilby.model.ops.host import HostFor, HostIf, HostWhile
+from trilby.model.ops.memory import Store
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedCopy:
+    """A copy of the plan: before which op, in how many loops, and whether in each turn."""
+
+    copy: PlannedCopy
+    op: Op
+    func: Func
+    loops: tuple[Op, ...]
+    every_turn: bool
+    writer: Op | None = None
+    """For a copy to the device: what the host writes in each turn of the innermost loop."""
+
+
+@dataclass(slots=True, eq=False)
+class ComputeFacts:
+    """A compute function, as lints see it."""
+
+    graph: ComputeGraph
+    constants: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The integers of its module, by name."""
+    is_explicit: bool = False
+    """True where it says itself what moves."""
+    _plans: dict[str, TransferPlan] = field(default_factory=dict[str, TransferPlan])
+
+    @property
+    def name(self) -> str:
+        """The symbol of the function."""
+        return self.graph.entry.name
+
+    @property
+    def plans(self) -> dict[str, TransferPlan]:
+        """Where copies would be placed, by function."""
+        if not self._plans and not self.is_explicit:
+            self._plans = plan_transfers(self.graph)
+        return self._plans
+
+    def dispatches(self) -> Iterator[SeenDispatch]:
+        """Every dispatch, with what is known of its launches."""
+        return seen_dispatches(self.graph, self.constants)
+
+    def copies(self) -> Iterator[PlacedCopy]:
+        """Every copy that the plan places."""
+        for plan in self.plans.values():
+            for op, loops, every in _walked(plan.func.body, (), every=True):
+                for copy, is_sure in _copies(plan.before.get(op, ()), sure=True):
+                    writer = _writer(plan, loops[-1]) if loops else None
+                    yield PlacedCopy(copy, op, plan.func, loops, every and is_sure, writer)
+
+
+def _writer(plan: TransferPlan, loop: Op) -> Op | None:
+    """A store of the host in each turn of a loop."""
+    for block in blocks(loop):
+        for op, loops, every in _walked(block, (), every=True):
+            if isinstance(op, Store) and op in plan.writers and every and not loops:
+                return op
+    return None
+
+
+def _walked(
+    block: Block, loops: tuple[Op, ...], *, every: bool
+) -> Iterator[tuple[Op, tuple[Op, ...], bool]]:
+    """Every op with the loops around it, and whether it runs in each of their turns."""
+    for op in block.ops:
+        yield op, loops, every
+        if isinstance(op, HostFor | HostWhile):
+            for inner in blocks(op):
+                yield from _walked(inner, (*loops, op), every=True)
+        else:
+            sure = every and not isinstance(op, HostIf)
+            for inner in blocks(op):
+                yield from _walked(inner, loops, every=sure)
+
+
+def _copies(actions: tuple[Action, ...], *, sure: bool) -> Iterator[tuple[PlannedCopy, bool]]:
+    for action in actions:
+        if isinstance(action, PlannedCopy):
+            yield action, sure and not action.sometimes
+        else:
+            arms = [
+                [c for c, _ in _copies(arm, sure=sure)] for arm in (action.then, action.otherwise)
+            ]
+            shared = sure and all(arms)
+            for copy in sorted((*arms[0], *arms[1]), key=lambda one: not one.indices):
+                yield copy, shared and all(any(_is_alike(copy, c) for c in arm) for arm in arms)
+
+
+def _is_alike(one: PlannedCopy, other: PlannedCopy) -> bool:
+    """Whether both bring something of the same buffer to the same side."""
+    return one.to == other.to and one.what == other.what

@@ -1,0 +1,517 @@
+"""Launches as lints know them: ranges, groups, arguments, and which of these are one buffer.
+
+They are given by a user, or read off the compute function that dispatches the kernel.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import field, replace
+from itertools import combinations
+from typing import TypeAlias
+
+from trilby.analysis.host.trees import (
+    number_of,
+    plain_names,
+    sign_of,
+    source_of,
+)
+from trilby.analysis.reach import ComputeGraph
+from trilby.analysis.touching.kernel_expressions import Expr
+from trilby.data.dtypes import I32, ScalarType
+from trilby.data.ndrange import NDRange
+from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, path_steps, step_into
+from trilby.dataclass import dataclass
+from trilby.linting.accesses import AccessedMemory, MemoryAccess
+from trilby.linting.terms import Terms, folded
+from trilby.model.host_code import Operand
+from trilby.model.op import Func, Op, walk
+from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
+from trilby.model.ops.host import Dispatch, HostCall, HostFor, HostRun, HostValue, HostWith
+from trilby.model.ops.memory import Extent, Load
+from trilby.model.value import Value
+
+AXES: tuple[str, ...] = ("x", "y", "z")
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A field of the kernel context (`grid`) or an argument (`scalar`) is a number of the host."""
+
+    kind: str
+    what: object
+    number: "HostNumber"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchFacts:
+    """What is given of a launch; what is not may be anything.
+
+    `size` and `local` have an entry for each axis, None where it is free. `lengths` are those of
+    buffers: by parameter, and name or axis. `scalars` are numbers of parameters. `same` are the
+    parameters that are the same buffer as an earlier one.
+    """
+
+    axes: tuple[str, ...]
+    size: Mapping[str, int] = field(default_factory=dict[str, int])
+    local: Mapping[str, int] = field(default_factory=dict[str, int])
+    lengths: Mapping[tuple[int, object], int] = field(default_factory=dict[tuple[int, object], int])
+    scalars: Mapping[int, int] = field(default_factory=dict[int, int])
+    same: Mapping[int, int] = field(default_factory=dict[int, int])
+    relations: tuple[Relation, ...] = ()
+    parameters: Mapping[object, int] = field(default_factory=dict[object, int])
+    """The parameters by what the host calls their buffers."""
+    whole_groups: bool = False
+    has_groups: bool = False
+    """True where the groups matter: barriers, local arrays, or ids of groups."""
+    is_given: bool = False
+    """True where the range comes from a user, not from what the kernel looks like."""
+
+    @property
+    def known(self) -> dict[str, int]:
+        """The fields of the kernel context that are numbers."""
+        found: dict[str, int] = {}
+        for axis in AXES:
+            if axis not in self.axes:
+                found |= {axis: 0, f"local_{axis}": 0, f"group_{axis}": 0}
+                found |= {f"max_{axis}": 1, f"local_max_{axis}": 1, f"group_max_{axis}": 1}
+            size, local = self.size.get(axis), self.local.get(axis)
+            if size is not None:
+                found[f"max_{axis}"] = size
+            if local is not None:
+                found[f"local_max_{axis}"] = local
+            if size is not None and local is not None:
+                found[f"group_max_{axis}"] = -(-size // local)
+        return found
+
+
+def launch_of(ndrange: NDRange) -> LaunchFacts:
+    """The launch over a range that is given."""
+    axes = AXES[: len(ndrange.size)]
+    local = dict(zip(axes, ndrange.local, strict=True)) if ndrange.local else {}
+    return LaunchFacts(axes, dict(zip(axes, ndrange.size, strict=True)), local, is_given=True)
+
+
+def extents_of(terms: Terms, memory: AccessedMemory, path: str) -> list[Expr]:
+    """How many elements there are for each index of a place."""
+    found: list[Expr] = []
+    here = memory.type
+    for step in path_steps(path):
+        if step == "[]":
+            found += _dims(terms, memory, here)
+        below = step_into(here, step)
+        if below is None:
+            break
+        here = below
+    return found
+
+
+def _dims(terms: Terms, memory: AccessedMemory, array: object) -> list[Expr]:
+    if isinstance(array, NDArrayType):
+        return [terms.make("extent", (), (memory.number, n), I32) for n in range(array.rank)]
+    if isinstance(array, ArrayType):
+        return [
+            terms.make("length", (), (memory.number, dim), I32)
+            if isinstance(dim, str)
+            else terms.number(dim)
+            for dim in array.dims
+        ]
+    return []
+
+
+def inside_of(terms: Terms, access: MemoryAccess) -> Expr:
+    """The condition that all indices of an access are inside of its array."""
+    zero = terms.number(0)
+    extents = extents_of(terms, access.memory, access.path)
+    return terms.all_of(
+        terms.both(terms.compare("le", zero, index), terms.compare("lt", index, extent))
+        for index, extent in zip(access.indices, extents, strict=True)
+    )
+
+
+def common_indices(left: MemoryAccess, right: MemoryAccess) -> int | None:
+    """How many indices two accesses have in common up to where their places part.
+
+    None where they are apart whatever the indices are. Members of a union lie on each other.
+    """
+    if left.memory is not right.memory:
+        return None
+    if left.path == right.path:
+        return len(left.indices)
+    here, count = left.memory.type, 0
+    for one, other in zip(path_steps(left.path), path_steps(right.path), strict=False):
+        if one != other:
+            return count if isinstance(here, StructType) and here.is_union else None
+        below = step_into(here, one)
+        if below is None:
+            return None
+        if one == "[]":
+            count += _rank(here)
+        here = below
+    return count  # one is a part of the other
+
+
+def _rank(array: object) -> int:
+    if isinstance(array, NDArrayType):
+        return array.rank
+    return len(array.dims) if isinstance(array, ArrayType) else 0
+
+
+# ------------------------------------------------------------------------------------- host buffers
+# Which arguments of a dispatch are one buffer, or may be: names, and expressions of names.
+#
+# Two names are taken for two buffers. `b = a`, the same expression twice, and a helper that is
+# called with one buffer twice make one of them; `b = a if flag else c` may.
+
+
+@dataclass(frozen=True, slots=True)
+class BufferChoice:
+    """One of two buffers, by a test."""
+
+    test: str
+    arms: tuple[object, object]
+
+    def may_be(self, other: "BufferChoice | object") -> bool:
+        """Whether both can be one buffer at the same time."""
+        if not isinstance(other, BufferChoice):
+            return other in self.arms
+        if self.test == other.test:
+            return any(a == b for a, b in zip(self.arms, other.arms, strict=True))
+        return bool(set(self.arms) & set(other.arms))
+
+
+@dataclass
+class HostBuffers:
+    """Names the buffers of one compute function; `same` are parameters that are another one."""
+
+    func: Func
+    same: Mapping[str, str] = field(default_factory=dict[str, str])
+    made: dict[Value, Op] = field(default_factory=dict[Value, Op])
+    names: dict[Value, str] = field(default_factory=dict[Value, str])
+    inits: dict[str, Value] = field(default_factory=dict[str, Value])
+    """What the names are that are set once."""
+    changed: set[str] = field(default_factory=set[str])
+    """The names that are set again."""
+
+    def __post_init__(self) -> None:
+        ops = list(walk(self.func.body))
+        self.made = {op.result: op for op in ops if op.result is not None}
+        self.names = {op.value: op.name for op in ops if isinstance(op, Var)}
+        for op in ops:
+            if isinstance(op, VarStore):
+                self.changed.add(self.names.get(op.var, ""))
+            elif isinstance(op, HostFor | HostRun | HostWith):
+                self.changed.update(op.sets)
+        for op in ops:
+            if isinstance(op, Var) and op.init and op.name not in self.changed:
+                self.inits[op.name] = op.init[0]
+
+    def key(self, value: Value) -> object:
+        """What names the buffer of a value; equal keys at one dispatch are one buffer."""
+        op = self.made.get(value)
+        if isinstance(op, VarLoad):
+            return self._named(self.names.get(op.var, ""))
+        node = self.tree(op)
+        if isinstance(node, ast.Name):
+            return self._named(node.id)
+        is_plain = node is not None and plain_names(node) is not None
+        return ("text", source_of(node)) if node is not None and is_plain else value
+
+    def _named(self, name: str) -> object:
+        """What a name is another name for; itself otherwise."""
+        op = self.made.get(self.inits[name]) if name in self.inits else None
+        node = self.tree(op)
+        if isinstance(op, VarLoad):
+            other = self.names.get(op.var, "")
+        else:
+            other = node.id if isinstance(node, ast.Name) else ""
+        if other and other not in self.changed and other in self.names.values():
+            return self._named(other)
+        return self.same.get(name, name)
+
+    def tree(self, op: Op | None) -> ast.expr | None:
+        """The tree of an expression; None for any other op, and for a change in place."""
+        return op.code.expression if isinstance(op, HostValue) and not op.code.sign else None
+
+    def choice(self, value: Value) -> BufferChoice | object:
+        """A choice of two buffers, or the key of the only one."""
+        op = self.made.get(value)
+        if isinstance(op, VarLoad) and self.names.get(op.var) in self.inits:
+            op = self.made.get(self.inits[self.names[op.var]])
+        node = self.tree(op)
+        if not isinstance(node, ast.IfExp) or not isinstance(op, HostValue):
+            return self.key(value)
+        test = node.test if plain_names(node.test) is not None else None
+        arms = (self._arm(node.body, op), self._arm(node.orelse, op))
+        return BufferChoice(source_of(test) if test else "", arms)
+
+    def _arm(self, node: ast.expr, op: HostValue) -> object:
+        match node:
+            case Operand(number):
+                return self.key(op.inputs[number])
+            case ast.Name(id=name):
+                return self._named(name)
+            case _:
+                return ("text", source_of(node) if plain_names(node) is not None else "")
+
+    def may_be_one(self, values: Mapping[int, Value]) -> Iterator[tuple[int, int]]:
+        """The numbers of arguments that are one buffer if a test goes that way."""
+        for (first, one), (second, other) in combinations(values.items(), 2):
+            chosen, against = self.choice(one), self.choice(other)
+            if self.key(one) == self.key(other) or _kind(one) != _kind(other):
+                continue
+            if isinstance(chosen, BufferChoice):
+                if chosen.may_be(against):
+                    yield first, second
+            elif isinstance(against, BufferChoice) and against.may_be(chosen):
+                yield first, second
+
+
+def _kind(value: Value) -> str:
+    type_ = value.type
+    if isinstance(type_, BufferType):
+        return type_.qualname
+    return "n-d array" if isinstance(type_, NDArrayType) else ""
+
+
+# ------------------------------------------------------------------------------------- host numbers
+# Numbers that host code computes for a launch: ranges, group sizes and arguments, as far as read.
+#
+# A number is a tree of constants, lengths of the buffers that are dispatched, and names.
+
+_SIGNS = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "mod"}
+
+
+@dataclass(frozen=True, slots=True)
+class HostNumber:
+    """`op` with its operands, or a leaf: `constant`, `name`, or the `length` of a `buffer`."""
+
+    op: str
+    args: "tuple[HostNumber, ...]" = ()
+    what: object = None
+    buffer: object = None
+
+    def leaves(self) -> "Iterator[HostNumber]":
+        """The leaves."""
+        if not self.args:
+            yield self
+        for arg in self.args:
+            yield from arg.leaves()
+
+    def term(self, terms: Terms, parameters: Mapping[object, int]) -> Expr:
+        """The term of the number, where buffers are parameters of a kernel."""
+        if self.args:
+            args = tuple(arg.term(terms, parameters) for arg in self.args)
+            return terms.make(self.op, args, None, I32)
+        if isinstance(self.what, int) and self.op == "constant":
+            return terms.constant(self.what, I32)
+        key = self.key(parameters)
+        if key is None:
+            return terms.make("scalar", (), ("host", str(self.what)), I32)
+        return terms.make("length" if isinstance(key[1], str) else "extent", (), key, I32)
+
+    def key(self, parameters: Mapping[object, int]) -> tuple[int, object] | None:
+        """Which length of which parameter a leaf is."""
+        number = parameters.get(self.buffer) if self.op == "length" else None
+        return None if number is None else (number, self.what)
+
+    def keys(self, parameters: Mapping[object, int]) -> set[tuple[int, object]]:
+        """The lengths of parameters that it is made of."""
+        found = (leaf.key(parameters) for leaf in self.leaves())
+        return {key for key in found if key is not None}
+
+
+def _computed(op: str, left: HostNumber, right: HostNumber) -> HostNumber:
+    """An operation; numbers are computed at once."""
+    numbers = [one.what for one in (left, right) if isinstance(one.what, int)]
+    if left.op == right.op == "constant" and len(numbers) == 2:
+        found = folded(op, numbers, I32)
+        if found is not None:
+            return HostNumber("constant", what=found)
+    return HostNumber(op, (left, right))
+
+
+Sizes: TypeAlias = tuple[HostNumber, ...]
+
+
+@dataclass
+class HostNumbers:
+    """Reads the numbers of one compute function. Variables that are set twice are not followed."""
+
+    buffers: HostBuffers
+    constants: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The integers of the module, by name."""
+
+    def number(self, value: Value) -> HostNumber:
+        """The number that a value is."""
+        op = self.buffers.made.get(value)
+        match op:
+            case Constant() if isinstance(op.literal, int):
+                return HostNumber("constant", what=int(op.literal))
+            case Load() if not op.indices:
+                return HostNumber("length", what=op.path, buffer=self.buffers.key(op.base))
+            case Extent():
+                return HostNumber("length", what=op.axis, buffer=self.buffers.key(op.base))
+            case VarLoad():
+                return self.named(self.buffers.names.get(op.var, "?"))
+            case HostValue():
+                return self._read(self.buffers.tree(op), op)
+            case _:
+                return HostNumber("name", what=id(value))
+
+    def named(self, name: str) -> HostNumber:
+        """The number that a local name is."""
+        init = self.buffers.inits.get(name)
+        if init is None and name in self.constants and name not in self.buffers.names.values():
+            return HostNumber("constant", what=self.constants[name])
+        found = HostNumber("name", what=name) if init is None else self.number(init)
+        if any(leaf.buffer in self.buffers.changed for leaf in found.leaves()):
+            return HostNumber("name", what=name)  # the name was another buffer's then
+        return found
+
+    def _read(self, node: ast.expr | None, op: HostValue) -> HostNumber:
+        match node:
+            case None:
+                return HostNumber("name", what=id(op))
+            case Operand(number):
+                return self.number(op.inputs[number])
+            case ast.Name(id=name):
+                return self.named(name)
+            case ast.BinOp(left=left, right=right) if sign_of(node) in _SIGNS:
+                found = (self._read(left, op), self._read(right, op))
+                return _computed(_SIGNS[sign_of(node)], *found)
+            case _:
+                number = number_of(node)
+                if number is not None:
+                    return HostNumber("constant", what=number)
+                return HostNumber("name", what=source_of(node) if plain_names(node) else "")
+
+    # -- ranges
+
+    def sizes(self, value: Value) -> tuple[Sizes, Sizes]:
+        """The range of a dispatch, axis by axis, and its groups, where they are asked for."""
+        op = self.buffers.made.get(value)
+        if isinstance(op, VarLoad):
+            init = self.buffers.inits.get(self.buffers.names.get(op.var, "?"))
+            return self.sizes(init) if init is not None else ((self.number(value),), ())
+        if not isinstance(op, HostValue):
+            return (self.number(value),), ()
+        node = self.buffers.tree(op)
+        if isinstance(node, ast.Call):
+            return self._ndrange(node, op)
+        return self._axes(node, op), ()
+
+    def _ndrange(self, call: ast.Call, op: HostValue) -> tuple[Sizes, Sizes]:
+        match call.func:
+            case ast.Name(id="NDRange") | ast.Attribute(attr="NDRange"):
+                given = {keyword.arg: keyword.value for keyword in call.keywords}
+                size, local, *_ = (*call.args[:2], None, None)
+                size, local = size or given.get("size"), local or given.get("local")
+                groups = self._axes(local, op) if local is not None else ()
+                return self._axes(size, op), groups
+            case _:
+                return (self._read(call, op),), ()
+
+    def _axes(self, node: ast.expr | None, op: HostValue) -> Sizes:
+        if isinstance(node, ast.Tuple | ast.List):
+            return tuple(self._read(item, op) for item in node.elts)
+        return (self._read(node, op),)
+
+
+# --------------------------------------------------------------------------------------- dispatches
+
+
+@dataclass(frozen=True, slots=True)
+class SeenDispatch:
+    """A dispatch, the function in which it stands, and what is known of its launches.
+
+    `if_same` are two arguments that are taken for one buffer here, and may be two.
+    """
+
+    op: Dispatch
+    func: Func
+    launch: LaunchFacts
+    if_same: tuple[str, str] | None = None
+
+
+def seen_dispatches(graph: ComputeGraph, constants: Mapping[str, int]) -> Iterator[SeenDispatch]:
+    """Every dispatch of a compute function and of those that it calls."""
+    for func in graph.functions:
+        for same in _callers(graph, func):
+            buffers = HostBuffers(func, same)
+            for op in walk(func.body):
+                if isinstance(op, Dispatch) and op.kernel in graph.kernels:
+                    yield from _seen(graph, HostNumbers(buffers, constants), func, op)
+
+
+def _callers(graph: ComputeGraph, func: Func) -> list[dict[str, str]]:
+    """The ways in which a function is called: which of its parameters are one buffer."""
+    found: list[dict[str, str]] = [{}]
+    for caller in graph.functions:
+        buffers = HostBuffers(caller)
+        for op in walk(caller.body):
+            if isinstance(op, HostCall) and op.callee == func.name:
+                same: dict[str, str] = {}
+                first: dict[object, str] = {}
+                for value, param in zip(op.args, func.params, strict=False):
+                    known = first.setdefault(buffers.key(value), param.hint)
+                    if known != param.hint and isinstance(param.type, BufferType | NDArrayType):
+                        same[param.hint] = known
+                found += [same] if same not in found else []
+    return found
+
+
+def _seen(
+    graph: ComputeGraph, numbers: HostNumbers, func: Func, op: Dispatch
+) -> Iterator[SeenDispatch]:
+    launch = _launch(graph, numbers, op)
+    yield SeenDispatch(op, func, launch)
+    params = graph.kernels[op.kernel].entry.params
+    given = {
+        number: value
+        for number, (value, param) in enumerate(zip(op.args, params[1:], strict=False), 1)
+        if isinstance(param.type, BufferType | NDArrayType)
+    }
+    for first, second in numbers.buffers.may_be_one(given):
+        names = (params[first].hint, params[second].hint)
+        yield SeenDispatch(op, func, replace(launch, same={**launch.same, second: first}), names)
+
+
+def _launch(graph: ComputeGraph, numbers: HostNumbers, op: Dispatch) -> LaunchFacts:
+    params = graph.kernels[op.kernel].entry.params
+    sizes, groups = numbers.sizes(op.range)
+    axes = AXES[: len(sizes)]
+    parameters: dict[object, int] = {}
+    same: dict[int, int] = {}
+    scalars: dict[int, int] = {}
+    relations: list[Relation] = []
+    for number, (value, param) in enumerate(zip(op.args, params[1:], strict=False), 1):
+        if isinstance(param.type, BufferType | NDArrayType):
+            first = parameters.setdefault(numbers.buffers.key(value), number)
+            if first != number:
+                same[number] = first
+        elif isinstance(param.type, ScalarType) and param.type.is_integer:
+            found = numbers.number(value)
+            if isinstance(found.what, int) and found.op == "constant":
+                scalars[number] = found.what
+            elif _is_read(found):
+                relations.append(Relation("scalar", number, found))
+    known = {a: s.what for a, s in zip(axes, sizes, strict=True) if s.op == "constant"}
+    for axis, size in zip(axes, sizes, strict=True):
+        if _is_read(size):
+            relations.append(Relation("grid", f"max_{axis}", size))
+    local = {a: g.what for a, g in zip(axes, groups, strict=False) if g.op == "constant"}
+    return LaunchFacts(
+        axes,
+        {axis: n for axis, n in known.items() if isinstance(n, int)},
+        {axis: n for axis, n in local.items() if isinstance(n, int)},
+        scalars=scalars,
+        same=same,
+        relations=tuple(relations),
+        parameters=parameters,
+        is_given=True,
+    )
+
+
+def _is_read(number: HostNumber) -> bool:
+    """Whether all of a number is known to be made of lengths, constants and names."""
+    return number.op != "constant" and any(leaf.op == "length" for leaf in number.leaves())

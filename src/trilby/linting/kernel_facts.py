@@ -1,0 +1,221 @@
+"""The facts that kernel lints are given: accesses of a kernel, which of them meet, and a launch."""
+
+from collections.abc import Iterator
+from dataclasses import field, replace
+from itertools import combinations_with_replacement
+from typing import Literal, TypeAlias
+
+from trilby.analysis.reach import KernelGraph
+from trilby.analysis.touching.kernel_expressions import Expr
+from trilby.dataclass import dataclass
+from trilby.linting.accesses import MemoryAccess
+from trilby.linting.contract import Contract
+from trilby.linting.decide.confirm import Examples
+from trilby.linting.decide.question import (
+    Decider,
+    Example,
+    ItemPart,
+    Proved,
+    Question,
+    Undecided,
+    Witness,
+    missing_data,
+    missing_rest,
+    unknown_leaves,
+)
+from trilby.linting.dispatches import LaunchFacts, common_indices, inside_of
+from trilby.linting.frame import KernelWalk
+from trilby.linting.terms import Terms, Ticket, level_of
+from trilby.locks import computed_once
+
+
+@dataclass(eq=False)
+class KernelFacts:
+    """A kernel, as lints see it.
+
+    `walked` has its accesses and barriers as terms, `launch` what is known of how it is launched.
+    `decider` answers questions about terms, `examples` runs what it found on the interpreter.
+    `assumptions` collects what verdicts count on.
+    """
+
+    graph: KernelGraph
+    walked: KernelWalk
+    launch: LaunchFacts
+    decider: Decider
+    examples: Examples
+    contract: Contract = field(default_factory=Contract)
+    assumptions: dict[str, None] = field(default_factory=dict[str, None])
+
+    @property
+    def name(self) -> str:
+        """The symbol of the kernel."""
+        return self.graph.entry.name
+
+    @computed_once
+    def collisions(self) -> tuple["Collision", ...]:
+        """The pairs of accesses that meet, or of which that cannot be told."""
+        return tuple(_collisions(self))
+
+    def of_kind(self, *kinds: str) -> Iterator[MemoryAccess]:
+        """The accesses of some memories: `global`, `local`, `private`."""
+        return (access for access in self.walked.accesses if access.memory.kind in kinds)
+
+    @computed_once
+    def premises(self) -> tuple[Expr, ...]:
+        """What holds of work items that leave no array: what races are looked for among."""
+        terms = self.walked.terms
+        told = (
+            terms.implies(terms.all_of(access.guards), inside_of(terms, access))
+            for access in self.walked.accesses
+            if not access.loops and not unknown_leaves((*access.indices, *access.guards))
+        )
+        return tuple(c for c in dict.fromkeys(told) if c is not terms.true)
+
+    def witness(self, example: Example, element: str, *, confirmed: bool) -> Witness:
+        """An example with the names of the kernel's parameters."""
+        return Witness(
+            example.items, element, example.range, dict(self._arguments(example)), confirmed
+        )
+
+    def _arguments(self, example: Example) -> Iterator[tuple[str, int]]:
+        params = self.graph.entry.params
+        for (number, which), length in example.lengths.items():
+            name = params[number].hint
+            yield f"{name}.{which}" if isinstance(which, str) else f"{name}.shape[{which}]", length
+        for key, value in example.scalars.items():
+            if isinstance(key, int):
+                yield params[key].hint, value
+
+
+# --------------------------------------------------------------------------------------- collisions
+# Which accesses of two work items meet: the pairs that the race lints report on.
+
+RaceKind: TypeAlias = Literal["write-write", "read-write", "plain-atomic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Collision:
+    """Two accesses of different work items that meet, or of which that is not known.
+
+    `example` shows it, `missing` says why nobody knows. `is_benign` where both write one value.
+    """
+
+    kind: RaceKind
+    first: MemoryAccess
+    second: MemoryAccess
+    example: Example | None
+    missing: str = ""
+    is_benign: bool = False
+
+
+def _collisions(facts: KernelFacts) -> Iterator[Collision]:
+    """All pairs that meet or may meet, the proved ones first for each pair of lines."""
+    shared = [access for access in facts.of_kind("global", "local") if access.does]
+    tickets = counters(facts)
+    for first, second in combinations_with_replacement(shared, 2):
+        kind = _kind(first, second)
+        common = common_indices(first, second)
+        if kind is None or common is None or _are_apart(facts, first, second, common):
+            continue
+        found = _collision(facts, kind, (first, second), common, tickets)
+        if found is not None:
+            yield found
+
+
+def _kind(first: MemoryAccess, second: MemoryAccess) -> RaceKind | None:
+    does = {first.does, second.does}
+    if does == {"write"}:
+        return "write-write"
+    if does == {"read", "write"}:
+        return "read-write"
+    if "atomic" in does and len(does) == 2:
+        return "plain-atomic"
+    return None
+
+
+def _collision(
+    facts: KernelFacts,
+    kind: RaceKind,
+    pair: tuple[MemoryAccess, MemoryAccess],
+    common: int,
+    tickets: frozenset[object],
+) -> Collision | None:
+    terms, (first, second) = facts.walked.terms, pair
+    missing = missing_data(terms, (*first.indices[:common], *second.indices[:common]))
+    question = _question(facts, pair, common, tickets)
+    outcome = facts.decider.decide(replace(question, wants_example=not missing))
+    if isinstance(outcome, Proved):
+        return None
+    benign = kind == "write-write" and _same_value(terms, first, second)
+    if isinstance(outcome, Undecided):
+        return Collision(kind, first, second, None, missing or outcome.reason, benign)
+    if facts.examples.confirm(outcome, (first, second)):
+        return Collision(kind, first, second, outcome, is_benign=benign)
+    why = missing_rest(terms, (*first.guards, *second.guards), "they meet")
+    return Collision(kind, first, second, None, why, benign)
+
+
+def _question(
+    facts: KernelFacts,
+    pair: tuple[MemoryAccess, MemoryAccess],
+    common: int,
+    tickets: frozenset[object],
+) -> Question:
+    first, second = (_part(facts, access, common) for access in pair)
+    return Question(
+        facts.walked.terms,
+        facts.launch,
+        (first, second),
+        meets=True,
+        same_group=pair[0].memory.kind == "local",
+        unordered=True,
+        assumed=facts.contract.races,
+        tickets=tickets,
+    )
+
+
+def _part(facts: KernelFacts, access: MemoryAccess, common: int) -> ItemPart:
+    """An access that happens, inside of its array, by an item that leaves no array."""
+    within = inside_of(facts.walked.terms, access)
+    conditions = (*access.guards, within, *facts.premises)
+    return ItemPart(conditions, access.indices[:common], access.phases)
+
+
+def _are_apart(facts: KernelFacts, first: MemoryAccess, second: MemoryAccess, common: int) -> bool:
+    """True where both are at the same indices, and every id is one of them."""
+    indices, others = first.indices[:common], second.indices[:common]
+    if any(a is not b for a, b in zip(indices, others, strict=True)):
+        return False
+    ids = {index.what for index in indices if index.op == "grid"}
+    is_local = first.memory.kind == "local"
+    return all((f"local_{axis}" if is_local else axis) in ids for axis in facts.launch.axes)
+
+
+def _same_value(terms: Terms, first: MemoryAccess, second: MemoryAccess) -> bool:
+    """Whether both write one constant, or one argument of the launch."""
+    if first.stored is None or second.stored is None:
+        return False
+    one, other = first.stored, second.stored
+    is_same = one is other or (one.op == other.op == "constant" and one.what == other.what)
+    return is_same and not one.args and one.op != "opaque" and level_of(terms, one) == "launch"
+
+
+def counters(facts: KernelFacts) -> frozenset[object]:
+    """The atomic counters of which no two work items get the same number."""
+    drawn = {why.ticket for why in facts.walked.terms.unknowns.values() if why.ticket}
+    return frozenset(ticket for ticket in drawn if _is_counter(facts, ticket))
+
+
+def _is_counter(facts: KernelFacts, ticket: Ticket) -> bool:
+    touching = (
+        access
+        for access in facts.walked.accesses
+        if (access.memory.kind, access.memory.number, access.path) == ticket[:3]
+    )
+    return all(_only_grows(access) for access in touching)
+
+
+def _only_grows(access: MemoryAccess) -> bool:
+    stored = access.stored
+    by = stored.what if stored is not None and stored.op == "constant" else None
+    return access.does == "atomic" and access.change == "add" and isinstance(by, int) and by > 0
