@@ -79,7 +79,8 @@ class FailsToUpload(Deferred):
 
 
 def test_every_accelerator_on_a_device_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PROCESS, "opening_numbers", defaultdict(lambda: count(1)))
+    numbers = defaultdict[str, "count[int]"](lambda: count(1))
+    monkeypatch.setattr(PROCESS, "opening_numbers", numbers)
     spec = Watched().device.spec
     assert [on(Watched()).place for _ in range(3)] == [spec, f"{spec}#2", f"{spec}#3"]
 
