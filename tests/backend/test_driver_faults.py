@@ -92,11 +92,16 @@ def outcome(folder: Path, *paths: Path) -> tuple[list[str], int]:
     return lines, process.returncode
 
 
+def ends_well(lines: list[str], code: int) -> bool:
+    """Right, or interrupted: then the compiler in the driver may still end the process itself."""
+    return "interrupted" in lines or ("right" in lines and code == 0)
+
+
 def test_pocl_with_vectors_of_64_bytes_works_or_can_be_interrupted(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     for _ in range(2):  # the second process meets what the first has left in the driver's cache
         lines, code = outcome(tmp_path)
-        assert (not {"right", "interrupted"}.isdisjoint(lines), code) == (True, 0), lines
+        assert ends_well(lines, code), (lines, code)
 
 
 def test_the_fault_with_the_library_for_avx512(tmp_path: Path) -> None:
@@ -106,7 +111,7 @@ def test_the_fault_with_the_library_for_avx512(tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     for _ in range(2):
         lines, code = outcome(tmp_path, packages)
-        assert (not {"right", "interrupted"}.isdisjoint(lines), code) == (True, 0), lines
+        assert ends_well(lines, code), (lines, code)
 
 
 def test_generated_code_has_no_wide_vectors() -> None:

@@ -11,8 +11,8 @@ EQUIVALENTS: dict[str, dict[str, str]] = {
         ),
     },
     "prepared_launch": {
-        "PreparedLaunch.note_current: `self.versions = tuple([-1 if others else "
-        "one.content.version for one in self.buffers])` became nothing": (
+        "PreparedLaunch.note_current: `self.versions = tuple([(one.content, -1 if others else "
+        "one.content.version) for one in self.buffers])` became nothing": (
             "it is looked at again, and is in place"
         ),
         "DispatchArguments.replace_numbers: `not _are_same(number, args[position])` became "
