@@ -284,6 +284,8 @@ launch.submit().wait()
 
 def test_a_forked_child_is_told_and_the_parent_goes_on() -> None:
     program = """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of forks of threads
 under_way = launch.submit(after=[gate.ticket])
 if os.fork():
     os.wait()

@@ -162,8 +162,9 @@ class Launches:
             if given is None or given.count != len(args):
                 return False
             for position, buffer in given.buffers:
-                if buffer() is not args[position]:
-                    return False
+                if buffer() is args[position]:
+                    continue  # said: Python 3.13 forgets the lock where a loop goes on unsaid
+                return False
             if type(size) is not int and not is_plain(size):
                 return False
             if not launch.is_current or not (launch.is_plain or self._fits(launch, args)):
@@ -301,9 +302,12 @@ class Launches:
 
     def _forget_lost(self) -> None:
         with LOCK:
-            for key, launch in list(self._kept.items()):
-                if launch.arguments is None or not launch.arguments.is_alive:
-                    del self._kept[key]
+            self._drop_lost()
+
+    def _drop_lost(self) -> None:
+        for key, launch in list(self._kept.items()):
+            if launch.arguments is None or not launch.arguments.is_alive:
+                del self._kept[key]
 
     def _key(
         self, size: object, kernel: object, args: Sequence[object], options: PassOptions | None

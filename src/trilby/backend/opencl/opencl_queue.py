@@ -176,23 +176,30 @@ class OpenCLQueue:
         self._await(self.submitted)
 
     def _await(self, number: int) -> None:
-        started = time.perf_counter()
-        patience: Patience | None = None
         try:
-            while number > self.completed:
-                waited = time.perf_counter() - started
-                if waited < _RESTLESS_SECONDS:
-                    _give_way()
-                    continue
-                time.sleep(min(waited * _PAUSE_SHARE, _LONGEST_PAUSE))
-                if waited > _LONG_SECONDS:
-                    patience = patience or Patience()
-                    if patience.is_over:
-                        self.first_launches.tell_slow()
-                        patience = Patience()
+            self._poll(number)
         except BaseException:
             self.first_launches.note_interrupt()
             raise
+
+    def _poll(self, number: int) -> None:
+        started = time.perf_counter()
+        patience: Patience | None = None
+        while number > self.completed:
+            waited = time.perf_counter() - started
+            if waited < _RESTLESS_SECONDS:
+                _give_way()
+                continue
+            time.sleep(min(waited * _PAUSE_SHARE, _LONGEST_PAUSE))
+            if waited > _LONG_SECONDS:
+                patience = self._after_a_while(patience or Patience())
+
+    def _after_a_while(self, patience: Patience) -> Patience:
+        """Say what the driver may be compiling, if somebody has waited for long."""
+        if not patience.is_over:
+            return patience
+        self.first_launches.tell_slow()
+        return Patience()
 
     def times(self, number: int) -> Times | None:
         """What a command took; nothing where it was not measured."""
