@@ -8,7 +8,7 @@ from scripts.counts import counts, fragments, modules, mutable_state, repeated_c
 CEILINGS = {
     "files": 308,
     "classes": 663,
-    "lines": 64_900,
+    "lines": 64_910,
     "class names with several meanings": 0,
     "module names with several meanings": 0,
     "modules of under 60 lines with one importer": 1,
