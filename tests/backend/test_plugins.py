@@ -58,7 +58,7 @@ def test_devices_lists_it_as_the_documentation_says(folder: Path) -> None:
     shown = re.search(r"\$ trilby devices\n…\n\n(.*?)\n```", PAGE.read_text("utf-8"), re.DOTALL)
     assert shown is not None
     text = printed(folder, "-m", "trilby", "devices")
-    assert text.rstrip().endswith(shown[1])
+    assert f"{shown[1]}\n" in text  # drivers that cannot be used on this machine are listed after it
 
 
 def test_devices_lists_it_for_programs(folder: Path) -> None:
@@ -66,7 +66,7 @@ def test_devices_lists_it_for_programs(folder: Path) -> None:
     last = found["devices"][-1]
     assert (last["spec"], last["outcome"]) == ("arrays:0", "passes")
     assert found["chosen"] == "native:0"
-    assert found["absent"] == []
+    assert "arrays" not in {one["name"] for one in found["absent"]}
 
 
 def test_the_doctor_tests_it(folder: Path) -> None:
