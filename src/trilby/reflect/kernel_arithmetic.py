@@ -23,16 +23,15 @@ from trilby.data.schema import StructType, in_global, spoken
 from trilby.model.op import Op
 from trilby.model.ops import arith
 from trilby.model.ops.core import Constant
-from trilby.model.ops.memory import Load, Place
+from trilby.model.ops.memory import Place
 from trilby.model.ops.structs import Pack
 from trilby.model.value import RefType, Value, space_of
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import (
     Aggregate,
-    HeldArray,
     KnownObject,
     Literal,
-    LocalStruct,
+    LocalPlace,
     Operand,
     PlaceOf,
     Several,
@@ -81,12 +80,8 @@ _BITWISE = (arith.BitAnd, arith.BitOr, arith.BitXor)
 def describe(operand: Operand) -> str:
     """What to call an operand in an error."""
     match operand:
-        case Value() | PlaceOf():
+        case Value() | PlaceOf() | LocalPlace() | Aggregate():
             return f"`{operand.type}`"
-        case Aggregate() | LocalStruct():
-            return f"`{operand.struct}`"
-        case HeldArray():
-            return f"`{operand.array}`"
         case Literal():
             return f"the literal `{operand.number!r}`"
         case ShapeOf():
@@ -108,8 +103,8 @@ def _describe_thing(thing: object) -> str:
 
 def loaded(lw: Lowering, operand: Operand, node: ast.AST) -> Operand:
     """Load a number from its place now, before anything that is evaluated later can change it."""
-    if isinstance(operand, PlaceOf) and isinstance(operand.type, ScalarType):
-        return read(lw, operand, node)
+    if isinstance(operand, PlaceOf | LocalPlace) and isinstance(operand.type, ScalarType):
+        return lw.load(operand, node)
     return operand
 
 
@@ -118,23 +113,21 @@ def read(lw: Lowering, operand: Operand, node: ast.AST) -> Value | Literal:
     match operand:
         case Value() | Literal():
             return operand
-        case PlaceOf(base, path, indices, ScalarType() as scalar):
-            return lw.value(Load, base, indices, path, type=scalar, at=node)
+        case PlaceOf(type=ScalarType()) | LocalPlace(type=ScalarType()):
+            return lw.load(operand, node)
         case PlaceOf(base, path, indices, StructType() as struct):
             reference = RefType(struct, space_of(base.type))
             return lw.value(Place, base, indices, path, type=reference, at=node)
-        case Aggregate(struct, parts):
+        case Aggregate(StructType() as struct, parts):
             return lw.value(Pack, parts, type=struct, at=node)
-        case LocalStruct():
+        case KnownObject() | LocalPlace(type=StructType()):
             raise lw.clash(node, f"{describe(operand)} is not a number")
-        case PlaceOf() | HeldArray():
+        case PlaceOf() | LocalPlace() | Aggregate():
             raise lw.clash(
                 node, f"{describe(operand)} is a whole array, not a value", "index it: `array[i]`"
             )
         case ShapeOf():
             raise lw.clash(node, "a shape is not a value", "index it: `a.shape[0]`")
-        case KnownObject():
-            raise lw.clash(node, f"{describe(operand)} is not a number")
         case Several():
             raise lw.clash(
                 node, "a tuple is not a value in a kernel", "assign each item to its own name"

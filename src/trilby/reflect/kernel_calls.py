@@ -32,13 +32,13 @@ from trilby.model.ops.debug import Print
 from trilby.model.ops.grid import BARRIER_SCOPES, Barrier
 from trilby.model.ops.memory import AtomicUpdate, CompareExchange, LocalArray, PrivateArray
 from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value
-from trilby.reflect.aggregates import parts, settled, struct_of, value_for
+from trilby.reflect.aggregates import parts, settled, struct_of, unknown_field, value_for
 from trilby.reflect.functions import Compute, Helper, Kernel, is_helper
 from trilby.reflect.kernel_arithmetic import boolean, constant, convert_for, describe, number, typed
 from trilby.reflect.kernel_builtins import COMPARE_EXCHANGE, AtomicFunction, local, private
 from trilby.reflect.lowering import Callee, Lowering
 from trilby.reflect.operands import Aggregate, KnownObject, Literal, Operand, PlaceOf
-from trilby.reflect.places import element_of
+from trilby.reflect.places import array_place, element_of
 from trilby.reflect.promotion import common_type, float_for, keep_weak, scalar_type
 from trilby.reflect.signature import Signature, helper_signature, scalar_named
 from trilby.reflect.vector_math import COMPOSED_LOWERINGS, is_vector, vector_math
@@ -76,11 +76,12 @@ def _place_and_operands(
         raise lw.clash(node, f"`{name}` takes a place first", f"write {example}")
     place: Operand = lw.lower(node.args[0])
     rest = list(node.args[1:])
-    if _is_array(place) and isinstance(place, PlaceOf | Value):
+    array = array_place(place)
+    if array is not None:
         example = f"`{name}(a.array, i{numbers and ', ' + numbers})`"
         if not rest:
             raise lw.clash(node, f"`{name}` on an array takes an index", f"write {example}")
-        place = element_of(lw, node, place, rest.pop(0))
+        place = element_of(lw, node, array, rest.pop(0))
     if not isinstance(place, PlaceOf) or not isinstance(place.type, ScalarType):
         raise lw.clash(
             node.args[0],
@@ -95,16 +96,6 @@ def _place_and_operands(
             f"write {example}",
         )
     return place, rest
-
-
-def _is_array(operand: Operand) -> bool:
-    match operand:
-        case PlaceOf(type=ArrayType()) | Value(type=NDArrayType()):
-            return True
-        case Value(type=RefType(to=ArrayType())):
-            return True
-        case _:
-            return False
 
 
 def _check_type(lw: Lowering, node: ast.Call, place: PlaceOf, function: AtomicFunction) -> None:
@@ -196,10 +187,8 @@ def _name(lw: Lowering, keyword: ast.keyword, struct: StructType) -> str:
     field = struct.field(keyword.arg)
     if field is not None and not isinstance(field.type, PadType):
         return keyword.arg
-    names = ", ".join(f"`{f.name}`" for f in struct.fields if not isinstance(f.type, PadType))
-    raise lw.error(
-        FieldError, keyword, f"`{struct}` has no field `{keyword.arg}`", f"it has {names}"
-    )
+    names = tuple(f.name for f in struct.fields if not isinstance(f.type, PadType))
+    raise unknown_field(lw, keyword, keyword.arg, f"`{struct}`", names)
 
 
 def _member(

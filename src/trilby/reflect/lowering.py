@@ -18,10 +18,11 @@ from trilby.errors import FieldError, KernelNameError, KernelTypeError, TrilbyEr
 from trilby.model.build import Builder
 from trilby.model.op import Op
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
+from trilby.model.ops.memory import Load, Store
 from trilby.model.value import Value, VarType, space_of
 from trilby.reflect.capture import Captured
 from trilby.reflect.functions import Helper
-from trilby.reflect.operands import KnownObject, Literal, Operand, PlaceOf
+from trilby.reflect.operands import KnownObject, Literal, LocalPlace, Operand, PlaceOf
 from trilby.source import Location
 
 if TYPE_CHECKING:
@@ -223,8 +224,25 @@ class Lowering:
         """The error for types that do not fit."""
         return self.error(KernelTypeError, node, problem, advice)
 
-    def check_writable(self, place: PlaceOf, node: ast.AST) -> None:
+    # -- places -----------------------------------------------------------------------
+
+    def load(self, place: PlaceOf | LocalPlace, node: ast.AST) -> Value:
+        """The number at a place."""
+        if isinstance(place, LocalPlace):
+            return self.read_variable(place.path, node)
+        return self.value(Load, place.base, place.indices, place.path, type=place.type, at=node)
+
+    def store(self, place: PlaceOf | LocalPlace, value: Value, node: ast.AST) -> None:
+        """Write the number at a place."""
+        if isinstance(place, LocalPlace):
+            self.run(VarStore, self.variables[place.path].var, value, at=node)
+        else:
+            self.run(Store, place.base, place.indices, value, place.path, at=node)
+
+    def check_writable(self, place: PlaceOf | LocalPlace, node: ast.AST) -> None:
         """Refuse to change constant memory, and what is fixed when a buffer is created."""
+        if isinstance(place, LocalPlace):
+            return
         if space_of(place.base.type) == "constant":
             raise self.error(
                 FieldError,
