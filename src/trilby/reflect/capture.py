@@ -11,6 +11,7 @@ import ast
 import inspect
 import linecache
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
 from typing import Final, Literal, TypeAlias, TypeGuard, cast
@@ -346,6 +347,12 @@ class Captured:
             end_line,
             self._column(end_line, end_offset),
         )
+
+    @property
+    def head(self) -> Location:
+        """The line of `def`, without the body."""
+        whole = self.location(self.node)
+        return replace(whole, end_line=whole.line, end_column=len(self.lines[whole.line - 1]))
 
     def lookup(self, name: str) -> object:
         """The value of a name that the function does not bind itself.

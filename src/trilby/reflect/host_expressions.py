@@ -4,7 +4,7 @@ import ast
 import builtins
 import copy
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
@@ -75,11 +75,14 @@ class Pages:
         numbers = {hole: number for number, hole in enumerate(holes, first)}
         strings = _strings_with(node, numbers)
         inside = {part for string in strings for part in ast.walk(string)}
-        patches = [_Patch(string, _joined_text(string, numbers)) for string in strings]
-        patches += [
-            _Patch(hole, f"{{{number}}}") for hole, number in numbers.items() if hole not in inside
-        ]
-        return self._patched(start_of(node), end_of(node), patches)
+        patches = [(string, _joined_text(string, numbers)) for string in strings]
+        patches += [(hole, f"{{{n}}}") for hole, n in numbers.items() if hole not in inside]
+        pieces: list[str] = []
+        at = start_of(node)
+        for old, text in sorted(patches, key=lambda patch: start_of(patch[0])):
+            pieces += (escaped(self.slice(at, start_of(old))), _padded(old, text))
+            at = end_of(old)
+        return "".join((*pieces, escaped(self.slice(at, end_of(node)))))
 
     def statements(self, nodes: Sequence[ast.stmt]) -> HostCode:
         """Statements that follow each other; their text is moved to the left margin."""
@@ -103,14 +106,6 @@ class Pages:
             line -= 1
         return line, node.col_offset
 
-    def _patched(self, start: Position, end: Position, patches: "list[_Patch]") -> str:
-        parts: list[str] = []
-        at = start
-        for patch in sorted(patches, key=lambda patch: start_of(patch.node)):
-            parts += (escaped(self.slice(at, start_of(patch.node))), _padded(patch))
-            at = end_of(patch.node)
-        return "".join((*parts, escaped(self.slice(at, end))))
-
 
 def punched(node: ast.expr, holes: Sequence[ast.expr], first: int = 0) -> ast.expr:
     """An expression with operands in the place of some subtrees."""
@@ -124,27 +119,18 @@ def punched(node: ast.expr, holes: Sequence[ast.expr], first: int = 0) -> ast.ex
     return substituted(node, find)
 
 
-@dataclass(frozen=True, slots=True)
-class _Patch:
-    """What stands in the place of a node."""
-
-    node: ast.expr
-    text: str
-
-
 def escaped(text: str) -> str:
     """Text whose braces do not stand for operands."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _padded(patch: _Patch) -> str:
-    """The text of a patch, with as many line breaks as the node had.
+def _padded(node: ast.expr, text: str) -> str:
+    """The text that stands for a node, with as many line breaks as the node had.
 
     A generator's parentheses may be those of the call around it.
     """
-    node = patch.node
-    breaks = (node.end_lineno or node.lineno) - node.lineno - patch.text.count("\n")
-    padded = patch.text + "\n" * breaks
+    breaks = (node.end_lineno or node.lineno) - node.lineno - text.count("\n")
+    padded = text + "\n" * breaks
     return f"({padded})" if isinstance(node, ast.GeneratorExp) else padded
 
 
@@ -191,91 +177,109 @@ def _moved(row: str, margin: int) -> str:
 _RUNS_CODE = (ast.Call, ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluatedPart:
-    """A part of an expression that is always evaluated, in its turn.
+EvaluatedPart: TypeAlias = tuple[ast.expr, bool]
+"""A part of an expression that is always evaluated, in its turn, and whether it can be lifted.
 
-    A part that is not `liftable` has an effect of its own where it stands, besides its value:
-    `*items` iterates, a field of an f-string formats.
-    """
-
-    node: ast.expr
-    liftable: bool = True
+One that cannot has an effect of its own where it stands, besides its value: `*items` iterates, a
+field of an f-string formats.
+"""
 
 
-def parts(node: ast.expr) -> list[EvaluatedPart]:
+def evaluated_parts(node: ast.expr) -> list[EvaluatedPart]:
     """The parts of an expression that are surely evaluated, in order.
 
     What comes later, perhaps, or never (the right side of `and`, a lambda's body, a
     comprehension) is not among them.
     """
     match node:
-        case ast.Call():
-            return _call_parts(node)
+        case ast.Call(func=function, args=args, keywords=keywords):
+            named = [(keyword.value, keyword.arg is not None) for keyword in keywords]
+            return [(function, True), *_item_parts(args), *named]
         case ast.Dict(keys=keys, values=values):
-            return _dict_parts(keys, values)
+            pairs = zip(keys, values, strict=True)
+            return [
+                part
+                for key, value in pairs
+                for part in ([(key, True), (value, True)] if key else [(value, False)])
+            ]
         case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
-            return [part for item in items for part in _item_parts(item)]
+            return _item_parts(items)
         case ast.Subscript(value=value, slice=index):
-            return [EvaluatedPart(value), *_item_parts(index)]
+            return [(value, True), *_item_parts([index])]
         case ast.JoinedStr(values=fields):
-            return [EvaluatedPart(f, not isinstance(f, ast.FormattedValue)) for f in fields]
+            return [(field, not isinstance(field, ast.FormattedValue)) for field in fields]
         case ast.FormattedValue(value=value, format_spec=spec):
-            return [EvaluatedPart(value), *([EvaluatedPart(spec, liftable=False)] if spec else [])]
-        case _:
-            return [EvaluatedPart(child) for child in _operands(node)]
-
-
-def _operands(node: ast.expr) -> Iterator[ast.expr]:
-    match node:
+            return [(value, True), *([(spec, False)] if spec else [])]
         case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right, *_]):
-            yield from (left, right)
+            return [(left, True), (right, True)]
         case ast.UnaryOp(operand=inner) | ast.BoolOp(values=[inner, *_]) | ast.IfExp(test=inner):
-            yield inner
+            return [(inner, True)]
         case ast.Attribute(value=inner) | ast.Starred(value=inner):
-            yield inner
+            return [(inner, True)]
         case ast.Slice(lower=lower, upper=upper, step=step):
-            yield from (bound for bound in (lower, upper, step) if bound)
+            return [(bound, True) for bound in (lower, upper, step) if bound]
         case _:
-            return
+            return []
 
 
-def _call_parts(node: ast.Call) -> list[EvaluatedPart]:
-    arguments = [part for argument in node.args for part in _item_parts(argument)]
-    keywords = [EvaluatedPart(keyword.value, keyword.arg is not None) for keyword in node.keywords]
-    return [EvaluatedPart(node.func), *arguments, *keywords]
-
-
-def _dict_parts(keys: list[ast.expr | None], values: list[ast.expr]) -> list[EvaluatedPart]:
+def _item_parts(items: Sequence[ast.expr]) -> list[EvaluatedPart]:
+    """A slice is no value by itself: its bounds are."""
     found: list[EvaluatedPart] = []
-    for key, value in zip(keys, values, strict=True):
-        found += (
-            [EvaluatedPart(key), EvaluatedPart(value)]
-            if key
-            else [EvaluatedPart(value, liftable=False)]
-        )
+    for item in items:
+        match item:
+            case ast.Slice():
+                found += evaluated_parts(item)
+            case ast.Tuple(elts=inner) if any(isinstance(i, ast.Slice) for i in inner):
+                found += _item_parts(inner)
+            case _:
+                found.append((item, not isinstance(item, ast.Starred)))
     return found
 
 
-def _item_parts(item: ast.expr) -> list[EvaluatedPart]:
-    """A slice is no value by itself: its bounds are."""
-    match item:
-        case ast.Slice():
-            return parts(item)
-        case ast.Tuple(elts=items) if any(isinstance(i, ast.Slice) for i in items):
-            return [part for inner in items for part in _item_parts(inner)]
-        case ast.Starred():
-            return [EvaluatedPart(item, liftable=False)]
-        case _:
-            return [EvaluatedPart(item)]
+def _runs_code(node: ast.expr) -> bool:
+    return any(isinstance(part, _RUNS_CODE) for part in ast.walk(node))
+
+
+# --------------------------------------------------------------------------------- host expressions
+
+_READING = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.FormattedValue)
+"""What only reads its operands, and keeps none of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationOrder:
-    """Cuts expressions, given what the model understands."""
+class HostExpressions:
+    """A function that is reflected, and one block of it, which gets the ops of its expressions."""
 
+    captured: Captured
+    pages: Pages
     typing: Typing
-    is_modelled: Callable[[ast.expr], bool]
+    symbol_of: Symbols
+    out: Builder
+    variables: dict[str, Value] = field(default_factory=dict[str, Value])
+    """The variables that are declared so far."""
+    launches: dict[int, HostLaunch | None] = field(default_factory=dict[int, HostLaunch | None])
+
+    def is_modelled(self, node: ast.expr) -> bool:
+        """Whether an expression as a whole is an op that the model understands."""
+        if isinstance(node, ast.Call):
+            return self.launch(node) is not None or move_of(self.typing, node) is not None
+        if not isinstance(node, ast.Attribute | ast.Subscript):
+            return False
+        if self.typing.extent(node) or self.typing.metadata(node):
+            return True
+        return self.typing.place(node) is not None
+
+    def launch(self, node: ast.Call) -> HostLaunch | None:
+        """The launch that a call is, if it is one."""
+        if id(node) not in self.launches:
+            self.launches[id(node)] = launch_of(self.typing, node)
+        return self.launches[id(node)]
+
+    def location(self, node: ast.AST) -> Location:
+        """The place of a node."""
+        return self.captured.location(node)
+
+    # ------------------------------------------------------------ the order of evaluation
 
     def holes(self, node: ast.expr) -> list[ast.expr]:
         """The subtrees that become values before the rest of the expression, in order.
@@ -286,9 +290,9 @@ class EvaluationOrder:
 
     def within(self, node: ast.expr) -> list[ast.expr]:
         """The holes of an expression that is not to become a value itself."""
-        found = parts(node)
+        found = evaluated_parts(node)
         while found:
-            last = found.pop().node
+            last, _ = found.pop()
             inner = self.holes(last)
             if inner:
                 lifted = self._lifted(found, runs_code=_runs_code(last))
@@ -298,12 +302,12 @@ class EvaluationOrder:
     def _lifted(self, before: list[EvaluatedPart], *, runs_code: bool) -> list[ast.expr] | None:
         """Of the parts before the last hole, those that cannot wait; None if that is impossible."""
         found: list[ast.expr] = []
-        for part in reversed(before):
-            if self._may_wait(part.node, runs_code=runs_code):
+        for node, is_liftable in reversed(before):
+            if self._may_wait(node, runs_code=runs_code):
                 continue
-            if not part.liftable:
+            if not is_liftable:
                 return None
-            found.append(part.node)
+            found.append(node)
             runs_code = True
         return found[::-1]
 
@@ -332,60 +336,7 @@ class EvaluationOrder:
         found = self.typing.resolve(node)
         return found is not MISSING and found is getattr(builtins, node.id, MISSING)
 
-
-def _runs_code(node: ast.expr) -> bool:
-    return any(isinstance(part, _RUNS_CODE) for part in ast.walk(node))
-
-
-# --------------------------------------------------------------------------------- host expressions
-
-_READING = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.FormattedValue)
-"""What only reads its operands, and keeps none of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class HostFunction:
-    """The function that is reflected, and its variables as far as they are declared."""
-
-    captured: Captured
-    pages: Pages
-    typing: Typing
-    symbol_of: Symbols
-    variables: dict[str, Value] = field(default_factory=dict[str, Value])
-    launches: dict[int, HostLaunch | None] = field(default_factory=dict[int, HostLaunch | None])
-
-    @property
-    def order(self) -> EvaluationOrder:
-        """How expressions are cut."""
-        return EvaluationOrder(self.typing, self.is_modelled)
-
-    def is_modelled(self, node: ast.expr) -> bool:
-        """Whether an expression as a whole is an op that the model understands."""
-        if isinstance(node, ast.Call):
-            return self.launch(node) is not None or move_of(self.typing, node) is not None
-        if not isinstance(node, ast.Attribute | ast.Subscript):
-            return False
-        if self.typing.extent(node) or self.typing.metadata(node):
-            return True
-        return self.typing.place(node) is not None
-
-    def launch(self, node: ast.Call) -> HostLaunch | None:
-        """The launch that a call is, if it is one."""
-        if id(node) not in self.launches:
-            self.launches[id(node)] = launch_of(self.typing, node)
-        return self.launches[id(node)]
-
-    def location(self, node: ast.AST) -> Location:
-        """The place of a node."""
-        return self.captured.location(node)
-
-
-@dataclass(frozen=True, slots=True)
-class HostExpressions:
-    """Appends the ops of expressions to a block."""
-
-    host: HostFunction
-    out: Builder
+    # ------------------------------------------------------------------------------- values
 
     def value(self, node: ast.expr, *, only_read: bool = False) -> Value:
         """The value of an expression; `only_read` says that nothing else is done with it."""
@@ -393,33 +344,33 @@ class HostExpressions:
         if number is not None:
             return self.constant(number, node)
         match node:
-            case ast.Name(id=name) if name in self.host.variables:
+            case ast.Name(id=name) if name in self.variables:
                 return self._load_variable(node)
-            case ast.Call() if launch := self.host.launch(node):
+            case ast.Call() if launch := self.launch(node):
                 return self._launch(launch, node, Value(self._result_of(launch)))
-            case ast.Call(func=ast.Attribute()) if context := move_of(self.host.typing, node):
+            case ast.Call(func=ast.Attribute()) if context := move_of(self.typing, node):
                 return self._move(node, context)
-            case ast.Attribute() | ast.Subscript() if self.host.is_modelled(node):
+            case ast.Attribute() | ast.Subscript() if self.is_modelled(node):
                 return self._access(node, only_read=only_read)
             case _:
                 return self._text(node)
 
     def effect(self, node: ast.expr) -> None:
         """An expression whose value nobody uses."""
-        if isinstance(node, ast.Call) and (launch := self.host.launch(node)):
+        if isinstance(node, ast.Call) and (launch := self.launch(node)):
             self._launch(launch, node, None)
         elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or self._is_move(node):
             self.value(node)
         else:
             inputs, code, uses = self.cut(node)
-            self.out.run(HostValue, inputs, code, uses, location=self.host.location(node))
+            self.out.run(HostValue, inputs, code, uses, location=self.location(node))
 
     def cut(self, node: ast.expr) -> tuple[tuple[Value, ...], HostCode, tuple[str, ...]]:
         """The operands, the code and the names of an expression that is not modelled itself."""
-        holes = self.host.order.holes(node)
+        holes = self.holes(node)
         inputs = tuple(self.value(hole, only_read=_is_read(node, hole)) for hole in holes)
-        code = self.host.pages.code(node, holes)
-        return inputs, code, self.host.typing.locals.own(code.names.touched)
+        code = self.pages.code(node, holes)
+        return inputs, code, self.typing.locals.own(code.names.touched)
 
     def constant(self, number: Number, node: ast.expr) -> Value:
         """A number."""
@@ -433,27 +384,27 @@ class HostExpressions:
 
     def _text(self, node: ast.expr) -> Value:
         inputs, code, uses = self.cut(node)
-        known = self.host.typing.of(node) or OBJECT
+        known = self.typing.of(node) or OBJECT
         return self._made(HostValue, inputs, code, uses, type=known, node=node)
 
     def _load_variable(self, node: ast.Name) -> Value:
-        held = self.host.typing.variables[node.id] or OBJECT
-        variable = self.host.variables[node.id]
+        held = self.typing.variables[node.id] or OBJECT
+        variable = self.variables[node.id]
         return self._made(VarLoad, variable, type=held, node=node, hint=node.id)
 
     def _access(self, node: ast.Attribute | ast.Subscript, *, only_read: bool) -> Value:
-        extent, metadata = self.host.typing.extent(node), self.host.typing.metadata(node)
+        extent, metadata = self.typing.extent(node), self.typing.metadata(node)
         if extent:
             return self._made(Extent, self.value(extent[0]), extent[1], type=I32, node=node)
         if metadata and isinstance(node, ast.Attribute):
             base = (self.value(metadata),)
-            code = self.host.pages.code(node, [metadata])
+            code = self.pages.code(node, [metadata])
             return self._made(HostValue, base, code, (), type=OBJECT, node=node)
-        place = self.host.typing.place(node)
+        place = self.typing.place(node)
         if place is None:
             return self._text(node)
         base, indices = self.parts(place)
-        kind, result = _reading(place, self.host.typing.of(place.root), only_read=only_read)
+        kind, result = _reading(place, self.typing.of(place.root), only_read=only_read)
         return self._made(kind, base, indices, place.path, type=result, node=node)
 
     def parts(self, place: HostPlace) -> tuple[Value, tuple[Value, ...]]:
@@ -461,7 +412,7 @@ class HostExpressions:
         return self.value(place.root), tuple(map(self.index, place.indices))
 
     def _launch(self, launch: HostLaunch, node: ast.Call, result: Value | None) -> Value:
-        flag, context = launch.options.get("until"), root(self.host.typing, launch.context)
+        flag, context = launch.options.get("until"), root(self.typing, launch.context)
         values = {
             expression: self._place(expression, context)
             if expression is flag and context
@@ -473,7 +424,7 @@ class HostExpressions:
             for given in launch.arranged
         )
         first = values[launch.context]
-        symbol = self.host.symbol_of(launch.target)
+        symbol = self.symbol_of(launch.target)
         where = self._place_of(node)
         if isinstance(launch.target, Kernel):
             size = values[launch.given[1]]
@@ -495,7 +446,7 @@ class HostExpressions:
     # -------------------------------------------------------------------------- put and get
 
     def _is_move(self, node: ast.expr) -> bool:
-        return move_of(self.host.typing, node) is not None
+        return move_of(self.typing, node) is not None
 
     def _move(self, node: ast.Call, context: ast.Name) -> Value:
         """`cc.put(…)` or `cc.get(…)`, with places in the stead of numbers."""
@@ -513,12 +464,12 @@ class HostExpressions:
     def _place(self, node: ast.expr, context: ast.Name) -> Value:
         """What a move is given: `cc.field(table, "count")` for `table.count`."""
         found = place_given(node)
-        if found is None or self.host.typing.resolve(node) is not MISSING:
+        if found is None or self.typing.resolve(node) is not MISSING:
             return self.value(node)
         owner, key = found
         inputs = [self.value(context), self.value(owner)]
         if isinstance(key, str):
-            code = f"{{0}}.field({{1}}, {self.host.captured.mangled(key)!r})"
+            code = f"{{0}}.field({{1}}, {self.captured.mangled(key)!r})"
         else:
             inputs.append(self.value(key, only_read=True))
             code = "{0}.field({1}, {2})"
@@ -527,9 +478,9 @@ class HostExpressions:
 
     def _place_of(self, node: ast.Call) -> Location:
         """The place of a call; that of its own method where it is one of a chain."""
-        whole, function = self.host.location(node), node.func
+        whole, function = self.location(node), node.func
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call):
-            return link(whole, self.host.location(function), function.attr)
+            return link(whole, self.location(function), function.attr)
         return whole
 
     def _made(
@@ -540,7 +491,7 @@ class HostExpressions:
         node: ast.expr,
         hint: str = "",
     ) -> Value:
-        where = self.host.location(node)
+        where = self.location(node)
         return self.out.value(kind, *fields, type=type, hint=hint, location=where)
 
 

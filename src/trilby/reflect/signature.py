@@ -52,7 +52,7 @@ def kernel_signature(kernel: Kernel[...], ranks: tuple[int, ...] = ()) -> Signat
         raise KernelTypeError(
             f"the first parameter of the kernel `{kernel.name}` is the kernel context",
             advice=f"write `def {kernel.name}(kc: KernelContext, …) -> None:`",
-            location=_head(capture(kernel.function)),
+            location=capture(kernel.function).head,
         )
     for parameter in signature.params[1:]:
         if parameter.type == KERNEL_CONTEXT:
@@ -66,7 +66,7 @@ def kernel_signature(kernel: Kernel[...], ranks: tuple[int, ...] = ()) -> Signat
             f"the kernel `{kernel.name}` returns nothing, and is declared to return "
             f"`{signature.result}`",
             advice="write `-> None` and put results into a buffer",
-            location=_head(capture(kernel.function)),
+            location=capture(kernel.function).head,
         )
     return with_ranks(signature, ranks)
 
@@ -152,12 +152,6 @@ def _declared(function: Reflectable) -> Signature:
     return Signature(params, _result_type(function, captured, node, annotations))
 
 
-def _head(captured: Captured) -> Location:
-    """The line of `def`, without the body."""
-    whole = captured.location(captured.node)
-    return replace(whole, end_line=whole.line, end_column=10_000)
-
-
 def _check_arguments(captured: Captured, arguments: ast.arguments) -> None:
     odd = [arguments.vararg, arguments.kwarg, *arguments.kwonlyargs, *arguments.defaults]
     for node in odd:
@@ -192,7 +186,7 @@ def _resolved(function: Reflectable, captured: Captured, name: str, annotation: 
             advice="import the name at the top of the module"
             if isinstance(error, NameError | AttributeError)
             else _GENERAL_ADVICE,
-            location=_head(captured),
+            location=captured.head,
         ) from error
 
 
@@ -281,7 +275,7 @@ def _result_type(
         raise KernelTypeError(
             f"`{function.name}` does not say what it returns",
             advice="annotate the result: `-> i32`, or `-> None`",
-            location=_head(captured),
+            location=captured.head,
         )
     annotation = annotations["return"]
     if annotation is None or annotation is type(None):
@@ -293,5 +287,5 @@ def _result_type(
     raise KernelTypeError(
         f"`{function.name}` returns `{_name_of(annotation)}`, which a kernel's function cannot",
         advice="return a number (`i32`, `f32`, …), a struct, a vector, or None",
-        location=captured.location(node.returns) if node.returns else _head(captured),
+        location=captured.location(node.returns) if node.returns else captured.head,
     )
