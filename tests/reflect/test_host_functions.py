@@ -349,7 +349,23 @@ PIECES = {
         "k = square_kernel\ncc.dispatch(n, lambda kc: k(kc, a))",
         [
             'host.value @"square_kernel" @()',
-            'host.value @"cc.dispatch(n,            k,    a )" @("cc", "n", "k", "a")',
+            'host.value @"cc.dispatch(n, k, a)" @("cc", "n", "k", "a")',
+        ],
+    ),
+    "a launch in an f-string": (
+        'note(f"{cc.dispatch(n, lambda kc: square_kernel(kc, a))!r}")',
+        [
+            'host.value @"note" @()',
+            f'dispatch @"{MODULE}.square_kernel"',
+            "host.value @\"{0}(f'{{{1}!r}}')\" @()",
+        ],
+    ),
+    "launches on many lines, in text": (
+        "try:\n    k = [cc.dispatch(n,\n      lambda kc: square_kernel(\n      kc, a)), 1]"
+        "\nfinally:\n    n = 1",
+        [
+            'host.run @"try:\\n    k = [cc.dispatch(n, square_kernel, a\\n\\n), 1]'
+            '\\nfinally:\\n    n = 1"'
         ],
     ),
     "an option of a dispatch": (
@@ -530,12 +546,6 @@ REFUSED = {
         UnsupportedSyntaxError,
         "the arguments of a kernel stand inside the lambda, and this one is outside",
         "write `lambda kc: square_kernel(kc, …)` with all arguments",
-    ),
-    "in an f-string": (
-        'note(«f"{cc.dispatch(3, (lambda kc: square_kernel(kc, a)))}"»)',
-        UnsupportedSyntaxError,
-        "a dispatch cannot stand inside an f-string",
-        "dispatch on a line of its own",
     ),
     "lambda by keyword": (
         "cc.dispatch(range=3, kernel=«lambda kc: square_kernel(kc, a)»)",

@@ -4,7 +4,7 @@ import ast
 import builtins
 import copy
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TypeAlias
 
@@ -34,7 +34,7 @@ from trilby.source import Location
 
 # ----------------------------------------------------------------------------- source of host code
 
-Numbers: TypeAlias = Mapping[ast.expr, int]
+Numbers: TypeAlias = Mapping[ast.AST, int]
 """The numbers of holes."""
 
 _HOLE_NAME = "_trilby_hole_{}_"
@@ -46,15 +46,20 @@ class Pages:
     """The lines of a file as bytes, which is how `ast` counts columns."""
 
     rows: tuple[bytes, ...]
+    changed: frozenset[ast.AST]
+    """Calls that are not what the file says: launches without their lambdas."""
 
     @classmethod
-    def around(cls, lines: Sequence[str], node: ast.stmt) -> "Pages":
+    def around(
+        cls, lines: Sequence[str], node: ast.stmt, changed: frozenset[ast.AST] = frozenset()
+    ) -> "Pages":
         """The pages of a file, of which only the lines of one statement are read."""
         read = range(node.lineno - 1, node.end_lineno or node.lineno)
-        return cls(tuple(line.encode() if n in read else b"" for n, line in enumerate(lines)))
+        rows = (line.encode() if n in read else b"" for n, line in enumerate(lines))
+        return cls(tuple(rows), changed)
 
     def slice(self, start: Position, end: Position) -> str:
-        """The text between two positions."""
+        """The text between two positions, as it stands in the file."""
         first, last = start[0] - 1, end[0] - 1
         rows = list(self.rows[first : last + 1])
         rows[-1] = rows[-1][: end[1]]
@@ -64,7 +69,7 @@ class Pages:
     def code(self, node: ast.expr, holes: Sequence[ast.expr] = ()) -> HostCode:
         """An expression in which some subtrees are operands."""
         if not holes:
-            return HostCode(self.slice(start_of(node), end_of(node)), 0, node)
+            return HostCode(self._text(start_of(node), [node], {}), 0, node)
         return HostCode(self.template(node, holes), len(holes), punched(node, holes))
 
     def template(self, node: ast.expr, holes: Sequence[ast.expr], first: int = 0) -> str:
@@ -73,21 +78,12 @@ class Pages:
         The numbers begin with `first`; braces of the text itself are doubled.
         """
         numbers = {hole: number for number, hole in enumerate(holes, first)}
-        strings = _strings_with(node, numbers)
-        inside = {part for string in strings for part in ast.walk(string)}
-        patches = [(string, _joined_text(string, numbers)) for string in strings]
-        patches += [(hole, f"{{{n}}}") for hole, n in numbers.items() if hole not in inside]
-        pieces: list[str] = []
-        at = start_of(node)
-        for old, text in sorted(patches, key=lambda patch: start_of(patch[0])):
-            pieces += (escaped(self.slice(at, start_of(old))), _padded(old, text))
-            at = end_of(old)
-        return "".join((*pieces, escaped(self.slice(at, end_of(node)))))
+        return self._text(start_of(node), [node], numbers, escaped)
 
     def statements(self, nodes: Sequence[ast.stmt]) -> HostCode:
         """Statements that follow each other; their text is moved to the left margin."""
         start = self.start(nodes[0])
-        rows = self.slice(start, end_of(nodes[-1])).split("\n")
+        rows = self._text(start, nodes, {}).split("\n")
         fixed = {line - start[0] for node in nodes for line in _lines_inside_strings(node)}
         margin = start[1]
         text = "\n".join(
@@ -105,6 +101,40 @@ class Pages:
         while not self.rows[line - 1].lstrip().startswith(b"@"):
             line -= 1
         return line, node.col_offset
+
+    def _text(
+        self,
+        start: Position,
+        nodes: Sequence[ast.expr] | Sequence[ast.stmt],
+        holes: Numbers,
+        quoted: Callable[[str], str] = str,
+    ) -> str:
+        """The text of nodes that follow each other; it is `quoted` but for the holes."""
+        pieces: list[str] = []
+        at = start
+        found = [part for node in nodes for part in self._written_anew(node, holes)]
+        for part in sorted(found, key=start_of):
+            is_hole = part in holes
+            text = f"{{{holes[part]}}}" if is_hole else _unparsed(part, holes, quoted)
+            pieces += (quoted(self.slice(at, start_of(part))), _padded(part, text))
+            at = end_of(part)
+        return "".join((*pieces, quoted(self.slice(at, end_of(nodes[-1])))))
+
+    def _written_anew(self, node: ast.AST, holes: Numbers) -> Iterator[ast.expr]:
+        """The outermost parts whose text is not that of the file: holes and what has changed.
+
+        An f-string with such a part is written anew as a whole, because before Python 3.12
+        positions inside of them are wrong.
+        """
+        if not holes and not self.changed:
+            return
+        is_string = isinstance(node, ast.JoinedStr)
+        parts = ast.walk(node) if is_string else (node,)
+        if isinstance(node, ast.expr) and any(p in holes or p in self.changed for p in parts):
+            yield node
+        elif not is_string:
+            for child in ast.iter_child_nodes(node):
+                yield from self._written_anew(child, holes)
 
 
 def punched(node: ast.expr, holes: Sequence[ast.expr], first: int = 0) -> ast.expr:
@@ -130,26 +160,17 @@ def _padded(node: ast.expr, text: str) -> str:
     A generator's parentheses may be those of the call around it.
     """
     breaks = (node.end_lineno or node.lineno) - node.lineno - text.count("\n")
+    if isinstance(node, ast.Call) and text.endswith(")"):
+        return text[:-1] + "\n" * breaks + ")"
     padded = text + "\n" * breaks
     return f"({padded})" if isinstance(node, ast.GeneratorExp) else padded
 
 
-def _strings_with(node: ast.AST, holes: Numbers) -> list[ast.JoinedStr]:
-    """The outermost f-strings that hold a hole.
-
-    They are written anew, because before Python 3.12 positions inside of them are wrong.
-    """
-    if isinstance(node, ast.JoinedStr):
-        parts = (part for part in ast.walk(node) if isinstance(part, ast.expr))
-        return [node] if any(part in holes for part in parts) else []
-    return [s for child in ast.iter_child_nodes(node) for s in _strings_with(child, holes)]
-
-
-def _joined_text(string: ast.JoinedStr, holes: Numbers) -> str:
+def _unparsed(node: ast.expr, holes: Numbers, quoted: Callable[[str], str]) -> str:
     names = {id(hole): ast.Name(_HOLE_NAME.format(n), ast.Load()) for hole, n in holes.items()}
     # `deepcopy` puts in the place of an object what its memo holds for it
-    written = ast.unparse(copy.deepcopy(string, names))
-    return _HOLE_NAMES.sub(r"{\1}", escaped(written))
+    written = ast.unparse(copy.deepcopy(node, names))
+    return _HOLE_NAMES.sub(r"{\1}", quoted(written))
 
 
 def _lines_inside_strings(node: ast.AST) -> Iterator[int]:

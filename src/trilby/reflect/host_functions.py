@@ -327,14 +327,14 @@ def reflect_compute(compute: AnyCompute, symbols: Symbols = symbol_of) -> Reflec
       dispatch %4 %6 %7 @"squares.square_kernel"
     }
     """
-    original = capture(compute.function)
-    written = _definition(compute, original)
-    outside = Typing(original, locals_of(written), {})
-    captured, node = direct_form(original, written, outside.resolve)
-    local = outside.locals if node is written else locals_of(node)
+    captured = capture(compute.function)
+    written = _definition(compute, captured)
+    outside = Typing(captured, locals_of(written), {})
+    node, changed = direct_form(captured, written, outside.resolve)
+    local = locals_of(node) if changed else outside.locals
     typing = typing_of(compute, captured, node, local)
     check_dispatches(typing, node)
-    pages = Pages.around(captured.lines, node)
+    pages = Pages.around(captured.lines, node, changed)
     out = Builder(captured.head)
     statements = Statements(captured, pages, typing, symbols, out)
     found = tuple(targets(typing, node))
@@ -342,7 +342,7 @@ def reflect_compute(compute: AnyCompute, symbols: Symbols = symbol_of) -> Reflec
         _func(compute, statements, node),
         {symbols(target): target for _, target in found if isinstance(target, Kernel)},
         {symbols(target): target for _, target in found if not isinstance(target, Kernel)},
-        original,
+        captured,
         typing,
         found,
         compute.explicit or says_what_moves(typing, node),
