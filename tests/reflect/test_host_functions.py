@@ -586,19 +586,19 @@ REFUSED = {
     "too few arguments": (
         "«cc.dispatch(3, scale_kernel, a)»",
         ArgumentTypeError,
-        "`scale_kernel` gets no value for `by`",
+        "`scale_kernel`: missing a required argument: 'by'",
         "its parameters after the kernel context are: s32, by",
     ),
     "too many arguments": (
         "«cc.dispatch(3, square_kernel, a, 1)»",
         ArgumentTypeError,
-        "`square_kernel` takes 1 arguments, and 2 are given",
+        "`square_kernel`: too many positional arguments",
         "its parameters after the kernel context are: s32",
     ),
     "an argument twice": (
         "«cc.dispatch(3, lambda kc: square_kernel(kc, a, s32=a))»",
         ArgumentTypeError,
-        "`square_kernel` gets two values for `s32`",
+        "`square_kernel`: multiple values for argument 's32'",
         "its parameters after the kernel context are: s32",
     ),
     "a generator": (

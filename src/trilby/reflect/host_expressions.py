@@ -5,7 +5,7 @@ import builtins
 import copy
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from trilby.data.dtypes import I32, Number, ScalarType, Type
@@ -13,22 +13,15 @@ from trilby.data.schema import StructType
 from trilby.dataclass import dataclass
 from trilby.model.build import Builder
 from trilby.model.host_code import HostCode, Position, end_of, new_operand, start_of, substituted
+from trilby.model.op import Op
 from trilby.model.ops.core import Constant, VarLoad
 from trilby.model.ops.host import Dispatch, DispatchPasses, HostCall, HostValue, HostView
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.ops.memory import Place as PlaceOp
 from trilby.model.value import COMPUTE_CONTEXT, OBJECT, RefType, Value
 from trilby.reflect.capture import MISSING, Captured
-from trilby.reflect.functions import Kernel
-from trilby.reflect.host_launch import (
-    HostLaunch,
-    Symbols,
-    launch_of,
-    link,
-    move_of,
-    place_given,
-    root,
-)
+from trilby.reflect.functions import Compute, Kernel
+from trilby.reflect.host_launch import HostLaunch, Symbols, launch_of, move_of, root
 from trilby.reflect.host_scope import HostPlace, Typing, is_rankless, literal, number_type
 from trilby.source import Location
 
@@ -366,21 +359,27 @@ class HostExpressions:
             return self.constant(number, node)
         match node:
             case ast.Name(id=name) if name in self.variables:
-                return self._load_variable(node)
+                held = self.typing.variables[name] or OBJECT
+                return self._made(VarLoad, self.variables[name], type=held, node=node, hint=name)
             case ast.Call() if launch := self.launch(node):
-                return self._launch(launch, node, Value(self._result_of(launch)))
-            case ast.Call(func=ast.Attribute()) if context := move_of(self.typing, node):
-                return self._move(node, context)
+                # a dispatch gives its context back
+                result = Value(COMPUTE_CONTEXT if isinstance(launch.target, Kernel) else OBJECT)
+                self._launch(launch, node, result)
+                return result
+            case ast.Call(func=ast.Attribute() as method) if context := move_of(self.typing, node):
+                return self._move(node, method, context)
             case ast.Attribute() | ast.Subscript() if self.is_modelled(node):
                 return self._access(node, only_read=only_read)
             case _:
-                return self._text(node)
+                inputs, code, uses = self.cut(node)
+                known = self.typing.of(node) or OBJECT
+                return self._made(HostValue, inputs, code, uses, type=known, node=node)
 
     def effect(self, node: ast.expr) -> None:
         """An expression whose value nobody uses."""
         if isinstance(node, ast.Call) and (launch := self.launch(node)):
             self._launch(launch, node, None)
-        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or self._is_move(node):
+        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or self.is_modelled(node):
             self.value(node)
         else:
             inputs, code, uses = self.cut(node)
@@ -397,42 +396,27 @@ class HostExpressions:
         """A number."""
         return self._made(Constant, number, type=number_type(number), node=node)
 
-    def index(self, node: ast.expr) -> Value:
-        """An index, also a slice."""
-        return self.value(node, only_read=True)
+    def parts(self, place: HostPlace) -> tuple[Value, tuple[Value, ...]]:
+        """The base and the indices of a place, evaluated in Python's order."""
+        base = self.value(place.root)
+        return base, tuple(self.value(index, only_read=True) for index in place.indices)
 
-    # ---------------------------------------------------------------------- kinds of values
-
-    def _text(self, node: ast.expr) -> Value:
-        inputs, code, uses = self.cut(node)
-        known = self.typing.of(node) or OBJECT
-        return self._made(HostValue, inputs, code, uses, type=known, node=node)
-
-    def _load_variable(self, node: ast.Name) -> Value:
-        held = self.typing.variables[node.id] or OBJECT
-        variable = self.variables[node.id]
-        return self._made(VarLoad, variable, type=held, node=node, hint=node.id)
-
-    def _access(self, node: ast.Attribute | ast.Subscript, *, only_read: bool) -> Value:
+    def _access(self, node: ast.expr, *, only_read: bool) -> Value:
         extent, metadata = self.typing.extent(node), self.typing.metadata(node)
         if extent:
             return self._made(Extent, self.value(extent[0]), extent[1], type=I32, node=node)
-        if metadata and isinstance(node, ast.Attribute):
-            base = (self.value(metadata),)
+        if metadata:
             code = self.pages.code(node, [metadata])
-            return self._made(HostValue, base, code, (), type=OBJECT, node=node)
+            inputs = (self.value(metadata),)
+            return self._made(HostValue, inputs, code, (), type=OBJECT, node=node)
         place = self.typing.place(node)
         if place is None:
-            return self._text(node)
+            raise TypeError(node)
         base, indices = self.parts(place)
         kind, result = _reading(place, self.typing.of(place.root), only_read=only_read)
         return self._made(kind, base, indices, place.path, type=result, node=node)
 
-    def parts(self, place: HostPlace) -> tuple[Value, tuple[Value, ...]]:
-        """The base and the indices of a place, evaluated in Python's order."""
-        return self.value(place.root), tuple(map(self.index, place.indices))
-
-    def _launch(self, launch: HostLaunch, node: ast.Call, result: Value | None) -> Value:
+    def _launch(self, launch: HostLaunch, node: ast.Call, result: Value | None) -> None:
         flag, context = launch.options.get("until"), root(self.typing, launch.context)
         values = {
             expression: self._place(expression, context)
@@ -447,66 +431,61 @@ class HostExpressions:
         first = values[launch.context]
         symbol = self.symbol_of(launch.target)
         where = self._place_of(node)
-        if isinstance(launch.target, Kernel):
-            size = values[launch.given[1]]
-            if launch.options:
-                args = (*args, *(values[option] for option in launch.options.values()))
-                fields = (first, size, args, symbol, tuple(launch.options))
-                op = DispatchPasses(*fields, result=result, location=where)
-            else:
-                op = Dispatch(first, size, args, symbol, result=result, location=where)
-        else:
+        if isinstance(launch.target, Compute):
             op = HostCall((first, *args), symbol, result=result, location=where)
+        elif launch.options:
+            args = (*args, *(values[option] for option in launch.options.values()))
+            fields = (first, values[launch.given[1]], args, symbol, tuple(launch.options))
+            op = DispatchPasses(*fields, result=result, location=where)
+        else:
+            size = values[launch.given[1]]
+            op = Dispatch(first, size, args, symbol, result=result, location=where)
         self.out.emit(op)
-        return result or first
-
-    def _result_of(self, launch: HostLaunch) -> Type:
-        """A dispatch gives its context back."""
-        return COMPUTE_CONTEXT if isinstance(launch.target, Kernel) else OBJECT
 
     # -------------------------------------------------------------------------- put and get
 
-    def _is_move(self, node: ast.expr) -> bool:
-        return move_of(self.typing, node) is not None
-
-    def _move(self, node: ast.Call, context: ast.Name) -> Value:
+    def _move(self, node: ast.Call, method: ast.Attribute, context: ast.Name) -> Value:
         """`cc.put(…)` or `cc.get(…)`, with places in the stead of numbers."""
-        function = node.func
-        if not isinstance(function, ast.Attribute):
-            raise TypeError(function)
-        inputs = [self.value(function.value)]
-        inputs += [self._place(given, context) for given in node.args]
+        context = root(self.typing, method.value)
+        inputs = [self.value(method.value)]
+        inputs += [
+            self._place(given, context) if context else self.value(given) for given in node.args
+        ]
         holes = ", ".join(f"{{{number}}}" for number in range(1, len(inputs)))
-        code = HostCode(f"{{0}}.{function.attr}({holes})", len(inputs))
+        code = HostCode(f"{{0}}.{method.attr}({holes})", len(inputs))
         fields = (tuple(inputs), code, ())
-        where = self._place_of(node)
-        return self.out.value(HostValue, *fields, type=COMPUTE_CONTEXT, hint="", location=where)
+        return self.out.value(
+            HostValue, *fields, type=COMPUTE_CONTEXT, location=self._place_of(node)
+        )
 
     def _place(self, node: ast.expr, context: ast.Name) -> Value:
         """What a move is given: `cc.field(table, "count")` for `table.count`."""
-        found = place_given(node)
-        if found is None or self.typing.resolve(node) is not MISSING:
+        if self.typing.resolve(node) is not MISSING:
             return self.value(node)
-        owner, key = found
-        inputs = [self.value(context), self.value(owner)]
-        if isinstance(key, str):
-            code = f"{{0}}.field({{1}}, {self.captured.mangled(key)!r})"
-        else:
-            inputs.append(self.value(key, only_read=True))
-            code = "{0}.field({1}, {2})"
-        call = HostCode(code, len(inputs))
-        return self._made(HostValue, tuple(inputs), call, (), type=OBJECT, node=node)
+        match node:
+            case ast.Attribute(value=owner, attr=name):
+                inputs = (self.value(context), self.value(owner))
+                code = HostCode(f"{{0}}.field({{1}}, {self.captured.mangled(name)!r})", 2)
+            case ast.Subscript(value=owner, slice=index) if not _selects_many(index):
+                first = (self.value(context), self.value(owner))
+                inputs = (*first, self.value(index, only_read=True))
+                code = HostCode("{0}.field({1}, {2})", 3)
+            case _:
+                return self.value(node)
+        return self._made(HostValue, inputs, code, (), type=OBJECT, node=node)
 
     def _place_of(self, node: ast.Call) -> Location:
-        """The place of a call; that of its own method where it is one of a chain."""
+        """The place of a call; of a call in a chain, from the name of its method on."""
         whole, function = self.location(node), node.func
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call):
-            return link(whole, self.location(function), function.attr)
+            method = self.location(function)
+            column = max(0, method.end_column - len(function.attr))
+            return replace(whole, line=method.end_line, column=column)
         return whole
 
     def _made(
         self,
-        kind: type[Constant | VarLoad | HostValue | HostView | Extent | Load | PlaceOp],
+        kind: Callable[..., Op],
         *fields: object,
         type: Type,  # noqa: A002 -- the word that `Value` uses
         node: ast.expr,
@@ -514,6 +493,12 @@ class HostExpressions:
     ) -> Value:
         where = self.location(node)
         return self.out.value(kind, *fields, type=type, hint=hint, location=where)
+
+
+def _selects_many(index: ast.expr) -> bool:
+    """Whether an index, or one of several, is a slice."""
+    given = index.elts if isinstance(index, ast.Tuple) else (index,)
+    return any(isinstance(one, ast.Slice | ast.Starred) for one in given)
 
 
 def _reading(

@@ -6,7 +6,7 @@ Compiling IR back to Python is not this package's part.
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from trilby.data.dtypes import ScalarType
@@ -36,6 +36,7 @@ from trilby.reflect.host_launch import (
 from trilby.reflect.host_scope import (
     HostPlace,
     Typing,
+    bindings,
     locals_of,
     opposite,
     reads_its_frame,
@@ -126,7 +127,7 @@ class Statements(HostExpressions):
 
     def _declare(self, *nodes: ast.stmt) -> None:
         """Declare the variables that appear here first, but for those that an op here creates."""
-        created = set(_created(nodes[0])) if len(nodes) == 1 else set[str]()
+        created = _created(nodes[0]) if len(nodes) == 1 else set[str]()
         found = names_in(*nodes)
         for name in found.touched:
             is_new = name in self.typing.locals.plain and name not in self.variables
@@ -225,7 +226,7 @@ class Statements(HostExpressions):
             self.out.run(Store, base, indices, bound, place.path, location=where)
         else:
             holes = self._target_holes(target)
-            inputs = (bound, *map(self.index, holes))
+            inputs = (bound, *(self.value(hole, only_read=True) for hole in holes))
             text = self.pages.template(target, holes, first=1) + " = {0}"
             stored = ast.copy_location(new_operand(0), node)
             tree = ast.copy_location(ast.Assign([punched(target, holes, first=1)], stored), node)
@@ -263,24 +264,15 @@ class Statements(HostExpressions):
         return self.out.value(HostValue, (old, operand), code, (), type=OBJECT, location=where)
 
 
-def _created(node: ast.stmt) -> Iterator[str]:
+def _created(node: ast.stmt) -> set[str]:
     """The names that a statement gives their first value, if it is the first to name them."""
     match node:
-        case ast.Assign(targets=targets, value=value):
-            for target in targets:
-                yield from _created_by(target, value, alone=len(targets) == 1)
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
-            yield name
+        case ast.Assign(targets=[_]) | ast.AnnAssign():
+            return {name for name, value, _ in bindings([node]) if value}
+        case ast.Assign(targets=targets):
+            return {target.id for target in targets if isinstance(target, ast.Name)}
         case _:
-            return
-
-
-def _created_by(target: ast.expr, value: ast.expr, *, alone: bool) -> Iterator[str]:
-    if isinstance(target, ast.Name):
-        yield target.id
-    elif alone:
-        for inner, opposed in opposite(target, value):
-            yield from _created_by(inner, opposed, alone=True)
+            return set()
 
 
 # --------------------------------------------------------------------------------------- functions

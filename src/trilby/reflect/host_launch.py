@@ -3,7 +3,6 @@
 import ast
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from inspect import Parameter
 from types import FunctionType
 from typing import TypeAlias, cast
@@ -24,7 +23,6 @@ from trilby.reflect.functions import (
 from trilby.reflect.host_scope import AnyCompute, Typing
 from trilby.reflect.quote import quoted_call
 from trilby.reflect.signature import kernel_signature
-from trilby.source import Location
 
 # --------------------------------------------------------------------------------------- host moves
 # `cc.put(…)` and `cc.get(…)` inside a compute function, and chains of them.
@@ -35,11 +33,6 @@ from trilby.source import Location
 _MOVES = frozenset({"put", "get"})
 _FLUENT = _MOVES | {"dispatch"}
 """The methods of a compute context that give it back, for the next call."""
-
-
-def is_context(typing: Typing, node: ast.expr) -> bool:
-    """Whether an expression is a compute context: its name, or a chain of calls on that."""
-    return root(typing, node) is not None
 
 
 def root(typing: Typing, node: ast.expr) -> ast.Name | None:
@@ -62,28 +55,6 @@ def move_of(typing: Typing, node: ast.expr) -> ast.Name | None:
             return root(typing, context)
         case _:
             return None
-
-
-def place_given(node: ast.expr) -> tuple[ast.expr, str | ast.expr] | None:
-    """What `owner.name` and `owner[index]` are made of; None for what is no place, or a view."""
-    match node:
-        case ast.Attribute(value=owner, attr=name):
-            return owner, name
-        case ast.Subscript(value=owner, slice=index) if not any(_parts(index)):
-            return owner, index
-        case _:
-            return None
-
-
-def _parts(index: ast.expr) -> Iterator[bool]:
-    """Whether each index selects more than one element."""
-    for one in index.elts if isinstance(index, ast.Tuple) else (index,):
-        yield isinstance(one, ast.Slice | ast.Starred)
-
-
-def link(whole: Location, method: Location, name: str) -> Location:
-    """The place of the last call of a chain: from the name of its method on."""
-    return replace(whole, line=method.end_line, column=max(0, method.end_column - len(name)))
 
 
 def says_what_moves(typing: Typing, node: ast.FunctionDef) -> bool:
@@ -131,12 +102,12 @@ def launch_of(typing: Typing, node: ast.expr) -> HostLaunch | None:
             func=ast.Attribute(value=context, attr="dispatch"), args=[size, kernel, *args]
         ):
             target = typing.resolve(kernel)
-            if not isinstance(target, Kernel) or not is_context(typing, context):
+            if not isinstance(target, Kernel) or root(typing, context) is None:
                 return None
             return _launch(typing, node, target, (context, size), args)
         case ast.Call(func=function, args=[context, *args]):
             callee = typing.resolve(function)
-            if not isinstance(callee, Compute) or not is_context(typing, context):
+            if not isinstance(callee, Compute) or root(typing, context) is None:
                 return None
             return _launch(typing, node, cast("AnyCompute", callee), (context,), args)
         case _:
@@ -150,7 +121,8 @@ def _launch(
     first: tuple[ast.expr, ...],
     args: list[ast.expr],
 ) -> HostLaunch | None:
-    if any(isinstance(argument, ast.Starred) for argument in args):
+    has_star = any(isinstance(argument, ast.Starred) for argument in args)
+    if has_star or any(keyword.arg is None for keyword in call.keywords):
         return None
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     given = (*first, *args, *keywords.values())
@@ -158,71 +130,30 @@ def _launch(
     if isinstance(target, Kernel):
         check_options(target, len(args), keywords, typing.captured.location(call))
         options = {name: keywords.pop(name) for name in DISPATCH_OPTIONS if name in keywords}
-    params = _parameters(target)
-    names = {keyword.arg for keyword in call.keywords} - options.keys()
-    if params is None or not params.keys() >= names:
-        return None
-    arranged = _arranged(typing, call, target, params, args, keywords)
-    return HostLaunch(target, given, tuple(arranged), options) if arranged is not None else None
-
-
-def _parameters(target: Reflectable) -> dict[str, Parameter] | None:
-    """The parameters after the context, if each can be given by its position."""
-    params = list(inspect.signature(target.function).parameters.values())[1:]
+    signature = inspect.signature(target.function)
+    params = list(signature.parameters.values())[1:]
     if any(param.kind not in _PLAIN for param in params):
         return None
-    return {param.name: param for param in params}
-
-
-def _arranged(
-    typing: Typing,
-    call: ast.Call,
-    target: Reflectable,
-    params: dict[str, Parameter],
-    args: list[ast.expr],
-    keywords: dict[str, ast.expr],
-) -> list[Argument] | None:
-    """The arguments in the order of the parameters; None where only Python can tell."""
-    by_position = dict(zip(params, args, strict=False))
-    problem = _misfit(params, args, by_position, keywords)
-    if problem and isinstance(target, Kernel):
-        kernel_signature(target)  # one that is declared wrongly says so first
-        raise ArgumentTypeError(
-            f"`{target.name}` {problem}",
-            advice=f"its parameters after the kernel context are: {', '.join(params) or 'none'}",
-            location=typing.captured.location(call),
-        )
-    if problem or any(params[name].kind is Parameter.POSITIONAL_ONLY for name in keywords):
+    if not {param.name for param in params} >= keywords.keys():
         return None
-    wanted = list(params)
-    if isinstance(target, Compute):
-        # Python fills in what is missing at the end
-        while wanted and wanted[-1] not in by_position and wanted[-1] not in keywords:
-            wanted.pop()
-    found: list[Argument] = []
-    for name in wanted:
-        value = by_position.get(name, keywords.get(name, params[name].default))
-        if not isinstance(value, ast.expr | bool | int | float):
-            return None
-        found.append(value)
-    return found
-
-
-def _misfit(
-    params: dict[str, Parameter],
-    args: list[ast.expr],
-    by_position: dict[str, ast.expr],
-    keywords: dict[str, ast.expr],
-) -> str:
-    """How arguments do not fit the parameters of a function, or nothing."""
-    if len(args) > len(params):
-        return f"takes {len(params)} arguments, and {len(args)} are given"
-    for name, param in params.items():
-        if name in by_position and name in keywords:
-            return f"gets two values for `{name}`"
-        if name not in by_position and name not in keywords and param.default is Parameter.empty:
-            return f"gets no value for `{name}`"
-    return ""
+    try:
+        bound = signature.bind(None, *args, **keywords).arguments
+    except TypeError as error:
+        if not isinstance(target, Kernel):
+            return None  # Python says so when it runs
+        kernel_signature(target)  # one that is declared wrongly says so first
+        names = [param.name for param in params]
+        raise ArgumentTypeError(
+            f"`{target.name}`: {error}",
+            advice=f"its parameters after the kernel context are: {', '.join(names) or 'none'}",
+            location=typing.captured.location(call),
+        ) from error
+    while params and params[-1].name not in bound:  # Python fills in what is missing at the end
+        params.pop()
+    arranged = tuple(bound.get(param.name, param.default) for param in params)
+    if not all(isinstance(value, ast.expr | bool | int | float) for value in arranged):
+        return None
+    return HostLaunch(target, given, arranged, options)
 
 
 # ------------------------------------------------------------------- a look over everything
@@ -241,40 +172,42 @@ def targets(
 
 def check_dispatches(typing: Typing, node: ast.FunctionDef) -> None:
     """Refuse launches of what is known not to be a kernel."""
+    context = typing.locals.params[0]
     for part in ast.walk(node):
         match part:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
-                if method == DISPATCH and name == typing.locals.params[0]:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="dispatch")):
+                if name == context:
                     _check_kernel(typing, part)
             case _:
-                continue
+                pass
 
 
 def _check_kernel(typing: Typing, call: ast.Call) -> None:
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     kernel = call.args[1] if len(call.args) > 1 else given.get("kernel")
+    if kernel is None:
+        return
     if isinstance(kernel, ast.Lambda):
         raise ArgumentTypeError(
             "the lambda of a dispatch is its second argument",
             advice="write `cc.dispatch(range, lambda kc: kernel(kc, …))`",
             location=typing.captured.location(kernel),
         )
-    found = typing.resolve(kernel) if kernel else None
-    if kernel is None or not isinstance(found, FunctionType | Helper | Compute | type):
-        return
-    what, advice = _MISTAKEN[_kind(cast("object", found))]
+    match typing.resolve(kernel):
+        case FunctionType():
+            what, advice = _MISTAKEN["function"]
+        case Helper() | Compute() as function:
+            what, advice = _MISTAKEN[function.kind]
+        case type():
+            what, advice = _MISTAKEN["class"]
+        case _:
+            return
     name = ast.unparse(kernel)
     raise ArgumentTypeError(
         f"`{name}` is {what}, and only kernels can be dispatched",
         advice=advice.format(name=name),
         location=typing.captured.location(kernel),
     )
-
-
-def _kind(found: object) -> str:
-    if isinstance(found, Reflectable):
-        return found.kind
-    return "class" if isinstance(found, type) else "function"
 
 
 _MISTAKEN = {
