@@ -270,13 +270,13 @@ def _first_assignment(
         raise lw.clash(
             node, f"{describe(init)} cannot be held by a local name", "use it where it is"
         )
-    is_free = declared is None and not lw.guess(name).is_typed
+    is_free = declared is None and name not in lw.typed
     lw.declare(name, init.type, node, init, _origins(lw, name, result, init) if is_free else None)
 
 
 def _guessed_type(lw: Lowering, name: str, result: Value | Literal) -> ScalarType | None:
     """What earlier passes found, but wide enough for the first value: `n = -1` beside `u32`."""
-    guessed = lw.guess(name).type
+    guessed = lw.guesses.get(name)
     alone = literal_type(result.number) if isinstance(result, Literal) else None
     if (
         guessed is None
@@ -305,7 +305,7 @@ def _fitting(lw: Lowering, name: str, result: Value | Literal, node: ast.AST) ->
     if not isinstance(kept, ScalarType):
         return _same_kind(lw, name, result, node)
     given = describe(result)
-    has_guess = variable.origins is not None or lw.guess(name).is_typed
+    has_guess = variable.origins is not None or name in lw.typed
     if isinstance(result, Literal):
         if _suits(result, kept, has_guess=has_guess):
             return typed(lw, result, node, kept)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from types import CodeType, ModuleType
 
-from trilby.data.dtypes import is_numpy_scalar
+from trilby.data.dtypes import ScalarType, is_numpy_scalar
 from trilby.dataclass import dataclass
 from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
 from trilby.model.build import Builder
@@ -16,7 +16,7 @@ from trilby.reflect.aggregates import assign_struct, is_struct
 from trilby.reflect.capture import MISSING, Captured, capture
 from trilby.reflect.expressions import expression
 from trilby.reflect.functions import Helper, Kernel, is_helper
-from trilby.reflect.lowering import Callee, Guess, Level, Lowering, Origin, local_names
+from trilby.reflect.lowering import Callee, Level, Lowering, Origin, local_names
 from trilby.reflect.raw import RawHelper
 from trilby.reflect.signature import Signature, helper_signature, kernel_signature
 from trilby.reflect.statements import block
@@ -97,7 +97,8 @@ def _reflect(
         raise TypeError(captured.node)
     homes, assignments = local_names(captured.node.body)
     is_kernel = function.kind == "kernel"
-    guesses: dict[Origin, Guess] = {}
+    guesses: dict[Origin, ScalarType] = {}
+    typed: set[str] = set()
     while True:
         params = {p.name: Value(p.type, p.name) for p in signature.params}
         lowering = Lowering(
@@ -109,8 +110,9 @@ def _reflect(
             homes={**homes, **dict.fromkeys(params, ())},
             stored=frozenset(assignments),
             single=frozenset(name for name, count in assignments.items() if count == 1),
-            guesses=guesses,
             is_kernel=is_kernel,
+            guesses=guesses,
+            typed=typed,
         )
         try:
             func = _lower(lowering, captured.node, signature, symbol)

@@ -100,18 +100,6 @@ Origin: TypeAlias = str | ast.AST
 
 
 @dataclass(slots=True)
-class Guess:
-    """What was found out about a number without a declared type, for the next pass.
-
-    `type` is wider than its first value asked for; `is_typed` says that a variable also
-    holds numbers with a type of their own.
-    """
-
-    type: ScalarType | None = None
-    is_typed: bool = False
-
-
-@dataclass(slots=True)
 class Level:
     """A block that is being built: where it is, and where its current statement began."""
 
@@ -141,12 +129,13 @@ class Callee:
     ranks: tuple[int, ...]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Loop:
-    """The innermost loop: the flag that its `else` needs, and what is set at each `break`."""
+    """The innermost loop: the flag that its `else` needs, and what is set at every `break`."""
 
     broke: Value | None
-    breaks: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
+    breaks: frozenset[str] | None = None
+    """None where no `break` was found yet."""
 
 
 @dataclass(slots=True)
@@ -161,8 +150,11 @@ class Lowering:
     homes: Mapping[str, BlockPath]
     stored: frozenset[str]
     single: frozenset[str]
-    guesses: dict[Origin, Guess]
     is_kernel: bool
+    guesses: dict[Origin, ScalarType]
+    """Python numbers that are wider than their first value asked for, as earlier passes found."""
+    typed: set[str]
+    """Variables of Python numbers that also hold numbers with a type of their own."""
     target: str = ""
     levels: list[Level] = field(default_factory=list[Level])
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
@@ -327,10 +319,6 @@ class Lowering:
 
     # -- Python numbers, whose type follows from their use ------------------------------
 
-    def guess(self, origin: Origin) -> Guess:
-        """What earlier passes found out."""
-        return self.guesses.get(origin, Guess())
-
     @property
     def is_stale(self) -> bool:
         """True where a guess turned out wrong that something was decided by."""
@@ -338,14 +326,13 @@ class Lowering:
 
     def widen(self, origin: Origin, to: ScalarType) -> None:
         """Ask for another pass in which this number has a wider type."""
-        guess = self.guess(origin)
-        if guess.type is not to:
-            self.guesses[origin] = Guess(to, guess.is_typed)
+        if self.guesses.get(origin) is not to:
+            self.guesses[origin] = to
             self.retyped = True
 
     def harden(self, name: str) -> None:
         """Note that a variable holds more than Python numbers."""
-        self.guesses[name] = Guess(self.guess(name).type, is_typed=True)
+        self.typed.add(name)
         self.hardened.add(name)
 
     def rely(self, *operands: object) -> None:

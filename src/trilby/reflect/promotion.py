@@ -122,7 +122,7 @@ def float_for(
     if not are_weak or any(isinstance(x, Value) and scalar_type(x).is_float for x in operands):
         return found
     lw.rely(*operands)
-    return lw.guess(node).type or F32
+    return lw.guesses.get(node, F32)
 
 
 def keep_weak(lw: Lowering, node: ast.AST, result: Value, operands: list[Value | Literal]) -> None:

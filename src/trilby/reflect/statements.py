@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from types import EllipsisType
 from typing import Any
@@ -56,12 +57,11 @@ def _statement(lw: Lowering, node: ast.stmt) -> None:
         return
     # Code that cannot be reached is checked like any other, and then left out.
     lw.assigned = frozenset(lw.variables)
-    breaks = [list(loop.breaks) for loop in lw.loops]
+    loops = list(lw.loops)
     with lw.inside(Level(level.builder.nested(), level.path)):
         rule(lw, node)
     lw.assigned = None
-    for loop, before in zip(lw.loops, breaks, strict=True):
-        loop.breaks = before
+    lw.loops = loops
 
 
 def _inner(lw: Lowering, node: ast.stmt, part: str) -> Level:
@@ -155,7 +155,7 @@ def _merge(left: frozenset[str] | None, right: frozenset[str] | None) -> frozens
 
 def _while(lw: Lowering, node: ast.While) -> None:
     before = lw.assigned
-    loop = _begin_loop(lw, node)
+    _begin_loop(lw, node)
     test_level = Level(lw.builder.nested(), (*lw.levels[-1].path, (-1, "test")))
     with lw.inside(test_level):
         test = condition(lw, node.test)
@@ -163,20 +163,17 @@ def _while(lw: Lowering, node: ast.While) -> None:
     body = block(lw, node.body, _inner(lw, node, "body"))
     if test == Literal(False):  # noqa: FBT003 -- a literal of the kernel
         body = Block()
-        loop.breaks.clear()
+        lw.loops[-1] = replace(lw.loops[-1], breaks=None)
     lw.run(While, test_level.builder.block(), body, at=node)
     _end_loop(lw, node, None if test == Literal(True) else before)  # noqa: FBT003 -- the same
 
 
-def _begin_loop(lw: Lowering, node: ast.While | ast.For) -> Loop:
-    loop = Loop(None)
+def _begin_loop(lw: Lowering, node: ast.While | ast.For) -> None:
+    broke = None
     if node.orelse:
         no = lw.value(Constant, False, type=BOOL, at=node)  # noqa: FBT003 -- a literal of the model
-        broke = Value(VarType(BOOL), "broke")
-        lw.builder.emit(Var((no,), "broke", result=broke, location=lw.where(node)))
-        loop.broke = broke
-    lw.loops.append(loop)
-    return loop
+        broke = lw.value(Var, (no,), "broke", type=VarType(BOOL), at=node, hint="broke")
+    lw.loops.append(Loop(broke))
 
 
 def _end_loop(lw: Lowering, node: ast.While | ast.For, finished: frozenset[str] | None) -> None:
@@ -188,8 +185,7 @@ def _end_loop(lw: Lowering, node: ast.While | ast.For, finished: frozenset[str] 
         ended = lw.value(Not, broke, type=BOOL, at=node)
         otherwise = block(lw, node.orelse, _inner(lw, node, "orelse"))
         lw.run(If, ended, otherwise, Block(), at=node)
-    for at_break in loop.breaks:
-        lw.assigned = _merge(lw.assigned, at_break)
+    lw.assigned = _merge(lw.assigned, loop.breaks)
 
 
 def _for(lw: Lowering, node: ast.For) -> None:
@@ -264,8 +260,7 @@ def _range_type(lw: Lowering, node: ast.expr, parts: list[Value | Literal]) -> S
 
 def _break(lw: Lowering, node: ast.stmt) -> None:
     loop = lw.loops[-1]
-    if lw.assigned is not None:
-        loop.breaks.append(lw.assigned)
+    lw.loops[-1] = replace(loop, breaks=_merge(loop.breaks, lw.assigned))
     if loop.broke is not None:
         yes = lw.value(Constant, True, type=BOOL, at=node)  # noqa: FBT003 -- a literal of the model
         lw.run(VarStore, loop.broke, yes, at=node)
