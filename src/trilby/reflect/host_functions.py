@@ -6,7 +6,7 @@ Compiling IR back to Python is not this package's part.
 """
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from trilby.data.dtypes import ScalarType
@@ -22,10 +22,11 @@ from trilby.model.ops.host import HostFor, HostIf, HostRun, HostValue, HostView,
 from trilby.model.ops.memory import Load, Store
 from trilby.model.value import NONE, OBJECT, Value, VarType
 from trilby.reflect.capture import Captured, capture
-from trilby.reflect.functions import Kernel, Reflectable
+from trilby.reflect.functions import Compute, Helper, Kernel, Reflectable
 from trilby.reflect.host_expressions import HostExpressions, Pages, punched
 from trilby.reflect.host_launch import (
     AnyCompute,
+    AnyHelper,
     AnyKernel,
     Symbols,
     check_dispatches,
@@ -290,13 +291,18 @@ class ReflectedCompute:
     callees: Mapping[str, AnyCompute]
     captured: Captured
     typing: Typing
-    targets: tuple[tuple[ast.expr, AnyKernel | AnyCompute], ...]
-    """Where kernels and compute functions are named, and which they were."""
+    targets: tuple[tuple[ast.expr, AnyKernel | AnyCompute | AnyHelper], ...]
+    """Where decorated functions are named, and which they were."""
     says_what_moves: bool
     """True where it puts and gets itself, so that nobody should plan copies for it."""
 
+    @property
+    def helpers(self) -> Iterable[AnyHelper]:
+        """The device functions that it names, as it calls them; each once."""
+        return dict.fromkeys(target for _, target in self.targets if isinstance(target, Helper))
+
     def is_current(self) -> bool:
-        """False once a name stands for another kernel or compute function than it did."""
+        """False once a name stands for another decorated function than it did."""
         return all(self.typing.resolve(name) is target for name, target in self.targets)
 
 
@@ -333,7 +339,7 @@ def reflect_compute(compute: AnyCompute, symbols: Symbols = symbol_of) -> Reflec
     return ReflectedCompute(
         _func(compute, statements, node),
         {symbols(target): target for _, target in found if isinstance(target, Kernel)},
-        {symbols(target): target for _, target in found if not isinstance(target, Kernel)},
+        {symbols(target): target for _, target in found if isinstance(target, Compute)},
         captured,
         typing,
         found,

@@ -71,6 +71,7 @@ def says_what_moves(typing: Typing, node: ast.FunctionDef) -> bool:
 
 Argument: TypeAlias = ast.expr | bool | int | float
 AnyKernel: TypeAlias = Kernel[...]
+AnyHelper: TypeAlias = Helper[..., object]
 
 _PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -161,12 +162,12 @@ def _launch(
 
 def targets(
     typing: Typing, node: ast.FunctionDef
-) -> Iterator[tuple[ast.expr, AnyKernel | AnyCompute]]:
-    """Every kernel and compute function that a function names, also in text."""
+) -> Iterator[tuple[ast.expr, AnyKernel | AnyCompute | AnyHelper]]:
+    """Every kernel, helper and compute function that a function names, also in text."""
     for part in ast.walk(node):
         if isinstance(part, ast.Name | ast.Attribute):
             found = typing.resolve(part)
-            if isinstance(found, Kernel | Compute):
+            if isinstance(found, Kernel | Compute | Helper):
                 yield part, found
 
 
