@@ -26,7 +26,7 @@ from trilby.errors import FieldError
 from trilby.model.ops.core import Constant, VarStore
 from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import RefType, Value
-from trilby.reflect.kernel_arithmetic import convert_for, describe, loaded
+from trilby.reflect.kernel_arithmetic import convert_for, describe
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import Aggregate, Literal, LocalPlace, Operand, PlaceOf
 
@@ -102,28 +102,32 @@ def _leaf_places(
     return found
 
 
-def packed(lw: Lowering, operand: Operand, struct: StructType, node: ast.AST) -> Value:
-    """A struct as one value, for a call or a return."""
-    if isinstance(operand, Value) and operand.type == struct:
-        return operand
-    return lw.value(Pack, parts(lw, operand, node), type=struct, at=node)
-
-
 def settled(lw: Lowering, operand: Operand, node: ast.AST) -> Operand:
     """Load a number or a vector now, before anything that is evaluated later can change it."""
     struct = struct_of(operand)
     if struct is not None and is_value(operand) and not is_struct(operand):
         return Aggregate(struct, parts(lw, operand, node))
-    return loaded(lw, operand, node)
+    if isinstance(operand, PlaceOf | LocalPlace) and isinstance(operand.type, ScalarType):
+        return lw.load(operand, node)
+    return operand
+
+
+def numbers_for(
+    lw: Lowering, operand: Operand, target: Type, node: ast.AST, purpose: str, advice: str = ""
+) -> tuple[Value, ...]:
+    """The number, or the numbers of a struct, for what is declared to be of a type."""
+    if not isinstance(target, StructType):
+        return (convert_for(lw, operand, target, node, purpose),)
+    if struct_of(operand) != target:
+        raise lw.clash(node, f"{purpose} is `{target}`, and this is {describe(operand)}", advice)
+    return parts(lw, operand, node)
 
 
 def value_for(lw: Lowering, operand: Operand, target: Type, node: ast.AST, purpose: str) -> Value:
     """Bring an operand to a declared type: a number by its rules, a struct as one value."""
-    if type(target) is not StructType:
+    if type(target) is not StructType or (is_struct(operand) and struct_of(operand) == target):
         return convert_for(lw, operand, target, node, purpose)
-    if struct_of(operand) != target:
-        raise lw.clash(node, f"{purpose} is `{target}`, and this is {describe(operand)}")
-    return packed(lw, operand, target, node)
+    return lw.value(Pack, numbers_for(lw, operand, target, node, purpose), type=target, at=node)
 
 
 # -- members ------------------------------------------------------------------------------
@@ -230,24 +234,19 @@ def store(
     """Store a number, or all numbers of a struct, in a place."""
     lw.check_writable(place, target)
     purpose = f"`{ast.unparse(target)}`"
-    if isinstance(place.type, ScalarType):
-        lw.store(place, convert_for(lw, value, place.type, source, purpose), target)
-        return
-    if not isinstance(place.type, StructType):
+    if not isinstance(place.type, ScalarType | StructType):
         raise lw.clash(
             target,
             f"{purpose} is `{place.type}` and cannot be assigned as a whole",
             "assign each of its numbers",
         )
-    if struct_of(value) != place.type:
-        raise lw.clash(
-            source,
-            f"{purpose} is `{place.type}`, and this is {describe(value)}",
-            f"assign a `{place.type}`, or each of its numbers",
-        )
-    numbers = parts(lw, value, source)
-    for leaf, number in zip(_leaf_places(lw, place, place.type, source), numbers, strict=True):
-        lw.store(leaf, number, source)
+    advice = f"assign a `{place.type}`, or each of its numbers"
+    numbers = numbers_for(lw, value, place.type, source, purpose, advice)
+    places = [place]
+    if isinstance(place.type, StructType):
+        places = _leaf_places(lw, place, place.type, target)
+    for leaf, number in zip(places, numbers, strict=True):
+        lw.store(leaf, number, target)
 
 
 def store_lanes(

@@ -13,7 +13,7 @@ from trilby.model.ops.arith import Not
 from trilby.model.ops.control import AndThen, If, OrElse, Ternary
 from trilby.model.ops.core import Var, VarLoad, VarStore, Yield
 from trilby.model.value import Value, VarType
-from trilby.reflect.aggregates import is_struct, is_value, packed, settled, struct_of
+from trilby.reflect.aggregates import is_struct, is_value, settled, struct_of, value_for
 from trilby.reflect.aggregates import parts as parts_of
 from trilby.reflect.capture import MISSING
 from trilby.reflect.kernel_arithmetic import compare, describe, number, read, truth, typed
@@ -238,7 +238,7 @@ def _value(lw: Lowering, node: ast.expr) -> Value | Literal:
     operand = lw.lower(node)
     struct = struct_of(operand)
     if struct is not None and is_value(operand):
-        return packed(lw, operand, struct, node)
+        return value_for(lw, operand, struct, node, "this")
     return read(lw, operand, node)
 
 

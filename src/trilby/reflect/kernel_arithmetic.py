@@ -101,13 +101,6 @@ def _describe_thing(thing: object) -> str:
     return f"a Python object of type `{type(thing).__name__}`"
 
 
-def loaded(lw: Lowering, operand: Operand, node: ast.AST) -> Operand:
-    """Load a number from its place now, before anything that is evaluated later can change it."""
-    if isinstance(operand, PlaceOf | LocalPlace) and isinstance(operand.type, ScalarType):
-        return lw.load(operand, node)
-    return operand
-
-
 def read(lw: Lowering, operand: Operand, node: ast.AST) -> Value | Literal:
     """Bring an operand to a value: a place is loaded, a struct's place becomes a reference."""
     match operand:
@@ -239,8 +232,15 @@ def binary(
     common = common_type(lw, a, b)
     if common is None:
         raise TypeError(symbol)
-    _check_exponent(lw, node, kind, common, b)
-    operand_type = _operand_type(kind, common)
+    if kind is arith.Pow and not common.is_float and isinstance(b, Literal) and b.number < 0:
+        raise lw.clash(
+            node,
+            f"an integer cannot be raised to the negative power {b.number}",
+            "make the base a float: `f32(n) ** e`",
+        )
+    operand_type = I32 if common is BOOL and kind not in _BITWISE else common
+    if kind is arith.TrueDiv:
+        operand_type = true_division_type(operand_type)
     if operand_type.is_float:
         _check_bits(lw, node, kind, [a, b])
         operand_type = float_for(lw, node, operand_type, [a, b])
@@ -289,25 +289,6 @@ def _compare_with_u64(
         return lw.value(arith.BitOr, negative, as_unsigned, type=BOOL, at=node)
     positive = lw.value(arith.Ge, signed, zero, type=BOOL, at=node)
     return lw.value(arith.BitAnd, positive, as_unsigned, type=BOOL, at=node)
-
-
-def _check_exponent(
-    lw: Lowering, node: ast.AST, kind: type[Op], common: ScalarType, exponent: Value | Literal
-) -> None:
-    if kind is not arith.Pow or common.is_float or not isinstance(exponent, Literal):
-        return
-    if exponent.number < 0:
-        raise lw.clash(
-            node,
-            f"an integer cannot be raised to the negative power {exponent.number}",
-            "make the base a float: `f32(n) ** e`",
-        )
-
-
-def _operand_type(kind: type[Op], common: ScalarType) -> ScalarType:
-    if common is BOOL and kind not in _BITWISE:
-        common = I32
-    return true_division_type(common) if kind is arith.TrueDiv else common
 
 
 def _check_bits(lw: Lowering, node: ast.AST, kind: type[Op], pair: list[Value | Literal]) -> None:
@@ -387,8 +368,3 @@ def truth(lw: Lowering, operand: Operand, node: ast.AST) -> Value | Literal:
         return a
     zero = typed(lw, Literal(0), node, scalar_type(a))
     return lw.value(arith.Ne, a, zero, type=BOOL, at=node)
-
-
-def boolean(lw: Lowering, operand: Operand, node: ast.AST) -> Value:
-    """A truth as a value of type bool."""
-    return typed(lw, truth(lw, operand, node), node, BOOL)

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from trilby.data.dtypes import F32, ScalarType
+from trilby.data.dtypes import F32
 from trilby.data.schema import StructType, leaves
 from trilby.data.vector_types import matrix_of, vector_of, vector_type
 from trilby.model.ops.arith import Math
@@ -187,16 +187,11 @@ def _cross(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
     return _made(lw, node, struct, lanes)
 
 
-def _float_lanes(lw: Lowering, node: ast.AST, struct: StructType) -> ScalarType:
-    element, _ = vector_of(struct) or (F32, 0)
-    if not element.is_float:
-        raise lw.clash(node, f"`{struct}` has no length in whole numbers", "use floats")
-    return element
-
-
 def _length(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
     struct = _same_vectors(lw, node, operands, "length")
-    element = _float_lanes(lw, node, struct)
+    element = leaves(struct)[0].type
+    if not element.is_float:
+        raise lw.clash(node, f"`{struct}` has no length in whole numbers", "use floats")
     lanes = parts(lw, operands[0], node)
     squared = _sum_of_products(lw, node, lanes, lanes)
     return lw.value(Math, (squared,), "sqrt", type=element, at=node)
