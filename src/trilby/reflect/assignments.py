@@ -270,65 +270,55 @@ def _first_assignment(
         raise lw.clash(
             node, f"{describe(init)} cannot be held by a local name", "use it where it is"
         )
-    is_free = declared is None and name not in lw.typed
-    lw.declare(name, init.type, node, init, _origins(lw, name, result, init) if is_free else None)
+    # what its numbers are made of is only known where the first one is a Python number
+    is_number = isinstance(init.type, ScalarType) and init.type is not BOOL
+    origins = None
+    if declared is None and name not in lw.typed and is_number and is_weak(lw, result):
+        origins = lw.weak.get(init, frozenset[Origin]()) | {name}
+    lw.declare(name, init.type, node, init, origins)
 
 
 def _guessed_type(lw: Lowering, name: str, result: Value | Literal) -> ScalarType | None:
     """What earlier passes found, but wide enough for the first value: `n = -1` beside `u32`."""
     guessed = lw.guesses.get(name)
-    alone = literal_type(result.number) if isinstance(result, Literal) else None
-    if (
-        guessed is None
-        or alone is None
-        or not guessed.is_integer
-        or not isinstance(result, Literal)
-    ):
+    if guessed is None or not guessed.is_integer or not isinstance(result, Literal):
         return guessed
-    both = promote(guessed, alone)
+    alone = literal_type(result.number)
+    both = promote(guessed, alone) if alone else guessed
     return both if both.is_integer and not literal_fits(result.number, guessed) else guessed
-
-
-def _origins(
-    lw: Lowering, name: str, result: Value | Literal, init: Value
-) -> frozenset[Origin] | None:
-    """What a variable's numbers are made of, where the first one is a Python number."""
-    if not is_weak(lw, result) or not isinstance(init.type, ScalarType) or init.type is BOOL:
-        return None
-    return lw.weak.get(init, frozenset()) | {name}
 
 
 def _fitting(lw: Lowering, name: str, result: Value | Literal, node: ast.AST) -> Value:
     """The value as the variable's type; a variable that began as a literal may widen."""
     variable = lw.variables[name]
     kept = variable.type
-    if not isinstance(kept, ScalarType):
-        return _same_kind(lw, name, result, node)
     given = describe(result)
-    has_guess = variable.origins is not None or name in lw.typed
-    if isinstance(result, Literal):
-        if _suits(result, kept, has_guess=has_guess):
-            return typed(lw, result, node, kept)
-        result = typed(lw, result, node)
-    if result in lw.weak:
-        lw.rely(result)
-    elif variable.origins is not None:
-        lw.harden(name)
-    if result.type is kept:
+    advice = "use another name"
+    if isinstance(kept, ScalarType):
+        has_guess = variable.origins is not None or name in lw.typed
+        if isinstance(result, Literal):
+            if _suits(result, kept, has_guess=has_guess):
+                return typed(lw, result, node, kept)
+            result = typed(lw, result, node)
+        if result in lw.weak:
+            lw.rely(result)
+        elif variable.origins is not None:
+            lw.harden(name)
+        own = result.type
+        if isinstance(own, ScalarType) and own is not kept:
+            # nothing is lost, or a Python number becomes a float
+            flows = kept.is_float and result in lw.weak
+            if flows or np.can_cast(own.numpy, kept.numpy, "safe"):
+                return cast(lw, result, kept, node)
+            if has_guess:
+                lw.widen(name, _widened(lw, variable, kept, result))
+                return cast(lw, result, kept, node)
+            first = f"declare `{name}: {own} = …` where it is first set"
+            advice = f"convert it: `{kept}(…)`, or {first}"
+    if isinstance(result, Value) and result.type == kept:
         return result
-    if isinstance(result.type, ScalarType):
-        if _flows(lw, result, result.type, kept):
-            return cast(lw, result, kept, node)
-        if has_guess:
-            lw.widen(name, _widened(lw, variable, kept, result))
-            return cast(lw, result, kept, node)
-    raise lw.clash(
-        node,
-        f"`{name}` is `{kept}` since line {variable.location.line}, and this is {given}",
-        f"convert it: `{kept}(…)`, or declare `{name}: {result.type} = …` where it is first set"
-        if isinstance(result.type, ScalarType)
-        else "use another name",
-    )
+    line = variable.location.line
+    raise lw.clash(node, f"`{name}` is `{kept}` since line {line}, and this is {given}", advice)
 
 
 def _suits(literal: Literal, kept: ScalarType, *, has_guess: bool) -> bool:
@@ -338,13 +328,6 @@ def _suits(literal: Literal, kept: ScalarType, *, has_guess: bool) -> bool:
     if isinstance(literal.number, float) and not kept.is_float:
         return False
     return not has_guess or literal_fits(literal.number, kept)
-
-
-def _flows(lw: Lowering, value: Value, own: ScalarType, kept: ScalarType) -> bool:
-    """True where nothing can be lost, and from a Python number to a float."""
-    if value in lw.weak and kept.is_float:
-        return True
-    return np.can_cast(own.numpy, kept.numpy, "safe")
 
 
 def _widened(lw: Lowering, variable: Variable, kept: ScalarType, result: Value) -> ScalarType:
@@ -357,15 +340,6 @@ def _widened(lw: Lowering, variable: Variable, kept: ScalarType, result: Value) 
     found = promote(kept, own)
     is_weak_integer = variable.origins is not None and kept.is_integer
     return own if is_weak_integer and found not in {kept, own} else found
-
-
-def _same_kind(lw: Lowering, name: str, result: Value | Literal, node: ast.AST) -> Value:
-    kept = lw.variables[name].type
-    if isinstance(result, Value) and result.type == kept:
-        return result
-    raise lw.clash(
-        node, f"`{name}` is `{kept}`, and this is {describe(result)}", "use another name"
-    )
 
 
 def augmented_assignment(lw: Lowering, node: ast.AugAssign) -> None:

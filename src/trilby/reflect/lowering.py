@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from trilby.data.dtypes import F32, F64, ScalarType, Type, is_numpy_scalar, scalar_of
 from trilby.data.schema import StructType
@@ -24,10 +24,6 @@ from trilby.reflect.capture import Captured
 from trilby.reflect.functions import Helper
 from trilby.reflect.operands import KnownObject, Literal, LocalPlace, Operand, PlaceOf
 from trilby.source import Location
-
-if TYPE_CHECKING:
-    import numpy as np
-
 
 # ------------------------------------------------------------------------------------------- scopes
 # Where the local variables of a function live, found before it is lowered.
@@ -67,25 +63,15 @@ def _common(left: BlockPath, right: BlockPath) -> BlockPath:
 
 def _occurrences(body: Sequence[ast.stmt], path: BlockPath) -> Iterator[tuple[ast.Name, BlockPath]]:
     for statement in body:
-        yield from _own_names(statement, path)
-        for part in ("body", "orelse"):
-            inner: Sequence[ast.stmt] = getattr(statement, part, ())
-            yield from _occurrences(inner, inner_path(path, statement, part))
-
-
-def _own_names(statement: ast.stmt, path: BlockPath) -> Iterator[tuple[ast.Name, BlockPath]]:
-    """The names in the parts of a statement that are not blocks.
-
-    A loop's target belongs to its body: that is where it gets its value.
-    """
-    for name, part in ast.iter_fields(statement):
-        if name in {"body", "orelse"}:
-            continue
-        is_target = isinstance(statement, ast.For) and name == "target"
-        where = inner_path(path, statement, "body") if is_target else path
-        for root in part if isinstance(part, list) else [part]:  # pyright: ignore[reportUnknownVariableType] -- an AST field is a node or a list of nodes
-            if isinstance(root, ast.AST):
-                for node in ast.walk(root):
+        for field_name, part in ast.iter_fields(statement):
+            if field_name in {"body", "orelse"}:
+                yield from _occurrences(part, inner_path(path, statement, field_name))
+                continue
+            # a loop's target belongs to its body: that is where it gets its value
+            is_target = isinstance(statement, ast.For) and field_name == "target"
+            where = inner_path(path, statement, "body") if is_target else path
+            for root in part if isinstance(part, list) else [part]:  # pyright: ignore[reportUnknownVariableType] -- an AST field is a node or a list of nodes
+                for node in ast.walk(root) if isinstance(root, ast.AST) else ():
                     if isinstance(node, ast.Name):
                         yield node, where
 
@@ -256,16 +242,13 @@ class Lowering:
         """What a Python object means in a kernel; numbers are constants, folded in."""
         self.constants[name] = thing
         if is_numpy_scalar(thing):
-            return self._typed_constant(name, thing, node)
+            type_ = scalar_of(thing.dtype)
+            if type_ is None:
+                raise self.clash(node, f"`{name}` is `{thing.dtype}`, which kernels do not have")
+            return self.value(Constant, thing.item(), type=type_, at=node, hint=name)
         if isinstance(thing, bool | int | float):
             return Literal(thing)
         return KnownObject(thing)
-
-    def _typed_constant(self, name: str, thing: "np.generic[Any]", node: ast.AST) -> Value:
-        type_ = scalar_of(thing.dtype)
-        if type_ is None:
-            raise self.clash(node, f"`{name}` is `{thing.dtype}`, which kernels do not have")
-        return self.value(Constant, thing.item(), type=type_, at=node, hint=name)
 
     # -- variables --------------------------------------------------------------------
 
