@@ -244,15 +244,15 @@ def imports_trilby(source: bytes) -> bool:
         tree = parsed(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
-    return any("trilby" in _imported_packages(node) for node in ast.walk(tree))
-
-
-def _imported_packages(node: ast.AST) -> set[str]:
-    if isinstance(node, ast.Import):
-        return {one.name.partition(".")[0] for one in node.names}
-    if isinstance(node, ast.ImportFrom) and not node.level:
-        return {(node.module or "").partition(".")[0]}
-    return set()
+    for node in ast.walk(tree):
+        imported: list[str] = []
+        if isinstance(node, ast.Import):
+            imported = [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            imported = [node.module or ""]
+        if any(name.partition(".")[0] == "trilby" for name in imported):
+            return True
+    return False
 
 
 # ------------------------------------------------------------------------------------------ capture

@@ -202,9 +202,10 @@ def _struct_ternary(
     type_ = _shared_type(lw, node, then[1], otherwise[1])
     if not isinstance(type_, StructType):
         raise TypeError(type_)
-    variables = [Value(VarType(leaf.type), "chosen") for leaf in leaves(type_)]
-    for variable in variables:
-        lw.builder.emit(Var((), "chosen", result=variable, location=lw.where(node)))
+    variables = [
+        lw.value(Var, (), "chosen", type=VarType(leaf.type), at=node, hint="chosen")
+        for leaf in leaves(type_)
+    ]
     for level, value in (then, otherwise):
         with lw.inside(level):
             for variable, number_ in zip(variables, parts_of(lw, value, node), strict=True):

@@ -307,7 +307,8 @@ def _printed(lw: Lowering, node: ast.expr, values: list[Value]) -> str:
         _check_text(lw, node, node.value)
         return node.value.replace("{", "{{").replace("}", "}}")
     if isinstance(node, ast.JoinedStr):
-        if any(_has_format(part) for part in node.values):
+        formatted = (part for part in node.values if isinstance(part, ast.FormattedValue))
+        if any(part.format_spec is not None or part.conversion != -1 for part in formatted):
             raise lw.error(  # Python 3.11 does not know where in the text the part stands
                 UnsupportedSyntaxError,
                 node,
@@ -319,11 +320,6 @@ def _printed(lw: Lowering, node: ast.expr, values: list[Value]) -> str:
         node = node.value
     values.append(typed(lw, number(lw, lw.lower(node), node), node))
     return "{}"
-
-
-def _has_format(part: ast.expr) -> bool:
-    is_value = isinstance(part, ast.FormattedValue)
-    return is_value and (part.format_spec is not None or part.conversion != -1)
 
 
 def _check_text(lw: Lowering, node: ast.expr, text: str) -> None:

@@ -139,35 +139,27 @@ def _declared(function: Reflectable) -> Signature:
             advice="write a function with `def`",
             location=captured.location(node),
         )
-    _check_arguments(captured, node.args)
-    annotations = _annotations(function, captured)
+    arguments = node.args
+    odd = [arguments.vararg, arguments.kwarg, *arguments.kwonlyargs, *arguments.defaults]
+    for part in filter(None, odd):
+        raise UnsupportedSyntaxError(
+            "kernels and their functions take plain parameters only",
+            advice="leave out `*`, `**`, keyword-only parameters and default values",
+            location=captured.location(part),
+        )
+    annotations = {
+        name: _resolved(function, captured, name, annotation)
+        for name, annotation in function.function.__annotations__.items()
+    }
     params = tuple(
         Parameter(
             argument.arg,
             _parameter_type(function, captured, argument, annotations),
             captured.location(argument),
         )
-        for argument in (*node.args.posonlyargs, *node.args.args)
+        for argument in (*arguments.posonlyargs, *arguments.args)
     )
     return Signature(params, _result_type(function, captured, node, annotations))
-
-
-def _check_arguments(captured: Captured, arguments: ast.arguments) -> None:
-    odd = [arguments.vararg, arguments.kwarg, *arguments.kwonlyargs, *arguments.defaults]
-    for node in odd:
-        if node is not None:
-            raise UnsupportedSyntaxError(
-                "kernels and their functions take plain parameters only",
-                advice="leave out `*`, `**`, keyword-only parameters and default values",
-                location=captured.location(node),
-            )
-
-
-def _annotations(function: Reflectable, captured: Captured) -> Mapping[str, object]:
-    return {
-        name: _resolved(function, captured, name, annotation)
-        for name, annotation in function.function.__annotations__.items()
-    }
 
 
 def _resolved(function: Reflectable, captured: Captured, name: str, annotation: object) -> object:
@@ -200,7 +192,9 @@ def _parameter_type(
     if argument.arg not in annotations:
         raise KernelTypeError(
             f"parameter `{argument.arg}` of `{function.name}` has no type",
-            advice=_missing_advice(argument.arg),
+            advice="kernels and their functions are no methods: use @staticmethod, or module level"
+            if argument.arg in {"self", "cls"}
+            else f"annotate it: `{argument.arg}: i32`, `{argument.arg}: S32Array`",
             location=location,
         )
     annotation = annotations[argument.arg]
@@ -215,12 +209,6 @@ def _parameter_type(
             location=location,
         )
     return found
-
-
-def _missing_advice(name: str) -> str:
-    if name in {"self", "cls"}:
-        return "kernels and their functions are no methods: use @staticmethod, or module level"
-    return f"annotate it: `{name}: i32`, `{name}: S32Array`"
 
 
 def _name_of(annotation: object) -> str:

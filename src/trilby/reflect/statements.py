@@ -108,7 +108,8 @@ def _assert(lw: Lowering, node: ast.Assert) -> None:
 
 def _return(lw: Lowering, node: ast.Return) -> None:
     if lw.result_type == NONE:
-        if node.value is not None and not _is_none(node.value):
+        is_none = isinstance(node.value, ast.Constant) and node.value.value is None
+        if node.value is not None and not is_none:
             raise lw.clash(
                 node, "this function returns nothing", "declare the result, or use plain `return`"
             )
@@ -119,10 +120,6 @@ def _return(lw: Lowering, node: ast.Return) -> None:
         value = value_for(lw, lw.lower(node.value), lw.result_type, node.value, "the result")
         lw.run(Return, (value,), at=node)
     lw.assigned = None
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 # -- control flow -------------------------------------------------------------------------
