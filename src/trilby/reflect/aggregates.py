@@ -40,8 +40,9 @@ def struct_of(operand: Operand) -> StructType | None:
             pass
         case _:
             return None
-    is_struct_type = isinstance(type_, StructType) and not isinstance(type_, BufferType)
-    return type_ if is_struct_type else None
+    if isinstance(type_, StructType) and not isinstance(type_, BufferType):
+        return type_
+    return None
 
 
 def is_struct(operand: Operand) -> bool:

@@ -98,8 +98,9 @@ def _inner(lw: Lowering, target: Inner, owner: Operand) -> Operand:
 
 def _is_swizzle(place: PlaceOf | LocalPlace, name: str) -> bool:
     struct = place.type
-    is_vector = isinstance(struct, StructType) and vector_of(struct) is not None
-    return is_vector and struct.field(name) is None
+    if not isinstance(struct, StructType):
+        return False
+    return vector_of(struct) is not None and struct.field(name) is None
 
 
 def _advice(lw: Lowering, target: Inner) -> str:

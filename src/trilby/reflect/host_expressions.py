@@ -70,7 +70,7 @@ class Pages:
 
         The numbers begin with `first`; braces of the text itself are doubled.
         """
-        numbers = {hole: number for number, hole in enumerate(holes, first)}
+        numbers: dict[ast.AST, int] = {hole: n for n, hole in enumerate(holes, first)}
         return self._text(start_of(node), [node], numbers, escaped)
 
     def statements(self, nodes: Sequence[ast.stmt]) -> HostCode:
@@ -417,7 +417,7 @@ class HostExpressions:
         return self._made(kind, base, indices, place.path, type=result, node=node)
 
     def _launch(self, launch: HostLaunch, node: ast.Call, result: Value | None) -> None:
-        flag, context = launch.options.get("until"), root(self.typing, launch.context)
+        flag, context = launch.options.get("until"), root(self.typing, launch.given[0])
         values = {
             expression: self._place(expression, context)
             if expression is flag and context
@@ -428,7 +428,7 @@ class HostExpressions:
             values[given] if isinstance(given, ast.expr) else self.constant(given, node)
             for given in launch.arranged
         )
-        first = values[launch.context]
+        first = values[launch.given[0]]
         symbol = self.symbol_of(launch.target)
         where = self._place_of(node)
         if isinstance(launch.target, Compute):
@@ -446,11 +446,7 @@ class HostExpressions:
 
     def _move(self, node: ast.Call, method: ast.Attribute, context: ast.Name) -> Value:
         """`cc.put(…)` or `cc.get(…)`, with places in the stead of numbers."""
-        context = root(self.typing, method.value)
-        inputs = [self.value(method.value)]
-        inputs += [
-            self._place(given, context) if context else self.value(given) for given in node.args
-        ]
+        inputs = [self.value(method.value), *(self._place(given, context) for given in node.args)]
         holes = ", ".join(f"{{{number}}}" for number in range(1, len(inputs)))
         code = HostCode(f"{{0}}.{method.attr}({holes})", len(inputs))
         fields = (tuple(inputs), code, ())

@@ -69,7 +69,6 @@ def says_what_moves(typing: Typing, node: ast.FunctionDef) -> bool:
 
 # -------------------------------------------------------------------------------------- host launch
 
-Argument: TypeAlias = ast.expr | bool | int | float
 AnyKernel: TypeAlias = Kernel[...]
 AnyHelper: TypeAlias = Helper[..., object]
 
@@ -80,20 +79,15 @@ _PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 class HostLaunch:
     """A launch or call whose target is known.
 
-    `given` are the expressions in the order of the source, the context first; `arranged`
-    says for each parameter after the context which of them it gets, or what number. `options`
-    are those that are no arguments of the kernel.
+    `given` are the expressions in the order of the source: the context first, then, of a launch,
+    the range. `arranged` says for each parameter after the context which of them it gets, or what
+    number. `options` are those that are no arguments of the kernel.
     """
 
     target: AnyKernel | AnyCompute
     given: tuple[ast.expr, ...]
-    arranged: tuple[Argument, ...]
+    arranged: tuple[ast.expr | bool | int | float, ...]
     options: Mapping[str, ast.expr]
-
-    @property
-    def context(self) -> ast.expr:
-        """The compute context that launches."""
-        return self.given[0]
 
 
 def launch_of(typing: Typing, node: ast.expr) -> HostLaunch | None:
@@ -194,32 +188,27 @@ def _check_kernel(typing: Typing, call: ast.Call) -> None:
             advice="write `cc.dispatch(range, lambda kc: kernel(kc, …))`",
             location=typing.captured.location(kernel),
         )
+    name = ast.unparse(kernel)
     match typing.resolve(kernel):
         case FunctionType():
-            what, advice = _MISTAKEN["function"]
-        case Helper() | Compute() as function:
-            what, advice = _MISTAKEN[function.kind]
+            what, advice = "a plain function", "decorate it with `@tb.kernel`"
+        case Helper(kind=kind):
+            what = f"a helper of kernels (@tb.{kind})"
+            advice = (
+                f"write a `@tb.kernel` that calls `{name}` for its work item, and dispatch that"
+            )
+        case Compute():
+            what, advice = "a compute function", f"call it: `{name}(cc, …)`"
         case type():
-            what, advice = _MISTAKEN["class"]
+            what, advice = "a class", "dispatch a function that is decorated with `@tb.kernel`"
         case _:
             return
-    name = ast.unparse(kernel)
     raise ArgumentTypeError(
         f"`{name}` is {what}, and only kernels can be dispatched",
-        advice=advice.format(name=name),
+        advice=advice,
         location=typing.captured.location(kernel),
     )
 
-
-_MISTAKEN = {
-    "function": ("a plain function", "decorate it with `@tb.kernel`"),
-    "class": ("a class", "dispatch a function that is decorated with `@tb.kernel`"),
-    "func": (
-        "a helper of kernels (@tb.func)",
-        "write a `@tb.kernel` that calls `{name}` for its work item, and dispatch that",
-    ),
-    "compute": ("a compute function", "call it: `{name}(cc, …)`"),
-}
 
 Symbols = Callable[[Reflectable], str]
 """Gives the symbol under which a decorated function is known in a program."""

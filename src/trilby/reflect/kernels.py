@@ -106,17 +106,14 @@ def _reflect(
 
 def _lower(lw: Lowering, node: ast.FunctionDef, signature: Signature, symbol: str) -> Func:
     level = Level(Builder(), ())
-
-    def parameters_that_change() -> None:
+    with lw.inside(level):
         for name, value in lw.params.items():
-            if name in lw.stored:
-                if is_struct(value):
-                    assign_struct(lw, name, value, node.args)
-                else:
-                    lw.declare(name, value.type, node.args, value)
-                    lw.mark_assigned(name)
-
-    body = block(lw, node.body, level, parameters_that_change)
+            if name in lw.stored and is_struct(value):
+                assign_struct(lw, name, value, node.args)
+            elif name in lw.stored:
+                lw.declare(name, value.type, node.args, value)
+                lw.mark_assigned(name)
+    body = block(lw, node.body, level)
     if lw.assigned is not None:
         if signature.result != NONE:
             raise KernelTypeError(

@@ -31,9 +31,10 @@ class PlaceOf:
 
 @dataclass(frozen=True, slots=True)
 class ShapeOf:
-    """`a.shape` of an n-d array."""
+    """`a.shape` of an n-d array with so many axes."""
 
     base: Value
+    rank: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,22 +38,22 @@ def attribute_of(lw: Lowering, node: ast.Attribute, base: Operand) -> Operand:
             if node.attr not in GRID_FIELDS:
                 raise unknown_field(lw, node, node.attr, "the kernel context", GRID_FIELDS)
             return lw.value(Grid, base, node.attr, type=I32, at=node, hint=node.attr)
-        case Value(type=NDArrayType()):
-            return _ndarray_attribute(lw, node, base)
+        case Value(type=NDArrayType() as array):
+            return _ndarray_attribute(lw, node, base, array)
         case _:
             return member(lw, node, base, node.attr)
 
 
-def _ndarray_attribute(lw: Lowering, node: ast.Attribute, base: Value) -> Operand:
-    array = base.type
-    if not isinstance(array, NDArrayType):
-        raise TypeError(array)
+def _ndarray_attribute(
+    lw: Lowering, node: ast.Attribute, base: Value, array: NDArrayType
+) -> Operand:
+    shape = ShapeOf(base, array.rank)
     if node.attr == "shape":
-        return ShapeOf(base)
+        return shape
     if node.attr == "ndim":
         return Literal(array.rank)
     if node.attr == "size":
-        axes = shape_items(lw, node, ShapeOf(base))
+        axes = shape_items(lw, node, shape)
         product = partial(lw.value, Mul, type=I32, at=node)
         return reduce(product, axes) if axes else Literal(1)
     raise unknown_field(lw, node, node.attr, f"`{array}`", ("shape", "size", "ndim"))
@@ -61,13 +61,8 @@ def _ndarray_attribute(lw: Lowering, node: ast.Attribute, base: Value) -> Operan
 
 def shape_items(lw: Lowering, node: ast.AST, shape: ShapeOf) -> tuple[Value, ...]:
     """The sizes of all axes, as in `rows, columns = a.shape`."""
-    array = shape.base.type
-    rank = array.rank if isinstance(array, NDArrayType) else 0
-    return tuple(_extent(lw, node, shape.base, axis) for axis in range(rank))
-
-
-def _extent(lw: Lowering, node: ast.AST, base: Value, axis: int) -> Value:
-    return lw.value(Extent, base, axis, type=I32, at=node)
+    axes = range(shape.rank)
+    return tuple(lw.value(Extent, shape.base, axis, type=I32, at=node) for axis in axes)
 
 
 def _of_object(lw: Lowering, node: ast.Attribute, owner: object) -> Operand:
@@ -112,8 +107,9 @@ def _index_advice(base: Operand) -> str:
 def array_place(base: Operand) -> PlaceOf | None:
     """The place of an array in memory; None for anything else."""
     place = place_of(base)
-    is_array = isinstance(place, PlaceOf) and isinstance(place.type, ArrayType | NDArrayType)
-    return place if is_array else None
+    if isinstance(place, PlaceOf) and isinstance(place.type, ArrayType | NDArrayType):
+        return place
+    return None
 
 
 def element_of(lw: Lowering, node: ast.AST, place: PlaceOf, index: ast.expr) -> PlaceOf:
@@ -127,17 +123,15 @@ def element_of(lw: Lowering, node: ast.AST, place: PlaceOf, index: ast.expr) -> 
 
 
 def _axis(lw: Lowering, node: ast.Subscript, shape: ShapeOf) -> Value:
-    array = shape.base.type
     axis = lw.lower(node.slice)
-    rank = array.rank if isinstance(array, NDArrayType) else 0
     if not isinstance(axis, Literal) or not isinstance(axis.number, int):
         raise lw.clash(node.slice, "an axis of a shape is a constant", "write `a.shape[0]`")
-    if not -rank <= axis.number < rank:
+    number, rank = axis.number, shape.rank
+    if not -rank <= number < rank:
         raise lw.clash(
-            node.slice,
-            f"axis {axis.number} does not exist: the axes of this array are 0 to {rank - 1}",
+            node.slice, f"axis {number} does not exist: the axes of this array are 0 to {rank - 1}"
         )
-    return _extent(lw, node, shape.base, axis.number % rank)
+    return lw.value(Extent, shape.base, number % rank, type=I32, at=node)
 
 
 def _indices(

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import reduce
 from types import EllipsisType
 from typing import Any
 
@@ -31,16 +31,10 @@ from trilby.reflect.subset import refuse
 
 
 def block(
-    lw: Lowering,
-    body: Sequence[ast.stmt],
-    level: Level,
-    prologue: Callable[[], None] | None = None,
-    params: tuple[Value, ...] = (),
+    lw: Lowering, body: Sequence[ast.stmt], level: Level, params: tuple[Value, ...] = ()
 ) -> Block:
     """Lower the statements of one block."""
     with lw.inside(level):
-        if prologue is not None:
-            prologue()
         for node in body:
             _statement(lw, node)
     return level.builder.block(params)
@@ -194,19 +188,16 @@ def _for(lw: Lowering, node: ast.For) -> None:
     lw.weak[counter] = frozenset()
     before = lw.assigned
     _begin_loop(lw, node)
-
-    bind_target = partial(_assign_counter, lw, target, counter)
-    body = block(lw, node.body, _inner(lw, node, "body"), bind_target, (counter,))
+    level = _inner(lw, node, "body")
+    with lw.inside(level):
+        # a target that only this loop sets and uses is the counter itself, no variable
+        if target.id in lw.single and lw.homes[target.id] == level.path:
+            lw.aliases[target.id] = counter
+        else:
+            assign_name(lw, target, counter, target, declared=None)
+    body = block(lw, node.body, level, (counter,))
     lw.run(For, start, stop, step, body, at=node)
     _end_loop(lw, node, before)
-
-
-def _assign_counter(lw: Lowering, target: ast.Name, counter: Value) -> None:
-    """A target that only this loop sets and uses is the counter itself, no variable."""
-    if target.id in lw.single and lw.homes[target.id] == lw.levels[-1].path:
-        lw.aliases[target.id] = counter
-        return
-    assign_name(lw, target, counter, target, declared=None)
 
 
 def _range(lw: Lowering, node: ast.expr) -> tuple[Value, Value, Value]:
