@@ -9,7 +9,6 @@ from dataclasses import field, replace
 from typing import TypeAlias
 
 from trilby.data.dtypes import I32, Number, ScalarType, Type
-from trilby.data.schema import StructType
 from trilby.dataclass import dataclass
 from trilby.model.build import Builder
 from trilby.model.host_code import HostCode, Position, end_of, new_operand, start_of, substituted
@@ -22,7 +21,7 @@ from trilby.model.value import COMPUTE_CONTEXT, OBJECT, RefType, Value
 from trilby.reflect.capture import MISSING, Captured
 from trilby.reflect.functions import Compute, Kernel
 from trilby.reflect.host_launch import HostLaunch, Symbols, launch_of, move_of, root
-from trilby.reflect.host_scope import HostPlace, Typing, is_rankless, literal, number_type
+from trilby.reflect.host_scope import HostPlace, Typing, literal, number_type
 from trilby.source import Location
 
 # ----------------------------------------------------------------------------- source of host code
@@ -413,7 +412,10 @@ class HostExpressions:
         if place is None:
             raise TypeError(node)
         base, indices = self.parts(place)
-        kind, result = _reading(place, self.typing.of(place.root), only_read=only_read)
+        result = self.typing.read_type(place, only_read=only_read)
+        kind = Load if isinstance(result, ScalarType) else HostView
+        if isinstance(result, RefType):
+            kind = PlaceOp
         return self._made(kind, base, indices, place.path, type=result, node=node)
 
     def _launch(self, launch: HostLaunch, node: ast.Call, result: Value | None) -> None:
@@ -495,22 +497,6 @@ def _selects_many(index: ast.expr) -> bool:
     """Whether an index, or one of several, is a slice."""
     given = index.elts if isinstance(index, ast.Tuple) else (index,)
     return any(isinstance(one, ast.Slice | ast.Starred) for one in given)
-
-
-def _reading(
-    place: HostPlace, base: Type | None, *, only_read: bool
-) -> tuple[type[Load | PlaceOp | HostView], Type]:
-    """The op that reads a place, and its type.
-
-    How many indices an n-d array of unknown rank needs is not known: what comes out may be a
-    row that somebody writes to later, unless it is used up at once.
-    """
-    surely_number = only_read or not is_rankless(base)
-    if place.whole and isinstance(place.type, ScalarType) and surely_number:
-        return Load, place.type
-    if place.whole and isinstance(place.type, StructType):
-        return PlaceOp, RefType(place.type)
-    return HostView, OBJECT
 
 
 def _is_read(node: ast.expr, hole: ast.expr) -> bool:

@@ -154,7 +154,10 @@ class Typing:
             case ast.Name():
                 return _live_type(self.resolve(node))
             case ast.Attribute() | ast.Subscript():
-                return self._place_type(node)
+                if self.extent(node):
+                    return I32
+                place = self.place(node)
+                return self.read_type(place) if place else OBJECT
             case ast.IfExp():
                 return self._either(node)
             case ast.Call(func=ast.Attribute(value=owner, attr=maker)) if maker in MAKERS:
@@ -199,17 +202,18 @@ class Typing:
             case _:
                 return None
 
-    def _place_type(self, node: ast.expr) -> Type | None:
-        if self.extent(node):
-            return I32
-        place = self.place(node)
-        if place is None or not place.whole:
-            return OBJECT
-        if isinstance(place.type, StructType):
+    def read_type(self, place: HostPlace, *, only_read: bool = False) -> Type:
+        """The type of what is read at a place: a number, a reference to a struct, or a view.
+
+        How many indices an n-d array of unknown rank needs is not known: what comes out may be a
+        row that somebody writes to later, unless it is `only_read` at once.
+        """
+        if place.whole and isinstance(place.type, StructType):
             return RefType(place.type)
-        if is_rankless(self.of(place.root)):
-            return OBJECT
-        return place.type if isinstance(place.type, ScalarType) else OBJECT
+        base = self.of(place.root)
+        is_rankless = isinstance(base, NDArrayType) and base.rank == UNKNOWN_RANK
+        is_number = place.whole and isinstance(place.type, ScalarType)
+        return place.type if is_number and (only_read or not is_rankless) else OBJECT
 
     def _either(self, node: ast.IfExp) -> Type | None:
         """A choice between buffers of one type has that type; of other choices nothing is said."""
@@ -218,11 +222,6 @@ class Typing:
             return then or otherwise
         is_buffer = isinstance(then, BufferType | NDArrayType)
         return then if is_buffer and then == otherwise else OBJECT
-
-
-def is_rankless(known: Type | None) -> bool:
-    """Whether this is an n-d array of which nobody said how many indices it takes."""
-    return isinstance(known, NDArrayType) and known.rank == UNKNOWN_RANK
 
 
 def literal(node: ast.expr) -> "Number | None":
