@@ -571,6 +571,12 @@ REFUSED = {
         "`host_samples.helper` is a helper of kernels (@tb.func), and only kernels can be",
         "write a `@tb.kernel` that calls `host_samples.helper` for its work item",
     ),
+    "a raw helper": (
+        "cc.dispatch(3, «raw_helper», 1)",
+        ArgumentTypeError,
+        "`raw_helper` is a helper of kernels (@tb.raw), and only kernels can be dispatched",
+        "write a `@tb.kernel` that calls `raw_helper` for its work item, and dispatch that",
+    ),
     "a compute function": (
         "cc.dispatch(3, «square_all», a)",
         ArgumentTypeError,
