@@ -65,7 +65,10 @@ def locals_of(node: ast.FunctionDef) -> Locals:
     """The local names of a function."""
     params = tuple(argument.arg for argument in parameters(node.args))
     found = names_in(*node.body)
-    own = {*params, *found.sets, *_annotated(node)} - found.declared
+    annotated = (part.target for part in ast.walk(node) if isinstance(part, ast.AnnAssign))
+    # `x: int` alone makes a name local, too
+    typed = {target.id for target in annotated if isinstance(target, ast.Name)}
+    own = {*params, *found.sets, *typed} - found.declared
     return Locals(
         params,
         frozenset(own - found.wild),
@@ -81,13 +84,6 @@ def reads_its_frame(node: ast.FunctionDef) -> bool:
         or (isinstance(part, ast.Attribute) and part.attr in FRAME_READERS)
         for part in ast.walk(node)
     )
-
-
-def _annotated(node: ast.FunctionDef) -> Iterator[str]:
-    """`x: int` alone makes a name local, too."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
-            yield part.target.id
 
 
 def _bound_anywhere(node: ast.FunctionDef) -> Iterator[str]:

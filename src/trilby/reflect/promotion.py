@@ -46,7 +46,12 @@ def common_type(lw: Lowering, left: Value | Literal, right: Value | Literal) -> 
         return None
     if isinstance(right, Literal):
         return _with_literal(lw, left, right.number)
-    return _meeting_type(lw, left, right)
+    if left.type is BOOL and right.type is BOOL:
+        return BOOL
+    found = _with_weak(lw, left, right)
+    if found is not promote(scalar_type(left), scalar_type(right)):
+        lw.rely(left, right)
+    return found
 
 
 def _with_literal(lw: Lowering, value: Value, literal: Number) -> ScalarType:
@@ -65,16 +70,6 @@ def _with_literal(lw: Lowering, value: Value, literal: Number) -> ScalarType:
         lw.rely(value)
         return integer_promotion(own, alone)
     return own
-
-
-def _meeting_type(lw: Lowering, left: Value, right: Value) -> ScalarType:
-    own, other = scalar_type(left), scalar_type(right)
-    if own is BOOL and other is BOOL:
-        return BOOL
-    found = _with_weak(lw, left, right)
-    if found is not promote(own, other):
-        lw.rely(left, right)
-    return found
 
 
 def _with_weak(lw: Lowering, left: Value, right: Value) -> ScalarType:
