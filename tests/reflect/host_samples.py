@@ -9,6 +9,7 @@ from trilby.data.library_2d import S32Array2D
 from trilby.data.names import f32, i32
 from trilby.data.ndarray import NDArray
 from trilby.reflect import functions as tb
+from trilby.reflect.raw import raw
 
 
 @tb.kernel
@@ -58,6 +59,11 @@ def plain_function(_kc: object, _s32: S32Array) -> None:
 
 @tb.func
 def helper(v: i32) -> i32:
+    return v
+
+
+@raw(opencl="return v;")
+def raw_helper(v: i32) -> i32:
     return v
 
 

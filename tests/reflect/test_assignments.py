@@ -352,9 +352,9 @@ def test_a_length_is_fixed(line: str) -> None:
     ("first", "then", "problem"),
     [
         ("x = n", "x = a", "`x` is `i32` since line 3, and this is `S32Array`"),
-        ("x = a", "x = n", "`x` is `S32Array`, and this is `i32`"),
-        ("x = a", "x = 1", "`x` is `S32Array`, and this is the literal `1`"),
-        ("x = a", "x = g", "`x` is `S32Array`, and this is `F32Array2D`"),
+        ("x = a", "x = n", "`x` is `S32Array` since line 3, and this is `i32`"),
+        ("x = a", "x = 1", "`x` is `S32Array` since line 3, and this is the literal `1`"),
+        ("x = a", "x = g", "`x` is `S32Array` since line 3, and this is `F32Array2D`"),
         ("x = n", "x = 0.5", "`x` is `i32` since line 3, and this is the literal `0.5`"),
         ("x = n > 0", "x = n", "`x` is `bool` since line 3, and this is `i32`"),
         ("x = True", "x = 1", "`x` is `bool` since line 3, and this is the literal `1`"),

@@ -349,7 +349,23 @@ PIECES = {
         "k = square_kernel\ncc.dispatch(n, lambda kc: k(kc, a))",
         [
             'host.value @"square_kernel" @()',
-            'host.value @"cc.dispatch(n,            k,    a )" @("cc", "n", "k", "a")',
+            'host.value @"cc.dispatch(n, k, a)" @("cc", "n", "k", "a")',
+        ],
+    ),
+    "a launch in an f-string": (
+        'note(f"{cc.dispatch(n, lambda kc: square_kernel(kc, a))!r}")',
+        [
+            'host.value @"note" @()',
+            f'dispatch @"{MODULE}.square_kernel"',
+            "host.value @\"{0}(f'{{{1}!r}}')\" @()",
+        ],
+    ),
+    "launches on many lines, in text": (
+        "try:\n    k = [cc.dispatch(n,\n      lambda kc: square_kernel(\n      kc, a)), 1]"
+        "\nfinally:\n    n = 1",
+        [
+            'host.run @"try:\\n    k = [cc.dispatch(n, square_kernel, a\\n\\n), 1]'
+            '\\nfinally:\\n    n = 1"'
         ],
     ),
     "an option of a dispatch": (
@@ -531,12 +547,6 @@ REFUSED = {
         "the arguments of a kernel stand inside the lambda, and this one is outside",
         "write `lambda kc: square_kernel(kc, …)` with all arguments",
     ),
-    "in an f-string": (
-        'note(«f"{cc.dispatch(3, (lambda kc: square_kernel(kc, a)))}"»)',
-        UnsupportedSyntaxError,
-        "a dispatch cannot stand inside an f-string",
-        "dispatch on a line of its own",
-    ),
     "lambda by keyword": (
         "cc.dispatch(range=3, kernel=«lambda kc: square_kernel(kc, a)»)",
         ArgumentTypeError,
@@ -561,6 +571,12 @@ REFUSED = {
         "`host_samples.helper` is a helper of kernels (@tb.func), and only kernels can be",
         "write a `@tb.kernel` that calls `host_samples.helper` for its work item",
     ),
+    "a raw helper": (
+        "cc.dispatch(3, «raw_helper», 1)",
+        ArgumentTypeError,
+        "`raw_helper` is a helper of kernels (@tb.raw), and only kernels can be dispatched",
+        "write a `@tb.kernel` that calls `raw_helper` for its work item, and dispatch that",
+    ),
     "a compute function": (
         "cc.dispatch(3, «square_all», a)",
         ArgumentTypeError,
@@ -576,19 +592,19 @@ REFUSED = {
     "too few arguments": (
         "«cc.dispatch(3, scale_kernel, a)»",
         ArgumentTypeError,
-        "`scale_kernel` gets no value for `by`",
+        "`scale_kernel`: missing a required argument: 'by'",
         "its parameters after the kernel context are: s32, by",
     ),
     "too many arguments": (
         "«cc.dispatch(3, square_kernel, a, 1)»",
         ArgumentTypeError,
-        "`square_kernel` takes 1 arguments, and 2 are given",
+        "`square_kernel`: too many positional arguments",
         "its parameters after the kernel context are: s32",
     ),
     "an argument twice": (
         "«cc.dispatch(3, lambda kc: square_kernel(kc, a, s32=a))»",
         ArgumentTypeError,
-        "`square_kernel` gets two values for `s32`",
+        "`square_kernel`: multiple values for argument 's32'",
         "its parameters after the kernel context are: s32",
     ),
     "a generator": (

@@ -9,47 +9,32 @@ import numpy as np
 
 from trilby.data.annotations import type_of
 from trilby.data.dtypes import BOOL, ScalarType, Type, promote
-from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, join_path
-from trilby.data.vector_types import LANES, matrix_of, vector_of, vector_type
+from trilby.data.schema import BufferType, NDArrayType, StructType
+from trilby.data.vector_types import vector_of
 from trilby.errors import KernelTypeError
 from trilby.model.ops.core import VarStore
-from trilby.model.ops.memory import Store
 from trilby.model.value import RefType, Value
 from trilby.reflect.aggregates import (
-    assign_element,
-    assign_local_member,
     assign_struct,
-    cells_of,
-    distinct_lanes,
     is_value,
-    lane_count_clash,
-    parts,
     place_of,
     settled,
-    store_struct,
+    store,
+    store_lanes,
     struct_of,
 )
-from trilby.reflect.kernel_arithmetic import (
-    binary,
-    cast,
-    convert_for,
-    describe,
-    number,
-    read,
-    typed,
-)
+from trilby.reflect.kernel_arithmetic import cast, convert_for, describe, read, typed
 from trilby.reflect.lowering import Lowering, Origin, Variable
 from trilby.reflect.operands import (
-    HeldArray,
     KnownObject,
     Literal,
-    LocalStruct,
+    LocalPlace,
     Operand,
     PlaceOf,
     Several,
     ShapeOf,
 )
-from trilby.reflect.places import attribute_of, shape_items, subscript_of
+from trilby.reflect.places import array_place, attribute_of, shape_items, subscript_of
 from trilby.reflect.promotion import (
     integer_promotion,
     is_weak,
@@ -58,7 +43,7 @@ from trilby.reflect.promotion import (
     scalar_type,
 )
 from trilby.reflect.subset import refuse
-from trilby.reflect.vector_math import is_vector, vector_binary
+from trilby.reflect.vector_math import any_binary, computable
 
 # -------------------------------------------------------------------------------- inner assignments
 # Assignments to what lies inside of something: fields, elements, lanes of vectors, cells.
@@ -79,70 +64,43 @@ def change_inner(
     """`a.x op= value`, `a[i] op= value`: all indices are computed once."""
     owner = lw.lower(target.value)
     inner = _inner(lw, target, owner)
-    if isinstance(inner, PlaceOf):
-        lw.check_writable(inner, target)
-        store(lw, inner, changed(settled(lw, inner, target)), target, source)
+    value = changed(settled(lw, inner, target))
+    if isinstance(inner, PlaceOf | LocalPlace):
+        store(lw, inner, value, target, source)
     else:
-        _assign(lw, target, owner, changed(settled(lw, inner, target)), source)
-
-
-def _inner(lw: Lowering, target: Inner, owner: Operand) -> Operand:
-    if isinstance(target, ast.Attribute):
-        return attribute_of(lw, target, owner)
-    return subscript_of(lw, target, owner)
+        _assign(lw, target, owner, value, source)
 
 
 def _assign(lw: Lowering, target: Inner, owner: Operand, value: Operand, source: ast.AST) -> None:
-    """Assign to a part of a struct that a local name holds, to lanes, or to a place."""
-    if isinstance(target, ast.Attribute):
-        if isinstance(owner, LocalStruct):
-            assign_local_member(lw, owner, target.attr, value, target)
-            return
-        if _is_in_memory(owner) and _is_swizzle(owner, target.attr):
-            _store_lanes(lw, target, place_of(owner), value)
-            return
-    else:
-        held = cells_of(lw, target, owner) if _is_held_matrix(owner) else owner
-        if isinstance(held, HeldArray) and isinstance(held.owner, LocalStruct):
-            assign_element(lw, held, held.owner, value, target)
-            return
-    store(lw, _place(lw, target, _inner(lw, target, owner)), value, target, source)
+    """Assign to lanes of a vector, or to a place."""
+    place = place_of(owner)
+    if isinstance(target, ast.Attribute) and place is not None and _is_swizzle(place, target.attr):
+        store_lanes(lw, place, value, target)
+        return
+    inner = _inner(lw, target, owner)
+    if not isinstance(inner, PlaceOf | LocalPlace):
+        raise lw.clash(target, f"`{ast.unparse(target)}` cannot be assigned", _advice(lw, target))
+    store(lw, inner, value, target, source)
 
 
-def _is_in_memory(owner: Operand) -> bool:
-    is_reference = isinstance(owner, Value) and isinstance(owner.type, RefType)
-    return isinstance(owner, PlaceOf) or is_reference
+def _inner(lw: Lowering, target: Inner, owner: Operand) -> Operand:
+    if isinstance(target, ast.Subscript):
+        return subscript_of(lw, target, owner)
+    is_local = isinstance(owner, LocalPlace)
+    if is_local and isinstance(owner.type, StructType) and owner.type.is_union:
+        raise lw.clash(
+            target,
+            f"`{owner.type}` is a union, and inside of a value its members share no bytes",
+            "write it in a buffer",
+        )
+    return attribute_of(lw, target, owner)
 
 
-def _is_swizzle(owner: Operand, name: str) -> bool:
-    struct = struct_of(owner)
-    return struct is not None and vector_of(struct) is not None and struct.field(name) is None
-
-
-def _is_held_matrix(owner: Operand) -> bool:
-    return isinstance(owner, LocalStruct) and matrix_of(owner.struct) is not None
-
-
-def _store_lanes(lw: Lowering, target: ast.Attribute, place: PlaceOf, value: Operand) -> None:
-    """`table.color[i].xy = v`: write some lanes of a vector in memory."""
-    lw.check_writable(place, target)
+def _is_swizzle(place: PlaceOf | LocalPlace, name: str) -> bool:
     struct = place.type
-    vector = vector_of(struct) if isinstance(struct, StructType) else None
-    if not isinstance(struct, StructType) or vector is None:
-        raise TypeError(struct)
-    lw.check_writable(place, target)
-    picked = distinct_lanes(lw, struct, target.attr, target)
-    if struct_of(value) != vector_type(vector[0], len(picked)):
-        raise lane_count_clash(lw, target, target.attr, value)
-    for lane, part in zip(picked, parts(lw, value, target), strict=True):
-        path = join_path(place.path, LANES[lane])
-        lw.run(Store, place.base, place.indices, part, path, at=target)
-
-
-def _place(lw: Lowering, target: Inner, inner: Operand) -> PlaceOf:
-    if isinstance(inner, PlaceOf):
-        return inner
-    raise lw.clash(target, f"`{ast.unparse(target)}` cannot be assigned", _advice(lw, target))
+    if not isinstance(struct, StructType):
+        return False
+    return vector_of(struct) is not None and struct.field(name) is None
 
 
 def _advice(lw: Lowering, target: Inner) -> str:
@@ -152,23 +110,6 @@ def _advice(lw: Lowering, target: Inner) -> str:
     if isinstance(root, ast.Name) and root.id in lw.params and is_value(lw.params[root.id]):
         return f"a parameter is a value: copy it first, `mine = {root.id}`, and change the copy"
     return "assign to a local name, or to a field or element of a buffer"
-
-
-def store(lw: Lowering, place: PlaceOf, value: Operand, target: ast.expr, source: ast.AST) -> None:
-    """Store a number, or a whole struct, in a field or an element."""
-    lw.check_writable(place, target)
-    if isinstance(place.type, StructType):
-        store_struct(lw, place, value, source)
-        return
-    if not isinstance(place.type, ScalarType):
-        raise lw.clash(
-            target,
-            f"`{ast.unparse(target)}` is `{place.type}` and cannot be assigned as a whole",
-            "assign each of its numbers",
-        )
-    purpose = f"`{ast.unparse(target)}`"
-    converted = convert_for(lw, value, place.type, source, purpose)
-    lw.run(Store, place.base, place.indices, converted, place.path, at=target)
 
 
 # -------------------------------------------------------------------------------------- assignments
@@ -270,7 +211,8 @@ def assign_name(
 ) -> None:
     """Set a local variable, making it where this is its first assignment."""
     name = target.id
-    if _is_array(value):
+    array = array_place(value)
+    if array is not None and not isinstance(array.type, NDArrayType):
         _alias(lw, name, value, node)
         return
     if is_value(value) or name in lw.structs:
@@ -303,14 +245,6 @@ def _is_declared(lw: Lowering, name: str, declared: ScalarType, node: ast.AST) -
     return True
 
 
-def _is_array(value: Operand) -> bool:
-    match value:
-        case PlaceOf(type=ArrayType()) | Value(type=RefType(to=ArrayType())):
-            return True
-        case _:
-            return False
-
-
 def _alias(lw: Lowering, name: str, value: Operand, node: ast.AST) -> None:
     """`cells = grid.array`: another name for an array, fixed for the whole function."""
     if name not in lw.single or lw.homes.get(name) != lw.levels[-1].path:
@@ -337,65 +271,55 @@ def _first_assignment(
         raise lw.clash(
             node, f"{describe(init)} cannot be held by a local name", "use it where it is"
         )
-    is_free = declared is None and not lw.guess(name).is_typed
-    lw.declare(name, init.type, node, init, _origins(lw, name, result, init) if is_free else None)
+    # what its numbers are made of is only known where the first one is a Python number
+    is_number = isinstance(init.type, ScalarType) and init.type is not BOOL
+    origins = None
+    if declared is None and name not in lw.typed and is_number and is_weak(lw, result):
+        origins = lw.weak.get(init, frozenset[Origin]()) | {name}
+    lw.declare(name, init.type, node, init, origins)
 
 
 def _guessed_type(lw: Lowering, name: str, result: Value | Literal) -> ScalarType | None:
     """What earlier passes found, but wide enough for the first value: `n = -1` beside `u32`."""
-    guessed = lw.guess(name).type
-    alone = literal_type(result.number) if isinstance(result, Literal) else None
-    if (
-        guessed is None
-        or alone is None
-        or not guessed.is_integer
-        or not isinstance(result, Literal)
-    ):
+    guessed = lw.guesses.get(name)
+    if guessed is None or not guessed.is_integer or not isinstance(result, Literal):
         return guessed
-    both = promote(guessed, alone)
+    alone = literal_type(result.number)
+    both = promote(guessed, alone) if alone else guessed
     return both if both.is_integer and not literal_fits(result.number, guessed) else guessed
-
-
-def _origins(
-    lw: Lowering, name: str, result: Value | Literal, init: Value
-) -> frozenset[Origin] | None:
-    """What a variable's numbers are made of, where the first one is a Python number."""
-    if not is_weak(lw, result) or not isinstance(init.type, ScalarType) or init.type is BOOL:
-        return None
-    return lw.weak.get(init, frozenset()) | {name}
 
 
 def _fitting(lw: Lowering, name: str, result: Value | Literal, node: ast.AST) -> Value:
     """The value as the variable's type; a variable that began as a literal may widen."""
     variable = lw.variables[name]
     kept = variable.type
-    if not isinstance(kept, ScalarType):
-        return _same_kind(lw, name, result, node)
     given = describe(result)
-    has_guess = variable.origins is not None or lw.guess(name).is_typed
-    if isinstance(result, Literal):
-        if _suits(result, kept, has_guess=has_guess):
-            return typed(lw, result, node, kept)
-        result = typed(lw, result, node)
-    if result in lw.weak:
-        lw.rely(result)
-    elif variable.origins is not None:
-        lw.harden(name)
-    if result.type is kept:
+    advice = "use another name"
+    if isinstance(kept, ScalarType):
+        has_guess = variable.origins is not None or name in lw.typed
+        if isinstance(result, Literal):
+            if _suits(result, kept, has_guess=has_guess):
+                return typed(lw, result, node, kept)
+            result = typed(lw, result, node)
+        if result in lw.weak:
+            lw.rely(result)
+        elif variable.origins is not None:
+            lw.harden(name)
+        own = result.type
+        if isinstance(own, ScalarType) and own is not kept:
+            # nothing is lost, or a Python number becomes a float
+            flows = kept.is_float and result in lw.weak
+            if flows or np.can_cast(own.numpy, kept.numpy, "safe"):
+                return cast(lw, result, kept, node)
+            if has_guess:
+                lw.widen(name, _widened(lw, variable, kept, result))
+                return cast(lw, result, kept, node)
+            first = f"declare `{name}: {own} = …` where it is first set"
+            advice = f"convert it: `{kept}(…)`, or {first}"
+    if isinstance(result, Value) and result.type == kept:
         return result
-    if isinstance(result.type, ScalarType):
-        if _flows(lw, result, result.type, kept):
-            return cast(lw, result, kept, node)
-        if has_guess:
-            lw.widen(name, _widened(lw, variable, kept, result))
-            return cast(lw, result, kept, node)
-    raise lw.clash(
-        node,
-        f"`{name}` is `{kept}` since line {variable.location.line}, and this is {given}",
-        f"convert it: `{kept}(…)`, or declare `{name}: {result.type} = …` where it is first set"
-        if isinstance(result.type, ScalarType)
-        else "use another name",
-    )
+    line = variable.location.line
+    raise lw.clash(node, f"`{name}` is `{kept}` since line {line}, and this is {given}", advice)
 
 
 def _suits(literal: Literal, kept: ScalarType, *, has_guess: bool) -> bool:
@@ -405,13 +329,6 @@ def _suits(literal: Literal, kept: ScalarType, *, has_guess: bool) -> bool:
     if isinstance(literal.number, float) and not kept.is_float:
         return False
     return not has_guess or literal_fits(literal.number, kept)
-
-
-def _flows(lw: Lowering, value: Value, own: ScalarType, kept: ScalarType) -> bool:
-    """True where nothing can be lost, and from a Python number to a float."""
-    if value in lw.weak and kept.is_float:
-        return True
-    return np.can_cast(own.numpy, kept.numpy, "safe")
 
 
 def _widened(lw: Lowering, variable: Variable, kept: ScalarType, result: Value) -> ScalarType:
@@ -424,15 +341,6 @@ def _widened(lw: Lowering, variable: Variable, kept: ScalarType, result: Value) 
     found = promote(kept, own)
     is_weak_integer = variable.origins is not None and kept.is_integer
     return own if is_weak_integer and found not in {kept, own} else found
-
-
-def _same_kind(lw: Lowering, name: str, result: Value | Literal, node: ast.AST) -> Value:
-    kept = lw.variables[name].type
-    if isinstance(result, Value) and result.type == kept:
-        return result
-    raise lw.clash(
-        node, f"`{name}` is `{kept}`, and this is {describe(result)}", "use another name"
-    )
 
 
 def augmented_assignment(lw: Lowering, node: ast.AugAssign) -> None:
@@ -448,7 +356,5 @@ def augmented_assignment(lw: Lowering, node: ast.AugAssign) -> None:
 def _changed(lw: Lowering, node: ast.AugAssign, current: Operand) -> Operand:
     """What `op=` makes of the current content."""
     right = lw.lower(node.value)
-    if is_vector(current) or is_vector(right):
-        return vector_binary(lw, node, node.op, current, settled(lw, right, node.value))
-    left = number(lw, current, node.target)
-    return binary(lw, node, node.op, left, number(lw, right, node.value))
+    left = computable(lw, current, node.target)
+    return any_binary(lw, node, node.op, left, computable(lw, right, node.value))

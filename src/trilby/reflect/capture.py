@@ -10,7 +10,9 @@ import __future__
 import ast
 import inspect
 import linecache
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache, partial
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType
 from typing import Final, Literal, TypeAlias, TypeGuard, cast
@@ -44,26 +46,8 @@ The byte code of a function depends on it: `math.sqrt(x)` is an attribute of a m
 _UNITS: Final[tuple[Unit, ...]] = ("module", "statement")
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A text, the features of `__future__` that it was compiled with, and how."""
-
-    text: str
-    flags: int
-    unit: Unit
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A function in a tree, the innermost class around it, and how many lambdas are."""
-
-    node: FunctionNode
-    class_name: str
-    depth: int
-
-
-_Candidate: TypeAlias = tuple[Site, CodeType]
-"""A function in a tree and the code that it compiles to."""
+Site: TypeAlias = tuple[FunctionNode, str]
+"""A function in a tree, and the name of the innermost class around it."""
 
 
 def find_site(text: str, code: CodeType, *, asserts_rewritten: bool = False) -> Site | None:
@@ -72,9 +56,12 @@ def find_site(text: str, code: CodeType, *, asserts_rewritten: bool = False) -> 
     `asserts_rewritten` says that `code` went through pytest, which makes `assert` statements
     longer: a function that holds some is then found by its line, its name and its names.
     """
-    wanted = _fingerprint(code)
+    wanted, flags = _fingerprint(code), code.co_flags & _FUTURES
     for unit in _UNITS:
-        candidates = _functions_like(code, text, unit)
+        try:
+            candidates = _candidates(text, flags, unit, code.co_firstlineno, code.co_name)
+        except (SyntaxError, ValueError):  # a text that Python refuses is not what was compiled
+            continue
         equal = [one for one in candidates if _fingerprint(one[1]) == wanted]
         if not equal and asserts_rewritten:
             equal = [one for one in candidates if _equal_but_for_asserts(code, *one)]
@@ -83,44 +70,37 @@ def find_site(text: str, code: CodeType, *, asserts_rewritten: bool = False) -> 
     return None
 
 
-def _functions_like(code: CodeType, text: str, unit: Unit) -> tuple[_Candidate, ...]:
-    """The functions with the name and the first line of a code object."""
-    source = _Source(text, code.co_flags & _FUTURES, unit)
-    try:
-        return _candidates(source, code.co_firstlineno, code.co_name)
-    except (SyntaxError, ValueError):  # a text that Python refuses is not what was compiled
-        return ()
-
-
 @lru_cache(maxsize=256)
-def _candidates(source: _Source, line: int, name: str) -> tuple[_Candidate, ...]:
-    """The functions of that name which start in that line.
+def _candidates(
+    text: str, flags: int, unit: Unit, line: int, name: str
+) -> tuple[tuple[Site, CodeType], ...]:
+    """The functions of that name which start in that line, and the code that each compiles to.
 
     There is at most one `def`. Of several lambdas each is compiled apart from the others.
     """
-    tree, codes = _compiled(source)
-    sites = [site for site in _sites(tree, line) if _name(site.node) == name]
+    tree, codes = _compiled(text, flags, unit)
+    sites = [site for site in _sites(tree, line) if _name(site[0]) == name]
     found = [codes.get((line, name))]
     if len(sites) > 1:
-        found = _codes_apart(source, line, [site.depth for site in sites])
+        found = [_code_apart(text, flags, unit, line, number) for number in range(len(sites))]
     return tuple((site, code) for site, code in zip(sites, found, strict=False) if code)
 
 
 @lru_cache(maxsize=16)
-def _compiled(source: _Source) -> tuple[ast.Module, Mapping[tuple[int, str], CodeType]]:
+def _compiled(
+    text: str, flags: int, unit: Unit
+) -> tuple[ast.Module, Mapping[tuple[int, str], CodeType]]:
     """The tree of a text, and its code by first line and name."""
-    tree = parsed(source.text, source.flags)
-    return tree, _codes(tree, source)
+    tree = parsed(text, flags)
+    return tree, _codes(tree, flags, unit)
 
 
-def _codes(tree: ast.Module, source: _Source) -> dict[tuple[int, str], CodeType]:
+def _codes(tree: ast.Module, flags: int, unit: Unit) -> dict[tuple[int, str], CodeType]:
     """Every code object by first line and name; the outer one where both are equal."""
-    units = [tree]
-    if source.unit == "statement":
-        units = [ast.Module([statement], []) for statement in tree.body]
+    units = [tree] if unit == "module" else [ast.Module([part], []) for part in tree.body]
     # notebooks allow `await` outside of functions
-    flags = source.flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    level = [compiled(unit, "<source>", flags) for unit in units]
+    flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    level = [compiled(one, "<source>", flags) for one in units]
     found: dict[tuple[int, str], CodeType] = {}
     while level:
         for code in level:
@@ -129,56 +109,35 @@ def _codes(tree: ast.Module, source: _Source) -> dict[tuple[int, str], CodeType]
     return found
 
 
-def _codes_apart(source: _Source, line: int, depths: Sequence[int]) -> list[CodeType | None]:
-    """The code of each lambda that starts in `line`; none for one that is never reached.
+def _code_apart(text: str, flags: int, unit: Unit, line: int, number: int) -> CodeType | None:
+    """The code of one of the lambdas that start in `line`; None for one that is never reached.
 
-    Each lambda is moved to a line of its own, so that the first line of a code object names
-    its lambda. What is inside moves along, since bytecode depends on how lines lie to each
-    other; therefore a lambda within a lambda has its turn in a compilation of its own.
+    The lambda is moved to a line of its own, so that the first line of its code names it. What is
+    inside moves along, since bytecode depends on how lines lie to each other. Its defaults stay:
+    they belong to the code around it.
     """
-    stride = source.text.count("\n") + 2
-    codes = {depth: _codes_moved(source, line, depth, stride) for depth in set(depths)}
-    return [
-        codes[depth].get((line + number * stride, "<lambda>"))
-        for number, depth in enumerate(depths, 1)
-    ]
-
-
-def _codes_moved(
-    source: _Source, line: int, depth: int, stride: int
-) -> dict[tuple[int, str], CodeType]:
-    """The codes of a text whose lambdas of one depth, in one line, are moved apart."""
-    tree = parsed(source.text, source.flags)
-    sites = list(_sites(tree, line))
-    lambdas = [(site.node, site.depth) for site in sites if isinstance(site.node, ast.Lambda)]
-    for number, (node, its_depth) in enumerate(lambdas, 1):
-        if its_depth == depth:
-            _move_down(node, number * stride)
-    return _codes(tree, source)
-
-
-def _move_down(node: ast.Lambda, lines: int) -> None:
-    """Move a lambda without its defaults: those belong to the code around it."""
-    ast.increment_lineno(node.body, lines)
-    node.lineno += lines
-    node.end_lineno = (node.end_lineno or 0) + lines
+    tree = parsed(text, flags)
+    lambdas = [node for node, _ in _sites(tree, line) if isinstance(node, ast.Lambda)]
+    moved, lines = lambdas[number], text.count("\n") + 1
+    ast.increment_lineno(moved.body, lines)
+    moved.lineno += lines
+    moved.end_lineno = (moved.end_lineno or 0) + lines
+    return _codes(tree, flags, unit).get((line + lines, "<lambda>"))
 
 
 def _sites(tree: ast.Module, line: int) -> Iterator[Site]:
     """The functions that start in `line`, in the order in which they are written."""
-    pending: list[tuple[ast.AST, str, int]] = [(tree, "", 0)]
+    pending: list[tuple[ast.AST, str]] = [(tree, "")]
     while pending:
-        node, class_name, depth = pending.pop()
+        node, class_name = pending.pop()
         if isinstance(node, ast.stmt) and not _spans(node, line):
             continue
         if isinstance(node, FunctionNode) and _first_line(node) == line:
-            yield Site(node, class_name, depth)
-        children: list[tuple[ast.AST, str, int]] = []
-        for part, child in _children(node):
-            inside = part == "body"
-            owner = node.name if inside and isinstance(node, ast.ClassDef) else class_name
-            deeper = int(inside and isinstance(node, ast.Lambda))
-            children.append((child, owner, depth + deeper))
+            yield node, class_name
+        inner = node.name if isinstance(node, ast.ClassDef) else class_name
+        children = [
+            (child, inner if part == "body" else class_name) for part, child in _children(node)
+        ]
         pending += reversed(children)
 
 
@@ -261,7 +220,7 @@ def _equal_but_for_asserts(code: CodeType, site: Site, plain: CodeType) -> bool:
 
     pytest adds names and takes none away.
     """
-    has_assert = any(isinstance(part, ast.Assert) for part in ast.walk(site.node))
+    has_assert = any(isinstance(part, ast.Assert) for part in ast.walk(site[0]))
     known = {*code.co_names, *code.co_varnames, *code.co_cellvars}
     return (
         has_assert
@@ -285,15 +244,15 @@ def imports_trilby(source: bytes) -> bool:
         tree = parsed(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
-    return any("trilby" in _imported_packages(node) for node in ast.walk(tree))
-
-
-def _imported_packages(node: ast.AST) -> set[str]:
-    if isinstance(node, ast.Import):
-        return {one.name.partition(".")[0] for one in node.names}
-    if isinstance(node, ast.ImportFrom) and not node.level:
-        return {(node.module or "").partition(".")[0]}
-    return set()
+    for node in ast.walk(tree):
+        imported: list[str] = []
+        if isinstance(node, ast.Import):
+            imported = [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            imported = [node.module or ""]
+        if any(name.partition(".")[0] == "trilby" for name in imported):
+            return True
+    return False
 
 
 # ------------------------------------------------------------------------------------------ capture
@@ -346,6 +305,12 @@ class Captured:
             end_line,
             self._column(end_line, end_offset),
         )
+
+    @property
+    def head(self) -> Location:
+        """The line of `def`, without the body."""
+        whole = self.location(self.node)
+        return replace(whole, end_line=whole.line, end_column=len(self.lines[whole.line - 1]))
 
     def lookup(self, name: str) -> object:
         """The value of a name that the function does not bind itself.
@@ -408,8 +373,8 @@ def capture(function: object) -> Captured:
         read = True
         site = find_site(text, code, asserts_rewritten=rewritten)
         if site is not None:
-            lines = tuple(text.split("\n"))
-            return Captured(function, site.node, code.co_filename, site.class_name, lines)
+            node, class_name = site
+            return Captured(function, node, code.co_filename, class_name, tuple(text.split("\n")))
     is_named = code.co_filename not in _MANY_TEXTS
     raise _changed(function) if read and is_named else _no_source(function)
 
@@ -442,16 +407,10 @@ def _texts(function: FunctionType) -> Iterator[str]:
     if now and now != text:
         yield now
     if not text and not now:
-        yield from _typed_text(function)
-
-
-def _typed_text(function: FunctionType) -> Iterator[str]:
-    """What newer interactive prompts remember of their input, under a key of their own."""
-    try:
-        lines, _ = inspect.findsource(function)
-    except OSError:
-        return
-    yield "".join(lines)
+        # newer interactive prompts remember their input under a key of their own
+        with suppress(OSError):
+            lines, _ = inspect.findsource(function)
+            yield "".join(lines)
 
 
 # ----------------------------------------------------------------------------------- errors

@@ -13,30 +13,16 @@ from trilby.model.ops.arith import Not
 from trilby.model.ops.control import AndThen, If, OrElse, Ternary
 from trilby.model.ops.core import Var, VarLoad, VarStore, Yield
 from trilby.model.value import Value, VarType
-from trilby.reflect.aggregates import is_struct, is_value, packed, settled, struct_of
+from trilby.reflect.aggregates import is_struct, is_value, settled, struct_of, value_for
 from trilby.reflect.aggregates import parts as parts_of
 from trilby.reflect.capture import MISSING
-from trilby.reflect.kernel_arithmetic import (
-    binary,
-    compare,
-    describe,
-    number,
-    read,
-    truth,
-    typed,
-    unary,
-)
+from trilby.reflect.kernel_arithmetic import compare, describe, number, read, truth, typed
 from trilby.reflect.lowering import Level, Lowering
-from trilby.reflect.operands import Aggregate, Literal, LocalStruct, Operand, Several
+from trilby.reflect.operands import Aggregate, Literal, LocalPlace, Operand, Several
 from trilby.reflect.places import attribute_of, subscript_of
-from trilby.reflect.promotion import (
-    common_type,
-    float_for,
-    keep_weak,
-    literal_type,
-)
+from trilby.reflect.promotion import common_type, float_for, keep_weak, literal_type
 from trilby.reflect.subset import REFUSED, refuse
-from trilby.reflect.vector_math import is_vector, taken_apart, vector_binary, vector_unary
+from trilby.reflect.vector_math import any_binary, any_unary, computable
 
 
 def expression(lw: Lowering, node: ast.expr) -> Operand:
@@ -71,7 +57,7 @@ def _name(lw: Lowering, node: ast.Name) -> Operand:
         return lw.aliases[name]
     if name in lw.structs:
         lw.check_assigned(name, node)
-        return LocalStruct(name, lw.structs[name])
+        return LocalPlace(name, lw.structs[name])
     if name in lw.variables:
         return lw.read_variable(name, node)
     if name in lw.stored:
@@ -95,30 +81,16 @@ def _binary(lw: Lowering, node: ast.expr) -> Operand:
     while isinstance(node, ast.BinOp):
         parts.append(node)
         node = node.left
-    result = _operand(lw, node)
+    result: Operand = computable(lw, lw.lower(node), node)
     for part in reversed(parts):
-        right = _operand(lw, part.right)
-        if struct_of(result) is None and struct_of(right) is None:
-            result = binary(lw, part, part.op, result, right)
-        else:
-            result = vector_binary(lw, part, part.op, result, right)
+        right = computable(lw, lw.lower(part.right), part.right)
+        result = any_binary(lw, part, part.op, result, right)
     return result
-
-
-def _operand(lw: Lowering, node: ast.expr) -> Operand:
-    """A number, or a vector or matrix taken apart."""
-    operand = lw.lower(node)
-    if is_vector(operand):
-        return taken_apart(lw, operand, node)
-    return number(lw, operand, node)
 
 
 def _unary(lw: Lowering, node: ast.UnaryOp) -> Operand:
     if not isinstance(node.op, ast.Not):
-        operand = lw.lower(node.operand)
-        if is_vector(operand):
-            return vector_unary(lw, node, operand)
-        return unary(lw, node, operand)
+        return any_unary(lw, node, lw.lower(node.operand))
     operand = condition(lw, node.operand)
     if isinstance(operand, Literal):
         return Literal(not operand.number)
@@ -230,9 +202,10 @@ def _struct_ternary(
     type_ = _shared_type(lw, node, then[1], otherwise[1])
     if not isinstance(type_, StructType):
         raise TypeError(type_)
-    variables = [Value(VarType(leaf.type), "chosen") for leaf in leaves(type_)]
-    for variable in variables:
-        lw.builder.emit(Var((), "chosen", result=variable, location=lw.where(node)))
+    variables = [
+        lw.value(Var, (), "chosen", type=VarType(leaf.type), at=node, hint="chosen")
+        for leaf in leaves(type_)
+    ]
     for level, value in (then, otherwise):
         with lw.inside(level):
             for variable, number_ in zip(variables, parts_of(lw, value, node), strict=True):
@@ -266,7 +239,7 @@ def _value(lw: Lowering, node: ast.expr) -> Value | Literal:
     operand = lw.lower(node)
     struct = struct_of(operand)
     if struct is not None and is_value(operand):
-        return packed(lw, operand, struct, node)
+        return value_for(lw, operand, struct, node, "this")
     return read(lw, operand, node)
 
 

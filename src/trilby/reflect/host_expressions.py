@@ -5,36 +5,28 @@ import builtins
 import copy
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from trilby.data.dtypes import I32, Number, ScalarType, Type
-from trilby.data.schema import StructType
 from trilby.dataclass import dataclass
 from trilby.model.build import Builder
 from trilby.model.host_code import HostCode, Position, end_of, new_operand, start_of, substituted
+from trilby.model.op import Op
 from trilby.model.ops.core import Constant, VarLoad
 from trilby.model.ops.host import Dispatch, DispatchPasses, HostCall, HostValue, HostView
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.ops.memory import Place as PlaceOp
 from trilby.model.value import COMPUTE_CONTEXT, OBJECT, RefType, Value
 from trilby.reflect.capture import MISSING, Captured
-from trilby.reflect.functions import Kernel
-from trilby.reflect.host_launch import (
-    HostLaunch,
-    Symbols,
-    launch_of,
-    link,
-    move_of,
-    place_given,
-    root,
-)
-from trilby.reflect.host_scope import HostPlace, Typing, is_rankless, literal, number_type
+from trilby.reflect.functions import Compute, Kernel
+from trilby.reflect.host_launch import HostLaunch, Symbols, launch_of, move_of, root
+from trilby.reflect.host_scope import HostPlace, Typing, literal, number_type
 from trilby.source import Location
 
 # ----------------------------------------------------------------------------- source of host code
 
-Numbers: TypeAlias = Mapping[ast.expr, int]
+Numbers: TypeAlias = Mapping[ast.AST, int]
 """The numbers of holes."""
 
 _HOLE_NAME = "_trilby_hole_{}_"
@@ -46,15 +38,20 @@ class Pages:
     """The lines of a file as bytes, which is how `ast` counts columns."""
 
     rows: tuple[bytes, ...]
+    changed: frozenset[ast.AST]
+    """Calls that are not what the file says: launches without their lambdas."""
 
     @classmethod
-    def around(cls, lines: Sequence[str], node: ast.stmt) -> "Pages":
+    def around(
+        cls, lines: Sequence[str], node: ast.stmt, changed: frozenset[ast.AST] = frozenset()
+    ) -> "Pages":
         """The pages of a file, of which only the lines of one statement are read."""
         read = range(node.lineno - 1, node.end_lineno or node.lineno)
-        return cls(tuple(line.encode() if n in read else b"" for n, line in enumerate(lines)))
+        rows = (line.encode() if n in read else b"" for n, line in enumerate(lines))
+        return cls(tuple(rows), changed)
 
     def slice(self, start: Position, end: Position) -> str:
-        """The text between two positions."""
+        """The text between two positions, as it stands in the file."""
         first, last = start[0] - 1, end[0] - 1
         rows = list(self.rows[first : last + 1])
         rows[-1] = rows[-1][: end[1]]
@@ -64,7 +61,7 @@ class Pages:
     def code(self, node: ast.expr, holes: Sequence[ast.expr] = ()) -> HostCode:
         """An expression in which some subtrees are operands."""
         if not holes:
-            return HostCode(self.slice(start_of(node), end_of(node)), 0, node)
+            return HostCode(self._text(start_of(node), [node], {}), 0, node)
         return HostCode(self.template(node, holes), len(holes), punched(node, holes))
 
     def template(self, node: ast.expr, holes: Sequence[ast.expr], first: int = 0) -> str:
@@ -72,19 +69,13 @@ class Pages:
 
         The numbers begin with `first`; braces of the text itself are doubled.
         """
-        numbers = {hole: number for number, hole in enumerate(holes, first)}
-        strings = _strings_with(node, numbers)
-        inside = {part for string in strings for part in ast.walk(string)}
-        patches = [_Patch(string, _joined_text(string, numbers)) for string in strings]
-        patches += [
-            _Patch(hole, f"{{{number}}}") for hole, number in numbers.items() if hole not in inside
-        ]
-        return self._patched(start_of(node), end_of(node), patches)
+        numbers: dict[ast.AST, int] = {hole: n for n, hole in enumerate(holes, first)}
+        return self._text(start_of(node), [node], numbers, escaped)
 
     def statements(self, nodes: Sequence[ast.stmt]) -> HostCode:
         """Statements that follow each other; their text is moved to the left margin."""
         start = self.start(nodes[0])
-        rows = self.slice(start, end_of(nodes[-1])).split("\n")
+        rows = self._text(start, nodes, {}).split("\n")
         fixed = {line - start[0] for node in nodes for line in _lines_inside_strings(node)}
         margin = start[1]
         text = "\n".join(
@@ -103,13 +94,39 @@ class Pages:
             line -= 1
         return line, node.col_offset
 
-    def _patched(self, start: Position, end: Position, patches: "list[_Patch]") -> str:
-        parts: list[str] = []
+    def _text(
+        self,
+        start: Position,
+        nodes: Sequence[ast.expr] | Sequence[ast.stmt],
+        holes: Numbers,
+        quoted: Callable[[str], str] = str,
+    ) -> str:
+        """The text of nodes that follow each other; it is `quoted` but for the holes."""
+        pieces: list[str] = []
         at = start
-        for patch in sorted(patches, key=lambda patch: start_of(patch.node)):
-            parts += (escaped(self.slice(at, start_of(patch.node))), _padded(patch))
-            at = end_of(patch.node)
-        return "".join((*parts, escaped(self.slice(at, end))))
+        found = [part for node in nodes for part in self._written_anew(node, holes)]
+        for part in sorted(found, key=start_of):
+            is_hole = part in holes
+            text = f"{{{holes[part]}}}" if is_hole else _unparsed(part, holes, quoted)
+            pieces += (quoted(self.slice(at, start_of(part))), _padded(part, text))
+            at = end_of(part)
+        return "".join((*pieces, quoted(self.slice(at, end_of(nodes[-1])))))
+
+    def _written_anew(self, node: ast.AST, holes: Numbers) -> Iterator[ast.expr]:
+        """The outermost parts whose text is not that of the file: holes and what has changed.
+
+        An f-string with such a part is written anew as a whole, because before Python 3.12
+        positions inside of them are wrong.
+        """
+        if not holes and not self.changed:
+            return
+        is_string = isinstance(node, ast.JoinedStr)
+        parts = ast.walk(node) if is_string else (node,)
+        if isinstance(node, ast.expr) and any(p in holes or p in self.changed for p in parts):
+            yield node
+        elif not is_string:
+            for child in ast.iter_child_nodes(node):
+                yield from self._written_anew(child, holes)
 
 
 def punched(node: ast.expr, holes: Sequence[ast.expr], first: int = 0) -> ast.expr:
@@ -124,46 +141,28 @@ def punched(node: ast.expr, holes: Sequence[ast.expr], first: int = 0) -> ast.ex
     return substituted(node, find)
 
 
-@dataclass(frozen=True, slots=True)
-class _Patch:
-    """What stands in the place of a node."""
-
-    node: ast.expr
-    text: str
-
-
 def escaped(text: str) -> str:
     """Text whose braces do not stand for operands."""
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _padded(patch: _Patch) -> str:
-    """The text of a patch, with as many line breaks as the node had.
+def _padded(node: ast.expr, text: str) -> str:
+    """The text that stands for a node, with as many line breaks as the node had.
 
     A generator's parentheses may be those of the call around it.
     """
-    node = patch.node
-    breaks = (node.end_lineno or node.lineno) - node.lineno - patch.text.count("\n")
-    padded = patch.text + "\n" * breaks
+    breaks = (node.end_lineno or node.lineno) - node.lineno - text.count("\n")
+    if isinstance(node, ast.Call) and text.endswith(")"):
+        return text[:-1] + "\n" * breaks + ")"
+    padded = text + "\n" * breaks
     return f"({padded})" if isinstance(node, ast.GeneratorExp) else padded
 
 
-def _strings_with(node: ast.AST, holes: Numbers) -> list[ast.JoinedStr]:
-    """The outermost f-strings that hold a hole.
-
-    They are written anew, because before Python 3.12 positions inside of them are wrong.
-    """
-    if isinstance(node, ast.JoinedStr):
-        parts = (part for part in ast.walk(node) if isinstance(part, ast.expr))
-        return [node] if any(part in holes for part in parts) else []
-    return [s for child in ast.iter_child_nodes(node) for s in _strings_with(child, holes)]
-
-
-def _joined_text(string: ast.JoinedStr, holes: Numbers) -> str:
+def _unparsed(node: ast.expr, holes: Numbers, quoted: Callable[[str], str]) -> str:
     names = {id(hole): ast.Name(_HOLE_NAME.format(n), ast.Load()) for hole, n in holes.items()}
     # `deepcopy` puts in the place of an object what its memo holds for it
-    written = ast.unparse(copy.deepcopy(string, names))
-    return _HOLE_NAMES.sub(r"{\1}", escaped(written))
+    written = ast.unparse(copy.deepcopy(node, names))
+    return _HOLE_NAMES.sub(r"{\1}", quoted(written))
 
 
 def _lines_inside_strings(node: ast.AST) -> Iterator[int]:
@@ -191,91 +190,109 @@ def _moved(row: str, margin: int) -> str:
 _RUNS_CODE = (ast.Call, ast.Await, ast.NamedExpr, ast.Yield, ast.YieldFrom)
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluatedPart:
-    """A part of an expression that is always evaluated, in its turn.
+EvaluatedPart: TypeAlias = tuple[ast.expr, bool]
+"""A part of an expression that is always evaluated, in its turn, and whether it can be lifted.
 
-    A part that is not `liftable` has an effect of its own where it stands, besides its value:
-    `*items` iterates, a field of an f-string formats.
-    """
-
-    node: ast.expr
-    liftable: bool = True
+One that cannot has an effect of its own where it stands, besides its value: `*items` iterates, a
+field of an f-string formats.
+"""
 
 
-def parts(node: ast.expr) -> list[EvaluatedPart]:
+def evaluated_parts(node: ast.expr) -> list[EvaluatedPart]:
     """The parts of an expression that are surely evaluated, in order.
 
     What comes later, perhaps, or never (the right side of `and`, a lambda's body, a
     comprehension) is not among them.
     """
     match node:
-        case ast.Call():
-            return _call_parts(node)
+        case ast.Call(func=function, args=args, keywords=keywords):
+            named = [(keyword.value, keyword.arg is not None) for keyword in keywords]
+            return [(function, True), *_item_parts(args), *named]
         case ast.Dict(keys=keys, values=values):
-            return _dict_parts(keys, values)
+            pairs = zip(keys, values, strict=True)
+            return [
+                part
+                for key, value in pairs
+                for part in ([(key, True), (value, True)] if key else [(value, False)])
+            ]
         case ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items):
-            return [part for item in items for part in _item_parts(item)]
+            return _item_parts(items)
         case ast.Subscript(value=value, slice=index):
-            return [EvaluatedPart(value), *_item_parts(index)]
+            return [(value, True), *_item_parts([index])]
         case ast.JoinedStr(values=fields):
-            return [EvaluatedPart(f, not isinstance(f, ast.FormattedValue)) for f in fields]
+            return [(field, not isinstance(field, ast.FormattedValue)) for field in fields]
         case ast.FormattedValue(value=value, format_spec=spec):
-            return [EvaluatedPart(value), *([EvaluatedPart(spec, liftable=False)] if spec else [])]
-        case _:
-            return [EvaluatedPart(child) for child in _operands(node)]
-
-
-def _operands(node: ast.expr) -> Iterator[ast.expr]:
-    match node:
+            return [(value, True), *([(spec, False)] if spec else [])]
         case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right, *_]):
-            yield from (left, right)
+            return [(left, True), (right, True)]
         case ast.UnaryOp(operand=inner) | ast.BoolOp(values=[inner, *_]) | ast.IfExp(test=inner):
-            yield inner
+            return [(inner, True)]
         case ast.Attribute(value=inner) | ast.Starred(value=inner):
-            yield inner
+            return [(inner, True)]
         case ast.Slice(lower=lower, upper=upper, step=step):
-            yield from (bound for bound in (lower, upper, step) if bound)
+            return [(bound, True) for bound in (lower, upper, step) if bound]
         case _:
-            return
+            return []
 
 
-def _call_parts(node: ast.Call) -> list[EvaluatedPart]:
-    arguments = [part for argument in node.args for part in _item_parts(argument)]
-    keywords = [EvaluatedPart(keyword.value, keyword.arg is not None) for keyword in node.keywords]
-    return [EvaluatedPart(node.func), *arguments, *keywords]
-
-
-def _dict_parts(keys: list[ast.expr | None], values: list[ast.expr]) -> list[EvaluatedPart]:
+def _item_parts(items: Sequence[ast.expr]) -> list[EvaluatedPart]:
+    """A slice is no value by itself: its bounds are."""
     found: list[EvaluatedPart] = []
-    for key, value in zip(keys, values, strict=True):
-        found += (
-            [EvaluatedPart(key), EvaluatedPart(value)]
-            if key
-            else [EvaluatedPart(value, liftable=False)]
-        )
+    for item in items:
+        match item:
+            case ast.Slice():
+                found += evaluated_parts(item)
+            case ast.Tuple(elts=inner) if any(isinstance(i, ast.Slice) for i in inner):
+                found += _item_parts(inner)
+            case _:
+                found.append((item, not isinstance(item, ast.Starred)))
     return found
 
 
-def _item_parts(item: ast.expr) -> list[EvaluatedPart]:
-    """A slice is no value by itself: its bounds are."""
-    match item:
-        case ast.Slice():
-            return parts(item)
-        case ast.Tuple(elts=items) if any(isinstance(i, ast.Slice) for i in items):
-            return [part for inner in items for part in _item_parts(inner)]
-        case ast.Starred():
-            return [EvaluatedPart(item, liftable=False)]
-        case _:
-            return [EvaluatedPart(item)]
+def _runs_code(node: ast.expr) -> bool:
+    return any(isinstance(part, _RUNS_CODE) for part in ast.walk(node))
+
+
+# --------------------------------------------------------------------------------- host expressions
+
+_READING = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.FormattedValue)
+"""What only reads its operands, and keeps none of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluationOrder:
-    """Cuts expressions, given what the model understands."""
+class HostExpressions:
+    """A function that is reflected, and one block of it, which gets the ops of its expressions."""
 
+    captured: Captured
+    pages: Pages
     typing: Typing
-    is_modelled: Callable[[ast.expr], bool]
+    symbol_of: Symbols
+    out: Builder
+    variables: dict[str, Value] = field(default_factory=dict[str, Value])
+    """The variables that are declared so far."""
+    launches: dict[int, HostLaunch | None] = field(default_factory=dict[int, HostLaunch | None])
+
+    def is_modelled(self, node: ast.expr) -> bool:
+        """Whether an expression as a whole is an op that the model understands."""
+        if isinstance(node, ast.Call):
+            return self.launch(node) is not None or move_of(self.typing, node) is not None
+        if not isinstance(node, ast.Attribute | ast.Subscript):
+            return False
+        if self.typing.extent(node) or self.typing.metadata(node):
+            return True
+        return self.typing.place(node) is not None
+
+    def launch(self, node: ast.Call) -> HostLaunch | None:
+        """The launch that a call is, if it is one."""
+        if id(node) not in self.launches:
+            self.launches[id(node)] = launch_of(self.typing, node)
+        return self.launches[id(node)]
+
+    def location(self, node: ast.AST) -> Location:
+        """The place of a node."""
+        return self.captured.location(node)
+
+    # ------------------------------------------------------------ the order of evaluation
 
     def holes(self, node: ast.expr) -> list[ast.expr]:
         """The subtrees that become values before the rest of the expression, in order.
@@ -286,9 +303,9 @@ class EvaluationOrder:
 
     def within(self, node: ast.expr) -> list[ast.expr]:
         """The holes of an expression that is not to become a value itself."""
-        found = parts(node)
+        found = evaluated_parts(node)
         while found:
-            last = found.pop().node
+            last, _ = found.pop()
             inner = self.holes(last)
             if inner:
                 lifted = self._lifted(found, runs_code=_runs_code(last))
@@ -298,12 +315,12 @@ class EvaluationOrder:
     def _lifted(self, before: list[EvaluatedPart], *, runs_code: bool) -> list[ast.expr] | None:
         """Of the parts before the last hole, those that cannot wait; None if that is impossible."""
         found: list[ast.expr] = []
-        for part in reversed(before):
-            if self._may_wait(part.node, runs_code=runs_code):
+        for node, is_liftable in reversed(before):
+            if self._may_wait(node, runs_code=runs_code):
                 continue
-            if not part.liftable:
+            if not is_liftable:
                 return None
-            found.append(part.node)
+            found.append(node)
             runs_code = True
         return found[::-1]
 
@@ -332,60 +349,7 @@ class EvaluationOrder:
         found = self.typing.resolve(node)
         return found is not MISSING and found is getattr(builtins, node.id, MISSING)
 
-
-def _runs_code(node: ast.expr) -> bool:
-    return any(isinstance(part, _RUNS_CODE) for part in ast.walk(node))
-
-
-# --------------------------------------------------------------------------------- host expressions
-
-_READING = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.FormattedValue)
-"""What only reads its operands, and keeps none of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class HostFunction:
-    """The function that is reflected, and its variables as far as they are declared."""
-
-    captured: Captured
-    pages: Pages
-    typing: Typing
-    symbol_of: Symbols
-    variables: dict[str, Value] = field(default_factory=dict[str, Value])
-    launches: dict[int, HostLaunch | None] = field(default_factory=dict[int, HostLaunch | None])
-
-    @property
-    def order(self) -> EvaluationOrder:
-        """How expressions are cut."""
-        return EvaluationOrder(self.typing, self.is_modelled)
-
-    def is_modelled(self, node: ast.expr) -> bool:
-        """Whether an expression as a whole is an op that the model understands."""
-        if isinstance(node, ast.Call):
-            return self.launch(node) is not None or move_of(self.typing, node) is not None
-        if not isinstance(node, ast.Attribute | ast.Subscript):
-            return False
-        if self.typing.extent(node) or self.typing.metadata(node):
-            return True
-        return self.typing.place(node) is not None
-
-    def launch(self, node: ast.Call) -> HostLaunch | None:
-        """The launch that a call is, if it is one."""
-        if id(node) not in self.launches:
-            self.launches[id(node)] = launch_of(self.typing, node)
-        return self.launches[id(node)]
-
-    def location(self, node: ast.AST) -> Location:
-        """The place of a node."""
-        return self.captured.location(node)
-
-
-@dataclass(frozen=True, slots=True)
-class HostExpressions:
-    """Appends the ops of expressions to a block."""
-
-    host: HostFunction
-    out: Builder
+    # ------------------------------------------------------------------------------- values
 
     def value(self, node: ast.expr, *, only_read: bool = False) -> Value:
         """The value of an expression; `only_read` says that nothing else is done with it."""
@@ -393,75 +357,69 @@ class HostExpressions:
         if number is not None:
             return self.constant(number, node)
         match node:
-            case ast.Name(id=name) if name in self.host.variables:
-                return self._load_variable(node)
-            case ast.Call() if launch := self.host.launch(node):
-                return self._launch(launch, node, Value(self._result_of(launch)))
-            case ast.Call(func=ast.Attribute()) if context := move_of(self.host.typing, node):
-                return self._move(node, context)
-            case ast.Attribute() | ast.Subscript() if self.host.is_modelled(node):
+            case ast.Name(id=name) if name in self.variables:
+                held = self.typing.variables[name] or OBJECT
+                return self._made(VarLoad, self.variables[name], type=held, node=node, hint=name)
+            case ast.Call() if launch := self.launch(node):
+                # a dispatch gives its context back
+                result = Value(COMPUTE_CONTEXT if isinstance(launch.target, Kernel) else OBJECT)
+                self._launch(launch, node, result)
+                return result
+            case ast.Call(func=ast.Attribute() as method) if context := move_of(self.typing, node):
+                return self._move(node, method, context)
+            case ast.Attribute() | ast.Subscript() if self.is_modelled(node):
                 return self._access(node, only_read=only_read)
             case _:
-                return self._text(node)
+                inputs, code, uses = self.cut(node)
+                known = self.typing.of(node) or OBJECT
+                return self._made(HostValue, inputs, code, uses, type=known, node=node)
 
     def effect(self, node: ast.expr) -> None:
         """An expression whose value nobody uses."""
-        if isinstance(node, ast.Call) and (launch := self.host.launch(node)):
+        if isinstance(node, ast.Call) and (launch := self.launch(node)):
             self._launch(launch, node, None)
-        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or self._is_move(node):
+        elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript) or self.is_modelled(node):
             self.value(node)
         else:
             inputs, code, uses = self.cut(node)
-            self.out.run(HostValue, inputs, code, uses, location=self.host.location(node))
+            self.out.run(HostValue, inputs, code, uses, location=self.location(node))
 
     def cut(self, node: ast.expr) -> tuple[tuple[Value, ...], HostCode, tuple[str, ...]]:
         """The operands, the code and the names of an expression that is not modelled itself."""
-        holes = self.host.order.holes(node)
+        holes = self.holes(node)
         inputs = tuple(self.value(hole, only_read=_is_read(node, hole)) for hole in holes)
-        code = self.host.pages.code(node, holes)
-        return inputs, code, self.host.typing.locals.own(code.names.touched)
+        code = self.pages.code(node, holes)
+        return inputs, code, self.typing.locals.own(code.names.touched)
 
     def constant(self, number: Number, node: ast.expr) -> Value:
         """A number."""
         return self._made(Constant, number, type=number_type(number), node=node)
 
-    def index(self, node: ast.expr) -> Value:
-        """An index, also a slice."""
-        return self.value(node, only_read=True)
-
-    # ---------------------------------------------------------------------- kinds of values
-
-    def _text(self, node: ast.expr) -> Value:
-        inputs, code, uses = self.cut(node)
-        known = self.host.typing.of(node) or OBJECT
-        return self._made(HostValue, inputs, code, uses, type=known, node=node)
-
-    def _load_variable(self, node: ast.Name) -> Value:
-        held = self.host.typing.variables[node.id] or OBJECT
-        variable = self.host.variables[node.id]
-        return self._made(VarLoad, variable, type=held, node=node, hint=node.id)
-
-    def _access(self, node: ast.Attribute | ast.Subscript, *, only_read: bool) -> Value:
-        extent, metadata = self.host.typing.extent(node), self.host.typing.metadata(node)
-        if extent:
-            return self._made(Extent, self.value(extent[0]), extent[1], type=I32, node=node)
-        if metadata and isinstance(node, ast.Attribute):
-            base = (self.value(metadata),)
-            code = self.host.pages.code(node, [metadata])
-            return self._made(HostValue, base, code, (), type=OBJECT, node=node)
-        place = self.host.typing.place(node)
-        if place is None:
-            return self._text(node)
-        base, indices = self.parts(place)
-        kind, result = _reading(place, self.host.typing.of(place.root), only_read=only_read)
-        return self._made(kind, base, indices, place.path, type=result, node=node)
-
     def parts(self, place: HostPlace) -> tuple[Value, tuple[Value, ...]]:
         """The base and the indices of a place, evaluated in Python's order."""
-        return self.value(place.root), tuple(map(self.index, place.indices))
+        base = self.value(place.root)
+        return base, tuple(self.value(index, only_read=True) for index in place.indices)
 
-    def _launch(self, launch: HostLaunch, node: ast.Call, result: Value | None) -> Value:
-        flag, context = launch.options.get("until"), root(self.host.typing, launch.context)
+    def _access(self, node: ast.expr, *, only_read: bool) -> Value:
+        extent, metadata = self.typing.extent(node), self.typing.metadata(node)
+        if extent:
+            return self._made(Extent, self.value(extent[0]), extent[1], type=I32, node=node)
+        if metadata:
+            code = self.pages.code(node, [metadata])
+            inputs = (self.value(metadata),)
+            return self._made(HostValue, inputs, code, (), type=OBJECT, node=node)
+        place = self.typing.place(node)
+        if place is None:
+            raise TypeError(node)
+        base, indices = self.parts(place)
+        result = self.typing.read_type(place, only_read=only_read)
+        kind = Load if isinstance(result, ScalarType) else HostView
+        if isinstance(result, RefType):
+            kind = PlaceOp
+        return self._made(kind, base, indices, place.path, type=result, node=node)
+
+    def _launch(self, launch: HostLaunch, node: ast.Call, result: Value | None) -> None:
+        flag, context = launch.options.get("until"), root(self.typing, launch.given[0])
         values = {
             expression: self._place(expression, context)
             if expression is flag and context
@@ -472,92 +430,73 @@ class HostExpressions:
             values[given] if isinstance(given, ast.expr) else self.constant(given, node)
             for given in launch.arranged
         )
-        first = values[launch.context]
-        symbol = self.host.symbol_of(launch.target)
+        first = values[launch.given[0]]
+        symbol = self.symbol_of(launch.target)
         where = self._place_of(node)
-        if isinstance(launch.target, Kernel):
-            size = values[launch.given[1]]
-            if launch.options:
-                args = (*args, *(values[option] for option in launch.options.values()))
-                fields = (first, size, args, symbol, tuple(launch.options))
-                op = DispatchPasses(*fields, result=result, location=where)
-            else:
-                op = Dispatch(first, size, args, symbol, result=result, location=where)
-        else:
+        if isinstance(launch.target, Compute):
             op = HostCall((first, *args), symbol, result=result, location=where)
+        elif launch.options:
+            args = (*args, *(values[option] for option in launch.options.values()))
+            fields = (first, values[launch.given[1]], args, symbol, tuple(launch.options))
+            op = DispatchPasses(*fields, result=result, location=where)
+        else:
+            size = values[launch.given[1]]
+            op = Dispatch(first, size, args, symbol, result=result, location=where)
         self.out.emit(op)
-        return result or first
-
-    def _result_of(self, launch: HostLaunch) -> Type:
-        """A dispatch gives its context back."""
-        return COMPUTE_CONTEXT if isinstance(launch.target, Kernel) else OBJECT
 
     # -------------------------------------------------------------------------- put and get
 
-    def _is_move(self, node: ast.expr) -> bool:
-        return move_of(self.host.typing, node) is not None
-
-    def _move(self, node: ast.Call, context: ast.Name) -> Value:
+    def _move(self, node: ast.Call, method: ast.Attribute, context: ast.Name) -> Value:
         """`cc.put(…)` or `cc.get(…)`, with places in the stead of numbers."""
-        function = node.func
-        if not isinstance(function, ast.Attribute):
-            raise TypeError(function)
-        inputs = [self.value(function.value)]
-        inputs += [self._place(given, context) for given in node.args]
+        inputs = [self.value(method.value), *(self._place(given, context) for given in node.args)]
         holes = ", ".join(f"{{{number}}}" for number in range(1, len(inputs)))
-        code = HostCode(f"{{0}}.{function.attr}({holes})", len(inputs))
+        code = HostCode(f"{{0}}.{method.attr}({holes})", len(inputs))
         fields = (tuple(inputs), code, ())
-        where = self._place_of(node)
-        return self.out.value(HostValue, *fields, type=COMPUTE_CONTEXT, hint="", location=where)
+        return self.out.value(
+            HostValue, *fields, type=COMPUTE_CONTEXT, location=self._place_of(node)
+        )
 
     def _place(self, node: ast.expr, context: ast.Name) -> Value:
         """What a move is given: `cc.field(table, "count")` for `table.count`."""
-        found = place_given(node)
-        if found is None or self.host.typing.resolve(node) is not MISSING:
+        if self.typing.resolve(node) is not MISSING:
             return self.value(node)
-        owner, key = found
-        inputs = [self.value(context), self.value(owner)]
-        if isinstance(key, str):
-            code = f"{{0}}.field({{1}}, {self.host.captured.mangled(key)!r})"
-        else:
-            inputs.append(self.value(key, only_read=True))
-            code = "{0}.field({1}, {2})"
-        call = HostCode(code, len(inputs))
-        return self._made(HostValue, tuple(inputs), call, (), type=OBJECT, node=node)
+        match node:
+            case ast.Attribute(value=owner, attr=name):
+                inputs = (self.value(context), self.value(owner))
+                code = HostCode(f"{{0}}.field({{1}}, {self.captured.mangled(name)!r})", 2)
+            case ast.Subscript(value=owner, slice=index) if not _selects_many(index):
+                first = (self.value(context), self.value(owner))
+                inputs = (*first, self.value(index, only_read=True))
+                code = HostCode("{0}.field({1}, {2})", 3)
+            case _:
+                return self.value(node)
+        return self._made(HostValue, inputs, code, (), type=OBJECT, node=node)
 
     def _place_of(self, node: ast.Call) -> Location:
-        """The place of a call; that of its own method where it is one of a chain."""
-        whole, function = self.host.location(node), node.func
+        """The place of a call; of a call in a chain, from the name of its method on."""
+        whole, function = self.location(node), node.func
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Call):
-            return link(whole, self.host.location(function), function.attr)
+            method = self.location(function)
+            column = max(0, method.end_column - len(function.attr))
+            return replace(whole, line=method.end_line, column=column)
         return whole
 
     def _made(
         self,
-        kind: type[Constant | VarLoad | HostValue | HostView | Extent | Load | PlaceOp],
+        kind: Callable[..., Op],
         *fields: object,
         type: Type,  # noqa: A002 -- the word that `Value` uses
         node: ast.expr,
         hint: str = "",
     ) -> Value:
-        where = self.host.location(node)
+        where = self.location(node)
         return self.out.value(kind, *fields, type=type, hint=hint, location=where)
 
 
-def _reading(
-    place: HostPlace, base: Type | None, *, only_read: bool
-) -> tuple[type[Load | PlaceOp | HostView], Type]:
-    """The op that reads a place, and its type.
-
-    How many indices an n-d array of unknown rank needs is not known: what comes out may be a
-    row that somebody writes to later, unless it is used up at once.
-    """
-    surely_number = only_read or not is_rankless(base)
-    if place.whole and isinstance(place.type, ScalarType) and surely_number:
-        return Load, place.type
-    if place.whole and isinstance(place.type, StructType):
-        return PlaceOp, RefType(place.type)
-    return HostView, OBJECT
+def _selects_many(index: ast.expr) -> bool:
+    """Whether an index, or one of several, is a slice."""
+    given = index.elts if isinstance(index, ast.Tuple) else (index,)
+    return any(isinstance(one, ast.Slice | ast.Starred) for one in given)
 
 
 def _is_read(node: ast.expr, hole: ast.expr) -> bool:

@@ -6,9 +6,8 @@ Compiling IR back to Python is not this package's part.
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import BufferType
@@ -23,10 +22,11 @@ from trilby.model.ops.host import HostFor, HostIf, HostRun, HostValue, HostView,
 from trilby.model.ops.memory import Load, Store
 from trilby.model.value import NONE, OBJECT, Value, VarType
 from trilby.reflect.capture import Captured, capture
-from trilby.reflect.functions import Kernel, Reflectable
-from trilby.reflect.host_expressions import HostExpressions, HostFunction, Pages, punched
+from trilby.reflect.functions import Compute, Helper, Kernel, Reflectable
+from trilby.reflect.host_expressions import HostExpressions, Pages, punched
 from trilby.reflect.host_launch import (
     AnyCompute,
+    AnyHelper,
     AnyKernel,
     Symbols,
     check_dispatches,
@@ -37,58 +37,156 @@ from trilby.reflect.host_launch import (
 from trilby.reflect.host_scope import (
     HostPlace,
     Typing,
+    bindings,
     locals_of,
     opposite,
     reads_its_frame,
     typing_of,
 )
-from trilby.source import Location
 
-# --------------------------------------------------------------------------------- host assignments
-# Assignments of compute functions as stores: to variables, to buffers, and the rest as text.
+# ---------------------------------------------------------------------------------- host statements
 
-Assignment: TypeAlias = ast.Assign | ast.AnnAssign | ast.AugAssign
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_ENDS = (ast.Return, ast.Break, ast.Continue)
 
 
-@dataclass(frozen=True, slots=True)
-class Assignments:
-    """Appends the ops of assignments to a block."""
+class Statements(HostExpressions):
+    """Appends the ops of statements to a block."""
 
-    host: HostFunction
-    out: Builder
+    __slots__ = ()
 
-    @property
-    def expressions(self) -> HostExpressions:
-        """For the expressions in the assignments."""
-        return HostExpressions(self.host, self.out)
+    def block(self, body: Sequence[ast.stmt]) -> Block:
+        """The statements of a block inside of an op."""
+        inner = replace(self, out=self.out.nested())
+        inner.statements(body)
+        return inner.out.block()
 
-    def lower(self, node: Assignment) -> bool:
-        """Lower an assignment; false, and nothing done, where it is better kept as text."""
+    def statements(self, body: Sequence[ast.stmt], *, declare: bool = False) -> None:
+        """Statements, which `declare` the variables that appear first in them."""
+        for number, statement in enumerate(body):
+            # what follows a `return` never runs, but says which names are local
+            end = len(body) if isinstance(statement, _ENDS) else number + 1
+            if declare:
+                self._declare(*body[number:end])
+            if end > number + 1:
+                self.text(body[number:])
+                return
+            self.statement(statement)
+
+    def statement(self, node: ast.stmt) -> None:
+        """One statement."""
+        where = self.location(node)
         match node:
+            case ast.Pass():
+                pass
+            case ast.Expr(value=value):
+                self.effect(value)
             case ast.AugAssign():
-                return self._augmented(node)
-            case ast.AnnAssign(value=None):
-                return False
-            case ast.AnnAssign(target=target, value=ast.expr() as value):
-                return self._plain([target], value, node)
+                self._augmented(node)
             case ast.Assign(targets=targets, value=value):
-                return self._plain(targets, value, node)
+                self._assign(targets, value, node)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self._assign([target], value, node)
+            case ast.Return(value=value):
+                self.out.run(Return, (self.value(value),) if value else (), location=where)
+            case ast.Break():
+                self.out.run(Break, location=where)
+            case ast.Continue():
+                self.out.run(Continue, location=where)
+            case ast.If(test=test, body=body, orelse=orelse):
+                condition = self.value(test, only_read=True)
+                self.out.run(
+                    HostIf, condition, self.block(body), self.block(orelse), location=where
+                )
+            case ast.While(test=test, body=body, orelse=orelse):
+                blocks = (self._test(test), self.block(body), self.block(orelse))
+                self.out.run(HostWhile, *blocks, location=where)
+            case ast.For(target=target, body=body, orelse=orelse) if not self._writes(target):
+                iterable = self.value(node.iter)
+                blocks = (self.block(body), self.block(orelse))
+                self.out.run(HostFor, iterable, *blocks, *self._target(target), location=where)
+            case ast.With(items=items) if not any(
+                item.optional_vars and self._writes(item.optional_vars) for item in items
+            ):
+                self._with(node)
             case _:
-                return False
+                self.text([node])
 
-    def _plain(self, targets: list[ast.expr], value: ast.expr, node: ast.stmt) -> bool:
+    def text(self, nodes: Sequence[ast.stmt]) -> None:
+        """Statements that are kept as they are."""
+        own = self.typing.locals.own
+        line, _ = self.pages.start(nodes[0])
+        last = self.location(nodes[-1])
+        where = replace(
+            self.location(nodes[0]),
+            line=line,
+            end_line=last.end_line,
+            end_column=last.end_column,
+        )
+        code = self.pages.statements(nodes)
+        self.out.run(HostRun, code, own(code.names.reads), own(code.names.sets), location=where)
+
+    def _declare(self, *nodes: ast.stmt) -> None:
+        """Declare the variables that appear here first, but for those that an op here creates."""
+        created = _created(nodes[0]) if len(nodes) == 1 else set[str]()
+        found = names_in(*nodes)
+        for name in found.touched:
+            is_new = name in self.typing.locals.plain and name not in self.variables
+            if is_new and (name in found.reads or name not in created):
+                self.declare(name, (), nodes[0])
+
+    def declare(self, name: str, init: tuple[Value, ...], node: ast.AST) -> None:
+        """A variable, with or without its first value."""
+        holds = VarType(self.typing.variables.get(name) or OBJECT)
+        where = self.location(node)
+        made = self.out.value(Var, init, name, type=holds, hint=name, location=where)
+        if name in self.typing.locals.plain:
+            self.variables[name] = made
+
+    # --------------------------------------------------------------------------- structure
+
+    def _test(self, node: ast.expr) -> Block:
+        inner = replace(self, out=self.out.nested())
+        tested = inner.value(node, only_read=True)
+        inner.out.run(Yield, tested, location=self.location(node))
+        return inner.out.block()
+
+    def _with(self, node: ast.With) -> None:
+        """`with a, b:` is `with a:` around `with b:`."""
+        item, *others = node.items
+        manager = self.value(item.context_expr)
+        inner = [ast.copy_location(ast.With(others, node.body), node)] if others else node.body
+        body = self.block(inner)
+        target = self._target(item.optional_vars) if item.optional_vars else (HostCode(""), ())
+        self.out.run(HostWith, manager, body, *target, location=self.location(node))
+
+    def _target(self, node: ast.expr) -> tuple[HostCode, tuple[str, ...]]:
+        code = self.pages.code(node)
+        return code, self.typing.locals.own(code.names.sets)
+
+    def _writes(self, target: ast.expr) -> bool:
+        """Whether binding a target writes to a buffer."""
+        return any(
+            isinstance(part, ast.Attribute | ast.Subscript) and self.is_modelled(part)
+            for part in ast.walk(target)
+        )
+
+    # --------------------------------------------------------------------------- assignments
+    # They are stores to variables and to buffers; the rest is text.
+
+    def _assign(self, targets: list[ast.expr], value: ast.expr, node: ast.stmt) -> None:
         pairs = self._pairs(targets, value)
         stored = [target for target, _ in pairs] or targets
-        if not self.host.order.holes(value) and not any(map(self._concerns_model, stored)):
-            return False
+        if not self.holes(value) and not any(map(self._concerns_model, stored)):
+            self.text([node])
+            return
         if pairs:
-            values = [self.expressions.value(bound) for _, bound in pairs]
+            values = [self.value(bound) for _, bound in pairs]
         else:
             is_copied = all(self._writable(target) for target in targets)
-            values = [self.expressions.value(value, only_read=is_copied)] * len(targets)
+            values = [self.value(value, only_read=is_copied)] * len(targets)
         for target, bound in zip(stored, values, strict=True):
             self._store(target, bound, node)
-        return True
 
     def _pairs(self, targets: list[ast.expr], value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
         """What is assigned to what in `a, b = b, a`; nothing if this is no such assignment."""
@@ -99,261 +197,83 @@ class Assignments:
     def _concerns_model(self, target: ast.expr) -> bool:
         """Whether assigning to a target is something that the model understands."""
         if isinstance(target, ast.Name):
-            return target.id in self.host.typing.locals.plain
+            return target.id in self.typing.locals.plain
         return self._writable(target) is not None or bool(self._target_holes(target))
 
     def _target_holes(self, target: ast.expr) -> list[ast.expr]:
         """Unpacking comes before the targets in a tuple are evaluated, so these stay whole."""
         unpacks = isinstance(target, ast.Tuple | ast.List | ast.Starred)
-        return [] if unpacks else self.host.order.within(target)
+        return [] if unpacks else self.within(target)
 
     def _writable(self, target: ast.expr) -> HostPlace | None:
         """The number, or the slice of numbers, in a buffer that a target names."""
         if not isinstance(target, ast.Attribute | ast.Subscript):
             return None
-        place = self.host.typing.place(target)
+        place = self.typing.place(target)
         if place is None or not isinstance(place.type, ScalarType):
             return None
-        base = self.host.typing.of(place.root)
+        base = self.typing.of(place.root)
         if isinstance(base, BufferType) and place.path in base.length_names:
             return None
         return place if place.whole or isinstance(target, ast.Subscript) else None
 
-    # ------------------------------------------------------------------------------ storing
-
     def _store(self, target: ast.expr, bound: Value, node: ast.stmt) -> None:
-        where = self.host.location(node)
+        where = self.location(node)
         place = self._writable(target)
-        if isinstance(target, ast.Name) and target.id in self.host.typing.locals.plain:
+        if isinstance(target, ast.Name) and target.id in self.typing.locals.plain:
             self._store_variable(target.id, bound, node)
         elif place:
-            base, indices = self.expressions.parts(place)
+            base, indices = self.parts(place)
             self.out.run(Store, base, indices, bound, place.path, location=where)
         else:
             holes = self._target_holes(target)
-            inputs = (bound, *map(self.expressions.index, holes))
-            text = self.host.pages.template(target, holes, first=1) + " = {0}"
+            inputs = (bound, *(self.value(hole, only_read=True) for hole in holes))
+            text = self.pages.template(target, holes, first=1) + " = {0}"
             stored = ast.copy_location(new_operand(0), node)
             tree = ast.copy_location(ast.Assign([punched(target, holes, first=1)], stored), node)
-            code, own = HostCode(text, len(inputs), [tree]), self.host.typing.locals.own
+            code, own = HostCode(text, len(inputs), [tree]), self.typing.locals.own
             uses, sets = own(code.names.reads), own(code.names.sets)
             self.out.run(HostRun, code, uses, sets, inputs, location=where)
 
     def _store_variable(self, name: str, bound: Value, node: ast.stmt) -> None:
-        where = self.host.location(node)
-        if name in self.host.variables:
-            self.out.run(VarStore, self.host.variables[name], bound, location=where)
-            return
-        holds = VarType(self.host.typing.variables[name] or OBJECT)
-        made = self.out.value(Var, (bound,), name, type=holds, hint=name, location=where)
-        self.host.variables[name] = made
+        if name in self.variables:
+            self.out.run(VarStore, self.variables[name], bound, location=self.location(node))
+        else:
+            self.declare(name, (bound,), node)
 
-    # ---------------------------------------------------------------------------- `x += 1`
-
-    def _augmented(self, node: ast.AugAssign) -> bool:
-        where = self.host.location(node)
+    def _augmented(self, node: ast.AugAssign) -> None:
+        """`x += 1`."""
+        where = self.location(node)
         place = self._writable(node.target)
         if isinstance(node.target, ast.Name) and self._concerns_model(node.target):
-            old = self.expressions.value(node.target)
-            new = self._changed(old, node)
-            self._store_variable(node.target.id, new, node)
+            old = self.value(node.target)
+            self._store_variable(node.target.id, self._changed(old, node), node)
         elif place:
-            base, indices = self.expressions.parts(place)
+            base, indices = self.parts(place)
             kind, held = (Load, place.type) if place.whole else (HostView, OBJECT)
             old = self.out.value(kind, base, indices, place.path, type=held, location=where)
             new = self._changed(old, node)
             self.out.run(Store, base, indices, new, place.path, location=where)
         else:
-            return False
-        return True
+            self.text([node])
 
     def _changed(self, old: Value, node: ast.AugAssign) -> Value:
         """The value that `+=` makes of the old one; objects that can change do so in place."""
-        operand = self.expressions.value(node.value, only_read=True)
+        operand = self.value(node.value, only_read=True)
         code = in_place(SIGNS[type(node.op)])
-        where = self.host.location(node)
+        where = self.location(node)
         return self.out.value(HostValue, (old, operand), code, (), type=OBJECT, location=where)
 
 
-# ---------------------------------------------------------------------------------- host statements
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-_ENDS = (ast.Return, ast.Break, ast.Continue)
-
-
-@dataclass(frozen=True, slots=True)
-class Statements:
-    """Appends the ops of statements to a block."""
-
-    host: HostFunction
-    out: Builder
-
-    @property
-    def expressions(self) -> HostExpressions:
-        """For the expressions in the statements."""
-        return HostExpressions(self.host, self.out)
-
-    def top(self, body: Sequence[ast.stmt]) -> None:
-        """The statements of the function itself. Variables are declared where they first appear."""
-        for number, statement in enumerate(body):
-            self._declare(statement)
-            if self._is_followed(statement, body[number + 1 :]):
-                self._declare(*body[number:])
-                self.text(body[number:])
-                return
-            self.statement(statement)
-
-    def block(self, body: Sequence[ast.stmt]) -> Block:
-        """The statements of a block."""
-        inner = Statements(self.host, self.out.nested())
-        for number, statement in enumerate(body):
-            if self._is_followed(statement, body[number + 1 :]):
-                inner.text(body[number:])
-                break
-            inner.statement(statement)
-        return inner.out.block()
-
-    def _is_followed(self, statement: ast.stmt, rest: Sequence[ast.stmt]) -> bool:
-        """Whether statements follow that never run: they still say which names are local."""
-        return isinstance(statement, _ENDS) and bool(rest)
-
-    def statement(self, node: ast.stmt) -> None:
-        """One statement."""
-        match node:
-            case ast.Expr(value=value):
-                self.expressions.effect(value)
-            case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
-                if not Assignments(self.host, self.out).lower(node):
-                    self.text([node])
-            case ast.Return() | ast.Break() | ast.Continue():
-                self._end(node)
-            case ast.If() | ast.While() | ast.For() | ast.With():
-                self._compound(node)
-            case ast.Pass():
-                pass
-            case _:
-                self.text([node])
-
-    def text(self, nodes: Sequence[ast.stmt]) -> None:
-        """Statements that are kept as they are."""
-        own = self.host.typing.locals.own
-        line, _ = self.host.pages.start(nodes[0])
-        last = self.host.location(nodes[-1])
-        where = replace(
-            self.host.location(nodes[0]),
-            line=line,
-            end_line=last.end_line,
-            end_column=last.end_column,
-        )
-        code = self.host.pages.statements(nodes)
-        self.out.run(HostRun, code, own(code.names.reads), own(code.names.sets), location=where)
-
-    def _declare(self, *nodes: ast.stmt) -> None:
-        """Declare the variables that appear here first, but for those that an op here creates."""
-        created = set(_created(nodes[0])) if len(nodes) == 1 else set[str]()
-        found = names_in(*nodes)
-        for name in found.touched:
-            is_new = name in self.host.typing.locals.plain and name not in self.host.variables
-            if is_new and (name in found.reads or name not in created):
-                self.declare(name, (), nodes[0])
-
-    def declare(self, name: str, init: tuple[Value, ...], node: ast.AST) -> None:
-        """A variable, with or without its first value."""
-        holds = VarType(self.host.typing.variables.get(name) or OBJECT)
-        where = self.host.location(node)
-        made = self.out.value(Var, init, name, type=holds, hint=name, location=where)
-        if name in self.host.typing.locals.plain:
-            self.host.variables[name] = made
-
-    # --------------------------------------------------------------------------- structure
-
-    def _end(self, node: ast.Return | ast.Break | ast.Continue) -> None:
-        where = self.host.location(node)
-        match node:
-            case ast.Return(value=None):
-                self.out.run(Return, (), location=where)
-            case ast.Return(value=ast.expr() as value):
-                self.out.run(Return, (self.expressions.value(value),), location=where)
-            case ast.Break():
-                self.out.run(Break, location=where)
-            case _:
-                self.out.run(Continue, location=where)
-
-    def _compound(self, node: ast.If | ast.While | ast.For | ast.With) -> None:
-        match node:
-            case ast.If():
-                condition = self.expressions.value(node.test, only_read=True)
-                blocks = (self.block(node.body), self.block(node.orelse))
-                self.out.run(HostIf, condition, *blocks, location=self.host.location(node))
-            case ast.While():
-                blocks = (self._test(node.test), self.block(node.body), self.block(node.orelse))
-                self.out.run(HostWhile, *blocks, location=self.host.location(node))
-            case ast.For():
-                self._for(node)
-            case ast.With():
-                self._with(node, node.items)
-
-    def _test(self, node: ast.expr) -> Block:
-        inner = self.out.nested()
-        tested = HostExpressions(self.host, inner).value(node, only_read=True)
-        inner.run(Yield, tested, location=self.host.location(node))
-        return inner.block()
-
-    def _for(self, node: ast.For) -> None:
-        if self._is_place(node.target):
-            self.text([node])
-            return
-        iterable = self.expressions.value(node.iter)
-        blocks = (self.block(node.body), self.block(node.orelse))
-        target = self._target(node.target)
-        self.out.run(HostFor, iterable, *blocks, *target, location=self.host.location(node))
-
-    def _with(self, node: ast.With, items: Sequence[ast.withitem]) -> None:
-        """`with a, b:` is `with a:` around `with b:`."""
-        if any(item.optional_vars and self._is_place(item.optional_vars) for item in items):
-            self.text([node])
-            return
-        item, *others = items
-        manager = self.expressions.value(item.context_expr)
-        inner = Statements(self.host, self.out.nested())
-        if others:
-            inner._with(node, others)
-            body = inner.out.block()
-        else:
-            body = self.block(node.body)
-        target = self._target(item.optional_vars) if item.optional_vars else (HostCode(""), ())
-        self.out.run(HostWith, manager, body, *target, location=self.host.location(node))
-
-    def _target(self, node: ast.expr) -> tuple[HostCode, tuple[str, ...]]:
-        code = self.host.pages.code(node)
-        return code, self.host.typing.locals.own(code.names.sets)
-
-    def _is_place(self, target: ast.expr) -> bool:
-        """Whether binding a target writes to a buffer."""
-        return any(
-            isinstance(part, ast.Attribute | ast.Subscript) and self.host.is_modelled(part)
-            for part in ast.walk(target)
-        )
-
-
-def _created(node: ast.stmt) -> Iterator[str]:
+def _created(node: ast.stmt) -> set[str]:
     """The names that a statement gives their first value, if it is the first to name them."""
     match node:
-        case ast.Assign(targets=targets, value=value):
-            for target in targets:
-                yield from _created_by(target, value, alone=len(targets) == 1)
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
-            yield name
+        case ast.Assign(targets=[_]) | ast.AnnAssign():
+            return {name for name, value, _ in bindings([node]) if value}
+        case ast.Assign(targets=targets):
+            return {target.id for target in targets if isinstance(target, ast.Name)}
         case _:
-            return
-
-
-def _created_by(target: ast.expr, value: ast.expr, *, alone: bool) -> Iterator[str]:
-    if isinstance(target, ast.Name):
-        yield target.id
-    elif alone:
-        for inner, opposed in opposite(target, value):
-            yield from _created_by(inner, opposed, alone=True)
+            return set()
 
 
 # --------------------------------------------------------------------------------------- functions
@@ -371,13 +291,18 @@ class ReflectedCompute:
     callees: Mapping[str, AnyCompute]
     captured: Captured
     typing: Typing
-    targets: tuple[tuple[ast.expr, AnyKernel | AnyCompute], ...]
-    """Where kernels and compute functions are named, and which they were."""
+    targets: tuple[tuple[ast.expr, AnyKernel | AnyCompute | AnyHelper], ...]
+    """Where decorated functions are named, and which they were."""
     says_what_moves: bool
     """True where it puts and gets itself, so that nobody should plan copies for it."""
 
+    @property
+    def helpers(self) -> Iterable[AnyHelper]:
+        """The device functions that it names, as it calls them; each once."""
+        return dict.fromkeys(target for _, target in self.targets if isinstance(target, Helper))
+
     def is_current(self) -> bool:
-        """False once a name stands for another kernel or compute function than it did."""
+        """False once a name stands for another decorated function than it did."""
         return all(self.typing.resolve(name) is target for name, target in self.targets)
 
 
@@ -400,38 +325,31 @@ def reflect_compute(compute: AnyCompute, symbols: Symbols = symbol_of) -> Reflec
       dispatch %4 %6 %7 @"squares.square_kernel"
     }
     """
-    original = capture(compute.function)
-    written = _definition(compute, original)
-    outside = Typing(original, locals_of(written), {})
-    captured, node = direct_form(original, written, outside.resolve)
-    local = outside.locals if node is written else locals_of(node)
+    captured = capture(compute.function)
+    written = _definition(compute, captured)
+    outside = Typing(captured, locals_of(written), {})
+    node, changed = direct_form(captured, written, outside.resolve)
+    local = locals_of(node) if changed else outside.locals
     typing = typing_of(compute, captured, node, local)
     check_dispatches(typing, node)
-    host = HostFunction(captured, Pages.around(captured.lines, node), typing, symbols)
+    pages = Pages.around(captured.lines, node, changed)
+    out = Builder(captured.head)
+    statements = Statements(captured, pages, typing, symbols, out)
     found = tuple(targets(typing, node))
     return ReflectedCompute(
-        _func(compute, host, node),
+        _func(compute, statements, node),
         {symbols(target): target for _, target in found if isinstance(target, Kernel)},
-        {symbols(target): target for _, target in found if not isinstance(target, Kernel)},
-        original,
+        {symbols(target): target for _, target in found if isinstance(target, Compute)},
+        captured,
         typing,
         found,
         compute.explicit or says_what_moves(typing, node),
     )
 
 
-def _func(compute: AnyCompute, host: HostFunction, node: ast.FunctionDef) -> Func:
-    types = host.typing.variables
-    params = tuple(Value(types.get(name) or OBJECT, name) for name in host.typing.locals.params)
-    result = OBJECT if any(_returned_values(node)) else NONE
-    where = _head(host.captured, node)
-    return Func(
-        host.symbol_of(compute), params, result, _body(host, node, params), "compute", where
-    )
-
-
-def _body(host: HostFunction, node: ast.FunctionDef, params: tuple[Value, ...]) -> Block:
-    statements = Statements(host, Builder(_head(host.captured, node)))
+def _func(compute: AnyCompute, statements: Statements, node: ast.FunctionDef) -> Func:
+    typing, where = statements.typing, statements.captured.head
+    params = [Value(typing.variables.get(name) or OBJECT, name) for name in typing.locals.params]
     for param in params:
         statements.declare(param.hint, (param,), node)
     body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
@@ -440,31 +358,19 @@ def _body(host: HostFunction, node: ast.FunctionDef, params: tuple[Value, ...]) 
         for statement in body:
             statements.text([statement])
     else:
-        statements.top(body)
-    return statements.out.block()
-
-
-def _head(captured: Captured, node: ast.FunctionDef) -> Location:
-    """The line of `def`, without the body."""
-    whole = captured.location(node)
-    return replace(whole, end_line=whole.line, end_column=len(captured.lines[whole.line - 1]))
+        statements.statements(body, declare=True)
+    returns = any(isinstance(part, ast.Return) and part.value for part in _own_parts(node))
+    result, symbol = OBJECT if returns else NONE, statements.symbol_of(compute)
+    return Func(symbol, tuple(params), result, statements.out.block(), "compute", where)
 
 
 def _own_parts(node: ast.AST) -> list[ast.AST]:
     """What belongs to a function itself and not to a function inside of it."""
     found = [node]
     for part in found:
-        if part is node or not isinstance(
-            part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-        ):
+        if part is node or not isinstance(part, _FUNCTIONS):
             found += ast.iter_child_nodes(part)
     return found
-
-
-def _returned_values(node: ast.FunctionDef) -> Iterator[ast.expr]:
-    for part in _own_parts(node):
-        if isinstance(part, ast.Return) and part.value:
-            yield part.value
 
 
 # ---------------------------------------------------------------------------------------- refusals
@@ -489,7 +395,7 @@ def _definition(compute: AnyCompute, captured: Captured) -> ast.FunctionDef:
         raise ArgumentTypeError(
             f"the compute function `{compute.name}` takes no compute context",
             advice=f"write `def {compute.name}(cc: ComputeContext, …):`",
-            location=_head(captured, node),
+            location=captured.head,
         )
     first = [*node.args.posonlyargs, *node.args.args][0]
     if first.arg in {"self", "cls"}:

@@ -3,14 +3,13 @@
 import ast
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from inspect import Parameter
 from types import FunctionType
 from typing import TypeAlias, cast
 
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError, UnsupportedSyntaxError
-from trilby.model.host_code import Position, end_of, parameters, start_of, substituted
+from trilby.model.host_code import parameters, substituted
 from trilby.model.value import COMPUTE_CONTEXT
 from trilby.reflect.capture import Captured
 from trilby.reflect.functions import (
@@ -24,7 +23,6 @@ from trilby.reflect.functions import (
 from trilby.reflect.host_scope import AnyCompute, Typing
 from trilby.reflect.quote import quoted_call
 from trilby.reflect.signature import kernel_signature
-from trilby.source import Location
 
 # --------------------------------------------------------------------------------------- host moves
 # `cc.put(…)` and `cc.get(…)` inside a compute function, and chains of them.
@@ -35,11 +33,6 @@ from trilby.source import Location
 _MOVES = frozenset({"put", "get"})
 _FLUENT = _MOVES | {"dispatch"}
 """The methods of a compute context that give it back, for the next call."""
-
-
-def is_context(typing: Typing, node: ast.expr) -> bool:
-    """Whether an expression is a compute context: its name, or a chain of calls on that."""
-    return root(typing, node) is not None
 
 
 def root(typing: Typing, node: ast.expr) -> ast.Name | None:
@@ -64,28 +57,6 @@ def move_of(typing: Typing, node: ast.expr) -> ast.Name | None:
             return None
 
 
-def place_given(node: ast.expr) -> tuple[ast.expr, str | ast.expr] | None:
-    """What `owner.name` and `owner[index]` are made of; None for what is no place, or a view."""
-    match node:
-        case ast.Attribute(value=owner, attr=name):
-            return owner, name
-        case ast.Subscript(value=owner, slice=index) if not any(_parts(index)):
-            return owner, index
-        case _:
-            return None
-
-
-def _parts(index: ast.expr) -> Iterator[bool]:
-    """Whether each index selects more than one element."""
-    for one in index.elts if isinstance(index, ast.Tuple) else (index,):
-        yield isinstance(one, ast.Slice | ast.Starred)
-
-
-def link(whole: Location, method: Location, name: str) -> Location:
-    """The place of the last call of a chain: from the name of its method on."""
-    return replace(whole, line=method.end_line, column=max(0, method.end_column - len(name)))
-
-
 def says_what_moves(typing: Typing, node: ast.FunctionDef) -> bool:
     """Whether a compute function has blocks, puts or gets of its own."""
     calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
@@ -98,8 +69,8 @@ def says_what_moves(typing: Typing, node: ast.FunctionDef) -> bool:
 
 # -------------------------------------------------------------------------------------- host launch
 
-Argument: TypeAlias = ast.expr | bool | int | float
 AnyKernel: TypeAlias = Kernel[...]
+AnyHelper: TypeAlias = Helper[..., object]
 
 _PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -108,20 +79,15 @@ _PLAIN = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 class HostLaunch:
     """A launch or call whose target is known.
 
-    `given` are the expressions in the order of the source, the context first; `arranged`
-    says for each parameter after the context which of them it gets, or what number. `options`
-    are those that are no arguments of the kernel.
+    `given` are the expressions in the order of the source: the context first, then, of a launch,
+    the range. `arranged` says for each parameter after the context which of them it gets, or what
+    number. `options` are those that are no arguments of the kernel.
     """
 
     target: AnyKernel | AnyCompute
     given: tuple[ast.expr, ...]
-    arranged: tuple[Argument, ...]
+    arranged: tuple[ast.expr | bool | int | float, ...]
     options: Mapping[str, ast.expr]
-
-    @property
-    def context(self) -> ast.expr:
-        """The compute context that launches."""
-        return self.given[0]
 
 
 def launch_of(typing: Typing, node: ast.expr) -> HostLaunch | None:
@@ -131,12 +97,12 @@ def launch_of(typing: Typing, node: ast.expr) -> HostLaunch | None:
             func=ast.Attribute(value=context, attr="dispatch"), args=[size, kernel, *args]
         ):
             target = typing.resolve(kernel)
-            if not isinstance(target, Kernel) or not is_context(typing, context):
+            if not isinstance(target, Kernel) or root(typing, context) is None:
                 return None
             return _launch(typing, node, target, (context, size), args)
         case ast.Call(func=function, args=[context, *args]):
             callee = typing.resolve(function)
-            if not isinstance(callee, Compute) or not is_context(typing, context):
+            if not isinstance(callee, Compute) or root(typing, context) is None:
                 return None
             return _launch(typing, node, cast("AnyCompute", callee), (context,), args)
         case _:
@@ -150,7 +116,8 @@ def _launch(
     first: tuple[ast.expr, ...],
     args: list[ast.expr],
 ) -> HostLaunch | None:
-    if any(isinstance(argument, ast.Starred) for argument in args):
+    has_star = any(isinstance(argument, ast.Starred) for argument in args)
+    if has_star or any(keyword.arg is None for keyword in call.keywords):
         return None
     keywords = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
     given = (*first, *args, *keywords.values())
@@ -158,71 +125,30 @@ def _launch(
     if isinstance(target, Kernel):
         check_options(target, len(args), keywords, typing.captured.location(call))
         options = {name: keywords.pop(name) for name in DISPATCH_OPTIONS if name in keywords}
-    params = _parameters(target)
-    names = {keyword.arg for keyword in call.keywords} - options.keys()
-    if params is None or not params.keys() >= names:
-        return None
-    arranged = _arranged(typing, call, target, params, args, keywords)
-    return HostLaunch(target, given, tuple(arranged), options) if arranged is not None else None
-
-
-def _parameters(target: Reflectable) -> dict[str, Parameter] | None:
-    """The parameters after the context, if each can be given by its position."""
-    params = list(inspect.signature(target.function).parameters.values())[1:]
+    signature = inspect.signature(target.function)
+    params = list(signature.parameters.values())[1:]
     if any(param.kind not in _PLAIN for param in params):
         return None
-    return {param.name: param for param in params}
-
-
-def _arranged(
-    typing: Typing,
-    call: ast.Call,
-    target: Reflectable,
-    params: dict[str, Parameter],
-    args: list[ast.expr],
-    keywords: dict[str, ast.expr],
-) -> list[Argument] | None:
-    """The arguments in the order of the parameters; None where only Python can tell."""
-    by_position = dict(zip(params, args, strict=False))
-    problem = _misfit(params, args, by_position, keywords)
-    if problem and isinstance(target, Kernel):
-        kernel_signature(target)  # one that is declared wrongly says so first
-        raise ArgumentTypeError(
-            f"`{target.name}` {problem}",
-            advice=f"its parameters after the kernel context are: {', '.join(params) or 'none'}",
-            location=typing.captured.location(call),
-        )
-    if problem or any(params[name].kind is Parameter.POSITIONAL_ONLY for name in keywords):
+    if not {param.name for param in params} >= keywords.keys():
         return None
-    wanted = list(params)
-    if isinstance(target, Compute):
-        # Python fills in what is missing at the end
-        while wanted and wanted[-1] not in by_position and wanted[-1] not in keywords:
-            wanted.pop()
-    found: list[Argument] = []
-    for name in wanted:
-        value = by_position.get(name, keywords.get(name, params[name].default))
-        if not isinstance(value, ast.expr | bool | int | float):
-            return None
-        found.append(value)
-    return found
-
-
-def _misfit(
-    params: dict[str, Parameter],
-    args: list[ast.expr],
-    by_position: dict[str, ast.expr],
-    keywords: dict[str, ast.expr],
-) -> str:
-    """How arguments do not fit the parameters of a function, or nothing."""
-    if len(args) > len(params):
-        return f"takes {len(params)} arguments, and {len(args)} are given"
-    for name, param in params.items():
-        if name in by_position and name in keywords:
-            return f"gets two values for `{name}`"
-        if name not in by_position and name not in keywords and param.default is Parameter.empty:
-            return f"gets no value for `{name}`"
-    return ""
+    try:
+        bound = signature.bind(None, *args, **keywords).arguments
+    except TypeError as error:
+        if not isinstance(target, Kernel):
+            return None  # Python says so when it runs
+        kernel_signature(target)  # one that is declared wrongly says so first
+        names = [param.name for param in params]
+        raise ArgumentTypeError(
+            f"`{target.name}`: {error}",
+            advice=f"its parameters after the kernel context are: {', '.join(names) or 'none'}",
+            location=typing.captured.location(call),
+        ) from error
+    while params and params[-1].name not in bound:  # Python fills in what is missing at the end
+        params.pop()
+    arranged = tuple(bound.get(param.name, param.default) for param in params)
+    if not all(isinstance(value, ast.expr | bool | int | float) for value in arranged):
+        return None
+    return HostLaunch(target, given, arranged, options)
 
 
 # ------------------------------------------------------------------- a look over everything
@@ -230,62 +156,59 @@ def _misfit(
 
 def targets(
     typing: Typing, node: ast.FunctionDef
-) -> Iterator[tuple[ast.expr, AnyKernel | AnyCompute]]:
-    """Every kernel and compute function that a function names, also in text."""
+) -> Iterator[tuple[ast.expr, AnyKernel | AnyCompute | AnyHelper]]:
+    """Every kernel, helper and compute function that a function names, also in text."""
     for part in ast.walk(node):
         if isinstance(part, ast.Name | ast.Attribute):
             found = typing.resolve(part)
-            if isinstance(found, Kernel | Compute):
+            if isinstance(found, Kernel | Compute | Helper):
                 yield part, found
 
 
 def check_dispatches(typing: Typing, node: ast.FunctionDef) -> None:
     """Refuse launches of what is known not to be a kernel."""
+    context = typing.locals.params[0]
     for part in ast.walk(node):
         match part:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
-                if method == DISPATCH and name == typing.locals.params[0]:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="dispatch")):
+                if name == context:
                     _check_kernel(typing, part)
             case _:
-                continue
+                pass
 
 
 def _check_kernel(typing: Typing, call: ast.Call) -> None:
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     kernel = call.args[1] if len(call.args) > 1 else given.get("kernel")
+    if kernel is None:
+        return
     if isinstance(kernel, ast.Lambda):
         raise ArgumentTypeError(
             "the lambda of a dispatch is its second argument",
             advice="write `cc.dispatch(range, lambda kc: kernel(kc, …))`",
             location=typing.captured.location(kernel),
         )
-    found = typing.resolve(kernel) if kernel else None
-    if kernel is None or not isinstance(found, FunctionType | Helper | Compute | type):
-        return
-    what, advice = _MISTAKEN[_kind(cast("object", found))]
     name = ast.unparse(kernel)
+    match typing.resolve(kernel):
+        case FunctionType():
+            what, advice = "a plain function", "decorate it with `@tb.kernel`"
+        case Helper(kind=kind):
+            what = f"a helper of kernels (@tb.{kind})"
+            advice = (
+                f"write a `@tb.kernel` that calls `{name}` for its work item, and dispatch that"
+            )
+        case Compute():
+            what, advice = "a compute function", f"call it: `{name}(cc, …)`"
+        case type():
+            what, advice = "a class", "dispatch a function that is decorated with `@tb.kernel`"
+        case _:
+            return
     raise ArgumentTypeError(
         f"`{name}` is {what}, and only kernels can be dispatched",
-        advice=advice.format(name=name),
+        advice=advice,
         location=typing.captured.location(kernel),
     )
 
-
-def _kind(found: object) -> str:
-    if isinstance(found, Reflectable):
-        return found.kind
-    return "class" if isinstance(found, type) else "function"
-
-
-_MISTAKEN = {
-    "function": ("a plain function", "decorate it with `@tb.kernel`"),
-    "class": ("a class", "dispatch a function that is decorated with `@tb.kernel`"),
-    "func": (
-        "a helper of kernels (@tb.func)",
-        "write a `@tb.kernel` that calls `{name}` for its work item, and dispatch that",
-    ),
-    "compute": ("a compute function", "call it: `{name}(cc, …)`"),
-}
 
 Symbols = Callable[[Reflectable], str]
 """Gives the symbol under which a decorated function is known in a program."""
@@ -293,8 +216,8 @@ Symbols = Callable[[Reflectable], str]
 
 # ------------------------------------------------------------------------- lambdas of launches
 # `cc.dispatch(n, lambda kc: k(kc, a))` in its direct form, `cc.dispatch(n, k, a)`. The lambda is
-# never executed: it only says which kernel is launched with what. It is taken away in the source,
-# and everything that stays keeps its line and column. Evaluation order is that of the source.
+# never executed: it only says which kernel is launched with what. It is taken out of the tree, in
+# which everything that stays keeps its place. Evaluation order is that of the source.
 
 Resolve = Callable[[ast.expr], object]
 """Gives the value of a dotted name that the function does not bind itself."""
@@ -304,24 +227,25 @@ DISPATCH = "dispatch"
 
 def direct_form(
     captured: Captured, node: ast.FunctionDef, resolve: Resolve
-) -> tuple[Captured, ast.FunctionDef]:
-    """The function without lambdas around launches; the same one where there are none."""
+) -> tuple[ast.FunctionDef, frozenset[ast.AST]]:
+    """The function without lambdas around launches, and the calls that are changed by that."""
     params = parameters(node.args)
     context = params[0].arg if params else ""
-    found = [
-        (call, quoted)
-        for call in _dispatches(node)
-        if (quoted := _quoted(captured, call, resolve, context))
-    ]
-    if not found:
-        return captured, node
-    _check_strings(captured, {call for call, _ in found})
-    canvas = [bytearray(line.encode()) for line in captured.lines]
-    for call, quoted in reversed(found):  # inner calls first
-        _rewrite(canvas, call, quoted)
-    lines = tuple(row.decode() for row in canvas)
-    direct = _direct(node, {id(call): quoted for call, quoted in found})
-    return replace(captured, lines=lines, node=direct), direct
+    quoted = {call: _quoted(captured, call, resolve, context) for call in _dispatches(node)}
+    changed: set[ast.AST] = set()
+
+    def find(part: ast.AST) -> ast.AST | None:
+        inner = quoted.get(part) if isinstance(part, ast.Call) else None
+        if inner is None or not isinstance(part, ast.Call):
+            return None
+        given = [part.args[0], inner.func, *inner.args[1:]]
+        args = [substituted(one, find) for one in given]
+        named = [substituted(one, find) for one in (*inner.keywords, *part.keywords)]
+        direct = ast.copy_location(ast.Call(substituted(part.func, find), args, named), part)
+        changed.add(direct)
+        return direct
+
+    return substituted(node, find), frozenset(changed)
 
 
 def _dispatches(node: ast.AST) -> Iterator[ast.Call]:
@@ -369,91 +293,3 @@ def _checked(captured: Captured, call: ast.Call, wanted: ast.Lambda) -> ast.Call
                 location=captured.location(part),
             )
     return quoted
-
-
-def _check_strings(captured: Captured, launches: set[ast.Call]) -> None:
-    """Inside of f-strings positions are not known exactly, so nothing can be taken away."""
-    for part in ast.walk(captured.node):
-        if isinstance(part, ast.JoinedStr) and not launches.isdisjoint(_calls(part)):
-            raise UnsupportedSyntaxError(
-                "a dispatch cannot stand inside an f-string",
-                advice="dispatch on a line of its own",
-                location=captured.location(part),
-            )
-
-
-def _calls(node: ast.AST) -> Iterator[ast.Call]:
-    return (part for part in ast.walk(node) if isinstance(part, ast.Call))
-
-
-def _direct(node: ast.FunctionDef, quoted: Mapping[int, ast.Call]) -> ast.FunctionDef:
-    """The tree without the lambdas; everything else keeps its place."""
-
-    def find(part: ast.AST) -> ast.AST | None:
-        inner = quoted.get(id(part))
-        if inner is None or not isinstance(part, ast.Call):
-            return None
-        given = [part.args[0], inner.func, *inner.args[1:]]
-        args = [substituted(one, find) for one in given]
-        named = [substituted(one, find) for one in (*inner.keywords, *part.keywords)]
-        return ast.copy_location(ast.Call(substituted(part.func, find), args, named), part)
-
-    return substituted(node, find)
-
-
-# ------------------------------------------------------------------------ editing the text
-
-
-def _rewrite(canvas: list[bytearray], call: ast.Call, quoted: ast.Call) -> None:
-    """Keep range, kernel, arguments and keywords where they stand, and blank the rest."""
-    pieces = [
-        call.args[0],
-        quoted.func,
-        *sorted([*quoted.args[1:], *quoted.keywords], key=start_of),
-        *call.keywords,
-    ]
-    kept = [_cut(canvas, start_of(piece), end_of(piece)) for piece in pieces]
-    line, column = end_of(call)
-    _blank(canvas, _after_parenthesis(canvas, call), (line, column - 1))
-    for piece, rows in zip(pieces, kept, strict=True):
-        _paste(canvas, start_of(piece), rows)
-    for piece in pieces[:-1]:
-        _paste(canvas, end_of(piece), [b","])
-
-
-def _after_parenthesis(canvas: list[bytearray], call: ast.Call) -> Position:
-    """The place behind the parenthesis that opens the arguments of a call."""
-    line, column = end_of(call.func)
-    while True:
-        found = canvas[line - 1][column:].split(b"#")[0].find(b"(")
-        if found >= 0:
-            return line, column + found + 1
-        line, column = line + 1, 0
-
-
-def _columns(
-    canvas: list[bytearray], start: Position, end: Position
-) -> Iterator[tuple[int, int, int]]:
-    """The rows of a stretch of text, each with its first and last column."""
-    for line in range(start[0], end[0] + 1):
-        row = canvas[line - 1]
-        first = start[1] if line == start[0] else 0
-        yield line - 1, first, end[1] if line == end[0] else len(row)
-
-
-def _cut(canvas: list[bytearray], start: Position, end: Position) -> list[bytes]:
-    return [bytes(canvas[row][a:b]) for row, a, b in _columns(canvas, start, end)]
-
-
-def _blank(canvas: list[bytearray], start: Position, end: Position) -> None:
-    for row, a, b in list(_columns(canvas, start, end)):
-        canvas[row][a:b] = b" " * (b - a)
-
-
-def _paste(canvas: list[bytearray], start: Position, rows: list[bytes]) -> None:
-    line, column = start
-    for text in rows:
-        row = canvas[line - 1]
-        row.extend(b" " * (column - len(row)))
-        row[column : column + len(text)] = text
-        line, column = line + 1, 0

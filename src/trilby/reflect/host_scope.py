@@ -7,7 +7,7 @@ changes what is believed about a function, never what it does.
 
 import ast
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import ModuleType
 from typing import Any, TypeAlias, cast
@@ -56,11 +56,6 @@ class Locals:
     bound_anywhere: frozenset[str]
     """Also the names that inner functions and comprehensions bind for themselves."""
 
-    @property
-    def all(self) -> frozenset[str]:
-        """Every local name."""
-        return self.plain | self.wild
-
     def own(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of `names` that are local."""
         return tuple(name for name in names if name in self.plain or name in self.wild)
@@ -70,7 +65,10 @@ def locals_of(node: ast.FunctionDef) -> Locals:
     """The local names of a function."""
     params = tuple(argument.arg for argument in parameters(node.args))
     found = names_in(*node.body)
-    own = {*params, *found.sets, *_annotated(node)} - found.declared
+    annotated = (part.target for part in ast.walk(node) if isinstance(part, ast.AnnAssign))
+    # `x: int` alone makes a name local, too
+    typed = {target.id for target in annotated if isinstance(target, ast.Name)}
+    own = {*params, *found.sets, *typed} - found.declared
     return Locals(
         params,
         frozenset(own - found.wild),
@@ -86,13 +84,6 @@ def reads_its_frame(node: ast.FunctionDef) -> bool:
         or (isinstance(part, ast.Attribute) and part.attr in FRAME_READERS)
         for part in ast.walk(node)
     )
-
-
-def _annotated(node: ast.FunctionDef) -> Iterator[str]:
-    """`x: int` alone makes a name local, too."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name):
-            yield part.target.id
 
 
 def _bound_anywhere(node: ast.FunctionDef) -> Iterator[str]:
@@ -159,7 +150,10 @@ class Typing:
             case ast.Name():
                 return _live_type(self.resolve(node))
             case ast.Attribute() | ast.Subscript():
-                return self._place_type(node)
+                if self.extent(node):
+                    return I32
+                place = self.place(node)
+                return self.read_type(place) if place else OBJECT
             case ast.IfExp():
                 return self._either(node)
             case ast.Call(func=ast.Attribute(value=owner, attr=maker)) if maker in MAKERS:
@@ -204,17 +198,18 @@ class Typing:
             case _:
                 return None
 
-    def _place_type(self, node: ast.expr) -> Type | None:
-        if self.extent(node):
-            return I32
-        place = self.place(node)
-        if place is None or not place.whole:
-            return OBJECT
-        if isinstance(place.type, StructType):
+    def read_type(self, place: HostPlace, *, only_read: bool = False) -> Type:
+        """The type of what is read at a place: a number, a reference to a struct, or a view.
+
+        How many indices an n-d array of unknown rank needs is not known: what comes out may be a
+        row that somebody writes to later, unless it is `only_read` at once.
+        """
+        if place.whole and isinstance(place.type, StructType):
             return RefType(place.type)
-        if is_rankless(self.of(place.root)):
-            return OBJECT
-        return place.type if isinstance(place.type, ScalarType) else OBJECT
+        base = self.of(place.root)
+        is_rankless = isinstance(base, NDArrayType) and base.rank == UNKNOWN_RANK
+        is_number = place.whole and isinstance(place.type, ScalarType)
+        return place.type if is_number and (only_read or not is_rankless) else OBJECT
 
     def _either(self, node: ast.IfExp) -> Type | None:
         """A choice between buffers of one type has that type; of other choices nothing is said."""
@@ -223,11 +218,6 @@ class Typing:
             return then or otherwise
         is_buffer = isinstance(then, BufferType | NDArrayType)
         return then if is_buffer and then == otherwise else OBJECT
-
-
-def is_rankless(known: Type | None) -> bool:
-    """Whether this is an n-d array of which nobody said how many indices it takes."""
-    return isinstance(known, NDArrayType) and known.rank == UNKNOWN_RANK
 
 
 def literal(node: ast.expr) -> "Number | None":
@@ -319,15 +309,15 @@ def typing_of(
     types: dict[str, Type | None] = dict.fromkeys(local.plain)
     types |= {n: t for n, t in _parameter_types(compute, captured, node) if n in local.plain}
     typing = Typing(captured, local, types)
-    bindings = [binding for binding in _bindings(node.body) if binding[0] in local.plain]
+    found = [binding for binding in bindings(node.body) if binding[0] in local.plain]
     before: dict[str, Type | None] = {}
     while types != before:
         before = dict(types)
-        for name, value, annotation in bindings:
+        for name, value, annotation in found:
             bound = OBJECT if value is None else typing.of(value)
             declared = annotation and _annotation_type(compute, captured, annotation)
             types[name] = _join(types[name], declared or bound)
-    types.update({name: OBJECT for name, found in types.items() if found is None})
+    types.update({name: OBJECT for name, known in types.items() if known is None})
     return typing
 
 
@@ -337,7 +327,8 @@ def _join(known: Type | None, new: Type | None) -> Type | None:
     return known if known == new else OBJECT
 
 
-def _bindings(body: list[ast.stmt]) -> Iterator[Binding]:
+def bindings(body: Sequence[ast.stmt]) -> Iterator[Binding]:
+    """What statements bind to names."""
     for statement in body:
         match statement:
             case ast.Assign(targets=targets, value=value):
@@ -345,23 +336,16 @@ def _bindings(body: list[ast.stmt]) -> Iterator[Binding]:
                     yield from _pairs(target, value)
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 yield name, value, statement.annotation
-            case ast.If() | ast.While() | ast.For() | ast.With():
-                yield from _compound(statement)
+            case ast.If(body=body, orelse=orelse) | ast.While(body=body, orelse=orelse):
+                yield from bindings([*body, *orelse])
+            case ast.For(target=target, body=body, orelse=orelse):
+                yield from _unknown(target)
+                yield from bindings([*body, *orelse])
+            case ast.With(items=items, body=body):
+                yield from _unknown(*(item.optional_vars for item in items if item.optional_vars))
+                yield from bindings(body)
             case _:
                 yield from _unknown(statement)
-
-
-def _compound(statement: ast.If | ast.While | ast.For | ast.With) -> Iterator[Binding]:
-    match statement:
-        case ast.For(target=target):
-            yield from _unknown(target)
-        case ast.With(items=items):
-            yield from _unknown(*(item.optional_vars for item in items if item.optional_vars))
-        case _:
-            pass
-    yield from _bindings(statement.body)
-    if not isinstance(statement, ast.With):
-        yield from _bindings(statement.orelse)
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[Binding]:
@@ -421,9 +405,15 @@ def _annotation_value(compute: AnyCompute, captured: Captured, node: ast.expr) -
     """What an annotation means, if it is of names, dots, `NDArray[…]` and `Constant[…]`."""
     match node:
         case ast.Constant(value=str(text)):
-            return _text_value(compute, captured, text)
+            try:
+                inner = parsed_expression(text.strip())
+            except SyntaxError:  # what is not even Python names no type
+                return MISSING
+            return _annotation_value(compute, captured, inner)
         case ast.Name(id=name):
-            return _name_value(compute, captured, name)
+            # annotations see the names around the function, even those that its body does not use
+            is_around = name in compute.scope and not captured.is_closure(name)
+            return compute.scope[name] if is_around else captured.lookup(name)
         case ast.Attribute(value=owner, attr=name):
             found = _annotation_value(compute, captured, owner)
             return MISSING if found is MISSING else getattr(found, name, MISSING)
@@ -435,19 +425,3 @@ def _annotation_value(compute: AnyCompute, captured: Captured, node: ast.expr) -
             return NDArray[cast("type", inner)] if base is NDArray else MISSING
         case _:
             return MISSING
-
-
-def _text_value(compute: AnyCompute, captured: Captured, text: str) -> object:
-    """An annotation in quotes; one that is not even Python names no type."""
-    try:
-        inner = parsed_expression(text.strip())
-    except SyntaxError:
-        return MISSING
-    return _annotation_value(compute, captured, inner)
-
-
-def _name_value(compute: AnyCompute, captured: Captured, name: str) -> object:
-    """Annotations see the names around the function, even those that its body does not use."""
-    if not captured.is_closure(name) and name in compute.scope:
-        return compute.scope[name]
-    return captured.lookup(name)

@@ -23,16 +23,15 @@ from trilby.data.schema import StructType, in_global, spoken
 from trilby.model.op import Op
 from trilby.model.ops import arith
 from trilby.model.ops.core import Constant
-from trilby.model.ops.memory import Load, Place
+from trilby.model.ops.memory import Place
 from trilby.model.ops.structs import Pack
 from trilby.model.value import RefType, Value, space_of
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import (
     Aggregate,
-    HeldArray,
     KnownObject,
     Literal,
-    LocalStruct,
+    LocalPlace,
     Operand,
     PlaceOf,
     Several,
@@ -81,12 +80,8 @@ _BITWISE = (arith.BitAnd, arith.BitOr, arith.BitXor)
 def describe(operand: Operand) -> str:
     """What to call an operand in an error."""
     match operand:
-        case Value() | PlaceOf():
+        case Value() | PlaceOf() | LocalPlace() | Aggregate():
             return f"`{operand.type}`"
-        case Aggregate() | LocalStruct():
-            return f"`{operand.struct}`"
-        case HeldArray():
-            return f"`{operand.array}`"
         case Literal():
             return f"the literal `{operand.number!r}`"
         case ShapeOf():
@@ -106,35 +101,26 @@ def _describe_thing(thing: object) -> str:
     return f"a Python object of type `{type(thing).__name__}`"
 
 
-def loaded(lw: Lowering, operand: Operand, node: ast.AST) -> Operand:
-    """Load a number from its place now, before anything that is evaluated later can change it."""
-    if isinstance(operand, PlaceOf) and isinstance(operand.type, ScalarType):
-        return read(lw, operand, node)
-    return operand
-
-
 def read(lw: Lowering, operand: Operand, node: ast.AST) -> Value | Literal:
     """Bring an operand to a value: a place is loaded, a struct's place becomes a reference."""
     match operand:
         case Value() | Literal():
             return operand
-        case PlaceOf(base, path, indices, ScalarType() as scalar):
-            return lw.value(Load, base, indices, path, type=scalar, at=node)
+        case PlaceOf(type=ScalarType()) | LocalPlace(type=ScalarType()):
+            return lw.load(operand, node)
         case PlaceOf(base, path, indices, StructType() as struct):
             reference = RefType(struct, space_of(base.type))
             return lw.value(Place, base, indices, path, type=reference, at=node)
-        case Aggregate(struct, parts):
+        case Aggregate(StructType() as struct, parts):
             return lw.value(Pack, parts, type=struct, at=node)
-        case LocalStruct():
+        case KnownObject() | LocalPlace(type=StructType()):
             raise lw.clash(node, f"{describe(operand)} is not a number")
-        case PlaceOf() | HeldArray():
+        case PlaceOf() | LocalPlace() | Aggregate():
             raise lw.clash(
                 node, f"{describe(operand)} is a whole array, not a value", "index it: `array[i]`"
             )
         case ShapeOf():
             raise lw.clash(node, "a shape is not a value", "index it: `a.shape[0]`")
-        case KnownObject():
-            raise lw.clash(node, f"{describe(operand)} is not a number")
         case Several():
             raise lw.clash(
                 node, "a tuple is not a value in a kernel", "assign each item to its own name"
@@ -246,8 +232,15 @@ def binary(
     common = common_type(lw, a, b)
     if common is None:
         raise TypeError(symbol)
-    _check_exponent(lw, node, kind, common, b)
-    operand_type = _operand_type(kind, common)
+    if kind is arith.Pow and not common.is_float and isinstance(b, Literal) and b.number < 0:
+        raise lw.clash(
+            node,
+            f"an integer cannot be raised to the negative power {b.number}",
+            "make the base a float: `f32(n) ** e`",
+        )
+    operand_type = I32 if common is BOOL and kind not in _BITWISE else common
+    if kind is arith.TrueDiv:
+        operand_type = true_division_type(operand_type)
     if operand_type.is_float:
         _check_bits(lw, node, kind, [a, b])
         operand_type = float_for(lw, node, operand_type, [a, b])
@@ -296,25 +289,6 @@ def _compare_with_u64(
         return lw.value(arith.BitOr, negative, as_unsigned, type=BOOL, at=node)
     positive = lw.value(arith.Ge, signed, zero, type=BOOL, at=node)
     return lw.value(arith.BitAnd, positive, as_unsigned, type=BOOL, at=node)
-
-
-def _check_exponent(
-    lw: Lowering, node: ast.AST, kind: type[Op], common: ScalarType, exponent: Value | Literal
-) -> None:
-    if kind is not arith.Pow or common.is_float or not isinstance(exponent, Literal):
-        return
-    if exponent.number < 0:
-        raise lw.clash(
-            node,
-            f"an integer cannot be raised to the negative power {exponent.number}",
-            "make the base a float: `f32(n) ** e`",
-        )
-
-
-def _operand_type(kind: type[Op], common: ScalarType) -> ScalarType:
-    if common is BOOL and kind not in _BITWISE:
-        common = I32
-    return true_division_type(common) if kind is arith.TrueDiv else common
 
 
 def _check_bits(lw: Lowering, node: ast.AST, kind: type[Op], pair: list[Value | Literal]) -> None:
@@ -394,8 +368,3 @@ def truth(lw: Lowering, operand: Operand, node: ast.AST) -> Value | Literal:
         return a
     zero = typed(lw, Literal(0), node, scalar_type(a))
     return lw.value(arith.Ne, a, zero, type=BOOL, at=node)
-
-
-def boolean(lw: Lowering, operand: Operand, node: ast.AST) -> Value:
-    """A truth as a value of type bool."""
-    return typed(lw, truth(lw, operand, node), node, BOOL)

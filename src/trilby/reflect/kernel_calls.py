@@ -15,7 +15,6 @@ from trilby.data.record import Record
 from trilby.data.schema import (
     ArrayType,
     BufferType,
-    Field,
     NDArrayType,
     PadType,
     StructType,
@@ -32,15 +31,22 @@ from trilby.model.ops.debug import Print
 from trilby.model.ops.grid import BARRIER_SCOPES, Barrier
 from trilby.model.ops.memory import AtomicUpdate, CompareExchange, LocalArray, PrivateArray
 from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value
-from trilby.reflect.aggregates import parts, settled, struct_of, value_for
+from trilby.reflect.aggregates import (
+    numbers_for,
+    parts,
+    settled,
+    struct_of,
+    unknown_field,
+    value_for,
+)
 from trilby.reflect.functions import Compute, Helper, Kernel, is_helper
-from trilby.reflect.kernel_arithmetic import boolean, constant, convert_for, describe, number, typed
+from trilby.reflect.kernel_arithmetic import constant, convert_for, describe, number, truth, typed
 from trilby.reflect.kernel_builtins import COMPARE_EXCHANGE, AtomicFunction, local, private
 from trilby.reflect.lowering import Callee, Lowering
 from trilby.reflect.operands import Aggregate, KnownObject, Literal, Operand, PlaceOf
-from trilby.reflect.places import element_of
+from trilby.reflect.places import array_place, element_of
 from trilby.reflect.promotion import common_type, float_for, keep_weak, scalar_type
-from trilby.reflect.signature import Signature, helper_signature, scalar_named
+from trilby.reflect.signature import helper_signature, scalar_named
 from trilby.reflect.vector_math import COMPOSED_LOWERINGS, is_vector, vector_math
 
 # ------------------------------------------------------------------------------------- atomic calls
@@ -76,11 +82,12 @@ def _place_and_operands(
         raise lw.clash(node, f"`{name}` takes a place first", f"write {example}")
     place: Operand = lw.lower(node.args[0])
     rest = list(node.args[1:])
-    if _is_array(place) and isinstance(place, PlaceOf | Value):
+    array = array_place(place)
+    if array is not None:
         example = f"`{name}(a.array, i{numbers and ', ' + numbers})`"
         if not rest:
             raise lw.clash(node, f"`{name}` on an array takes an index", f"write {example}")
-        place = element_of(lw, node, place, rest.pop(0))
+        place = element_of(lw, node, array, rest.pop(0))
     if not isinstance(place, PlaceOf) or not isinstance(place.type, ScalarType):
         raise lw.clash(
             node.args[0],
@@ -95,16 +102,6 @@ def _place_and_operands(
             f"write {example}",
         )
     return place, rest
-
-
-def _is_array(operand: Operand) -> bool:
-    match operand:
-        case PlaceOf(type=ArrayType()) | Value(type=NDArrayType()):
-            return True
-        case Value(type=RefType(to=ArrayType())):
-            return True
-        case _:
-            return False
 
 
 def _check_type(lw: Lowering, node: ast.Call, place: PlaceOf, function: AtomicFunction) -> None:
@@ -179,8 +176,23 @@ def _from_fields(lw: Lowering, node: ast.Call, struct: StructType) -> Aggregate:
     lowered = {name: settled(lw, lw.lower(value), value) for name, value in given.items()}
     values: list[Value] = []
     for field in struct.fields:
-        if not isinstance(field.type, PadType):
-            values.extend(_member(lw, node, struct, field, lowered.get(field.name), given))
+        if field.name in given:
+            where = given[field.name]
+            if isinstance(field.type, ArrayType):
+                raise lw.clash(
+                    where,
+                    f"the array `{field.name}` cannot be given here",
+                    "leave it out: it begins with zeros",
+                )
+            operand = lowered[field.name]
+            values += numbers_for(lw, operand, field.type, where, f"`{field.name}`")
+        elif isinstance(field.type, ArrayType):
+            zeros = leaves(StructType("", (field,)))
+            values += [constant(lw, 0, leaf.type, node) for leaf in zeros]
+        elif not isinstance(field.type, PadType):
+            raise lw.clash(
+                node, f"`{struct}` lacks a value for `{field.name}`", f"write `{field.name}=…`"
+            )
     return Aggregate(struct, tuple(values))
 
 
@@ -196,41 +208,8 @@ def _name(lw: Lowering, keyword: ast.keyword, struct: StructType) -> str:
     field = struct.field(keyword.arg)
     if field is not None and not isinstance(field.type, PadType):
         return keyword.arg
-    names = ", ".join(f"`{f.name}`" for f in struct.fields if not isinstance(f.type, PadType))
-    raise lw.error(
-        FieldError, keyword, f"`{struct}` has no field `{keyword.arg}`", f"it has {names}"
-    )
-
-
-def _member(
-    lw: Lowering,
-    node: ast.Call,
-    struct: StructType,
-    field: Field,
-    operand: Operand | None,
-    given: dict[str, ast.expr],
-) -> tuple[Value, ...]:
-    if isinstance(field.type, ArrayType) and operand is None:
-        inner = StructType("", (field,))
-        return tuple(constant(lw, 0, leaf.type, node) for leaf in leaves(inner))
-    if operand is None:
-        raise lw.clash(
-            node, f"`{struct}` lacks a value for `{field.name}`", f"write `{field.name}=…`"
-        )
-    where = given[field.name]
-    if isinstance(field.type, StructType):
-        if struct_of(operand) != field.type:
-            raise lw.clash(
-                where, f"`{field.name}` is `{field.type}`, and this is {describe(operand)}"
-            )
-        return parts(lw, operand, where)
-    if isinstance(field.type, ArrayType):
-        raise lw.clash(
-            where,
-            f"the array `{field.name}` cannot be given here",
-            "leave it out: it begins with zeros",
-        )
-    return (convert_for(lw, operand, field.type, where, f"`{field.name}`"),)
+    names = tuple(f.name for f in struct.fields if not isinstance(f.type, PadType))
+    raise unknown_field(lw, keyword, keyword.arg, f"`{struct}`", names)
 
 
 # -------------------------------------------------------------------------------------- group calls
@@ -328,7 +307,8 @@ def _printed(lw: Lowering, node: ast.expr, values: list[Value]) -> str:
         _check_text(lw, node, node.value)
         return node.value.replace("{", "{{").replace("}", "}}")
     if isinstance(node, ast.JoinedStr):
-        if any(_has_format(part) for part in node.values):
+        formatted = (part for part in node.values if isinstance(part, ast.FormattedValue))
+        if any(part.format_spec is not None or part.conversion != -1 for part in formatted):
             raise lw.error(  # Python 3.11 does not know where in the text the part stands
                 UnsupportedSyntaxError,
                 node,
@@ -340,11 +320,6 @@ def _printed(lw: Lowering, node: ast.expr, values: list[Value]) -> str:
         node = node.value
     values.append(typed(lw, number(lw, lw.lower(node), node), node))
     return "{}"
-
-
-def _has_format(part: ast.expr) -> bool:
-    is_value = isinstance(part, ast.FormattedValue)
-    return is_value and (part.format_spec is not None or part.conversion != -1)
 
 
 def _check_text(lw: Lowering, node: ast.expr, text: str) -> None:
@@ -396,7 +371,7 @@ def call(lw: Lowering, node: ast.Call) -> Operand:
     if thing is print:
         return _print(lw, node)
     if thing is bool:
-        return boolean(lw, _only_argument(lw, node), node)
+        return typed(lw, truth(lw, _only_argument(lw, node), node), node, BOOL)
     if is_record(thing):
         return construct(lw, node, thing)
     if is_composed(thing):
@@ -544,7 +519,10 @@ def _helper(lw: Lowering, node: ast.Call, helper: Helper[..., object]) -> Operan
         o.type.rank for o in lowered if isinstance(o, Value) and isinstance(o.type, NDArrayType)
     )
     callee = Callee(helper, ranks)
-    signature = _signature(lw, node, callee)
+    try:
+        signature = helper_signature(helper, ranks)
+    except TrilbyError as error:
+        raise error.within(helper.name, lw.where(node)) from error.__cause__
     symbol = lw.symbol_of(callee)
     lw.callees[symbol] = callee
     args = tuple(
@@ -555,13 +533,6 @@ def _helper(lw: Lowering, node: ast.Call, helper: Helper[..., object]) -> Operan
         lw.run(Call, args, symbol, at=node)
         return KnownObject(None)
     return lw.value(Call, args, symbol, type=signature.result, at=node)
-
-
-def _signature(lw: Lowering, node: ast.Call, callee: Callee) -> Signature:
-    try:
-        return helper_signature(callee.helper, callee.ranks)
-    except TrilbyError as error:
-        raise error.within(callee.helper.name, lw.where(node)) from error.__cause__
 
 
 def _bind(lw: Lowering, node: ast.Call, helper: Helper[..., object]) -> list[ast.expr]:

@@ -1,25 +1,27 @@
 """From a decorated function to its code model."""
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import CodeType, ModuleType
 
-from trilby.data.dtypes import is_numpy_scalar
+from trilby.arguments import closest
+from trilby.data.dtypes import ScalarType, is_numpy_scalar
+from trilby.data.schema import BufferType, NDArrayType
 from trilby.dataclass import dataclass
 from trilby.errors import KernelTypeError, TrilbyError, UnsupportedSyntaxError
 from trilby.model.build import Builder
-from trilby.model.op import Func
+from trilby.model.op import Func, Raw, RawBody
 from trilby.model.ops.core import Return
-from trilby.model.value import NONE, Value
+from trilby.model.value import NONE, Value, space_of
 from trilby.reflect.aggregates import assign_struct, is_struct
 from trilby.reflect.capture import MISSING, Captured, capture
 from trilby.reflect.expressions import expression
-from trilby.reflect.functions import Helper, Kernel, is_helper
-from trilby.reflect.lowering import Callee, Guess, Level, Lowering, Origin, local_names
+from trilby.reflect.functions import Helper, Kernel
+from trilby.reflect.lowering import Callee, Level, Lowering, Origin, local_names
 from trilby.reflect.raw import RawHelper
 from trilby.reflect.signature import Signature, helper_signature, kernel_signature
 from trilby.reflect.statements import block
+from trilby.source import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,37 +54,8 @@ def reflect_helper(callee: Callee, symbol: str, symbol_of: Callable[[Callee], st
     reflected = _reflect(helper, signature, symbol, symbol_of)
     if not isinstance(helper, RawHelper):
         return reflected
-    from trilby.reflect.raw_code import raw_code  # noqa: PLC0415 -- few kernels have any
-
-    raw = raw_code(helper, signature, reflected.captured)
+    raw = _raw_code(helper, signature, reflected.captured)
     return replace(reflected, func=replace(reflected.func, raw=raw))
-
-
-def helpers_named_by(
-    captured: Captured, resolve: Callable[[ast.expr], object]
-) -> Iterator[Helper[..., object]]:
-    """The device functions that host code names, as it calls them; each once."""
-    outside = map(captured.lookup, _names(captured.function.__code__))
-    if not any(map(_may_be_helper_or_owner, outside)):
-        return
-    names = (n for n in ast.walk(captured.node) if isinstance(n, ast.Name | ast.Attribute))
-    yield from dict.fromkeys(helper for helper in map(resolve, names) if is_helper(helper))
-
-
-def _may_be_helper_or_owner(thing: object) -> bool:
-    """True for a device function, and for a module or class that may have one."""
-    if isinstance(thing, type):
-        return thing.__module__ != "builtins"
-    return isinstance(thing, Helper | ModuleType)
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    """The names that a piece of code looks for outside of itself."""
-    yield from code.co_names
-    yield from code.co_freevars
-    for part in code.co_consts:
-        if isinstance(part, CodeType):
-            yield from _names(part)
 
 
 def _reflect(
@@ -97,7 +70,8 @@ def _reflect(
         raise TypeError(captured.node)
     homes, assignments = local_names(captured.node.body)
     is_kernel = function.kind == "kernel"
-    guesses: dict[Origin, Guess] = {}
+    guesses: dict[Origin, ScalarType] = {}
+    typed: set[str] = set()
     while True:
         params = {p.name: Value(p.type, p.name) for p in signature.params}
         lowering = Lowering(
@@ -109,8 +83,9 @@ def _reflect(
             homes={**homes, **dict.fromkeys(params, ())},
             stored=frozenset(assignments),
             single=frozenset(name for name, count in assignments.items() if count == 1),
-            guesses=guesses,
             is_kernel=is_kernel,
+            guesses=guesses,
+            typed=typed,
         )
         try:
             func = _lower(lowering, captured.node, signature, symbol)
@@ -131,17 +106,14 @@ def _reflect(
 
 def _lower(lw: Lowering, node: ast.FunctionDef, signature: Signature, symbol: str) -> Func:
     level = Level(Builder(), ())
-
-    def parameters_that_change() -> None:
+    with lw.inside(level):
         for name, value in lw.params.items():
-            if name in lw.stored:
-                if is_struct(value):
-                    assign_struct(lw, name, value, node.args)
-                else:
-                    lw.declare(name, value.type, node.args, value)
-                    lw.mark_assigned(name)
-
-    body = block(lw, node.body, level, parameters_that_change)
+            if name in lw.stored and is_struct(value):
+                assign_struct(lw, name, value, node.args)
+            elif name in lw.stored:
+                lw.declare(name, value.type, node.args, value)
+                lw.mark_assigned(name)
+    body = block(lw, node.body, level)
     if lw.assigned is not None:
         if signature.result != NONE:
             raise KernelTypeError(
@@ -169,3 +141,70 @@ def _same(left: object, right: object) -> bool:
         return True
     is_number = isinstance(left, bool | int | float) or is_numpy_scalar(left)
     return is_number and type(left) is type(right) and repr(left) == repr(right)
+
+
+# -- raw code -----------------------------------------------------------------------------
+
+
+def _raw_code(helper: RawHelper[..., object], signature: Signature, captured: Captured) -> Raw:
+    """The code that `@tb.raw` gives, checked against the parameters."""
+    decorator = _decorator(captured)
+    where = captured.location(decorator)
+    _check_declared(helper, signature, where)
+    bodies = (
+        RawBody(language, text, captured.location(_written(decorator, language)))
+        for language, text in helper.texts.items()
+    )
+    names = tuple(param.name for param in signature.params)
+    return Raw(names, tuple(bodies), helper.reads, helper.writes)
+
+
+def _decorator(captured: Captured) -> ast.AST:
+    """The call of `tb.raw` above the function; the function where it stands elsewhere."""
+    node = captured.node
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+    calls = (decorator for decorator in decorators[-1:] if isinstance(decorator, ast.Call))
+    return next(calls, node)
+
+
+def _written(decorator: ast.AST, language: str) -> ast.AST:
+    """The literal that holds the text, so that its lines have a place in the source."""
+    keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
+    values = (keyword.value for keyword in keywords if keyword.arg == language)
+    return next((v for v in values if isinstance(v, ast.Constant)), decorator)
+
+
+def _check_declared(helper: RawHelper[..., object], signature: Signature, where: Location) -> None:
+    buffers = {
+        param.name: param
+        for param in signature.params
+        if isinstance(param.type, BufferType | NDArrayType)
+    }
+    for name in (*helper.reads, *helper.writes):
+        if name not in buffers:
+            raise KernelTypeError(
+                f"@tb.raw names `{name}`, which is no buffer parameter of `{helper.name}`",
+                advice=_known_advice(name, tuple(buffers)),
+                location=where,
+            )
+    for name, param in buffers.items():
+        if name not in (*helper.reads, *helper.writes):
+            raise KernelTypeError(
+                f"nothing says what the device code of `{helper.name}` does with `{name}`",
+                advice=f'add `reads=("{name}",)` or `writes=("{name}",)`, or both, to @tb.raw',
+                location=where,
+            )
+        if name in helper.writes and space_of(param.type) == "constant":
+            raise KernelTypeError(
+                f"`{name}` lies in constant memory, and @tb.raw says that it is written",
+                advice="declare the parameter without `tb.Constant`, or only read it",
+                location=where,
+            )
+
+
+def _known_advice(name: str, buffers: tuple[str, ...]) -> str:
+    if not buffers:
+        return "it has none: leave `reads` and `writes` out"
+    close = closest(name, buffers)
+    hint = f"did you mean `{close}`? " if close else ""
+    return f"{hint}its buffers are {', '.join(f'`{buffer}`' for buffer in buffers)}"

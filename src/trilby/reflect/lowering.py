@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from trilby.data.dtypes import F32, F64, ScalarType, Type, is_numpy_scalar, scalar_of
 from trilby.data.schema import StructType
@@ -18,15 +18,12 @@ from trilby.errors import FieldError, KernelNameError, KernelTypeError, TrilbyEr
 from trilby.model.build import Builder
 from trilby.model.op import Op
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
+from trilby.model.ops.memory import Load, Store
 from trilby.model.value import Value, VarType, space_of
 from trilby.reflect.capture import Captured
 from trilby.reflect.functions import Helper
-from trilby.reflect.operands import KnownObject, Literal, Operand, PlaceOf
+from trilby.reflect.operands import KnownObject, Literal, LocalPlace, Operand, PlaceOf
 from trilby.source import Location
-
-if TYPE_CHECKING:
-    import numpy as np
-
 
 # ------------------------------------------------------------------------------------------- scopes
 # Where the local variables of a function live, found before it is lowered.
@@ -66,25 +63,15 @@ def _common(left: BlockPath, right: BlockPath) -> BlockPath:
 
 def _occurrences(body: Sequence[ast.stmt], path: BlockPath) -> Iterator[tuple[ast.Name, BlockPath]]:
     for statement in body:
-        yield from _own_names(statement, path)
-        for part in ("body", "orelse"):
-            inner: Sequence[ast.stmt] = getattr(statement, part, ())
-            yield from _occurrences(inner, inner_path(path, statement, part))
-
-
-def _own_names(statement: ast.stmt, path: BlockPath) -> Iterator[tuple[ast.Name, BlockPath]]:
-    """The names in the parts of a statement that are not blocks.
-
-    A loop's target belongs to its body: that is where it gets its value.
-    """
-    for name, part in ast.iter_fields(statement):
-        if name in {"body", "orelse"}:
-            continue
-        is_target = isinstance(statement, ast.For) and name == "target"
-        where = inner_path(path, statement, "body") if is_target else path
-        for root in part if isinstance(part, list) else [part]:  # pyright: ignore[reportUnknownVariableType] -- an AST field is a node or a list of nodes
-            if isinstance(root, ast.AST):
-                for node in ast.walk(root):
+        for field_name, part in ast.iter_fields(statement):
+            if field_name in {"body", "orelse"}:
+                yield from _occurrences(part, inner_path(path, statement, field_name))
+                continue
+            # a loop's target belongs to its body: that is where it gets its value
+            is_target = isinstance(statement, ast.For) and field_name == "target"
+            where = inner_path(path, statement, "body") if is_target else path
+            for root in part if isinstance(part, list) else [part]:  # pyright: ignore[reportUnknownVariableType] -- an AST field is a node or a list of nodes
+                for node in ast.walk(root) if isinstance(root, ast.AST) else ():
                     if isinstance(node, ast.Name):
                         yield node, where
 
@@ -96,18 +83,6 @@ ErrorT = TypeVar("ErrorT", bound=TrilbyError)
 
 Origin: TypeAlias = str | ast.AST
 """What a Python number came from: a variable, or the expression that made a float of it."""
-
-
-@dataclass(slots=True)
-class Guess:
-    """What was found out about a number without a declared type, for the next pass.
-
-    `type` is wider than its first value asked for; `is_typed` says that a variable also
-    holds numbers with a type of their own.
-    """
-
-    type: ScalarType | None = None
-    is_typed: bool = False
 
 
 @dataclass(slots=True)
@@ -140,12 +115,13 @@ class Callee:
     ranks: tuple[int, ...]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Loop:
-    """The innermost loop: the flag that its `else` needs, and what is set at each `break`."""
+    """The innermost loop: the flag that its `else` needs, and what is set at every `break`."""
 
     broke: Value | None
-    breaks: list[frozenset[str]] = field(default_factory=list[frozenset[str]])
+    breaks: frozenset[str] | None = None
+    """None where no `break` was found yet."""
 
 
 @dataclass(slots=True)
@@ -160,8 +136,11 @@ class Lowering:
     homes: Mapping[str, BlockPath]
     stored: frozenset[str]
     single: frozenset[str]
-    guesses: dict[Origin, Guess]
     is_kernel: bool
+    guesses: dict[Origin, ScalarType]
+    """Python numbers that are wider than their first value asked for, as earlier passes found."""
+    typed: set[str]
+    """Variables of Python numbers that also hold numbers with a type of their own."""
     target: str = ""
     levels: list[Level] = field(default_factory=list[Level])
     variables: dict[str, Variable] = field(default_factory=dict[str, Variable])
@@ -223,8 +202,25 @@ class Lowering:
         """The error for types that do not fit."""
         return self.error(KernelTypeError, node, problem, advice)
 
-    def check_writable(self, place: PlaceOf, node: ast.AST) -> None:
+    # -- places -----------------------------------------------------------------------
+
+    def load(self, place: PlaceOf | LocalPlace, node: ast.AST) -> Value:
+        """The number at a place."""
+        if isinstance(place, LocalPlace):
+            return self.read_variable(place.path, node)
+        return self.value(Load, place.base, place.indices, place.path, type=place.type, at=node)
+
+    def store(self, place: PlaceOf | LocalPlace, value: Value, node: ast.AST) -> None:
+        """Write the number at a place."""
+        if isinstance(place, LocalPlace):
+            self.run(VarStore, self.variables[place.path].var, value, at=node)
+        else:
+            self.run(Store, place.base, place.indices, value, place.path, at=node)
+
+    def check_writable(self, place: PlaceOf | LocalPlace, node: ast.AST) -> None:
         """Refuse to change constant memory, and what is fixed when a buffer is created."""
+        if isinstance(place, LocalPlace):
+            return
         if space_of(place.base.type) == "constant":
             raise self.error(
                 FieldError,
@@ -246,16 +242,13 @@ class Lowering:
         """What a Python object means in a kernel; numbers are constants, folded in."""
         self.constants[name] = thing
         if is_numpy_scalar(thing):
-            return self._typed_constant(name, thing, node)
+            type_ = scalar_of(thing.dtype)
+            if type_ is None:
+                raise self.clash(node, f"`{name}` is `{thing.dtype}`, which kernels do not have")
+            return self.value(Constant, thing.item(), type=type_, at=node, hint=name)
         if isinstance(thing, bool | int | float):
             return Literal(thing)
         return KnownObject(thing)
-
-    def _typed_constant(self, name: str, thing: "np.generic[Any]", node: ast.AST) -> Value:
-        type_ = scalar_of(thing.dtype)
-        if type_ is None:
-            raise self.clash(node, f"`{name}` is `{thing.dtype}`, which kernels do not have")
-        return self.value(Constant, thing.item(), type=type_, at=node, hint=name)
 
     # -- variables --------------------------------------------------------------------
 
@@ -309,10 +302,6 @@ class Lowering:
 
     # -- Python numbers, whose type follows from their use ------------------------------
 
-    def guess(self, origin: Origin) -> Guess:
-        """What earlier passes found out."""
-        return self.guesses.get(origin, Guess())
-
     @property
     def is_stale(self) -> bool:
         """True where a guess turned out wrong that something was decided by."""
@@ -320,14 +309,13 @@ class Lowering:
 
     def widen(self, origin: Origin, to: ScalarType) -> None:
         """Ask for another pass in which this number has a wider type."""
-        guess = self.guess(origin)
-        if guess.type is not to:
-            self.guesses[origin] = Guess(to, guess.is_typed)
+        if self.guesses.get(origin) is not to:
+            self.guesses[origin] = to
             self.retyped = True
 
     def harden(self, name: str) -> None:
         """Note that a variable holds more than Python numbers."""
-        self.guesses[name] = Guess(self.guess(name).type, is_typed=True)
+        self.typed.add(name)
         self.hardened.add(name)
 
     def rely(self, *operands: object) -> None:

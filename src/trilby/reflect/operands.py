@@ -31,9 +31,10 @@ class PlaceOf:
 
 @dataclass(frozen=True, slots=True)
 class ShapeOf:
-    """`a.shape` of an n-d array."""
+    """`a.shape` of an n-d array with so many axes."""
 
     base: Value
+    rank: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,38 +53,23 @@ class Several:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A struct, vector or matrix whose leaves have been computed."""
+    """A struct, vector, matrix, or an array inside of one, whose numbers have been computed."""
 
-    struct: StructType
+    type: StructType | ArrayType
     parts: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LocalStruct:
-    """A local variable that holds a struct, or a struct within it (`prefix`), not yet read."""
+class LocalPlace:
+    """A local variable that holds a struct, or what is within it (`p.position.x`), not yet read.
 
-    name: str
-    struct: StructType
-    prefix: str = ""
+    Each number of it is a variable of its own, of that name.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class HeldArray:
-    """An array inside a struct that is held by value; `path` leads to it from the owner."""
-
-    owner: Aggregate | LocalStruct
     path: str
-    array: ArrayType
+    type: Type
 
 
 Operand: TypeAlias = (
-    Value
-    | Literal
-    | PlaceOf
-    | ShapeOf
-    | KnownObject
-    | Several
-    | Aggregate
-    | LocalStruct
-    | HeldArray
+    Value | Literal | PlaceOf | LocalPlace | ShapeOf | KnownObject | Several | Aggregate
 )

@@ -6,27 +6,21 @@ from functools import partial, reduce
 from trilby.arguments import closest
 from trilby.data.dtypes import I32, ScalarType
 from trilby.data.kernel_context import GRID_FIELDS
-from trilby.data.schema import INDEX, ArrayType, BufferType, NDArrayType, StructType, join_path
+from trilby.data.schema import INDEX, ArrayType, BufferType, NDArrayType, join_path
 from trilby.data.vector_types import matrix_of, vector_of
 from trilby.errors import FieldError
 from trilby.model.ops.arith import Mul
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import Extent
-from trilby.model.value import KERNEL_CONTEXT, RefType, Value
-from trilby.reflect.aggregates import (
-    cells_of,
-    element_inside,
-    is_value,
-    member,
-    place_of,
-    struct_of,
-)
+from trilby.model.value import KERNEL_CONTEXT, Value
+from trilby.reflect.aggregates import element_inside, member, place_of, struct_of, unknown_field
 from trilby.reflect.kernel_arithmetic import describe, read, typed
 from trilby.reflect.lowering import Lowering
 from trilby.reflect.operands import (
-    HeldArray,
+    Aggregate,
     KnownObject,
     Literal,
+    LocalPlace,
     Operand,
     PlaceOf,
     Several,
@@ -39,88 +33,39 @@ def attribute_of(lw: Lowering, node: ast.Attribute, base: Operand) -> Operand:
     """`base.name`: a field of a buffer, struct or context, or something a module holds."""
     match base:
         case KnownObject(thing):
-            return _member(lw, node, thing)
+            return _of_object(lw, node, thing)
         case Value(type=t) if t == KERNEL_CONTEXT:
-            return _grid(lw, node, base)
-        case Value(type=NDArrayType()):
-            return _ndarray_attribute(lw, node, base)
-        case PlaceOf(type=StructType() as struct) if _is_swizzle(struct, node.attr):
-            return member(lw, node, base, node.attr)
-        case _ if (place := _struct_place(base)) is not None:
-            return _field(lw, node, *place)
-        case _ if is_value(base):
-            return member(lw, node, base, node.attr)
+            if node.attr not in GRID_FIELDS:
+                raise unknown_field(lw, node, node.attr, "the kernel context", GRID_FIELDS)
+            return lw.value(Grid, base, node.attr, type=I32, at=node, hint=node.attr)
+        case Value(type=NDArrayType() as array):
+            return _ndarray_attribute(lw, node, base, array)
         case _:
-            raise lw.error(FieldError, node, f"{describe(base)} has no attribute `{node.attr}`")
+            return member(lw, node, base, node.attr)
 
 
-def _struct_place(base: Operand) -> tuple[PlaceOf, StructType] | None:
-    """The place of a buffer or struct in memory, with its type."""
-    match base:
-        case Value(type=BufferType() as struct) | Value(type=RefType(to=StructType() as struct)):
-            return PlaceOf(base, "", (), struct), struct
-        case PlaceOf(type=StructType() as struct):
-            return base, struct
-        case _:
-            return None
-
-
-def _is_swizzle(struct: StructType, name: str) -> bool:
-    return vector_of(struct) is not None and struct.field(name) is None
-
-
-def _grid(lw: Lowering, node: ast.Attribute, context: Value) -> Value:
-    if node.attr not in GRID_FIELDS:
-        raise _unknown(lw, node, "the kernel context", GRID_FIELDS)
-    return lw.value(Grid, context, node.attr, type=I32, at=node, hint=node.attr)
-
-
-def _unknown(lw: Lowering, node: ast.Attribute, owner: str, names: tuple[str, ...]) -> FieldError:
-    close = closest(node.attr, names)
-    hint = f"did you mean `{close}`? " if close else ""
-    listed = ", ".join(f"`{name}`" for name in names)
-    return lw.error(
-        FieldError, node, f"{owner} has no field `{node.attr}`", f"{hint}it has {listed}"
-    )
-
-
-def _field(lw: Lowering, node: ast.Attribute, base: PlaceOf, struct: StructType) -> PlaceOf:
-    field = struct.field(node.attr)
-    if field is None:
-        names = tuple(f.name for f in struct.fields if not f.name.startswith("_"))
-        raise _unknown(lw, node, f"`{struct}`", names)
-    is_length = isinstance(struct, BufferType) and node.attr in struct.length_names
-    path = join_path(base.path, node.attr)
-    return PlaceOf(base.base, path, base.indices, field.type, base.writable and not is_length)
-
-
-def _ndarray_attribute(lw: Lowering, node: ast.Attribute, base: Value) -> Operand:
-    array = base.type
-    if not isinstance(array, NDArrayType):
-        raise TypeError(array)
+def _ndarray_attribute(
+    lw: Lowering, node: ast.Attribute, base: Value, array: NDArrayType
+) -> Operand:
+    shape = ShapeOf(base, array.rank)
     if node.attr == "shape":
-        return ShapeOf(base)
+        return shape
     if node.attr == "ndim":
         return Literal(array.rank)
     if node.attr == "size":
-        axes = shape_items(lw, node, ShapeOf(base))
+        axes = shape_items(lw, node, shape)
         product = partial(lw.value, Mul, type=I32, at=node)
         return reduce(product, axes) if axes else Literal(1)
-    raise _unknown(lw, node, f"`{array}`", ("shape", "size", "ndim"))
+    raise unknown_field(lw, node, node.attr, f"`{array}`", ("shape", "size", "ndim"))
 
 
 def shape_items(lw: Lowering, node: ast.AST, shape: ShapeOf) -> tuple[Value, ...]:
     """The sizes of all axes, as in `rows, columns = a.shape`."""
-    array = shape.base.type
-    rank = array.rank if isinstance(array, NDArrayType) else 0
-    return tuple(_extent(lw, node, shape.base, axis) for axis in range(rank))
+    axes = range(shape.rank)
+    return tuple(lw.value(Extent, shape.base, axis, type=I32, at=node) for axis in axes)
 
 
-def _extent(lw: Lowering, node: ast.AST, base: Value, axis: int) -> Value:
-    return lw.value(Extent, base, axis, type=I32, at=node)
-
-
-def _member(lw: Lowering, node: ast.Attribute, owner: object) -> Operand:
+def _of_object(lw: Lowering, node: ast.Attribute, owner: object) -> Operand:
     missing = object()
     thing = getattr(owner, node.attr, missing)
     if thing is missing:
@@ -135,25 +80,15 @@ def subscript_of(lw: Lowering, node: ast.Subscript, base: Operand) -> Operand:
     """`base[i]`, `base[y, x]`: an element, or one axis of a shape."""
     if isinstance(base, ShapeOf):
         return _axis(lw, node, base)
-    if isinstance(base, HeldArray):
-        return element_inside(lw, node, base)
     struct = struct_of(base)
     if struct is not None and matrix_of(struct) is not None:
-        return _cell(lw, node, base, struct)
-    place = _array_place(base)
+        base = member(lw, node, base, "m")
+    if isinstance(base, Aggregate | LocalPlace) and isinstance(base.type, ArrayType):
+        return element_inside(lw, node, base, base.type)
+    place = array_place(base)
     if place is None:
         raise lw.clash(node, f"{describe(base)} cannot be indexed", _index_advice(base))
-    return _indexed(lw, node, place, node.slice)
-
-
-def _cell(lw: Lowering, node: ast.Subscript, base: Operand, struct: StructType) -> Operand:
-    """`m[row, column]`: any place in memory, constants where the matrix is held by value."""
-    if isinstance(base, PlaceOf) or (isinstance(base, Value) and isinstance(base.type, RefType)):
-        place = place_of(base)
-        array = struct.fields[0].type
-        inner = PlaceOf(place.base, join_path(place.path, "m"), place.indices, array)
-        return _indexed(lw, node, inner, node.slice)
-    return element_inside(lw, node, cells_of(lw, node, base))
+    return element_of(lw, node, place, node.slice)
 
 
 def _index_advice(base: Operand) -> str:
@@ -169,15 +104,16 @@ def _index_advice(base: Operand) -> str:
             return "index an array: `buffer.array[i]`"
 
 
-def element_of(lw: Lowering, node: ast.AST, array: PlaceOf | Value, index: ast.expr) -> PlaceOf:
-    """The element of an array, for an index (one number or a tuple) written on its own."""
-    place = _array_place(array)
-    if place is None:
-        raise lw.clash(node, f"{describe(array)} cannot be indexed")
-    return _indexed(lw, node, place, index)
+def array_place(base: Operand) -> PlaceOf | None:
+    """The place of an array in memory; None for anything else."""
+    place = place_of(base)
+    if isinstance(place, PlaceOf) and isinstance(place.type, ArrayType | NDArrayType):
+        return place
+    return None
 
 
-def _indexed(lw: Lowering, node: ast.AST, place: PlaceOf, index: ast.expr) -> PlaceOf:
+def element_of(lw: Lowering, node: ast.AST, place: PlaceOf, index: ast.expr) -> PlaceOf:
+    """The element of an array in memory, for an index (one number or a tuple)."""
     array = place.type
     if not isinstance(array, ArrayType | NDArrayType):
         raise TypeError(array)
@@ -186,30 +122,16 @@ def _indexed(lw: Lowering, node: ast.AST, place: PlaceOf, index: ast.expr) -> Pl
     return PlaceOf(place.base, path, (*place.indices, *indices), array.element, place.writable)
 
 
-def _array_place(base: Operand) -> PlaceOf | None:
-    match base:
-        case PlaceOf(type=ArrayType()):
-            return base
-        case Value(type=NDArrayType() as array):
-            return PlaceOf(base, "", (), array)
-        case Value(type=RefType(to=ArrayType() as array)):
-            return PlaceOf(base, "", (), array)
-        case _:
-            return None
-
-
 def _axis(lw: Lowering, node: ast.Subscript, shape: ShapeOf) -> Value:
-    array = shape.base.type
     axis = lw.lower(node.slice)
-    rank = array.rank if isinstance(array, NDArrayType) else 0
     if not isinstance(axis, Literal) or not isinstance(axis.number, int):
         raise lw.clash(node.slice, "an axis of a shape is a constant", "write `a.shape[0]`")
-    if not -rank <= axis.number < rank:
+    number, rank = axis.number, shape.rank
+    if not -rank <= number < rank:
         raise lw.clash(
-            node.slice,
-            f"axis {axis.number} does not exist: the axes of this array are 0 to {rank - 1}",
+            node.slice, f"axis {number} does not exist: the axes of this array are 0 to {rank - 1}"
         )
-    return _extent(lw, node, shape.base, axis.number % rank)
+    return lw.value(Extent, shape.base, number % rank, type=I32, at=node)
 
 
 def _indices(

@@ -46,7 +46,12 @@ def common_type(lw: Lowering, left: Value | Literal, right: Value | Literal) -> 
         return None
     if isinstance(right, Literal):
         return _with_literal(lw, left, right.number)
-    return _meeting_type(lw, left, right)
+    if left.type is BOOL and right.type is BOOL:
+        return BOOL
+    found = _with_weak(lw, left, right)
+    if found is not promote(scalar_type(left), scalar_type(right)):
+        lw.rely(left, right)
+    return found
 
 
 def _with_literal(lw: Lowering, value: Value, literal: Number) -> ScalarType:
@@ -65,16 +70,6 @@ def _with_literal(lw: Lowering, value: Value, literal: Number) -> ScalarType:
         lw.rely(value)
         return integer_promotion(own, alone)
     return own
-
-
-def _meeting_type(lw: Lowering, left: Value, right: Value) -> ScalarType:
-    own, other = scalar_type(left), scalar_type(right)
-    if own is BOOL and other is BOOL:
-        return BOOL
-    found = _with_weak(lw, left, right)
-    if found is not promote(own, other):
-        lw.rely(left, right)
-    return found
 
 
 def _with_weak(lw: Lowering, left: Value, right: Value) -> ScalarType:
@@ -122,7 +117,7 @@ def float_for(
     if not are_weak or any(isinstance(x, Value) and scalar_type(x).is_float for x in operands):
         return found
     lw.rely(*operands)
-    return lw.guess(node).type or F32
+    return lw.guesses.get(node, F32)
 
 
 def keep_weak(lw: Lowering, node: ast.AST, result: Value, operands: list[Value | Literal]) -> None:

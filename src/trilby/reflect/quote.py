@@ -8,7 +8,7 @@ not know what compute functions and kernels are; whoever asked for the quote doe
 import __future__
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
 from typing import Any, Final, cast
 
@@ -77,7 +77,8 @@ def quoted_call(captured: Captured, node: ast.Lambda) -> ast.Call:
             location=captured.location(call),
         )
     _check_first_argument(captured, call, parameter)
-    for part in _after_first_argument(call):
+    named = (keyword.value for keyword in call.keywords)
+    for part in (call.func, *call.args[1:], *named):
         _check_not_used(captured, part, parameter)
     return call
 
@@ -134,12 +135,6 @@ def _check_first_argument(captured: Captured, call: ast.Call, parameter: str) ->
         advice=f"write `{ast.unparse(call.func)}({parameter}, …)`",
         location=captured.location(first or call),
     )
-
-
-def _after_first_argument(call: ast.Call) -> Iterator[ast.expr]:
-    yield call.func
-    yield from call.args[1:]
-    yield from (keyword.value for keyword in call.keywords)
 
 
 def _check_not_used(captured: Captured, part: ast.expr, parameter: str) -> None:

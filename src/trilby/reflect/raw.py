@@ -76,16 +76,12 @@ def _check_text(language: str, text: object) -> None:
             f"the body in {language} is a text, and {brief(text)} is {type(text).__name__}",
             advice=f'write `@tb.raw({language}="return …;")`',
         )
-    if "\0" in text or _is_broken(text):
+    # halves of characters have no bytes in UTF-8
+    if any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in text):
         raise ArgumentValueError(
             f"the body in {language} has a character that no source code has: {brief(text)}",
             advice="remove NUL characters and halves of characters",
         )
-
-
-def _is_broken(text: str) -> bool:
-    """True for a text with halves of characters, which has no bytes in UTF-8."""
-    return any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _names(argument: str, given: object) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def kernel_signature(kernel: Kernel[...], ranks: tuple[int, ...] = ()) -> Signat
         raise KernelTypeError(
             f"the first parameter of the kernel `{kernel.name}` is the kernel context",
             advice=f"write `def {kernel.name}(kc: KernelContext, …) -> None:`",
-            location=_head(capture(kernel.function)),
+            location=capture(kernel.function).head,
         )
     for parameter in signature.params[1:]:
         if parameter.type == KERNEL_CONTEXT:
@@ -66,7 +66,7 @@ def kernel_signature(kernel: Kernel[...], ranks: tuple[int, ...] = ()) -> Signat
             f"the kernel `{kernel.name}` returns nothing, and is declared to return "
             f"`{signature.result}`",
             advice="write `-> None` and put results into a buffer",
-            location=_head(capture(kernel.function)),
+            location=capture(kernel.function).head,
         )
     return with_ranks(signature, ranks)
 
@@ -139,41 +139,27 @@ def _declared(function: Reflectable) -> Signature:
             advice="write a function with `def`",
             location=captured.location(node),
         )
-    _check_arguments(captured, node.args)
-    annotations = _annotations(function, captured)
+    arguments = node.args
+    odd = [arguments.vararg, arguments.kwarg, *arguments.kwonlyargs, *arguments.defaults]
+    for part in filter(None, odd):
+        raise UnsupportedSyntaxError(
+            "kernels and their functions take plain parameters only",
+            advice="leave out `*`, `**`, keyword-only parameters and default values",
+            location=captured.location(part),
+        )
+    annotations = {
+        name: _resolved(function, captured, name, annotation)
+        for name, annotation in function.function.__annotations__.items()
+    }
     params = tuple(
         Parameter(
             argument.arg,
             _parameter_type(function, captured, argument, annotations),
             captured.location(argument),
         )
-        for argument in (*node.args.posonlyargs, *node.args.args)
+        for argument in (*arguments.posonlyargs, *arguments.args)
     )
     return Signature(params, _result_type(function, captured, node, annotations))
-
-
-def _head(captured: Captured) -> Location:
-    """The line of `def`, without the body."""
-    whole = captured.location(captured.node)
-    return replace(whole, end_line=whole.line, end_column=10_000)
-
-
-def _check_arguments(captured: Captured, arguments: ast.arguments) -> None:
-    odd = [arguments.vararg, arguments.kwarg, *arguments.kwonlyargs, *arguments.defaults]
-    for node in odd:
-        if node is not None:
-            raise UnsupportedSyntaxError(
-                "kernels and their functions take plain parameters only",
-                advice="leave out `*`, `**`, keyword-only parameters and default values",
-                location=captured.location(node),
-            )
-
-
-def _annotations(function: Reflectable, captured: Captured) -> Mapping[str, object]:
-    return {
-        name: _resolved(function, captured, name, annotation)
-        for name, annotation in function.function.__annotations__.items()
-    }
 
 
 def _resolved(function: Reflectable, captured: Captured, name: str, annotation: object) -> object:
@@ -192,7 +178,7 @@ def _resolved(function: Reflectable, captured: Captured, name: str, annotation: 
             advice="import the name at the top of the module"
             if isinstance(error, NameError | AttributeError)
             else _GENERAL_ADVICE,
-            location=_head(captured),
+            location=captured.head,
         ) from error
 
 
@@ -206,7 +192,9 @@ def _parameter_type(
     if argument.arg not in annotations:
         raise KernelTypeError(
             f"parameter `{argument.arg}` of `{function.name}` has no type",
-            advice=_missing_advice(argument.arg),
+            advice="kernels and their functions are no methods: use @staticmethod, or module level"
+            if argument.arg in {"self", "cls"}
+            else f"annotate it: `{argument.arg}: i32`, `{argument.arg}: S32Array`",
             location=location,
         )
     annotation = annotations[argument.arg]
@@ -221,12 +209,6 @@ def _parameter_type(
             location=location,
         )
     return found
-
-
-def _missing_advice(name: str) -> str:
-    if name in {"self", "cls"}:
-        return "kernels and their functions are no methods: use @staticmethod, or module level"
-    return f"annotate it: `{name}: i32`, `{name}: S32Array`"
 
 
 def _name_of(annotation: object) -> str:
@@ -281,7 +263,7 @@ def _result_type(
         raise KernelTypeError(
             f"`{function.name}` does not say what it returns",
             advice="annotate the result: `-> i32`, or `-> None`",
-            location=_head(captured),
+            location=captured.head,
         )
     annotation = annotations["return"]
     if annotation is None or annotation is type(None):
@@ -293,5 +275,5 @@ def _result_type(
     raise KernelTypeError(
         f"`{function.name}` returns `{_name_of(annotation)}`, which a kernel's function cannot",
         advice="return a number (`i32`, `f32`, …), a struct, a vector, or None",
-        location=captured.location(node.returns) if node.returns else _head(captured),
+        location=captured.location(node.returns) if node.returns else captured.head,
     )

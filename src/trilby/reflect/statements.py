@@ -2,7 +2,8 @@
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, reduce
+from dataclasses import replace
+from functools import reduce
 from types import EllipsisType
 from typing import Any
 
@@ -30,16 +31,10 @@ from trilby.reflect.subset import refuse
 
 
 def block(
-    lw: Lowering,
-    body: Sequence[ast.stmt],
-    level: Level,
-    prologue: Callable[[], None] | None = None,
-    params: tuple[Value, ...] = (),
+    lw: Lowering, body: Sequence[ast.stmt], level: Level, params: tuple[Value, ...] = ()
 ) -> Block:
     """Lower the statements of one block."""
     with lw.inside(level):
-        if prologue is not None:
-            prologue()
         for node in body:
             _statement(lw, node)
     return level.builder.block(params)
@@ -56,12 +51,11 @@ def _statement(lw: Lowering, node: ast.stmt) -> None:
         return
     # Code that cannot be reached is checked like any other, and then left out.
     lw.assigned = frozenset(lw.variables)
-    breaks = [list(loop.breaks) for loop in lw.loops]
+    loops = list(lw.loops)
     with lw.inside(Level(level.builder.nested(), level.path)):
         rule(lw, node)
     lw.assigned = None
-    for loop, before in zip(lw.loops, breaks, strict=True):
-        loop.breaks = before
+    lw.loops = loops
 
 
 def _inner(lw: Lowering, node: ast.stmt, part: str) -> Level:
@@ -108,7 +102,8 @@ def _assert(lw: Lowering, node: ast.Assert) -> None:
 
 def _return(lw: Lowering, node: ast.Return) -> None:
     if lw.result_type == NONE:
-        if node.value is not None and not _is_none(node.value):
+        is_none = isinstance(node.value, ast.Constant) and node.value.value is None
+        if node.value is not None and not is_none:
             raise lw.clash(
                 node, "this function returns nothing", "declare the result, or use plain `return`"
             )
@@ -119,10 +114,6 @@ def _return(lw: Lowering, node: ast.Return) -> None:
         value = value_for(lw, lw.lower(node.value), lw.result_type, node.value, "the result")
         lw.run(Return, (value,), at=node)
     lw.assigned = None
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 # -- control flow -------------------------------------------------------------------------
@@ -155,7 +146,7 @@ def _merge(left: frozenset[str] | None, right: frozenset[str] | None) -> frozens
 
 def _while(lw: Lowering, node: ast.While) -> None:
     before = lw.assigned
-    loop = _begin_loop(lw, node)
+    _begin_loop(lw, node)
     test_level = Level(lw.builder.nested(), (*lw.levels[-1].path, (-1, "test")))
     with lw.inside(test_level):
         test = condition(lw, node.test)
@@ -163,20 +154,17 @@ def _while(lw: Lowering, node: ast.While) -> None:
     body = block(lw, node.body, _inner(lw, node, "body"))
     if test == Literal(False):  # noqa: FBT003 -- a literal of the kernel
         body = Block()
-        loop.breaks.clear()
+        lw.loops[-1] = replace(lw.loops[-1], breaks=None)
     lw.run(While, test_level.builder.block(), body, at=node)
     _end_loop(lw, node, None if test == Literal(True) else before)  # noqa: FBT003 -- the same
 
 
-def _begin_loop(lw: Lowering, node: ast.While | ast.For) -> Loop:
-    loop = Loop(None)
+def _begin_loop(lw: Lowering, node: ast.While | ast.For) -> None:
+    broke = None
     if node.orelse:
         no = lw.value(Constant, False, type=BOOL, at=node)  # noqa: FBT003 -- a literal of the model
-        broke = Value(VarType(BOOL), "broke")
-        lw.builder.emit(Var((no,), "broke", result=broke, location=lw.where(node)))
-        loop.broke = broke
-    lw.loops.append(loop)
-    return loop
+        broke = lw.value(Var, (no,), "broke", type=VarType(BOOL), at=node, hint="broke")
+    lw.loops.append(Loop(broke))
 
 
 def _end_loop(lw: Lowering, node: ast.While | ast.For, finished: frozenset[str] | None) -> None:
@@ -188,8 +176,7 @@ def _end_loop(lw: Lowering, node: ast.While | ast.For, finished: frozenset[str] 
         ended = lw.value(Not, broke, type=BOOL, at=node)
         otherwise = block(lw, node.orelse, _inner(lw, node, "orelse"))
         lw.run(If, ended, otherwise, Block(), at=node)
-    for at_break in loop.breaks:
-        lw.assigned = _merge(lw.assigned, at_break)
+    lw.assigned = _merge(lw.assigned, loop.breaks)
 
 
 def _for(lw: Lowering, node: ast.For) -> None:
@@ -201,19 +188,16 @@ def _for(lw: Lowering, node: ast.For) -> None:
     lw.weak[counter] = frozenset()
     before = lw.assigned
     _begin_loop(lw, node)
-
-    bind_target = partial(_assign_counter, lw, target, counter)
-    body = block(lw, node.body, _inner(lw, node, "body"), bind_target, (counter,))
+    level = _inner(lw, node, "body")
+    with lw.inside(level):
+        # a target that only this loop sets and uses is the counter itself, no variable
+        if target.id in lw.single and lw.homes[target.id] == level.path:
+            lw.aliases[target.id] = counter
+        else:
+            assign_name(lw, target, counter, target, declared=None)
+    body = block(lw, node.body, level, (counter,))
     lw.run(For, start, stop, step, body, at=node)
     _end_loop(lw, node, before)
-
-
-def _assign_counter(lw: Lowering, target: ast.Name, counter: Value) -> None:
-    """A target that only this loop sets and uses is the counter itself, no variable."""
-    if target.id in lw.single and lw.homes[target.id] == lw.levels[-1].path:
-        lw.aliases[target.id] = counter
-        return
-    assign_name(lw, target, counter, target, declared=None)
 
 
 def _range(lw: Lowering, node: ast.expr) -> tuple[Value, Value, Value]:
@@ -264,8 +248,7 @@ def _range_type(lw: Lowering, node: ast.expr, parts: list[Value | Literal]) -> S
 
 def _break(lw: Lowering, node: ast.stmt) -> None:
     loop = lw.loops[-1]
-    if lw.assigned is not None:
-        loop.breaks.append(lw.assigned)
+    lw.loops[-1] = replace(loop, breaks=_merge(loop.breaks, lw.assigned))
     if loop.broke is not None:
         yes = lw.value(Constant, True, type=BOOL, at=node)  # noqa: FBT003 -- a literal of the model
         lw.run(VarStore, loop.broke, yes, at=node)

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from trilby.data.dtypes import F32, ScalarType
+from trilby.data.dtypes import F32
 from trilby.data.schema import StructType, leaves
 from trilby.data.vector_types import matrix_of, vector_of, vector_type
 from trilby.model.ops.arith import Math
@@ -26,27 +26,23 @@ def is_vector(operand: Operand) -> bool:
     return struct is not None and is_numeric(struct)
 
 
-def taken_apart(lw: Lowering, operand: Operand, node: ast.AST) -> Aggregate:
-    """A vector or matrix as its numbers."""
+def computable(lw: Lowering, operand: Operand, node: ast.AST) -> Value | Literal | Aggregate:
+    """A number, or a vector or matrix taken apart."""
     struct = struct_of(operand)
-    if struct is None:
-        raise TypeError(operand)
-    return Aggregate(struct, parts(lw, operand, node))
+    if struct is not None and is_numeric(struct):
+        return Aggregate(struct, parts(lw, operand, node))
+    return number(lw, operand, node)
 
 
-def vector_binary(
+def any_binary(
     lw: Lowering, node: ast.AST, symbol: ast.operator, left: Operand, right: Operand
 ) -> Operand:
-    """`left op right` where at least one is a vector or matrix."""
-    if isinstance(symbol, ast.MatMult):
-        return _matrix_product(lw, node, left, right)
+    """`left op right`, lane by lane where at least one is a vector or matrix."""
     struct = struct_of(left) or struct_of(right)
     if struct is None or not is_numeric(struct):
-        raise lw.clash(
-            node,
-            f"{describe(left)} and {describe(right)} do not compute",
-            "use the numbers inside them",
-        )
+        return binary(lw, node, symbol, left, right)
+    if isinstance(symbol, ast.MatMult):
+        return _matrix_product(lw, node, left, right)
     element = leaves(struct)[0].type
     if isinstance(symbol, ast.Div) and not element.is_float:
         raise lw.clash(
@@ -100,10 +96,13 @@ def _made(
     return Aggregate(struct, tuple(values))
 
 
-def vector_unary(lw: Lowering, node: ast.UnaryOp, operand: Operand) -> Operand:
-    """`-v`, `+v`, `~v`."""
-    whole = taken_apart(lw, operand, node)
-    return _made(lw, node, whole.struct, [unary(lw, node, part) for part in whole.parts])
+def any_unary(lw: Lowering, node: ast.UnaryOp, operand: Operand) -> Operand:
+    """`-v`, `+v`, `~v`, lane by lane for a vector or matrix."""
+    struct = struct_of(operand)
+    if struct is None or not is_numeric(struct):
+        return unary(lw, node, operand)
+    lanes = parts(lw, operand, node)
+    return _made(lw, node, struct, [unary(lw, node, lane) for lane in lanes])
 
 
 def vector_math(
@@ -188,16 +187,11 @@ def _cross(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
     return _made(lw, node, struct, lanes)
 
 
-def _float_lanes(lw: Lowering, node: ast.AST, struct: StructType) -> ScalarType:
-    element, _ = vector_of(struct) or (F32, 0)
-    if not element.is_float:
-        raise lw.clash(node, f"`{struct}` has no length in whole numbers", "use floats")
-    return element
-
-
 def _length(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
     struct = _same_vectors(lw, node, operands, "length")
-    element = _float_lanes(lw, node, struct)
+    element = leaves(struct)[0].type
+    if not element.is_float:
+        raise lw.clash(node, f"`{struct}` has no length in whole numbers", "use floats")
     lanes = parts(lw, operands[0], node)
     squared = _sum_of_products(lw, node, lanes, lanes)
     return lw.value(Math, (squared,), "sqrt", type=element, at=node)
@@ -205,33 +199,25 @@ def _length(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand
 
 def _normalize(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
     _same_vectors(lw, node, operands, "normalize")
-    whole = taken_apart(lw, operands[0], node)
-    return vector_binary(lw, node, ast.Div(), whole, _length(lw, node, [whole]))
+    whole = computable(lw, operands[0], node)
+    return any_binary(lw, node, ast.Div(), whole, _length(lw, node, [whole]))
 
 
 def _transpose(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
     struct = struct_of(operands[0])
     rows = matrix_of(struct) if struct is not None else None
-    if rows is None:
+    if struct is None or rows is None:
         raise lw.clash(node, f"`transpose` takes a matrix, and gets {describe(operands[0])}")
-    whole = taken_apart(lw, operands[0], node)
+    cells = parts(lw, operands[0], node)
     order = [row * rows + column for column in range(rows) for row in range(rows)]
-    return Aggregate(whole.struct, tuple(whole.parts[place] for place in order))
+    return Aggregate(struct, tuple(cells[place] for place in order))
 
 
 def _mix(lw: Lowering, node: ast.AST, operands: Sequence[Operand]) -> Operand:
     """`a + (b - a) * t`, for numbers and for vectors."""
     a, b, t = operands
-    step = _any_binary(lw, node, _MUL, _any_binary(lw, node, _SUB, b, a), t)
-    return _any_binary(lw, node, _ADD, a, step)
-
-
-def _any_binary(
-    lw: Lowering, node: ast.AST, symbol: ast.operator, left: Operand, right: Operand
-) -> Operand:
-    if is_vector(left) or is_vector(right):
-        return vector_binary(lw, node, symbol, left, right)
-    return binary(lw, node, symbol, number(lw, left, node), number(lw, right, node))
+    step = any_binary(lw, node, _MUL, any_binary(lw, node, _SUB, b, a), t)
+    return any_binary(lw, node, _ADD, a, step)
 
 
 def _matrix_product(lw: Lowering, node: ast.AST, left: Operand, right: Operand) -> Operand:

@@ -38,7 +38,7 @@ from trilby.model.value import space_of
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Helper, Kernel, Reflectable, is_compute, is_kernel
 from trilby.reflect.host_functions import ReflectedCompute, reflect_compute
-from trilby.reflect.kernels import Reflected, helpers_named_by, reflect_helper, reflect_kernel
+from trilby.reflect.kernels import Reflected, reflect_helper, reflect_kernel
 from trilby.reflect.lowering import Callee
 from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
 from trilby.runtime.binding import Declared, declared_among
@@ -505,8 +505,7 @@ def analyse_compute(compute: Compute[..., Any], transforms: Sequence[Transform] 
         return kernels[symbol].graph
 
     def device_functions(symbol: str) -> Iterator[Func]:
-        captured, resolve = reflected[symbol].captured, reflected[symbol].typing.resolve
-        for helper in helpers_named_by(captured, resolve):
+        for helper in reflected[symbol].helpers:
             # On the host it is plain Python, which need not have a meaning on devices.
             with suppress(TrilbyError):
                 yield from _device_functions(helper)
