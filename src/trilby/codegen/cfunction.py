@@ -153,7 +153,7 @@ class CFunctionWriter:
     def __init__(self, module: Module, function: Func) -> None:
         self.module = module
         self.function = function
-        self.names = module.names.within(module.dialect.is_used)
+        self.names = module.names.inner_scope()
         self.uses = uses_of(function)
         self.spans = Spans(function)
         self.texts: dict[Value, Text] = {}
