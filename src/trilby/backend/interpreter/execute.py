@@ -1,8 +1,7 @@
 """Running a translated kernel over a range, group after group, and explaining its errors.
 
 Work items run one after the other, x fastest, so a kernel without races has one result.
-A group is run as a whole by `_run_group`: that is where items that wait for each other
-take turns.
+Items that wait for each other take turns in `_run_in_step`.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -16,7 +15,6 @@ from trilby.backend.interpreter.numbers import (
     TRAPS,
     AssertionFailedError,
     OutOfRangeError,
-    UndefinedError,
 )
 from trilby.backend.interpreter.python_writer import PythonLine, known
 from trilby.backend.interpreter.translate import KernelProgram, call_chain
@@ -90,8 +88,16 @@ def execute(
     pass_id: int = 0,
 ) -> None:
     """Run every work item in groups of size `local`; the first that fails ends the launch."""
+    run = program.run
     for group in groups(size, local, pass_id):
-        _run_group(program, group, arguments)
+        if program.waits:
+            _run_in_step(program, group, arguments)
+            continue
+        for item in work_items(group):
+            try:
+                run(item, *arguments)
+            except TRAPS as error:
+                raise explained(error, program, item) from None
 
 
 def groups(size: NDRange, local: tuple[int, ...], pass_id: int = 0) -> Iterator[WorkGroup]:
@@ -112,18 +118,6 @@ def work_items(group: WorkGroup) -> Iterator[WorkItem]:
     nz = min(group.local_max_z, group.max_z - group.group_z * group.local_max_z)
     for z, y, x in product(range(nz), range(ny), range(nx)):
         yield WorkItem(group, x, y, z)
-
-
-def _run_group(program: KernelProgram, group: WorkGroup, arguments: Sequence[object]) -> None:
-    if program.waits:
-        _run_in_step(program, group, arguments)
-        return
-    run = program.run
-    for item in work_items(group):
-        try:
-            run(item, *arguments)
-        except TRAPS as error:
-            raise explained(error, program, item) from None
 
 
 def _run_in_step(program: KernelProgram, group: WorkGroup, arguments: Sequence[object]) -> None:
@@ -154,7 +148,12 @@ def _diverged(
 ) -> KernelDivergenceError:
     """Two items of the group that came to different places."""
     other = next(n for n, place in enumerate(places) if place != places[0])
-    told = [f"work item {items[n]} {_stop_text(program, places[n])}" for n in (0, other)]
+    told = [
+        f"work item {items[n]} waits at {_barrier_location(program, place)}"
+        if (place := places[n])
+        else f"work item {items[n]} has ended"
+        for n in (0, other)
+    ]
     waits = next(place for place in places if place is not None)
     return KernelDivergenceError(
         f"the work items of a group part at a barrier: {told[0]}, {told[1]}",
@@ -162,12 +161,6 @@ def _diverged(
         "loop, and put no `return` before it",
         location=_barrier_location(program, waits),
     )
-
-
-def _stop_text(program: KernelProgram, place: Stop) -> str:
-    if place is None:
-        return "has ended"
-    return f"waits at {_barrier_location(program, place)}"
 
 
 def _barrier_location(program: KernelProgram, place: tuple[str, int]) -> Location | None:
@@ -193,7 +186,7 @@ def _told(error: Exception, line: PythonLine) -> tuple[type[TrilbyError], str, s
     """What to raise, what is wrong, and what to do."""
     if isinstance(error, OutOfRangeError):
         return KernelIndexError, *_index_text(error)
-    if isinstance(error, UndefinedError):
+    if isinstance(error, KernelArithmeticError):
         return KernelArithmeticError, error.problem, error.advice
     if isinstance(error, AssertionFailedError):
         return KernelAssertionError, str(error), "look at the numbers that this work item saw"

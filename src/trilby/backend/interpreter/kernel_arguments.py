@@ -14,7 +14,7 @@ The lengths of a buffer are arguments of the launch, as are the extents of an n-
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from types import SimpleNamespace
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from trilby.backend.base import Scalar, StructArgument
 from trilby.backend.interpreter.numbers import loader
@@ -65,21 +65,7 @@ class InterpreterMemory:
 # ---------------------------------------------------------------------------------------- arguments
 
 
-class KernelMemory(Protocol):
-    """Device memory that a translated kernel can work on: any writable bytes."""
-
-    @property
-    def nbytes(self) -> int:
-        """Its size."""
-        ...
-
-    @property
-    def bytes(self) -> bytearray | memoryview:
-        """The bytes themselves, not a copy."""
-        ...
-
-
-Given: TypeAlias = KernelMemory | Scalar | StructArgument
+Given: TypeAlias = InterpreterMemory | Scalar | StructArgument
 
 
 def bind(kernel: Func, arguments: Iterable[Given]) -> list[object]:
@@ -126,7 +112,7 @@ def _struct(param: Value, of: StructType, given: Iterator[Given]) -> tuple[Numbe
     )
 
 
-def _memory(param: Value, given: Iterator[Given]) -> KernelMemory:
+def _memory(param: Value, given: Iterator[Given]) -> InterpreterMemory:
     argument = next(given, None)
     if argument is None or isinstance(argument, Scalar | StructArgument):
         raise DeviceError(f"{_named(param)} was given no memory")
@@ -158,7 +144,7 @@ def _ndarray(param: Value, of: NDArrayType, given: Iterator[Given]) -> SimpleNam
 
 
 def _too_small(
-    param: Value, needed: int, memory: KernelMemory, sizes: Mapping[str, int]
+    param: Value, needed: int, memory: InterpreterMemory, sizes: Mapping[str, int]
 ) -> DeviceError:
     text = ", ".join(f"{name}={size}" for name, size in sizes.items())
     return DeviceError(
