@@ -1,17 +1,16 @@
-"""Constants, ids, arithmetic and comparisons, in the meaning of the kernel language."""
+"""Arithmetic and comparisons, in the meaning of the kernel language."""
 
 from collections.abc import Mapping
 
-from trilby.codegen.llvm import ir, lane_values
-from trilby.codegen.llvm.conversions import rounded, scalar
+from trilby.codegen.checked_types import scalar
+from trilby.codegen.llvm import ir
+from trilby.codegen.llvm.conversions import rounded
 from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.model.op import Op
 from trilby.model.ops import arith
 from trilby.model.ops.arith import Binary, Compare, Unary
-from trilby.model.ops.core import Constant
-from trilby.model.ops.grid import Grid
 
 _FLOATS: Mapping[type[Op], str] = {
     arith.Add: "fadd",
@@ -36,16 +35,6 @@ _ORDERS: Mapping[type[Op], str] = {
     arith.Eq: "eq",
     arith.Ne: "ne",
 }
-
-
-def constant(writer: KernelWriter, op: Constant) -> None:
-    """A number."""
-    writer.give(op, lane_values.constant(op.literal, scalar(op.value.type)))
-
-
-def grid(writer: KernelWriter, op: Grid) -> None:
-    """A field of the kernel context."""
-    writer.give(op, writer.grid[op.field])
 
 
 def binary(writer: KernelWriter, op: Binary) -> None:

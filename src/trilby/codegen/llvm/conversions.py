@@ -1,18 +1,12 @@
 """Conversions between types of numbers, as `dtypes.convert` defines them, and 16-bit floats."""
 
+from trilby.codegen.checked_types import scalar
 from trilby.codegen.llvm import ir
 from trilby.codegen.llvm.ir import Ir
 from trilby.codegen.llvm.lane_values import BIT, Lanes, kind_of, of_kind, stored_kind
 from trilby.codegen.llvm.writer import KernelWriter
-from trilby.data.dtypes import BF16, BOOL, F16, F64, ScalarType, Type
+from trilby.data.dtypes import BF16, BOOL, F16, F64, ScalarType
 from trilby.model.ops.arith import Cast
-
-
-def scalar(type_: Type) -> ScalarType:
-    """The type of a number."""
-    if not isinstance(type_, ScalarType):
-        raise TypeError(type_)
-    return type_
 
 
 def cast(writer: KernelWriter, op: Cast) -> None:

@@ -181,7 +181,7 @@ def write_row(
 
 def write_items(writer: KernelWriter, mask: str | None) -> None:
     """The kernel for one vector of work items."""
-    scope = Scope(writer.fresh("items_done"), "", is_loop=False)
+    scope = Scope(writer.fresh("items_done"))
     with writer.masked(mask):
         ops = walk(writer.func.body)
         if any(isinstance(op, Return) and op in writer.shapes.leaving for op in ops):

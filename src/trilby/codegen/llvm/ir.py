@@ -32,11 +32,6 @@ def limited(stride: Stride) -> Stride:
     return stride if stride is not None and abs(stride) <= LARGEST else None
 
 
-def joined(strides: Sequence[Stride]) -> Stride:
-    """The step of what is one of several numbers, the same one in all lanes."""
-    return strides[0] if all(stride == strides[0] for stride in strides) else None
-
-
 def alike(strides: Sequence[Stride]) -> Stride:
     """The step of a result of any computation: 0 where all operands have that."""
     return 0 if all(stride == 0 for stride in strides) else None
@@ -196,11 +191,9 @@ class Ir:
             raise TypeError((number, stride))
         return self.varying(number)
 
-    def first(self, number: Lanes) -> str:
-        """The number of lane 0."""
-        if not number.is_varying:
-            return number.text
-        return self.let(f"extractelement {self.vector(number.kind)} {number.text}, i64 0")
+    def in_lane(self, kind: str, vector: str, index: str) -> str:
+        """One number of a vector: `in_lane("float", "%v1", "i64 3")`."""
+        return self.let(f"extractelement {self.vector(kind)} {vector}, {index}")
 
     # -- computing --------------------------------------------------------------------
 
@@ -339,11 +332,11 @@ class Ir:
         """Whether all lanes are on."""
         return self.let(f"icmp eq i{self.lanes} {self.bits(mask)}, -1")
 
-    def first_lane(self, mask: str) -> str:
-        """The number of the first lane that is on, in as many bits as there are lanes."""
+    def first_lane(self, bits: str) -> str:
+        """The number of the first lane that is on, with its type; `bits` are those of a mask."""
         count = f"i{self.lanes}"
         self.declare(f"declare {count} @llvm.cttz.{count}({count}, i1)")
-        return self.let(f"call {count} @llvm.cttz.{count}({count} {self.bits(mask)}, i1 true)")
+        return f"{count} {self.let(f'call {count} @llvm.cttz.{count}({count} {bits}, i1 true)')}"
 
     def both(self, left: str, right: str) -> str:
         """The lanes that are on in two masks; what the second has elsewhere does not matter."""

@@ -5,9 +5,12 @@ lane, of which the scalar is the number in lane 0. Everything else is a vector.
 """
 
 import struct
+from collections.abc import Sequence
 from typing import TypeAlias
 
+from trilby.codegen.checked_types import expect
 from trilby.data.dtypes import BF16, BOOL, F16, F32, Number, ScalarType, Type, round_to
+from trilby.data.layout import stride_of
 from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, leaves, sizes_of
 from trilby.dataclass import dataclass
 from trilby.model.op import Func, walk
@@ -79,6 +82,14 @@ def part_kinds(type_: Type) -> tuple[str, ...]:
             raise TypeError(type_)
 
 
+def axes_of(array: Type) -> tuple[Sequence[int | str], int]:
+    """The size of each axis, a number or its name, and the distance of two elements in bytes."""
+    if isinstance(array, NDArrayType):
+        return list(sizes_of(array)), array.element.size
+    found = expect(ArrayType, array)
+    return found.dims, stride_of(found)
+
+
 def constant(number: Number, type_: ScalarType) -> Lanes:
     """A number of a type."""
     kind = kind_of(type_)
@@ -103,15 +114,10 @@ def literal_text(number: Number, kind: str) -> str:
     return str(int(number))
 
 
-def bits_of(kind: str) -> int:
-    """The width of an integer type."""
-    return int(kind.removeprefix("i"))
-
-
 def size_of_kind(kind: str) -> int:
     """The bytes of a number in memory."""
     sizes = {"half": 2, "float": 4, "double": 8, POINTER: 8}
-    return sizes[kind] if kind in sizes else bits_of(kind) // 8
+    return sizes[kind] if kind in sizes else int(kind.removeprefix("i")) // 8
 
 
 # ------------------------------------------------------------------------------------- interleaving

@@ -8,14 +8,13 @@ one. What lies between them, and may touch the same memory or end the block, kee
 from collections.abc import Hashable, Iterator
 from typing import TypeAlias
 
-from trilby.codegen.llvm.lane_values import stored_kind
+from trilby.codegen.checked_types import expect
+from trilby.codegen.llvm.lane_values import axes_of, stored_kind
 from trilby.data.dtypes import ScalarType, Type
-from trilby.data.layout import fixed_offsets, member_offset, stride_of
+from trilby.data.layout import fixed_offsets, member_offset
 from trilby.data.schema import (
     INDEX,
-    ArrayType,
     BufferType,
-    NDArrayType,
     StructType,
     sizes_of,
     type_at,
@@ -32,19 +31,14 @@ from trilby.model.value import Value, pointee, space_of
 
 Access: TypeAlias = Load | Store
 
+Neighbour: TypeAlias = tuple[Access, int]
+"""An access, and how many bytes its place is behind that of the first one in its row."""
+
 MOST_ROWS = 32
 """A kernel that has more of them is so long that compiling it would take longer than it saves."""
 
 _CHANGES = (Call, Store, AtomicUpdate, CompareExchange, Barrier, Assert, Print)
 _PURE = (Constant, Grid, Extent, arith.Binary, arith.Unary, arith.Cast)
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """An access, and how many bytes its place is behind that of the first one in its row."""
-
-    op: Access
-    distance: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +69,7 @@ def neighbours_of(func: Func) -> dict[Op, tuple[Neighbour, ...]]:
     for block in _all_blocks(func.body):
         for row in _rows(block, places):
             op, first = row[0]
-            found[op] = tuple(Neighbour(one, spot.offset - first.offset) for one, spot in row)
+            found[op] = tuple((one, spot.offset - first.offset) for one, spot in row)
     return found if len(found) <= MOST_ROWS else {}
 
 
@@ -160,19 +154,18 @@ class _Places:
         indices = list(op.indices)
         for step, here in walk_path(pointee(op.base.type), op.path):
             if step == INDEX:
-                rank, stride = _axes(here)
-                root += [self._of(index) for index in indices[: rank - 1]]
-                rest, known = self._split(indices[rank - 1])
-                del indices[:rank]
+                dims, stride = axes_of(here)
+                last = len(dims) - 1
+                root += [self._of(index) for index in indices[:last]]
+                rest, known = self._split(indices[last])
+                del indices[: len(dims)]
                 root += [rest, stride]
                 offset += known * stride
             elif isinstance(here, BufferType) and step not in fixed_offsets(here):
                 root.append(step)
             elif isinstance(here, StructType):
                 offset += member_offset(here, step)
-        type_ = type_at(pointee(op.base.type), op.path)
-        if not isinstance(type_, ScalarType):
-            raise TypeError(op.path)
+        type_ = expect(ScalarType, type_at(pointee(op.base.type), op.path))
         space = space_of(op.base.type)
         return _BytePlace(tuple(root), offset, type_.size, stored_kind(type_), space)
 
@@ -193,17 +186,6 @@ def _attribute(op: Op) -> str:
 def _counts(type_: Type) -> bool:
     """Whether indices of a type are outside of every array where they wrap."""
     return isinstance(type_, ScalarType) and type_.kind == "int" and type_.bits >= 32
-
-
-def _axes(array: Type) -> tuple[int, int]:
-    """How many indices an element has, and how many bytes it is behind the one before."""
-    match array:
-        case NDArrayType():
-            return array.rank, array.element.size
-        case ArrayType():
-            return len(array.dims), stride_of(array)
-        case _:
-            raise TypeError(array)
 
 
 def _leaves_outwards(op: Op) -> bool:

@@ -220,38 +220,38 @@ class Scope:
     the lanes that have not left it for good, and `turn` those that have not left this turn of a
     loop; both only where lanes may leave one by one. A scope `of_group` goes on for the other work
     items of the group, so that it cannot be left by a jump: `end` and `exit` end one vector of it.
+    Where the scope of a group holds barriers, masks and results are those of the first vector.
     """
 
     end: str
-    exit: str
-    is_loop: bool
+    exit: str = ""
+    is_loop: bool = False
     alive: str = ""
     turn: str = ""
     results: list[VariableSlot] = field(default_factory=list[VariableSlot])
     of_group: bool = False
 
+    @property
+    def running(self) -> str:
+        """Memory of the lanes that are in it now."""
+        return self.turn if self.is_loop else self.alive
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Analysed:
-    """A kernel or function, and what is known of it."""
+    """A kernel or a device function, and what is known of it.
+
+    A function that is called, not inlined, also has a symbol, and the strides of its parameters;
+    `asserts` is true where an `assert` may fail in it.
+    """
 
     func: Func
     shapes: Shapes
     spans: Spans
     neighbours: Mapping[Op, tuple[Neighbour, ...]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OutlinedFunction:
-    """A device function that is called, not inlined: symbol, analysis, and strides of parameters.
-
-    `asserts` is true where an `assert` may fail in it.
-    """
-
-    symbol: str
-    analysed: Analysed
-    params: Mapping[Value, Parts]
-    asserts: bool
+    symbol: str = ""
+    params: Mapping[Value, Parts] = field(default_factory=dict[Value, Parts])
+    asserts: bool = False
 
 
 Rules: TypeAlias = "Mapping[type[Op], Callable[[KernelWriter, Any], None]]"
@@ -296,7 +296,7 @@ class KernelWriter(Ir):
         self.joined: dict[Op, tuple[Neighbour, ...]] = {}
         """Accesses that are written with others; those of the last one of some stores."""
         self._dummy = ""
-        self.callees: Mapping[str, OutlinedFunction] = {}
+        self.callees: Mapping[str, Analysed] = {}
         self.failed = ""
         """Where a function notes that an `assert` failed."""
 
@@ -429,9 +429,7 @@ class KernelWriter(Ir):
 
     def narrow(self, end: str) -> None:
         """Go on with the lanes that have not left; at `end` if there are none."""
-        scope = self.scopes[-1]
-        memory = scope.turn if scope.is_loop else scope.alive
-        self.mask = self.both(self.lanes_on, self.load(self.vector(BIT), memory))
+        self.mask = self.both(self.lanes_on, self.load(self.vector(BIT), self.scopes[-1].running))
         go_on = self.fresh("go_on")
         self.branch(self.any(self.mask), go_on, end)
         self.label(go_on)
