@@ -8,8 +8,8 @@ number in lane 1 follow those in lane 0. A pointer into one is that of lane 0, a
 the lane.
 """
 
-from trilby.codegen.llvm.ir import ALL
-from trilby.codegen.llvm.lane_values import (
+from trilby.codegen.llvm.ir import (
+    ALL,
     BIT,
     LONG,
     POINTER,

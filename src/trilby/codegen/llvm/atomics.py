@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from trilby.codegen.checked_types import scalar
 from trilby.codegen.llvm.addresses import pointer_of
-from trilby.codegen.llvm.lane_values import BIT, POINTER, Lanes, of_kind, size_of_kind
+from trilby.codegen.llvm.ir import BIT, POINTER, Lanes, of_kind, size_of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.errors import BuildError

@@ -14,7 +14,7 @@ from trilby.analysis.spans import Spans
 from trilby.codegen.identifiers import own_name
 from trilby.codegen.llvm.emitters import OP_RULES
 from trilby.codegen.llvm.entry import AXES, read_launch
-from trilby.codegen.llvm.lane_values import BIT, Lanes, can_interleave, part_kinds
+from trilby.codegen.llvm.ir import BIT, Lanes, part_kinds
 from trilby.codegen.llvm.neighbours import neighbours_of
 from trilby.codegen.llvm.shapes import IN_ROW, Parts, joined, shapes_of
 from trilby.codegen.llvm.writer import (
@@ -23,6 +23,7 @@ from trilby.codegen.llvm.writer import (
     Scope,
     Scratch,
     VariableSlot,
+    can_interleave,
 )
 from trilby.model.op import Block, Func, walk
 from trilby.model.ops.core import Call, Inlined

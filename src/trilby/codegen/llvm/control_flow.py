@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from trilby.codegen.checked_types import expect, scalar
 from trilby.codegen.llvm.arithmetic import compared
-from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
+from trilby.codegen.llvm.ir import BIT, Lanes, of_kind
 from trilby.codegen.llvm.shapes import Shapes
 from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
 from trilby.data.dtypes import ScalarType

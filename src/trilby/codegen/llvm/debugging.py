@@ -1,8 +1,8 @@
 """`assert` and `print`: what a kernel says while it runs."""
 
 from trilby.codegen.checked_types import scalar
-from trilby.codegen.llvm.conversions import to_storage
-from trilby.codegen.llvm.lane_values import BIT
+from trilby.codegen.llvm.arithmetic import to_storage
+from trilby.codegen.llvm.ir import BIT
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.model.ops.debug import Assert, Print
 

@@ -10,8 +10,7 @@ from typing import Any
 from trilby.codegen.checked_types import scalar
 from trilby.codegen.llvm import arithmetic, control_flow, loads_and_stores
 from trilby.codegen.llvm.addresses import pointer_of, size
-from trilby.codegen.llvm.conversions import cast
-from trilby.codegen.llvm.lane_values import constant
+from trilby.codegen.llvm.ir import constant
 from trilby.codegen.llvm.writer import KernelWriter, Rules
 from trilby.model.ops import arith, control, core, debug, grid, memory, structs
 
@@ -31,7 +30,7 @@ OP_RULES: Rules = {
     **dict.fromkeys(arith.BINARIES, arithmetic.binary),
     **dict.fromkeys(arith.COMPARES, arithmetic.compare),
     **dict.fromkeys(arith.UNARIES, arithmetic.unary),
-    arith.Cast: cast,
+    arith.Cast: arithmetic.cast,
     arith.Math: _late("mathematics", "math"),
     memory.Load: loads_and_stores.load,
     memory.Store: loads_and_stores.store,

@@ -7,8 +7,8 @@ lanes run, and for what is left at the end of a row.
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from trilby.codegen.llvm.conversions import from_storage
-from trilby.codegen.llvm.lane_values import POINTER, Lanes, part_kinds, stored_kind
+from trilby.codegen.llvm.arithmetic import from_storage
+from trilby.codegen.llvm.ir import POINTER, Lanes, part_kinds, stored_kind
 from trilby.codegen.llvm.writer import KernelWriter, Scope
 from trilby.data.dtypes import ScalarType
 from trilby.data.layout import leaf_offset

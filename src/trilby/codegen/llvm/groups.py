@@ -12,8 +12,7 @@ from trilby.codegen.checked_types import scalar
 from trilby.codegen.llvm import entry
 from trilby.codegen.llvm.control_flow import trips
 from trilby.codegen.llvm.emitters import OP_RULES
-from trilby.codegen.llvm.ir import ALL
-from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind, part_kinds, size_of_kind
+from trilby.codegen.llvm.ir import ALL, BIT, Lanes, of_kind, part_kinds, size_of_kind
 from trilby.codegen.llvm.regions import Region, RegionPlan, leaves_outwards, values_of
 from trilby.codegen.llvm.shapes import Shapes
 from trilby.codegen.llvm.writer import ALIGN, KernelWriter, Scope, VariableSlot

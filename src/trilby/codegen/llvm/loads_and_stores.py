@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from trilby.codegen.checked_types import expect, scalar
 from trilby.codegen.llvm.addresses import gathered, is_interleaved, pointer_of, safe_places, size
-from trilby.codegen.llvm.conversions import from_storage, to_storage
-from trilby.codegen.llvm.lane_values import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
+from trilby.codegen.llvm.arithmetic import from_storage, to_storage
+from trilby.codegen.llvm.ir import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
 from trilby.codegen.llvm.neighbours import Neighbour
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.layout import size_of

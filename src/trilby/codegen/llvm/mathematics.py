@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from trilby.codegen.checked_types import scalar
-from trilby.codegen.llvm.arithmetic import compared
-from trilby.codegen.llvm.conversions import rounded
+from trilby.codegen.llvm.arithmetic import compared, rounded
 from trilby.codegen.llvm.formulas.math_formulas import function_of, has_formula
-from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
+from trilby.codegen.llvm.ir import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.model.intrinsics import INTRINSICS

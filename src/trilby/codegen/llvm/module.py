@@ -15,7 +15,7 @@ from trilby.codegen.llvm.entry import (
     write_groups,
     write_rows,
 )
-from trilby.codegen.llvm.lane_values import POINTER, Lanes
+from trilby.codegen.llvm.ir import POINTER, Lanes
 from trilby.codegen.llvm.neighbours import neighbours_of
 from trilby.codegen.llvm.shapes import IN_GROUP, shapes_of
 from trilby.codegen.llvm.target import LlvmModule, LlvmTarget

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterator
 from typing import TypeAlias
 
 from trilby.codegen.checked_types import expect
-from trilby.codegen.llvm.lane_values import axes_of, stored_kind
+from trilby.codegen.llvm.ir import axes_of, stored_kind
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import fixed_offsets, member_offset
 from trilby.data.schema import (

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from trilby.analysis.spans import Spans
 from trilby.codegen.llvm import ir
-from trilby.codegen.llvm.lane_values import Stride, part_kinds
+from trilby.codegen.llvm.ir import Stride, part_kinds
 from trilby.data.dtypes import Type
 from trilby.data.schema import StructType, leaves
 from trilby.dataclass import dataclass

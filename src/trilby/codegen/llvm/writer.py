@@ -9,18 +9,19 @@ from typing import Any, TypeAlias
 from trilby.analysis.reach import short_name
 from trilby.analysis.spans import Spans
 from trilby.codegen.ctext import llvm_string
-from trilby.codegen.llvm.ir import ALL, Ir
-from trilby.codegen.llvm.lane_values import BIT, Lanes, Stride, can_interleave, part_kinds
+from trilby.codegen.llvm.ir import ALL, BIT, Ir, Lanes, Stride, part_kinds
 from trilby.codegen.llvm.neighbours import Neighbour
 from trilby.codegen.llvm.shapes import Parts, Shapes
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import round_up
+from trilby.data.schema import ArrayType, StructType, leaves
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, operands, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Yield
-from trilby.model.value import Value
+from trilby.model.ops.memory import PrivateArray
+from trilby.model.value import RefType, Value
 from trilby.source import Location
 
 # ------------------------------------------------------------------------------------------ scratch
@@ -103,6 +104,35 @@ class Scratch:
         if self.in_chunks or self.fixed > ON_STACK:
             return ["  call void @free(ptr %scratch.found)"]
         return []
+
+
+# ------------------------------------------------------------------------------------- interleaving
+# Whether the private arrays of all lanes can lie interleaved, number by number.
+#
+# Interleaved, the same number of neighbouring lanes is one vector. Where the members of a union
+# have numbers of unequal sizes, the bytes of a number would be elsewhere than those of the
+# numbers that share them; such arrays lie one behind the other.
+
+
+def can_interleave(func: Func) -> bool:
+    """Whether no private array of a kernel has a number that shares bytes with one of another size.
+
+    References to all private arrays are alike, so one such array decides for all.
+    """
+    made = [op.value.type for op in walk(func.body) if isinstance(op, PrivateArray)]
+    return not any(isinstance(type_, RefType) and _overlaps(type_.to) for type_ in made)
+
+
+def _overlaps(type_: Type) -> bool:
+    match type_:
+        case ArrayType():
+            return _overlaps(type_.element)
+        case StructType(is_union=True):
+            return len({leaf.type.size for leaf in leaves(type_)}) > 1
+        case StructType():
+            return any(_overlaps(field.type) for field in type_.fields)
+        case _:
+            return False
 
 
 # ------------------------------------------------------------------------------------- source lines

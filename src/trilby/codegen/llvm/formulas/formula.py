@@ -7,8 +7,7 @@ false for NaN, so what is chosen by one has to be right for NaN where it is not 
 import struct
 from collections.abc import Mapping, Sequence
 
-from trilby.codegen.llvm.ir import Ir
-from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
+from trilby.codegen.llvm.ir import BIT, Ir, Lanes, of_kind
 from trilby.dataclass import dataclass
 
 
