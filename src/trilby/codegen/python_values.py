@@ -7,7 +7,8 @@ the node around it when the function is complete.
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import field
 from typing import TypeVar
@@ -31,30 +32,36 @@ Node = TypeVar("Node", bound=ast.AST)
 
 def expression(code: HostCode, operands: Sequence[ast.expr], location: Location) -> ast.expr:
     """The tree of an expression, or of a slice where it is one."""
-    try:
-        tree = code.expression
-    except SyntaxError as error:
-        raise _not_python(code, location, error) from error
-    return filled(_moved(tree, code, location), operands)
+    with _parsing(code, location):
+        return filled(_moved(code.expression, code, location), operands)
 
 
 def statements(
     code: HostCode, operands: Sequence[ast.expr], location: Location
 ) -> Sequence[ast.stmt]:
     """The trees of statements; all their lines are indented as the first one is."""
-    try:
-        trees = code.statements
-    except SyntaxError as error:
-        raise _not_python(code, location, error) from error
-    return [filled(_moved(tree, code, location, indented=True), operands) for tree in trees]
+    with _parsing(code, location):
+        trees = [_moved(tree, code, location, indented=True) for tree in code.statements]
+        return [filled(tree, operands) for tree in trees]
 
 
 def target(code: HostCode, location: Location) -> ast.expr:
     """The tree of what a loop or a `with` binds."""
-    try:
+    with _parsing(code, location):
         return _moved(code.target, code, location)
+
+
+@contextmanager
+def _parsing(code: HostCode, location: Location) -> Generator[None]:
+    """Within, text that is not Python raises the error of the model that it is part of."""
+    try:
+        yield
     except SyntaxError as error:
-        raise _not_python(code, location, error) from error
+        raise ModelError(
+            f"the text of a host op is not Python ({error.msg}): {code.text}",
+            advice="whatever made or rewrote this model is at fault",
+            location=location,
+        ) from error
 
 
 def placed(node: Node, location: Location) -> Node:
@@ -75,14 +82,6 @@ def _bytes(location: Location, column: int) -> int:
     """`ast` counts bytes."""
     text = line_text(location)
     return column if text.isascii() else len(text[:column].encode())
-
-
-def _not_python(code: HostCode, location: Location, error: SyntaxError) -> ModelError:
-    return ModelError(
-        f"the text of a host op is not Python ({error.msg}): {code.text}",
-        advice="whatever made or rewrote this model is at fault",
-        location=location,
-    )
 
 
 def _moved(node: Node, code: HostCode, location: Location, *, indented: bool = False) -> Node:

@@ -136,7 +136,7 @@ def _run_in_step(
 def _listening(names: dict[str, Any], recording: ItemRecording) -> Generator[None]:
     """Within, loads and stores of a program are recorded, and it prints nothing."""
     before = dict(names)
-    names["say"] = lambda *_: None
+    names["say"] = _silent
     for type_ in SCALARS.values():
         for verb in ("load", "store"):
             name = f"{verb}_{type_}"
@@ -145,6 +145,10 @@ def _listening(names: dict[str, Any], recording: ItemRecording) -> Generator[Non
         yield
     finally:
         names.update(before)
+
+
+def _silent(*_said: object) -> None:
+    """Say nothing."""
 
 
 def _heard(
