@@ -112,12 +112,15 @@ def size(writer: KernelWriter, base: Value, name: str) -> Lanes:
 
 def gathered(writer: KernelWriter, pointer: Lanes, kind: str) -> Lanes:
     """A number from a place of its own in every lane that runs."""
-    vector, pointers, bits = writer.vector(kind), writer.vector(POINTER), writer.vector(BIT)
-    symbol = f"@llvm.masked.gather.{writer.suffix(kind)}.v{writer.lanes}p0"
-    writer.declare(f"declare {vector} {symbol}({pointers}, {bits}, {vector})")
-    places, mask = safe_places(writer, pointer)
-    given = f"{pointers} align {size_of_kind(kind)} {places}, {bits} {mask}, {vector} poison"
-    return Lanes(kind, writer.let(f"call {vector} {symbol}({given})"), None)
+    vector, (places, mask) = writer.vector(kind), safe_places(writer, pointer)
+    found = writer.intrinsic(
+        vector,
+        f"masked.gather.{writer.suffix(kind)}.v{writer.lanes}p0",
+        (writer.vector(POINTER), f"align {size_of_kind(kind)} {places}"),
+        (writer.vector(BIT), mask),
+        (vector, "poison"),
+    )
+    return Lanes(kind, found, None)
 
 
 def safe_places(writer: KernelWriter, pointer: Lanes) -> tuple[str, str]:

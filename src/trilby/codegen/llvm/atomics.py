@@ -125,9 +125,8 @@ def _reduced(writer: KernelWriter, change: str, number: Lanes, type_: ScalarType
         idle = writer.spread(of_kind(neutral, kind))
         text = writer.let(f"select {bits} {writer.mask}, {vector} {text}, {vector} {idle}")
     sign = ("u" if type_.kind == "uint" else "s") if change in _SIGNED else ""
-    symbol = f"@llvm.vector.reduce.{sign}{word}.{writer.suffix(kind)}"
-    writer.declare(f"declare {kind} {symbol}({vector})")
-    return writer.let(f"call {kind} {symbol}({vector} {text})")
+    name = f"vector.reduce.{sign}{word}.{writer.suffix(kind)}"
+    return writer.intrinsic(kind, name, (vector, text))
 
 
 def _one_by_one(

@@ -335,6 +335,18 @@ class Ir:
         flags = self.flags if args[0].kind in {"float", "double"} else ""
         return Lanes(args[0].kind, self.let(f"call {flags}{type_} {symbol}({given})"), stride)
 
+    def intrinsic(self, result: str, name: str, *args: tuple[str, str]) -> str:
+        """A call of any LLVM intrinsic, with the type and the text of each argument.
+
+        `intrinsic("i8", "cttz.i8", ("i8", "%v1"), ("i1", "true"))` gives the name of its result.
+        """
+        self.declare(f"declare {result} @llvm.{name}({', '.join(type_ for type_, _ in args)})")
+        call = f"call {result} @llvm.{name}({', '.join(map(' '.join, args))})"
+        if result != "void":
+            return self.let(call)
+        self.line(call)
+        return ""
+
     def suffix(self, kind: str, stride: Stride = None) -> str:
         """How intrinsics spell a type: `v8f32`."""
         word = _SUFFIXES.get(kind, kind)
@@ -448,8 +460,8 @@ class Ir:
     def first_lane(self, bits: str) -> str:
         """The number of the first lane that is on, with its type; `bits` are those of a mask."""
         count = f"i{self.lanes}"
-        self.declare(f"declare {count} @llvm.cttz.{count}({count}, i1)")
-        return f"{count} {self.let(f'call {count} @llvm.cttz.{count}({count} {bits}, i1 true)')}"
+        lane = self.intrinsic(count, f"cttz.{count}", (count, bits), (BIT, "true"))
+        return f"{count} {lane}"
 
     def both(self, left: str, right: str) -> str:
         """The lanes that are on in two masks; what the second has elsewhere does not matter."""

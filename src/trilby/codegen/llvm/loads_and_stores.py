@@ -41,13 +41,13 @@ def fetch_ahead(writer: KernelWriter, op: Load | Store, pointer: Lanes) -> None:
         return
     if space_of(op.base.type) != "global" or any(scope.is_loop for scope in writer.scopes):
         return
-    writer.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     distance = writer.let(f"mul i64 {writer.next_group}, {pointer.stride}")
     there = writer.let(f"getelementptr i8, ptr {pointer.text}, i64 {distance}", "p")
-    kind = 1 if isinstance(op, Store) else 0
+    kind = "1" if isinstance(op, Store) else "0"
     for line in range(lines):
         place = writer.moved(there, line * LINE)
-        writer.line(f"call void @llvm.prefetch.p0(ptr {place}, i32 {kind}, i32 3, i32 1)")
+        hints = ("i32", kind), ("i32", "3"), ("i32", "1")
+        writer.intrinsic("void", "prefetch.p0", ("ptr", place), *hints)
 
 
 # ------------------------------------------------------------------------------------------ strided
@@ -174,11 +174,13 @@ def _vector_load(writer: KernelWriter, pointer: Lanes, kind: str, invariant: str
     if writer.mask is None:
         text = f"load {vector}, ptr {pointer.text}, align {size}{invariant}"
         return Lanes(kind, writer.let(text), None)
-    symbol = f"@llvm.masked.load.{writer.suffix(kind)}.p0"
-    bits = writer.vector(BIT)
-    writer.declare(f"declare {vector} {symbol}(ptr, {bits}, {vector})")
-    given = f"ptr align {size} {pointer.text}, {bits} {writer.mask}, {vector} zeroinitializer"
-    found = writer.let(f"call {vector} {symbol}({given})")
+    found = writer.intrinsic(
+        vector,
+        f"masked.load.{writer.suffix(kind)}.p0",
+        ("ptr", f"align {size} {pointer.text}"),
+        (writer.vector(BIT), writer.mask),
+        (vector, "zeroinitializer"),
+    )
     return Lanes(kind, writer.let(f"freeze {vector} {found}"), None)
 
 
@@ -221,10 +223,8 @@ def _of_last_lane(writer: KernelWriter, number: Lanes) -> str:
     last = f"i32 {writer.lanes - 1}"
     if writer.mask is not None:
         bits = f"i{writer.lanes}"
-        writer.declare(f"declare {bits} @llvm.ctlz.{bits}({bits}, i1)")
-        zeros = writer.let(
-            f"call {bits} @llvm.ctlz.{bits}({bits} {writer.bits(writer.mask)}, i1 true)"
-        )
+        mask = writer.bits(writer.mask)
+        zeros = writer.intrinsic(bits, f"ctlz.{bits}", (bits, mask), (BIT, "true"))
         last = f"{bits} {writer.let(f'sub {bits} {writer.lanes - 1}, {zeros}')}"
     return writer.in_lane(number.kind, vector, last)
 
@@ -241,21 +241,20 @@ def _vector_store(writer: KernelWriter, pointer: Lanes, number: Lanes, *, is_pri
         new = writer.let(f"select {bits} {writer.mask}, {vector} {text}, {vector} {old}")
         writer.line(f"store {vector} {new}, {place}")
     else:
-        symbol = f"@llvm.masked.store.{writer.suffix(number.kind)}.p0"
-        writer.declare(f"declare void {symbol}({vector}, ptr, {bits})")
-        given = f"{vector} {text}, ptr align {size} {pointer.text}, {bits} {writer.mask}"
-        writer.line(f"call void {symbol}({given})")
+        name = f"masked.store.{writer.suffix(number.kind)}.p0"
+        place = f"align {size} {pointer.text}"
+        writer.intrinsic("void", name, (vector, text), ("ptr", place), (bits, writer.mask))
 
 
 def _scatter(writer: KernelWriter, pointer: Lanes, number: Lanes) -> None:
-    vector, pointers = writer.vector(number.kind), writer.vector(POINTER)
-    bits = writer.vector(BIT)
-    symbol = f"@llvm.masked.scatter.{writer.suffix(number.kind)}.v{writer.lanes}p0"
-    writer.declare(f"declare void {symbol}({vector}, {pointers}, {bits})")
     places, mask = safe_places(writer, pointer)
-    place = f"{pointers} align {size_of_kind(number.kind)} {places}"
-    given = f"{vector} {writer.spread(number)}, {place}, {bits} {mask}"
-    writer.line(f"call void {symbol}({given})")
+    writer.intrinsic(
+        "void",
+        f"masked.scatter.{writer.suffix(number.kind)}.v{writer.lanes}p0",
+        (writer.vector(number.kind), writer.spread(number)),
+        (writer.vector(POINTER), f"align {size_of_kind(number.kind)} {places}"),
+        (writer.vector(BIT), mask),
+    )
 
 
 def unpack(writer: KernelWriter, op: Unpack) -> None:
