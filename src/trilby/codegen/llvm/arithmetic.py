@@ -58,8 +58,10 @@ def _computed(
 ) -> Lanes:
     pair = [left, right]
     match op:
-        case arith.FloorDiv() | arith.Mod() | arith.Pow():
-            return _divided_or_raised(writer, op, type_, left, right)
+        case arith.FloorDiv() | arith.Mod() if type_.is_float:
+            return rounded(writer, _float_divided(writer, op, left, right), type_)
+        case arith.FloorDiv() | arith.Mod():
+            return _divided(writer, op, type_, left, right)
         case arith.Shl() | arith.Shr():
             return _shifted(writer, op, type_, left, right)
         case _ if type_.is_float:
@@ -67,24 +69,6 @@ def _computed(
             return rounded(writer, writer.apply(f"{word}{{t}} {{0}}, {{1}}", pair), type_)
         case _:
             return writer.apply(f"{_INTEGERS[type(op)]} {{t}} {{0}}, {{1}}", pair)
-
-
-def _divided_or_raised(
-    writer: KernelWriter,
-    op: arith.FloorDiv | arith.Mod | arith.Pow,
-    type_: ScalarType,
-    left: Lanes,
-    right: Lanes,
-) -> Lanes:
-    if isinstance(op, arith.Pow):
-        from trilby.codegen.llvm import mathematics  # noqa: PLC0415 -- many kernels have none
-
-        if not type_.is_float:
-            return mathematics.whole_power(writer, type_, left, right)
-        return rounded(writer, mathematics.computed(writer, "pow", [left, right]), type_)
-    if not type_.is_float:
-        return _divided(writer, op, type_, left, right)
-    return rounded(writer, _float_divided(writer, op, left, right), type_)
 
 
 def _shifted(
@@ -145,50 +129,29 @@ def _divided(
 ) -> Lanes:
     """`//` or `%` of integers, rounded towards minus infinity."""
     is_quotient = isinstance(op, FloorDiv)
-    if right.literal is not None:
-        shifted = _by_power_of_two(writer, type_, left, int(right.literal), is_quotient=is_quotient)
-        if shifted is not None:
-            return shifted
+    number = int(right.literal) if right.literal is not None else 0
+    if number > 0 and number.bit_count() == 1:  # shifts and masks round so by themselves
+        if not is_quotient:
+            return writer.apply("and {t} {0}, {1}", [left, of_kind(number - 1, left.kind)])
+        word = "ashr" if type_.kind == "int" else "lshr"
+        count = of_kind(number.bit_length() - 1, left.kind)
+        return writer.apply(f"{word} {{t}} {{0}}, {{1}}", [left, count])
     spans = writer.spans.of(op.left), writer.spans.of(op.right)
     is_plain = type_.kind == "uint" or (spans[0].low >= 0 and spans[1].low > 0)
-    return _general(writer, type_, left, right, is_plain=is_plain, is_quotient=is_quotient)
-
-
-def _by_power_of_two(
-    writer: KernelWriter, type_: ScalarType, left: Lanes, divisor: int, *, is_quotient: bool
-) -> Lanes | None:
-    """Shifts and masks round towards minus infinity by themselves."""
-    if divisor <= 0 or divisor.bit_count() != 1:
-        return None
-    if not is_quotient:
-        return writer.apply("and {t} {0}, {1}", [left, of_kind(divisor - 1, left.kind)])
-    word = "ashr" if type_.kind == "int" else "lshr"
-    count = of_kind(divisor.bit_length() - 1, left.kind)
-    return writer.apply(f"{word} {{t}} {{0}}, {{1}}", [left, count])
-
-
-def _general(
-    writer: KernelWriter,
-    type_: ScalarType,
-    left: Lanes,
-    right: Lanes,
-    *,
-    is_plain: bool,
-    is_quotient: bool,
-) -> Lanes:
+    is_fit = number not in {0, -1}
     zero, one = of_kind(0, left.kind), of_kind(1, left.kind)
     is_zero = _equals(writer, right, zero)
     is_unfit, is_minus_one = is_zero, None
     if not is_plain:
         is_minus_one = _equals(writer, right, of_kind(-1, left.kind))
         is_unfit = writer.apply("or {t} {0}, {1}", [is_zero, is_minus_one])
-    divisor = right if _is_fit(right) else writer.select(is_unfit, one, right)
+    divisor = right if is_fit else writer.select(is_unfit, one, right)
     quotient = _cut_quotient(writer, type_, left, divisor, is_plain=is_plain)
     product = writer.apply("mul {t} {0}, {1}", [quotient, divisor])
     rest = writer.apply("sub {t} {0}, {1}", [left, product])
     if is_plain:
         found = quotient if is_quotient else rest
-        return found if _is_fit(right) else writer.select(is_zero, zero, found)
+        return found if is_fit else writer.select(is_zero, zero, found)
     differs = writer.apply("xor {t} {0}, {1}", [rest, divisor])
     is_below = writer.apply("icmp slt {t} {0}, {1}", [differs, zero], BIT)
     has_rest = writer.apply("icmp ne {t} {0}, {1}", [rest, zero], BIT)
@@ -197,16 +160,11 @@ def _general(
         return writer.select(steps, writer.apply("add {t} {0}, {1}", [rest, divisor]), rest)
     lower = writer.apply("sub {t} {0}, {1}", [quotient, one])
     found = writer.select(steps, lower, quotient)
-    if _is_fit(right):
+    if is_fit:
         return found
     negated = writer.apply("sub {t} {1}, {0}", [left, zero])
     found = writer.select(is_zero, zero, found)
     return found if is_minus_one is None else writer.select(is_minus_one, negated, found)
-
-
-def _is_fit(divisor: Lanes) -> bool:
-    """Whether a divisor is known, and neither 0 nor -1."""
-    return divisor.literal is not None and divisor.literal not in {0, -1}
 
 
 def _equals(writer: KernelWriter, left: Lanes, right: Lanes) -> Lanes:

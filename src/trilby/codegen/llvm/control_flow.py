@@ -140,31 +140,23 @@ def _part(writer: KernelWriter, block: Block, mask: str) -> None:
     """Run a block by some of the lanes, and jump around it if there are none."""
     end = writer.fresh("end")
     if not is_short(block, writer.shapes, loads=True):
-        if writer.mask is None and _gains(block):
-            _by_all(writer, block, mask, end)
+        ops = list(walk(block))
+        touches_or_loops = any(isinstance(op, Load | Store | For | While) for op in ops)
+        if writer.mask is None and len(ops) <= LONGEST and touches_or_loops:
+            # A second text of the block, for when all lanes run it: it needs no mask.
+            everyone, others = writer.fresh("everyone"), writer.fresh("others")
+            writer.branch(writer.all(mask), everyone, others)
+            writer.label(everyone)
+            with writer.masked(None):
+                writer.block(block, end)
+            writer.jump(end)
+            writer.label(others)
         some = writer.fresh("some")
         writer.branch(writer.any(mask), some, end)
         writer.label(some)
     with writer.masked(mask):
         writer.block(block, end)
     writer.label(end)
-
-
-def _by_all(writer: KernelWriter, block: Block, mask: str, end: str) -> None:
-    """A second text of a block, for when all lanes run it: it needs no mask."""
-    everyone, others = writer.fresh("everyone"), writer.fresh("others")
-    writer.branch(writer.all(mask), everyone, others)
-    writer.label(everyone)
-    with writer.masked(None):
-        writer.block(block, end)
-    writer.jump(end)
-    writer.label(others)
-
-
-def _gains(block: Block) -> bool:
-    """Whether a block is short enough to be written twice, and touches memory or loops."""
-    ops = list(walk(block))
-    return len(ops) <= LONGEST and any(isinstance(op, Load | Store | For | While) for op in ops)
 
 
 # -- choices ------------------------------------------------------------------------------
@@ -388,7 +380,10 @@ def _loop(
     leave = writer.fresh("exit")
     alive = writer.mask_memory() if is_divergent else ""
     turn = writer.alloca(bits) if leaves else ""
-    is_twice = is_divergent and writer.mask is None and _is_innermost(op)
+    inside = list(walk(op.body))
+    is_innermost = not any(isinstance(inner, For | While) for inner in inside)
+    is_short_loop = is_innermost and len(inside) <= LONGEST_LOOP
+    is_twice = is_divergent and writer.mask is None and is_short_loop
     slow = (writer.fresh("loop"), writer.fresh("body"))
 
     def go_on(mask: str, everyone: str, some: str, *, is_fast: bool) -> None:
@@ -437,11 +432,6 @@ def _loop(
     with writer.masked(writer.mask):
         run(*slow, is_fast=False)
     writer.label(leave)
-
-
-def _is_innermost(op: For | While) -> bool:
-    inner = list(walk(op.body))
-    return len(inner) <= LONGEST_LOOP and not any(isinstance(one, For | While) for one in inner)
 
 
 def trips(writer: KernelWriter, type_: ScalarType, start: Lanes, stop: Lanes, step: Lanes) -> Lanes:

@@ -28,6 +28,7 @@ OP_RULES: Rules = {
     core.Constant: lambda writer, op: writer.give(op, constant(op.literal, scalar(op.value.type))),
     grid.Grid: lambda writer, op: writer.give(op, writer.grid[op.field]),
     **dict.fromkeys(arith.BINARIES, arithmetic.binary),
+    arith.Pow: _late("mathematics", "power"),
     **dict.fromkeys(arith.COMPARES, arithmetic.compare),
     **dict.fromkeys(arith.UNARIES, arithmetic.unary),
     arith.Cast: arithmetic.cast,

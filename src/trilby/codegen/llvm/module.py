@@ -211,7 +211,11 @@ def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> 
     writer.waits = any(isinstance(op, Barrier) for op in walk(func.body))
     if lines:
         writer.source_lines = SourceLines(graph.entry)
-    functions = _called_functions(writer, called, analysed)
+    functions: list[str] = []
+    if called:
+        from trilby.codegen.llvm.calls import analysed_callees, write_callees  # noqa: PLC0415 -- few
+
+        functions = write_callees(writer, analysed_callees(called, analysed))
     launch = read_launch(writer)
     read_arguments(writer)
     writer.end_prelude()
@@ -234,15 +238,6 @@ def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> 
         asserts=tuple(writer.asserts),
         prints=tuple(writer.prints),
     )
-
-
-def _called_functions(writer: KernelWriter, called: list[Func], entry: Analysed) -> list[str]:
-    """The texts of the functions that a kernel calls; most kernels call none."""
-    if not called:
-        return []
-    from trilby.codegen.llvm.calls import analysed_callees, write_callees  # noqa: PLC0415 -- few
-
-    return write_callees(writer, analysed_callees(called, entry))
 
 
 def _sees_groups(op: Op) -> bool:

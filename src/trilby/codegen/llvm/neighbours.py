@@ -87,8 +87,10 @@ def _rows(block: Block, places: "_Places") -> list[_Row]:
     for op in block.ops:
         inner = [one for nested in blocks(op) for one in walk(nested)]
         if inner:
+            from trilby.codegen.llvm.regions import leaves_outwards  # noqa: PLC0415 -- few get here
+
             # Loads may happen before a branch or a loop that changes nothing and is not left.
-            if any(isinstance(one, _CHANGES) for one in inner) or _leaves_outwards(op):
+            if any(isinstance(one, _CHANGES) for one in inner) or leaves_outwards(op):
                 current.clear()
             elif any(isinstance(one, Load) for one in inner):
                 current = {key: row for key, row in current.items() if key[0] is not Store}
@@ -186,9 +188,3 @@ def _attribute(op: Op) -> str:
 def _counts(type_: Type) -> bool:
     """Whether indices of a type are outside of every array where they wrap."""
     return isinstance(type_, ScalarType) and type_.kind == "int" and type_.bits >= 32
-
-
-def _leaves_outwards(op: Op) -> bool:
-    from trilby.codegen.llvm.regions import leaves_outwards  # noqa: PLC0415 -- few kernels get here
-
-    return leaves_outwards(op)
