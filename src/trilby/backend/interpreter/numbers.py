@@ -14,7 +14,7 @@ import numpy as np
 
 from trilby.backend.say import say
 from trilby.data.dtypes import BF16, F16, F32, SCALARS, ScalarType, convert, round_to, saturate
-from trilby.errors import KernelArithmeticError
+from trilby.errors import KernelArithmeticError, KernelAssertionError, KernelIndexError
 from trilby.model.intrinsics import power
 
 FORMATS = dict(zip((name for name in SCALARS if name != "bf16"), "?bhiqBHIQefd", strict=True))
@@ -25,23 +25,21 @@ Content: TypeAlias = bytes | bytearray | memoryview
 """Bytes that numbers are read from."""
 
 
-class OutOfRangeError(Exception):
-    """An index that an array does not have; translated before the user sees it."""
-
-    def __init__(self, array: str, axis: int | None, index: int, size: int) -> None:
-        super().__init__(array, axis, index, size)
-        self.array = array
-        self.axis = axis
-        self.index = index
-        self.size = size
-
-
-class AssertionFailedError(Exception):
-    """An `assert` of the kernel did not hold; translated before the user sees it."""
-
-
-TRAPS = (OutOfRangeError, AssertionFailedError, ZeroDivisionError, NameError)
+TRAPS = (KernelIndexError, KernelAssertionError, ZeroDivisionError, NameError)
 """What a work item may raise; a `KernelArithmeticError` is a `ZeroDivisionError`."""
+
+
+def out_of_range(array: str, axis: int | None, index: int, size: int) -> KernelIndexError:
+    """The error of an index that an array does not have."""
+    of_axis, there = ("", "") if axis is None else (f" of axis {axis}", " there")
+    advice = (
+        "indices count from 0, and negative ones do not count from the end in a kernel"
+        if index < 0
+        else "launch no more work items than there are elements, or guard the access with `if`"
+    )
+    return KernelIndexError(
+        f"index {index}{of_axis} is outside `{array}`, whose size{there} is {size}", advice=advice
+    )
 
 
 def divide(left: float, right: float) -> float:
@@ -132,8 +130,10 @@ def vocabulary() -> dict[str, Any]:
     return {
         "inf": math.inf,
         "nan": math.nan,
-        "OutOfRangeError": OutOfRangeError,
-        "AssertionFailedError": AssertionFailedError,
+        "OutOfRangeError": out_of_range,
+        "AssertionFailedError": partial(
+            KernelAssertionError, advice="look at the numbers that this work item saw"
+        ),
         "say": say,
         "divide": divide,
         "floor_divide": floor_divide,
