@@ -521,7 +521,7 @@ def atomic(writer: CFunctionWriter, op: AtomicUpdate | CompareExchange) -> None:
     type_, space = scalar(op.operand.type), space_of(op.base.type)
     name = writer.module.call(writer.module.dialect.atomics(change, type_, space))
     text = f"{name}({address(where)}, {', '.join(map(str, given))})"
-    if writer.uses.count.get(op.value, 0) == 0:
+    if not writer.uses.count[op.value]:
         writer.line(f"{text};", op.location)
     else:
         writer.bind(op.value, Text(text), op.location)

@@ -85,7 +85,7 @@ def _parameters(writer: CFunctionWriter) -> Iterator[str]:
         yield f"int {writer.pass_id}"
     if is_kernel and writer.module.asserting:
         writer.failure = writer.names.fresh("failure")
-        yield f"{writer.module.dialect.global_space} int *{writer.failure}"
+        yield f"{writer.module.dialect.spaces['global']} int *{writer.failure}"
 
 
 def _context(writer: CFunctionWriter) -> None:
@@ -279,5 +279,5 @@ def _grid_fields(graph: KernelGraph) -> Iterator[str]:
 def _context_typedef(module: Module) -> str:
     members = [f"    int {name};" for name in module.grid_fields]
     if module.asserting:
-        members += [f"    {module.dialect.global_space} int *failure;", "    int failed;"]
+        members += [f"    {module.dialect.spaces['global']} int *failure;", "    int failed;"]
     return "\n".join(["typedef struct KernelContext_s {", *members, "} KernelContext_t;"])

@@ -119,7 +119,7 @@ def _call(writer: CFunctionWriter, op: Call) -> None:
         writer.give(op, text)
         return
     writer.before_change(MEMORY)
-    if op.result is None or writer.uses.count.get(op.result, 0) == 0:
+    if op.result is None or not writer.uses.count[op.result]:
         writer.line(f"{text};", op.location)
     else:
         writer.bind(op.result, text, op.location)

@@ -15,11 +15,12 @@ from typing import TypeVar
 
 from trilby.analysis.bound import sure_loads
 from trilby.codegen.identifiers import Identifiers
+from trilby.codegen.value_uses import count_uses
 from trilby.data.dtypes import Number
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.host_code import HostCode, filled
-from trilby.model.op import Block, Func, Op, blocks, operands, walk
+from trilby.model.op import Func, Op, blocks, walk
 from trilby.model.ops.core import Var, VarStore
 from trilby.model.ops.host import HostFor, HostRun, HostValue, HostWith
 from trilby.model.value import Value
@@ -132,9 +133,9 @@ class NamedValues:
     func: Func
     words: Identifiers
     """All names in use in the function."""
-    left: Counter[Value] = field(default_factory=Counter[Value])
+    left: Counter[Value]
     """How often each value is still used."""
-    crossing: set[Value] = field(default_factory=set[Value])
+    crossing: set[Value]
     """The values that are used in another block than their own."""
     names: dict[Value, str] = field(default_factory=dict[Value, str])
     """Temporary variables, and parameters."""
@@ -153,8 +154,8 @@ class NamedValues:
     @classmethod
     def of(cls, func: Func) -> "NamedValues":
         """What is known before the first op."""
-        known = cls(func, Identifiers(lambda _: False, _words(func)), sure=sure_loads(func))
-        known._count(func.body, {})
+        words = Identifiers(lambda _: False, _words(func))
+        known = cls(func, words, *count_uses(func), sure=sure_loads(func))
         declared = [op for op in walk(func.body) if isinstance(op, Var)]
         known.variables = {op.value: op.name for op in declared}
         begun = {op.init[0]: op.name for op in declared if op.init}
@@ -162,17 +163,6 @@ class NamedValues:
             name = begun.get(param) or param.hint or known.fresh(f"p{number}")
             known.parameters[param] = name
         return known
-
-    def _count(self, block: Block, home: dict[Value, Block]) -> None:
-        for op in block.ops:
-            for value in operands(op):
-                self.left[value] += 1
-                if home.get(value) is not block:
-                    self.crossing.add(value)
-            for inner in blocks(op):
-                self._count(inner, home)
-            if op.result:
-                home[op.result] = block
 
     def sets(self, op: Op) -> Iterator[str]:
         """The names of the variables that an op changes, also in its blocks."""

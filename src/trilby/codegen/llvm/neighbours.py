@@ -5,11 +5,12 @@ them may happen where one of them does: loads where the first one stands, and st
 one. What lies between them, and may touch the same memory or end the block, keeps them apart.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from typing import TypeAlias
 
 from trilby.codegen.checked_types import expect
 from trilby.codegen.llvm.ir import axes_of, stored_kind
+from trilby.codegen.value_uses import all_blocks
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import fixed_offsets, member_offset
 from trilby.data.schema import (
@@ -66,18 +67,11 @@ def neighbours_of(func: Func) -> dict[Op, tuple[Neighbour, ...]]:
     """For the first access of each row all that are in it, in the order of the program."""
     places = _Places(func)
     found: dict[Op, tuple[Neighbour, ...]] = {}
-    for block in _all_blocks(func.body):
+    for block in all_blocks(func.body):
         for row in _rows(block, places):
             op, first = row[0]
             found[op] = tuple((one, spot.offset - first.offset) for one, spot in row)
     return found if len(found) <= MOST_ROWS else {}
-
-
-def _all_blocks(block: Block) -> Iterator[Block]:
-    yield block
-    for op in block.ops:
-        for inner in blocks(op):
-            yield from _all_blocks(inner)
 
 
 def _rows(block: Block, places: "_Places") -> list[_Row]:
