@@ -10,7 +10,7 @@ from trilby.codegen.python_blocks import EMITTED
 from trilby.data.dtypes import SCALARS
 from trilby.linting.walk import RULES as LINTED
 from trilby.model.ops import OPS
-from trilby.model.ops.core import LOWERED_OPS
+from trilby.model.ops.core import LOWERED_OPS, Yield
 from trilby.model.ops.host import HOST_OPS
 from trilby.model.ops.transfer import TRANSFER_OPS
 
@@ -24,7 +24,7 @@ IS_NO_ACCESS = {"print", "yield"}
 
 
 def test_every_op_of_kernels_is_written_in_c() -> None:
-    assert set(IN_C) == KERNEL_OPS
+    assert set(IN_C) == KERNEL_OPS - {Yield}  # the op around a block takes what it yields
 
 
 def test_footprints_follow_every_op_that_may_touch_a_buffer() -> None:

@@ -52,9 +52,9 @@ def test_a_stem_is_free_with_all_of_its_endings() -> None:
 
 
 def test_an_inner_scope_does_not_hide_names_of_the_outer_one() -> None:
-    outer = Identifiers(nothing)
+    outer = Identifiers(is_used)
     outer.fresh("square")
-    inner = outer.within(is_used)
+    inner = outer.inner_scope()
     assert inner.fresh("square") == "square_2"
     assert inner.fresh("length") == "length"
     assert outer.fresh("length") == "length"

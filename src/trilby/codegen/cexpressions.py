@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from trilby.codegen.cfunction import CFunctionWriter
+from trilby.codegen.checked_types import expect, scalar
 from trilby.codegen.ctext import (
     BITS,
     CHOICE,
@@ -21,7 +22,6 @@ from trilby.codegen.ctext import (
 )
 from trilby.codegen.struct_types import is_fixed
 from trilby.data.dtypes import (
-    BF16,
     BOOL,
     F16,
     F32,
@@ -40,13 +40,13 @@ from trilby.data.schema import (
     INDEX,
     ArrayType,
     BufferType,
+    Field,
     NDArrayType,
     StructType,
     path_steps,
     sizes_of,
     walk_path,
 )
-from trilby.dataclass import dataclass
 from trilby.model.intrinsics import INTRINSICS
 from trilby.model.op import Op, walk
 from trilby.model.ops import arith
@@ -82,15 +82,9 @@ _WRAPPING = (arith.Add, arith.Sub, arith.Mul)
 _SUPPORTED_MATH = frozenset({"min", "max", "abs", "clamp", "sign", "degrees", "radians"})
 
 
-def _scalar(type_: Type) -> ScalarType:
-    if not isinstance(type_, ScalarType):
-        raise TypeError(type_)
-    return type_
-
-
 def constant(writer: CFunctionWriter, op: Constant) -> None:
     """A literal of the right type."""
-    writer.give_anywhere(op, literal(writer, op.literal, _scalar(op.value.type)))
+    writer.give_anywhere(op, literal(writer, op.literal, scalar(op.value.type)))
 
 
 def literal(writer: CFunctionWriter, number: Number, type_: ScalarType) -> Text:
@@ -116,7 +110,7 @@ def grid(writer: CFunctionWriter, op: Grid) -> None:
 def binary(writer: CFunctionWriter, op: Binary) -> None:
     """Arithmetic with Python's meaning."""
     left, right = writer.take(op.left), writer.take(op.right)
-    type_ = _scalar(op.left.type)
+    type_ = scalar(op.left.type)
     if type_.is_integer and isinstance(op, arith.FloorDiv | arith.Mod):
         writer.give(op, _divided(writer, op, type_, left, right))
     elif type(op) in _FUNCTIONS:
@@ -207,6 +201,10 @@ def _divided(
     return _call(writer, function, type_, [left, right])
 
 
+def _called(name: str, args: list[Text]) -> Text:
+    return Text(f"{name}({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
+
+
 def _rounded(writer: CFunctionWriter, type_: ScalarType, text: Text) -> Text:
     """Halves are computed as floats and rounded after each step."""
     if not type_.is_half:
@@ -216,11 +214,10 @@ def _rounded(writer: CFunctionWriter, type_: ScalarType, text: Text) -> Text:
 
 def _call(writer: CFunctionWriter, name: str, type_: ScalarType, args: list[Text]) -> Text:
     if name == "pow" and type_.is_float:
-        text = Text(f"pow({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
-        return _rounded(writer, type_, text)
-    function = writer.module.need(name, F32 if type_.is_half else type_)
-    text = Text(f"{function}({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
-    return _rounded(writer, type_, text)
+        function = name
+    else:
+        function = writer.module.need(name, F32 if type_.is_half else type_)
+    return _rounded(writer, type_, _called(function, args))
 
 
 def compare(writer: CFunctionWriter, op: Compare) -> None:
@@ -234,7 +231,7 @@ def compare(writer: CFunctionWriter, op: Compare) -> None:
 def unary(writer: CFunctionWriter, op: Unary) -> None:
     """`-`, `~`, `!`."""
     operand = writer.take(op.operand)
-    type_ = _scalar(op.operand.type)
+    type_ = scalar(op.operand.type)
     own = writer.module.dialect.scalars[type_]
     if isinstance(op, arith.Not):
         text = _negated(operand)
@@ -259,7 +256,7 @@ def _negated(operand: Text) -> Text:
 def cast(writer: CFunctionWriter, op: Cast) -> None:
     """A conversion, as `dtypes.convert` defines it."""
     operand = writer.take(op.operand)
-    source, target = _scalar(op.operand.type), _scalar(op.value.type)
+    source, target = scalar(op.operand.type), scalar(op.value.type)
     own = writer.module.dialect.scalars[target]
     if target is BOOL:
         text = Text(f"{operand.within(EQUAL - 1)} != 0", EQUAL, operand.reads)
@@ -281,7 +278,7 @@ def cast(writer: CFunctionWriter, op: Cast) -> None:
 def math(writer: CFunctionWriter, op: Math) -> None:
     """A math function: the language's own, or a support function where C means another."""
     args = [writer.take(argument) for argument in op.args]
-    type_ = _scalar(op.args[0].type)
+    type_ = scalar(op.args[0].type)
     if INTRINSICS[op.function].tests:
         text = Text(f"{op.function}({args[0]}) != 0", EQUAL, args[0].reads)
         writer.give(op, text)
@@ -296,8 +293,7 @@ def math(writer: CFunctionWriter, op: Math) -> None:
     else:
         name = writer.module.dialect.math.get(op.function, op.function)
         args = [_of_own_type(writer, type_, a) for a in args]
-    text = Text(f"{name}({', '.join(a.text for a in args)})", POSTFIX, reads_of(args))
-    writer.give(op, _rounded(writer, type_, text))
+    writer.give(op, _rounded(writer, type_, _called(name, args)))
 
 
 def _of_own_type(writer: CFunctionWriter, type_: ScalarType, text: Text) -> Text:
@@ -335,12 +331,11 @@ def find_arrays(writer: CFunctionWriter, param: Value, buffer: BufferType) -> No
     """Find the arrays of a buffer once, where the function begins."""
     name = writer.texts[param].text
     for array in (n for n in _used_fields(writer, param) if not is_fixed(buffer, n)):
-        field = buffer.field(array)
-        if field is not None:
-            local = writer.names.fresh(f"{name}_{array}")
-            pointer = writer.module.structs.pointer(field.type, space_of(buffer))
-            writer.line(f"{pointer}{local} = {_reached(writer, param, buffer, array, name)};")
-            writer.cached[param, array] = local
+        local = writer.names.fresh(f"{name}_{array}")
+        field = expect(Field, buffer.field(array))
+        pointer = writer.module.structs.pointer(field.type, space_of(buffer))
+        writer.line(f"{pointer}{local} = {_reached(writer, param, buffer, array, name)};")
+        writer.cached[param, array] = local
 
 
 def _reached(
@@ -365,22 +360,48 @@ def _used_fields(writer: CFunctionWriter, param: Value) -> list[str]:
 
 def place(writer: CFunctionWriter, base: Value, path: str, indices: tuple[Value, ...]) -> Text:
     """The C lvalue of a place."""
-    taken = [_index(writer, index) for index in indices]
-    pointer = writer.take(base)
-    reads = reads_of([*taken, pointer])
-    remaining = list(taken)
+    remaining = [_index(writer, index) for index in indices]
+    here = writer.take(base)
+    reads = reads_of([*remaining, here])
+    sizes = writer.sizes_with.get(base, {})
     if isinstance(base.type, NDArrayType):
-        row_major = _flat(remaining, [size.text for size in writer.sizes_with[base].values()])
-        return Text(f"{pointer.within(POSTFIX)}[{row_major}]", POSTFIX, reads)
-    spot = _Lvalue(pointer, is_pointer=True, is_base=True)
-    for step, here in walk_path(pointee(base.type), path):
+        row_major = _flat(remaining, [size.text for size in sizes.values()])
+        return Text(f"{here.within(POSTFIX)}[{row_major}]", POSTFIX, reads)
+    # On the way down the path, `here` is a place, a pointer to it, or the pointer to the first
+    # element of a length-bound array.
+    is_pointer, is_bound, cached = True, False, writer.cached
+    for step, type_ in walk_path(pointee(base.type), path):
         if step == INDEX:
-            spot = _element(writer, base, spot, here, remaining)
+            array = expect(ArrayType, type_)
+            taken, remaining = remaining[: len(array.dims)], remaining[len(array.dims) :]
+            is_pointer = array.stride is not None
+            if is_bound or is_pointer:
+                flat = _flat(
+                    taken, [str(sizes[d] if isinstance(d, str) else d) for d in array.dims]
+                )
+                if is_pointer:
+                    here = _strided(writer, here, flat, array, space_of(base.type))
+                else:
+                    here = Text(f"{here}[{flat}]", POSTFIX)
+            else:
+                here = Text("".join([here.text, *(f"[{index}]" for index in taken)]), POSTFIX)
+            is_bound = False
         else:
-            spot = _member(writer, base, spot, here, step)
-    if spot.is_pointer:
-        return Text(f"*{spot.text.within(UNARY)}", UNARY, reads)
-    return Text(spot.text.text, POSTFIX, reads)
+            struct = expect(StructType, type_)
+            text = cached.get((base, step))
+            if is_fixed(struct, step):
+                member = writer.module.structs.member(struct, step)
+                text = text or f"{here.within(POSTFIX)}{'->' if is_pointer else '.'}{member}"
+                is_pointer = is_bound = False
+            else:
+                text = text or _reached(writer, base, struct, step, here.text)
+                is_bound = isinstance(expect(Field, struct.field(step)).type, ArrayType)
+                is_pointer = not is_bound
+            here = Text(text, POSTFIX)
+        cached = {}  # what was found where the function begins are fields of the base itself
+    if is_pointer:
+        return Text(f"*{here.within(UNARY)}", UNARY, reads)
+    return Text(here.text, POSTFIX, reads)
 
 
 def address(place: Text) -> str:
@@ -398,69 +419,16 @@ def _index(writer: CFunctionWriter, value: Value) -> Text:
     return text
 
 
-@dataclass(frozen=True, slots=True)
-class _Lvalue:
-    """A place on the way down a path, or with `is_pointer` a pointer to it.
-
-    `is_bound` is true of a length-bound array that waits for its index; `is_base` is true where
-    the path begins.
-    """
-
-    text: Text
-    is_pointer: bool = False
-    is_bound: bool = False
-    is_base: bool = False
-
-
-def _member(
-    writer: CFunctionWriter, base: Value, here: _Lvalue, struct: Type, name: str
-) -> _Lvalue:
-    if not isinstance(struct, StructType):
-        raise TypeError(struct)
-    cached = writer.cached.get((base, name)) if here.is_base else None
-    owner = here.text.within(POSTFIX)
-    if is_fixed(struct, name):
-        dot = "->" if here.is_pointer else "."
-        text = cached or f"{owner}{dot}{writer.module.structs.member(struct, name)}"
-        return _Lvalue(Text(text, POSTFIX))
-    pointer = cached or _reached(writer, base, struct, name, here.text.text)
-    field = struct.field(name)
-    if field is not None and isinstance(field.type, ArrayType):
-        return _Lvalue(Text(pointer, POSTFIX), is_bound=True)
-    return _Lvalue(Text(pointer, POSTFIX), is_pointer=True)
-
-
-def _element(
-    writer: CFunctionWriter,
-    base: Value,
-    here: _Lvalue,
-    array: Type,
-    remaining: list[Text],
-) -> _Lvalue:
-    if not isinstance(array, ArrayType):
-        raise TypeError(array)
-    indices = [remaining.pop(0) for _ in array.dims]
-    if not here.is_bound and array.stride is None:
-        steps = "".join(f"[{index}]" for index in indices)
-        return _Lvalue(Text(f"{here.text}{steps}", POSTFIX))
-    sizes = writer.sizes_with.get(base, {})
-    flat = _flat(indices, [str(sizes[d]) if isinstance(d, str) else str(d) for d in array.dims])
-    if array.stride is None:
-        return _Lvalue(Text(f"{here.text}[{flat}]", POSTFIX))
-    space = space_of(base.type)
-    return _Lvalue(Text(_strided(writer, here.text, flat, array, space), UNARY), is_pointer=True)
-
-
 def _strided(
     writer: CFunctionWriter, start: Text, flat: str, array: ArrayType, space: Space
-) -> str:
+) -> Text:
     """A pointer to an element; the distance of two elements is more than their size."""
     stride = stride_of(array)
     wide = f"(long){flat}" if flat.isidentifier() else f"(long)({flat})"
     distance = str(int(flat) * stride) if flat.isdigit() else f"{wide} * {stride}"
     pointer = writer.module.structs.pointer(array.element, space)
     bytes_ = f"{writer.module.dialect.spaces[space]} char *"
-    return f"({pointer})(({bytes_}){start} + {distance})"
+    return Text(f"({pointer})(({bytes_}){start} + {distance})", UNARY)
 
 
 def _flat(indices: list[Text], dims: list[str]) -> str:
@@ -483,23 +451,22 @@ def _flat(indices: list[Text], dims: list[str]) -> str:
 def load(writer: CFunctionWriter, op: Load) -> None:
     """The number at a place; a length travels with its buffer."""
     if op.path in sizes_of(op.base.type):
-        _size(writer, op, op.path)
+        size(writer, op, op.path)
         return
-    text = place(writer, op.base, op.path, op.indices)
-    writer.give(op, _loaded(writer, op.value.type, text, space_of(op.base.type)))
-
-
-def _loaded(writer: CFunctionWriter, type_: Type, where: Text, space: Space) -> Text:
+    where = place(writer, op.base, op.path, op.indices)
+    type_, space = op.value.type, space_of(op.base.type)
     reads = where.reads if space == "constant" else where.reads | {MEMORY}
+    text, strength = where.text, POSTFIX
     if type_ is BOOL:
-        return Text(f"{where} != 0", EQUAL, reads)
-    if type_ is F16 and space != "private":
+        text, strength = f"{where} != 0", EQUAL
+    elif type_ is F16 and space != "private":
         dialect = writer.module.dialect
         text = dialect.half_load.format(address(where), f"{dialect.spaces[space]} ")
-        return Text(text, POSTFIX, reads)
-    if isinstance(type_, ScalarType) and type_ in {F16, BF16}:
-        return Text(f"{writer.module.need('unpack', type_)}({where})", POSTFIX, reads)
-    return Text(where.text, where.strength, reads)
+    elif scalar(type_).is_half:
+        text = f"{writer.module.need('unpack', scalar(type_))}({where})"
+    else:
+        strength = where.strength
+    writer.give(op, Text(text, strength, reads))
 
 
 def store(writer: CFunctionWriter, op: Store) -> None:
@@ -513,10 +480,14 @@ def store(writer: CFunctionWriter, op: Store) -> None:
         text = dialect.half_store.format(address(where), value, f"{dialect.spaces[space]} ")
         writer.line(f"{text};", op.location)
         return
-    type_ = op.stored.type
-    if isinstance(type_, ScalarType) and type_ in {F16, BF16}:
-        value = f"{writer.module.need('pack', type_)}({value})"
-    writer.line(f"{where} = {value};", op.location)
+    writer.line(f"{where} = {to_storage(writer, op.stored.type, value)};", op.location)
+
+
+def to_storage(writer: CFunctionWriter, type_: Type, number: Text) -> str:
+    """A number as it is kept in memory."""
+    if not scalar(type_).is_half:
+        return number.text
+    return f"{writer.module.need('pack', scalar(type_))}({number})"
 
 
 def reference(writer: CFunctionWriter, op: Place) -> None:
@@ -525,43 +496,32 @@ def reference(writer: CFunctionWriter, op: Place) -> None:
     writer.give(op, Text(address(where), UNARY, where.reads))
 
 
-def extent(writer: CFunctionWriter, op: Extent) -> None:
-    """One axis of a shape."""
-    _size(writer, op, f"shape{op.axis}")
-
-
-def _size(writer: CFunctionWriter, op: Load | Extent, name: str) -> None:
+def size(writer: CFunctionWriter, op: Load | Extent, name: str) -> None:
     """A size of a buffer: fixed where the buffer is a parameter, else a variable's content."""
     writer.take(op.base)
-    size = writer.sizes_with[op.base][name]
-    if size.reads:
-        writer.give(op, size)
+    text = writer.sizes_with[op.base][name]
+    if text.reads:
+        writer.give(op, text)
     else:
-        writer.give_anywhere(op, size)
+        writer.give_anywhere(op, text)
 
 
-def atomic(writer: CFunctionWriter, op: AtomicUpdate) -> None:
-    """An indivisible change; the old number is the result."""
-    _change(writer, op, op.change, [writer.take(op.operand)])
+def atomic(writer: CFunctionWriter, op: AtomicUpdate | CompareExchange) -> None:
+    """An indivisible change, or an exchange if the place holds what is expected.
 
-
-def compare_exchange(writer: CFunctionWriter, op: CompareExchange) -> None:
-    """Exchange if the place holds what is expected."""
-    operands = [writer.take(op.expected), writer.take(op.operand)]
-    _change(writer, op, "compare_exchange", operands)
-
-
-def _change(
-    writer: CFunctionWriter, op: AtomicUpdate | CompareExchange, change: str, operands: list[Text]
-) -> None:
+    The old number is the result.
+    """
+    change, given = "compare_exchange", [writer.take(op.operand)]
+    if isinstance(op, AtomicUpdate):
+        change = op.change
+    else:
+        given.insert(0, writer.take(op.expected))
     where = place(writer, op.base, op.path, op.indices)
     writer.before_change(MEMORY)
-    type_ = op.operand.type
-    if not isinstance(type_, ScalarType):
-        raise TypeError(type_)
-    spelt = writer.module.dialect.atomics(change, type_, space_of(op.base.type))
-    text = f"{writer.module.call(spelt)}({address(where)}, {', '.join(map(str, operands))})"
-    if writer.uses.count.get(op.value, 0) == 0:
+    type_, space = scalar(op.operand.type), space_of(op.base.type)
+    name = writer.module.call(writer.module.dialect.atomics(change, type_, space))
+    text = f"{name}({address(where)}, {', '.join(map(str, given))})"
+    if not writer.uses.count[op.value]:
         writer.line(f"{text};", op.location)
     else:
         writer.bind(op.value, Text(text), op.location)

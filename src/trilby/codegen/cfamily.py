@@ -18,15 +18,15 @@ from trilby.codegen.dialect import Dialect
 from trilby.codegen.identifiers import Identifiers, own_name
 from trilby.codegen.struct_types import Structs
 from trilby.codegen.support import SUPPORT_NAMES, support_text
-from trilby.data.dtypes import ScalarType, Type
+from trilby.data.dtypes import ScalarType
 from trilby.data.kernel_context import GRID_FIELDS
 from trilby.data.schema import BufferType
 from trilby.dataclass import dataclass
 from trilby.errors import BuildError
-from trilby.model.op import Func, Raw, RawBody, walk
+from trilby.model.op import Raw, RawBody, walk
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier, Grid
-from trilby.model.value import KERNEL_CONTEXT, Value
+from trilby.model.value import KERNEL_CONTEXT
 from trilby.source import NOWHERE, Location
 
 # ---------------------------------------------------------------------------------------- functions
@@ -68,11 +68,14 @@ def _parameters(writer: CFunctionWriter) -> Iterator[str]:
     for param in writer.function.params:
         name = writer.names.fresh(param.hint)
         writer.texts[param] = Text(name)
-        if is_kernel and _is_stored(writer, param.type):
+        if is_kernel and param.type in writer.module.dialect.stored:
             name = writer.names.fresh(f"{name}_stored")
             writer.stored[param] = name
         if param.type != KERNEL_CONTEXT or not is_kernel:
-            yield f"{_parameter_type(writer, param.type)}{name}"
+            type_ = writer.module.value_type(param.type)
+            if is_kernel and isinstance(param.type, ScalarType):
+                type_ = f"{writer.module.structs.stored(param.type)} "  # a bool is a byte here
+            yield f"{type_}{name}"
             yield from size_variables(writer, param, param.type, name)
     if is_kernel:
         writer.sizes = tuple(writer.names.fresh(size) for size in SIZES)
@@ -82,27 +85,11 @@ def _parameters(writer: CFunctionWriter) -> Iterator[str]:
         yield f"int {writer.pass_id}"
     if is_kernel and writer.module.asserting:
         writer.failure = writer.names.fresh("failure")
-        yield f"{writer.module.dialect.global_space} int *{writer.failure}"
-
-
-def _parameter_type(writer: CFunctionWriter, type_: Type) -> str:
-    """Kernels get numbers as they are stored: a bool is a byte at that border."""
-    if writer.function.kind == "kernel" and isinstance(type_, ScalarType):
-        return f"{writer.module.structs.stored(type_)} "
-    return writer.module.value_type(type_)
-
-
-def _prologue(writer: CFunctionWriter) -> None:
-    """Fill the kernel context, leave if outside the range, find the fields of buffers."""
-    if writer.function.kind == "kernel":
-        _context(writer)
-        _arguments_from_storage(writer)
-    for param in writer.function.params:
-        if isinstance(param.type, BufferType):
-            find_arrays(writer, param, param.type)
+        yield f"{writer.module.dialect.spaces['global']} int *{writer.failure}"
 
 
 def _context(writer: CFunctionWriter) -> None:
+    """Fill the kernel context, and leave if outside the range."""
     context = writer.texts[writer.function.params[0]]
     writer.context = context.text
     content = writer.names.fresh("kernel_context")
@@ -150,18 +137,18 @@ def _arguments_from_storage(writer: CFunctionWriter) -> None:
         writer.line(f"{writer.module.value_type(param.type)}{name} = {text};")
 
 
-def _is_stored(writer: CFunctionWriter, type_: Type) -> bool:
-    """True where a number is spelt otherwise in memory than in expressions."""
-    return isinstance(type_, ScalarType) and type_ in writer.module.dialect.stored
-
-
 def _write_function(writer: CFunctionWriter) -> list[Line]:
-    """A whole function: head, prologue, body."""
+    """A whole function: its head, what it needs of its parameters, its body."""
     if writer.function.raw:
         return _write_raw(writer, writer.function.raw)
     start = [Line(text, writer.function.location) for text in _head(writer)]
     with writer.captured() as first:
-        _prologue(writer)
+        if writer.function.kind == "kernel":
+            _context(writer)
+            _arguments_from_storage(writer)
+        for param in writer.function.params:
+            if isinstance(param.type, BufferType):
+                find_arrays(writer, param, param.type)
     with writer.captured() as body:
         write_block(writer, writer.function.body)
     gap = [Line("")] if first and body else []
@@ -236,22 +223,21 @@ def generate_c(graph: KernelGraph, dialect: Dialect, *, lines: bool) -> Generate
     seen = as_on_device(graph)
     module = _module(seen, graph, dialect)
     functions = [_write_function(CFunctionWriter(module, f)) for f in seen.functions]
-    parts = [
-        *map(_lines_of, (dialect.preamble, _context_typedef(seen, module), _guard_text(dialect))),
-        _lines_of(FAILURE_TEXT.format(helper=dialect.helper) if module.asserting else ""),
-        *map(_lines_of, module.structs.text()),
-        *map(_lines_of, _support(module)),
-        *functions,
+    texts = [
+        dialect.preamble,
+        _context_typedef(module),
+        _guard_text(dialect),
+        FAILURE_TEXT.format(helper=dialect.helper) if module.asserting else "",
+        *module.structs.text(),
+        *(dialect.functions[name] for name in module.called),
+        *(support_text(name, type_, dialect) for name, type_ in module.needed),
     ]
+    parts = [*([Line(line) for line in text.splitlines()] for text in texts), *functions]
     flat = [line for part in parts if part for line in (*part, Line(""))]
     text = with_line_directives(flat) if lines else (line.text for line in flat)
     entry = module.functions[graph.entry.name]
     takes_pass = PASSED in module.grid_fields
     return Generated("\n".join(text), entry, tuple(module.asserts), takes_pass)
-
-
-def _lines_of(text: str) -> list[Line]:
-    return [Line(line) for line in text.splitlines()]
 
 
 def _module(graph: KernelGraph, meant: KernelGraph, dialect: Dialect) -> Module:
@@ -261,11 +247,11 @@ def _module(graph: KernelGraph, meant: KernelGraph, dialect: Dialect) -> Module:
     )
     names.stem("KernelContext", ("_s", "_t"))
     structs = Structs(dialect, names)
-    functions: dict[str, str] = {}
-    for function in reversed(graph.functions):
-        functions[function.name] = names.fresh(own_name(short_name(function.name)))
+    symbols = [function.name for function in reversed(graph.functions)]
+    functions = {symbol: names.fresh(own_name(short_name(symbol))) for symbol in symbols}
     for function in graph.functions:
-        for value in _values(function):
+        made = (op.result for op in walk(function.body) if op.result is not None)
+        for value in (*function.params, *made):
             structs.add(value.type)
     waits = graph.entry.name in reaching(meant, Barrier)
     return Module(
@@ -281,13 +267,6 @@ def _module(graph: KernelGraph, meant: KernelGraph, dialect: Dialect) -> Module:
     )
 
 
-def _values(function: Func) -> Iterator[Value]:
-    yield from function.params
-    for op in walk(function.body):
-        if op.result is not None:
-            yield op.result
-
-
 def _grid_fields(graph: KernelGraph) -> Iterator[str]:
     """The fields of the context that are used, and the ids and sizes that the guard needs."""
     used = {op.field for f in graph.functions for op in walk(f.body) if isinstance(op, Grid)}
@@ -297,15 +276,8 @@ def _grid_fields(graph: KernelGraph) -> Iterator[str]:
     return (name for name in GRID_FIELDS if name in used | guard)
 
 
-def _context_typedef(graph: KernelGraph, module: Module) -> str:
-    members = [f"    int {name};" for name in _grid_fields(graph)]
+def _context_typedef(module: Module) -> str:
+    members = [f"    int {name};" for name in module.grid_fields]
     if module.asserting:
-        members += [f"    {module.dialect.global_space} int *failure;", "    int failed;"]
+        members += [f"    {module.dialect.spaces['global']} int *failure;", "    int failed;"]
     return "\n".join(["typedef struct KernelContext_s {", *members, "} KernelContext_t;"])
-
-
-def _support(module: Module) -> Iterator[str]:
-    for name in module.called:
-        yield module.dialect.functions[name]
-    for name, type_ in module.needed:
-        yield support_text(name, type_, module.dialect)

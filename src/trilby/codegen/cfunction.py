@@ -5,6 +5,7 @@ is used once, in the same block, waits as a piece of text until its use takes it
 statement that could change what a waiting text reads first makes it a variable.
 """
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import field
@@ -14,6 +15,7 @@ from trilby.codegen.ctext import Dependence, Line, Text
 from trilby.codegen.dialect import Dialect
 from trilby.codegen.identifiers import Identifiers
 from trilby.codegen.struct_types import Structs
+from trilby.codegen.value_uses import all_blocks, count_uses
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import BufferType, NDArrayType, StructType, sizes_of
 from trilby.dataclass import dataclass
@@ -23,7 +25,6 @@ from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value, space_of
 from trilby.source import Location
 
 # --------------------------------------------------------------------------------------------- uses
-# Where the values of a function are used, as far as it matters for writing expressions.
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,37 +36,20 @@ class ValueUses:
     them wherever they are used.
     """
 
-    count: dict[Value, int]
-    elsewhere: frozenset[Value]
+    count: Counter[Value]
+    elsewhere: set[Value]
     names: dict[Value, str]
     steady: frozenset[Value]
 
 
 def uses_of(function: Func) -> ValueUses:
     """Count the uses of every value of a function."""
-    count: dict[Value, int] = {}
-    home: dict[Value, Block] = {}
-    elsewhere: set[Value] = set()
-    names: dict[Value, str] = {}
-    steady: set[Value] = set()
-
-    def visit(block: Block) -> None:
-        steady.update(_steady(block))
-        for op in block.ops:
-            if isinstance(op, Var):
-                names.update((value, op.name) for value in op.init)
-            for value in operands(op):
-                count[value] = count.get(value, 0) + 1
-                if home.get(value) is not block:
-                    elsewhere.add(value)
-            if op.result is not None:
-                home[op.result] = block
-            for inner in blocks(op):
-                visit(inner)
-
-    visit(function.body)
+    count, elsewhere = count_uses(function)
+    variables = (op for op in walk(function.body) if isinstance(op, Var))
+    names = {value: op.name for op in variables for value in op.init}
     once = {v: n for v, n in names.items() if count[v] == 1 and v not in elsewhere}
-    return ValueUses(count, frozenset(elsewhere), once, frozenset(steady))
+    steady = frozenset(value for block in all_blocks(function.body) for value in _steady(block))
+    return ValueUses(count, elsewhere, once, steady)
 
 
 def _steady(block: Block) -> Iterator[Value]:
@@ -153,7 +137,7 @@ class CFunctionWriter:
     def __init__(self, module: Module, function: Func) -> None:
         self.module = module
         self.function = function
-        self.names = module.names.within(module.dialect.is_used)
+        self.names = module.names.inner_scope()
         self.uses = uses_of(function)
         self.spans = Spans(function)
         self.texts: dict[Value, Text] = {}
@@ -209,7 +193,7 @@ class CFunctionWriter:
     def give(self, op: Op, text: Text) -> None:
         """Take note of the text of a pure op's result."""
         value = op.value
-        if self.uses.count.get(value, 0) == 0:
+        if not self.uses.count[value]:
             return
         if self.uses.count[value] == 1 and value not in self.uses.elsewhere:
             self.waiting[value] = text, op.location

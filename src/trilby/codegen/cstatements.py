@@ -6,6 +6,7 @@ from typing import Any
 from trilby.codegen import cexpressions
 from trilby.codegen.cexpressions import choice
 from trilby.codegen.cfunction import CFunctionWriter
+from trilby.codegen.checked_types import expect, scalar
 from trilby.codegen.ctext import (
     AND,
     CHOICE,
@@ -25,7 +26,7 @@ from trilby.model.op import Block, Op, walk
 from trilby.model.ops import memory
 from trilby.model.ops.arith import BINARIES, COMPARES, UNARIES, Cast, Math
 from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
-from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield, yielded
+from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, yielded
 from trilby.model.ops.debug import Assert, Print, texts_of
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.structs import Pack, Unpack
@@ -64,13 +65,11 @@ def _braces(writer: CFunctionWriter, block: Block) -> None:
 def _var(writer: CFunctionWriter, op: Var) -> None:
     var = op.value
     content = op.init[0] if op.init else None
-    if not isinstance(var.type, VarType):
-        raise TypeError(var.type)
     is_named = content in writer.bound and content in writer.uses.names
     if content is not None and is_named and not writer.sizes_with.get(content):
         writer.texts[var] = writer.texts[content]  # nobody else uses it: it is the variable
         return
-    type_ = var.type.of
+    type_ = expect(VarType, var.type).of
     texts = writer.parts(content) if content is not None else []
     name = writer.names.fresh(op.name)
     writer.texts[var] = Text(name)
@@ -120,7 +119,7 @@ def _call(writer: CFunctionWriter, op: Call) -> None:
         writer.give(op, text)
         return
     writer.before_change(MEMORY)
-    if op.result is None or writer.uses.count.get(op.result, 0) == 0:
+    if op.result is None or not writer.uses.count[op.result]:
         writer.line(f"{text};", op.location)
     else:
         writer.bind(op.result, text, op.location)
@@ -129,12 +128,8 @@ def _call(writer: CFunctionWriter, op: Call) -> None:
 
 def _return(writer: CFunctionWriter, op: Return) -> None:
     value = f" {writer.take(op.returned[0])}" if op.returned else ""
-    if op.returned or not _is_last(writer, op):
+    if op.returned or writer.function.body.ops[-1] is not op:
         writer.line(f"return{value};", op.location)
-
-
-def _is_last(writer: CFunctionWriter, op: Return) -> bool:
-    return writer.function.body.ops[-1] is op and writer.function.result == NONE
 
 
 # -- control flow -------------------------------------------------------------------------
@@ -206,9 +201,7 @@ def _for(writer: CFunctionWriter, op: For) -> None:
     counter = op.body.params[0]
     name = writer.names.fresh(counter.hint or "i")
     writer.texts[counter] = Text(name)
-    type_ = op.start.type
-    if not isinstance(type_, ScalarType):
-        raise TypeError(type_)
+    type_ = scalar(op.start.type)
     spelling = writer.module.value_type(type_)
     if step.text in {"1", "1u", "1L", "1UL"}:
         turns = f"{spelling}{name} = {start}; {name} < {stop.within(UNARY)}; ++{name}"
@@ -259,10 +252,6 @@ def _counted(
     writer.line(f"{unsigned} {count} = {trips}({start}, {stop}, {step});", op.location)
     advance = f"{name} = ({spelling.strip()})(({unsigned}){name} + {step.within(UNARY)})"
     return f"{spelling}{name} = {start}; {count} != 0; --{count}, {advance}"
-
-
-def _leave_turn(writer: CFunctionWriter, op: Break | Continue) -> None:
-    writer.line(f"{op.mnemonic};", op.location)
 
 
 # -- choices ------------------------------------------------------------------------------
@@ -334,22 +323,15 @@ def _logical(part: Text, strength: int) -> str:
     return part.text if part.strength in {*range(AND), strength} else f"({part})"
 
 
-def _yield(writer: CFunctionWriter, op: Yield) -> None:
-    """Yields are taken by the op that holds their block, never met on their own."""
-    raise TypeError((writer.function.name, op))
-
-
 # -- arrays, barriers, structs -----------------------------------------------------------
 
 
 def _array(writer: CFunctionWriter, op: memory.LocalArray | memory.PrivateArray) -> None:
     """`__local float tile[16][16];`."""
-    made = op.value.type
-    if not isinstance(made, RefType) or not isinstance(made.to, ArrayType):
-        raise TypeError(made)
+    made = expect(RefType, op.value.type)
     space = f"{writer.module.dialect.spaces['local']} " if made.space == "local" else ""
     name = writer.names.fresh(op.value.hint or f"{made.space}_array")
-    dims = "".join(f"[{dim}]" for dim in made.to.dims)
+    dims = "".join(f"[{dim}]" for dim in expect(ArrayType, made.to).dims)
     writer.line(f"{space}{writer.module.structs.stored(made.to)} {name}{dims};", op.location)
     writer.texts[op.value] = Text(name)
 
@@ -362,11 +344,11 @@ def _barrier(writer: CFunctionWriter, op: Barrier) -> None:
 
 def _pack(writer: CFunctionWriter, op: Pack) -> None:
     """`(Result_t){.x = a, .y = b}`."""
-    struct = _struct(op.value.type)
+    struct = expect(StructType, op.value.type)
     parts = [writer.take(part) for part in op.parts]
     structs = writer.module.structs
     members = ", ".join(
-        f"{structs.leaf(struct, leaf)} = {_to_storage(writer, leaf.type, part)}"
+        f"{structs.leaf(struct, leaf)} = {cexpressions.to_storage(writer, leaf.type, part)}"
         for leaf, part in zip(leaves(struct), parts, strict=True)
     )
     text = f"({structs.type_name(struct)}){{{members}}}"
@@ -375,7 +357,7 @@ def _pack(writer: CFunctionWriter, op: Pack) -> None:
 
 def _unpack(writer: CFunctionWriter, op: Unpack) -> None:
     """`p.x`."""
-    struct = _struct(op.whole.type)
+    struct = expect(StructType, op.whole.type)
     whole = writer.take(op.whole)
     leaf = next(leaf for leaf in leaves(struct) if leaf.name == op.leaf)
     text = f"{whole.within(POSTFIX)}{writer.module.structs.leaf(struct, leaf)}"
@@ -384,16 +366,6 @@ def _unpack(writer: CFunctionWriter, op: Unpack) -> None:
     elif leaf.type is BOOL:
         text = f"({text} != 0)"
     writer.give(op, Text(text, POSTFIX, whole.reads))
-
-
-def _struct(type_: Type) -> StructType:
-    if not isinstance(type_, StructType):
-        raise TypeError(type_)
-    return type_
-
-
-def _to_storage(writer: CFunctionWriter, type_: ScalarType, part: Text) -> str:
-    return f"{writer.module.need('pack', type_)}({part})" if type_.is_half else part.text
 
 
 # -- assert and print ----------------------------------------------------------------------------
@@ -470,9 +442,9 @@ OP_RULES: Mapping[type[Op], Callable[[CFunctionWriter, Any], None]] = {
     memory.Load: cexpressions.load,
     memory.Store: cexpressions.store,
     memory.Place: cexpressions.reference,
-    memory.Extent: cexpressions.extent,
+    memory.Extent: lambda writer, op: cexpressions.size(writer, op, f"shape{op.axis}"),
     memory.AtomicUpdate: cexpressions.atomic,
-    memory.CompareExchange: cexpressions.compare_exchange,
+    memory.CompareExchange: cexpressions.atomic,
     memory.LocalArray: _array,
     memory.PrivateArray: _array,
     Barrier: _barrier,
@@ -485,12 +457,11 @@ OP_RULES: Mapping[type[Op], Callable[[CFunctionWriter, Any], None]] = {
     VarStore: _var_store,
     Call: _call,
     Return: _return,
-    Yield: _yield,
     If: _if,
     While: _while,
     For: _for,
-    Break: _leave_turn,
-    Continue: _leave_turn,
+    Break: lambda writer, op: writer.line("break;", op.location),
+    Continue: lambda writer, op: writer.line("continue;", op.location),
     Ternary: _ternary,
     AndThen: _short_circuit,
     OrElse: _short_circuit,

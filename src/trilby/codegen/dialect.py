@@ -52,8 +52,3 @@ class Dialect:
     is_used: Callable[[str], bool]
     preamble: str = ""
     loop_guard: str = ""
-
-    @property
-    def global_space(self) -> str:
-        """The word for memory that the host sees."""
-        return self.spaces["global"]

@@ -1,7 +1,7 @@
 """Identifiers for generated code: readable, unique, and no keywords."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 C_WORDS = frozenset(
     re.findall(
@@ -36,11 +36,10 @@ class Identifiers:
     `reserved` says which words of the language nobody may have in this scope.
     """
 
-    def __init__(
-        self, reserved: Callable[[str], bool], taken: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, reserved: Callable[[str], bool], taken: Iterable[str] = ()) -> None:
         self._reserved = reserved
         self._taken = set(taken)
+        self._last: dict[tuple[str, tuple[str, ...]], int] = {}
 
     def fresh(self, wanted: str) -> str:
         """The wanted name made fit for C, or with a number behind it if it is taken."""
@@ -56,16 +55,22 @@ class Identifiers:
             base = f"v{base}"
         if any(self._reserved(f"{base}_2{ending}") for ending in endings):
             base = f"v_{base}"  # words such as `get_x` are reserved with any end
-        name, number = base, 1
-        while any(self._is_taken(f"{name}{ending}") for ending in endings):
+        return self.numbered(base, endings)
+
+    def numbered(self, base: str, endings: tuple[str, ...] = ("",)) -> str:
+        """A name as it is, or with the first number behind it with which it is free."""
+        name, number = base, self._last.get((base, endings), 1)
+        while not all(self.is_free(f"{name}{ending}") for ending in endings):
             number += 1
             name = f"{base}_{number}"
+        self._last[base, endings] = number
         self._taken.update(f"{name}{ending}" for ending in endings)
         return name
 
-    def _is_taken(self, name: str) -> bool:
-        return name in self._taken or self._reserved(name)
+    def is_free(self, name: str) -> bool:
+        """Whether nobody has a name."""
+        return name not in self._taken and not self._reserved(name)
 
-    def within(self, reserved: Callable[[str], bool]) -> "Identifiers":
-        """An inner scope with words of its own: it may not shadow what is taken here."""
-        return Identifiers(reserved, frozenset(self._taken))
+    def inner_scope(self) -> "Identifiers":
+        """A scope with names of its own, none of which hides one that is taken here."""
+        return Identifiers(self._reserved, self._taken)

@@ -14,7 +14,6 @@ from typing import cast
 
 from trilby.codegen.python_blocks import BlockWriter
 from trilby.codegen.python_values import SLICE, NamedValues, placed
-from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.op import Func
 from trilby.syntax import compiled, parsed
@@ -28,31 +27,22 @@ FUTURES = __future__.annotations.compiler_flag
 """The one feature that changes what a function compiles to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Emitted:
-    """A function in Python; `objects` gives for each outer name it needs a symbol."""
+def emit(
+    func: Func, function: FunctionType | None = None
+) -> tuple[ast.FunctionDef, dict[str, str]]:
+    """A compute model in Python, and the symbol of each kernel and function by its name there.
 
-    tree: ast.FunctionDef
-    objects: Mapping[str, str]
-
-    @property
-    def text(self) -> str:
-        """The function as a person would write it."""
-        return ast.unparse(self.tree)
-
-
-def emit(func: Func, function: FunctionType | None = None) -> Emitted:
-    """Write a compute model in Python, with the signature of the original function if given."""
+    It has the signature of the original function if that is given.
+    """
     known = NamedValues.of(func)
-    body = [*_kept_parameters(known), *BlockWriter.of(known, func.body.ops).write()]
-    args = _signature(function) if function else _plain_signature(known)
-    name = function.__name__ if function else func.name.rpartition(".")[2]
+    body = [*_kept_parameters(known), *BlockWriter(known, func.body.ops).write()]
     # parsed, because newer versions of Python have more fields in this node
     tree = cast("ast.FunctionDef", parsed("def function(): pass").body[0])
-    tree.name, tree.args = name, args
+    tree.name = function.__name__ if function else func.name.rpartition(".")[2]
+    tree.args = _signature(function) if function else _plain_signature(known)
     tree.body = body or [placed(ast.Pass(), func.location)]
     ast.fix_missing_locations(placed(tree, func.location))
-    return Emitted(tree, {name: symbol for symbol, name in known.objects.items()})
+    return tree, {name: symbol for symbol, name in known.objects.items()}
 
 
 def to_python(func: Func, function: FunctionType | None = None) -> str:
@@ -62,7 +52,7 @@ def to_python(func: Func, function: FunctionType | None = None) -> str:
     def square_all(cc, s32):
         cc.dispatch(s32.length, square_kernel, s32)
     """
-    return emit(func, function).text
+    return ast.unparse(emit(func, function)[0])
 
 
 def compile_compute(
@@ -77,10 +67,10 @@ def compile_compute(
     tracebacks. `objects` gives kernels and compute functions by their symbols; `class_name`
     is the class around the function, for names like `__x`.
     """
-    emitted = emit(func, function)
+    tree, symbols = emit(func, function)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells |= {name: CellType(_object(func, objects, s)) for name, s in emitted.objects.items()}
-    code = _code(emitted.tree, function, tuple(cells), class_name)
+    cells |= {name: CellType(_object(func, objects, s)) for name, s in symbols.items()}
+    code = _code(tree, function, tuple(cells), class_name)
     closure = tuple(cells[name] for name in code.co_freevars)
     made = FunctionType(
         code, function.__globals__, function.__name__, function.__defaults__, closure
@@ -112,11 +102,10 @@ def _kept_parameters(known: NamedValues) -> Iterator[ast.stmt]:
     for param, name in known.parameters.items():
         known.names[param] = name
         is_variable = name in known.variables.values()
-        if is_variable and known.uses.left[param] > 1 and name in changed:
-            location = known.func.location
-            kept = placed(ast.Name(known.temporary(param), ast.Store()), location)
-            given = placed(ast.Name(name, ast.Load()), location)
-            yield placed(ast.Assign([kept], given), location)
+        if is_variable and known.left[param] > 1 and name in changed:
+            kept = ast.Name(known.temporary(param), ast.Store())
+            given = ast.Name(name, ast.Load())
+            yield placed(ast.Assign([kept], given), known.func.location)
 
 
 def _plain_signature(known: NamedValues) -> ast.arguments:

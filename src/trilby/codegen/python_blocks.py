@@ -1,18 +1,21 @@
-"""The ops of a compute model as Python statements, one function for each kind of op."""
+"""The ops of a compute model as Python statements, one function for each kind of op.
+
+A value that is used once, at once, becomes part of the expression that uses it, so that IR which
+nobody changed gives back the source that it was made of. Whatever would be evaluated out of order
+that way is put into a temporary variable.
+"""
 
 import ast
 from collections.abc import Callable, Iterable, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from copy import deepcopy
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 from trilby.codegen.python_values import (
     NamedValues,
-    Stack,
     expression,
     is_literal,
     number_tree,
-    outside_brackets,
     placed,
     statements,
     target,
@@ -28,6 +31,7 @@ from trilby.data.schema import (
     type_at,
 )
 from trilby.dataclass import dataclass
+from trilby.errors import ModelError
 from trilby.model.host_code import OPERATORS
 from trilby.model.op import Block, Op, blocks, operands
 from trilby.model.ops.control import Break, Continue
@@ -49,46 +53,230 @@ from trilby.model.ops.transfer import TRANSFER_OPS, ToDevice, ToHost, Tracking
 from trilby.model.value import RefType, Value
 from trilby.source import Location
 
-# ----------------------------------------------------------------------------------- python changes
-# Finding the augmented assignments in a model: a load, a change of it, a store to its place.
-#
-# They are written as one statement if what is added is one expression. If ops were put in
-# between, the three are written one by one, with the same effect.
+# ------------------------------------------------------------------------------------------ blocks
 
 
 @dataclass(frozen=True, slots=True)
-class InPlaceChange:
-    """`old` is loaded, changed by `operand` at the op number `end`, and stored by the next."""
+class Pending:
+    """An expression that was not evaluated yet."""
 
-    old: VarLoad | Load | HostView
-    sign: str
-    operand: Value
-    store: Op
-    end: int
+    value: Value
+    tree: ast.expr
+    location: Location
 
 
-def change_at(
-    ops: Sequence[Op], at: int, known: NamedValues, waiting: AbstractSet[Value]
-) -> InPlaceChange | None:
-    """The augmented assignment that begins with the op number `at`, if there is one.
+@dataclass(slots=True)
+class BlockWriter:
+    """Writes the ops of one block, in order.
 
-    `waiting` are values from before that were not evaluated yet.
+    `pending` are the values that wait to be used, in the order of their evaluation. `loads` are
+    contents of variables, by their values: such a value is written as the name of the variable for
+    as long as nothing is assigned to it.
     """
-    old, uses = ops[at], known.uses
-    if not isinstance(old, VarLoad | Load | HostView) or uses.left[old.value] != 1:
-        return None
-    end = next((n for n in range(at + 1, len(ops)) if old.value in operands(ops[n])), len(ops))
-    if end + 1 >= len(ops):
-        return None
-    change, store = ops[end], ops[end + 1]
-    if not isinstance(change, HostValue) or not change.result or change.inputs[0] is not old.value:
-        return None
-    sign = change.code.sign
-    if not sign or uses.left[change.result] != 1 or not _stores_back(old, change.result, store):
-        return None
-    operand = change.inputs[1]
-    is_one = _is_one_expression(ops[at + 1 : end], operand, known, waiting)
-    return InPlaceChange(old, sign, operand, store, end) if is_one else None
+
+    known: NamedValues
+    ops: Sequence[Op]
+    at: int = 0
+    done: list[ast.stmt] = field(default_factory=list[ast.stmt])
+    pending: list[Pending] = field(default_factory=list[Pending])
+    loads: dict[Value, Pending] = field(default_factory=dict[Value, Pending])
+
+    def write(self) -> list[ast.stmt]:
+        """The statements of the block."""
+        self.until(len(self.ops))
+        self.settle()
+        return self.done
+
+    def until(self, end: int) -> None:
+        """Write the ops before `end`; some of their values may still wait to be used."""
+        while self.at < end:
+            op = self.ops[self.at]
+            if self._change_in_place(op):
+                continue
+            if isinstance(op, Var | VarStore):
+                self._stores()
+                continue
+            self.at += 1
+            emit = EMITTED.get(type(op))
+            if emit is None:
+                raise self.known.error(op, "it belongs to kernels")
+            emit(self, op)
+
+    def inner(self, block: Block, op: Op) -> list[ast.stmt]:
+        """The statements of a nested block, at least one."""
+        return BlockWriter(self.known, block.ops).write() or [placed(ast.Pass(), op.location)]
+
+    def otherwise(self, op: HostIf | HostFor | HostWhile) -> list[ast.stmt]:
+        """The statements of an `else`, if there is one."""
+        return self.inner(op.otherwise, op) if op.otherwise.ops else []
+
+    # -- values -----------------------------------------------------------------------
+
+    def take(self, *values: Value) -> list[ast.expr]:
+        """The expressions of values that will be evaluated one after the other, now."""
+        waiting = self._waiting()
+        wanted = [value for value in values if value in waiting]
+        first = len(self.pending) - len(wanted)
+        if [one.value for one in self.pending[first:]] != wanted:
+            self.settle()
+            first = 0
+        trees = {one.value: one.tree for one in self.pending[first:]}
+        del self.pending[first:]
+        found = [trees[value] if value in trees else self._read(value) for value in values]
+        self.known.left.subtract(values)
+        return found
+
+    def _waiting(self) -> set[Value]:
+        return {one.value for one in self.pending}
+
+    def _read(self, value: Value) -> ast.expr:
+        if value in self.known.literals:
+            return deepcopy(self.known.literals[value])
+        if value in self.loads:
+            return deepcopy(self.loads[value].tree)
+        if value in self.known.names:
+            return ast.Name(self.known.names[value], ast.Load())
+        raise ModelError(
+            f"a value of `{self.known.func.name}` is used before it is defined",
+            advice="check the model with `verify`",
+        )
+
+    def define(self, op: Op, tree: ast.expr) -> None:
+        """Decide where the result of an op is evaluated."""
+        left = self.known.left[op.result] if op.result else 0
+        if op.result is None or not left:
+            self.run(op, ast.Expr(tree))
+            return
+        stored = self.ops[self.at : self.at + left]  # by all its uses: `a = b = value`
+        is_stored = len(stored) == left and all(_stored(each) == (op.result,) for each in stored)
+        if not is_stored and (left > 1 or op.result in self.known.crossing):
+            self.keep(op.result, tree, op.location)
+        else:
+            self.pending.append(Pending(op.result, tree, op.location))
+
+    def keep(self, value: Value, tree: ast.expr, location: Location) -> None:
+        """Evaluate a value now, into a variable of its own."""
+        self.settle()
+        self._keep(Pending(value, tree, location))
+
+    def settle(self) -> None:
+        """Evaluate everything that waits."""
+        for one in self.pending:
+            self._keep(one)
+        self.pending.clear()
+
+    def _keep(self, one: Pending) -> None:
+        name = ast.Name(self.known.temporary(one.value), ast.Store())
+        tree = self.known.outside_brackets(one.tree)
+        self.done.append(placed(ast.Assign([name], tree), one.location))
+
+    # -- statements -------------------------------------------------------------------
+
+    def run(self, op: Op, statement: ast.stmt, sets: Iterable[str] = ()) -> None:
+        """Append the statement of an op, which sets some variables."""
+        self.append(placed(statement, op.location), sets)
+
+    def append(self, statement: ast.stmt, sets: Iterable[str]) -> None:
+        """Append a statement; what was to be evaluated before it, is."""
+        self.settle()
+        changed = set(sets)
+        for value, load in list(self.loads.items()):
+            is_changed = isinstance(load.tree, ast.Name) and load.tree.id in changed
+            if self.known.left[value] > 0 and is_changed:
+                self._keep(load)
+                del self.loads[value]
+        self.done.append(statement)
+
+    def _stores(self) -> None:
+        """Write the stores that stand here one after the other."""
+        start = self.at
+        while self.at < len(self.ops) and _stored(self.ops[self.at]) is not None:
+            self.at += 1
+        stores = [op for op in self.ops[start : self.at] if list(self.known.sets(op))]
+        if not stores:
+            return
+        sets = [name for op in stores for name in self.known.sets(op)]
+        names: list[ast.expr] = [ast.Name(name, ast.Store()) for name in sets]
+        values = [value for op in stores for value in _stored(op) or ()]
+        if len(set(values)) == 1:
+            (tree,) = self.take(values[0])
+            self.known.left.subtract(values[1:])
+            self.run(stores[0], ast.Assign(names, tree), sets)
+        else:
+            trees = ast.Tuple(self.take(*values), ast.Load())
+            self.run(stores[0], ast.Assign([ast.Tuple(names, ast.Store())], trees), sets)
+
+    # -- changes in place -------------------------------------------------------------
+
+    def _change_in_place(self, old: Op) -> bool:
+        """Write `x += value` if the ops that begin here mean that; gives whether they do.
+
+        They are a load, a change of it, and a store to its place. They are one statement if what
+        is added is one expression. If ops were put in between, the three are written one by one,
+        with the same effect.
+        """
+        ops, left = self.ops, self.known.left
+        if not isinstance(old, VarLoad | Load | HostView) or left[old.value] != 1:
+            return False
+        start = self.at + 1
+        end = next((n for n in range(start, len(ops)) if old.value in operands(ops[n])), len(ops))
+        if end + 1 >= len(ops):
+            return False
+        change, store = ops[end], ops[end + 1]
+        if not isinstance(change, HostValue) or not change.result or not change.code.sign:
+            return False
+        if change.inputs[0] is not old.value or left[change.result] != 1:
+            return False
+        operand = change.inputs[1]
+        if not _stores_back(old, change.result, store) or not self._is_one(ops[start:end], operand):
+            return False
+        self.at = start
+        self.until(end)
+        self.at = end + 2
+        (tree,) = self.take(operand)
+        sets: list[str] = []
+        if isinstance(old, VarLoad):
+            sets = [self.known.variables[old.var]]
+            bound: ast.expr = ast.Name(sets[0], ast.Store())
+        else:
+            places = (old.base, *old.indices)
+            left.subtract(places)  # the load uses them as well as the store
+            trees = self.take(*places)
+            bound = place_tree(old.base.type, old.path, trees, store.location, stored=True)
+        if not isinstance(bound, ast.Name | ast.Attribute | ast.Subscript):
+            raise self.known.error(store, "nothing can be stored there")
+        self.run(store, ast.AugAssign(bound, OPERATORS[change.code.sign](), tree), sets)
+        return True
+
+    def _is_one(self, ops: Sequence[Op], wanted: Value) -> bool:
+        """Whether ops make a value that can be written where it is used, and nothing else."""
+        waiting = self._waiting()
+        stack: list[Value] = []
+        for op in ops:
+            if self._is_name_or_number(op):
+                continue
+            needed = [value for value in operands(op) if value in stack]
+            if not self._is_plain(op) or not waiting.isdisjoint(operands(op)):
+                return False
+            if stack[len(stack) - len(needed) :] != needed:
+                return False
+            stack = [*stack[: len(stack) - len(needed)], *([op.result] if op.result else [])]
+        return stack == [value for value in [wanted] if value in stack] and wanted not in waiting
+
+    def _is_name_or_number(self, op: Op) -> bool:
+        """Whether the result of an op can be written anywhere."""
+        if isinstance(op, VarLoad):
+            is_used = self.known.left[op.value] > 0 and op.value not in self.known.crossing
+            return is_used and op.value in self.known.sure
+        return isinstance(op, Constant)
+
+    def _is_plain(self, op: Op) -> bool:
+        """Whether an op is written as an expression in the place of its only use."""
+        known = self.known
+        if op.result is None or known.left[op.result] != 1 or op.result in known.crossing:
+            return False
+        is_change = isinstance(op, HostValue) and op.code.sign
+        return not is_change and not isinstance(op, Var) and not any(blocks(op))
 
 
 def _stores_back(old: VarLoad | Load | HostView, new: Value, store: Op) -> bool:
@@ -101,41 +289,20 @@ def _stores_back(old: VarLoad | Load | HostView, new: Value, store: Op) -> bool:
     )
 
 
-def _is_one_expression(
-    ops: Sequence[Op], wanted: Value, known: NamedValues, waiting: AbstractSet[Value]
-) -> bool:
-    """Whether ops make a value that can be written where it is used, and nothing else."""
-    stack: list[Value] = []
-    for op in ops:
-        if _is_name_or_number(op, known):
-            continue
-        needed = [value for value in operands(op) if value in stack]
-        if not _is_plain(op, known) or not waiting.isdisjoint(operands(op)):
-            return False
-        if stack[len(stack) - len(needed) :] != needed:
-            return False
-        stack = [*stack[: len(stack) - len(needed)], *([op.result] if op.result else [])]
-    return stack == [value for value in [wanted] if value in stack] and wanted not in waiting
+def _stored(op: Op) -> tuple[Value, ...] | None:
+    """What an op stores in a variable; None for an op that has nothing to do with variables."""
+    match op:
+        case Var(init=init):
+            return init
+        case VarStore(stored=stored):
+            return (stored,)
+        case _:
+            return None
 
 
-def _is_name_or_number(op: Op, known: NamedValues) -> bool:
-    """Whether the result of an op can be written anywhere."""
-    if isinstance(op, VarLoad):
-        is_used = known.uses.left[op.value] > 0 and op.value not in known.uses.crossing
-        return is_used and op.value in known.sure
-    return isinstance(op, Constant)
+Emit: TypeAlias = Callable[[BlockWriter, Any], None]
 
-
-def _is_plain(op: Op, known: NamedValues) -> bool:
-    """Whether an op is written as an expression in the place of its only use."""
-    uses = known.uses
-    if op.result is None or uses.left[op.result] != 1 or op.result in uses.crossing:
-        return False
-    is_change = isinstance(op, HostValue) and op.code.sign
-    return not is_change and not isinstance(op, Var) and not any(blocks(op))
-
-
-# ------------------------------------------------------------------------------------ python places
+# ------------------------------------------------------------------------------------------ places
 # Places in buffers as Python expressions: `table.result[i].x` from a base, a path, indices.
 
 
@@ -152,209 +319,78 @@ def place_tree(
     steps = list(path_steps(path))
     last = max((n for n, step in enumerate(steps) if step == INDEX), default=-1)
     for number, step in enumerate(steps):
-        if step == INDEX:
-            count = len(rest) if number == last else _rank(here)
-            tree = _subscript(tree, rest[:count], location)
-            rest = rest[count:]
-        else:
+        if step != INDEX:
             tree = placed(ast.Attribute(tree, step, ast.Load()), location)
+        else:
+            rank = here.rank if isinstance(here, ArrayType | NDArrayType) else 0
+            count = len(rest) if number == last else rank
+            if rest[:count]:
+                index = _one_index(rest[:count])
+                tree = placed(ast.Subscript(tree, index, ast.Load()), location)
+            rest = rest[count:]
         here = step_into(here, step) if here else None
     if stored and isinstance(tree, ast.Attribute | ast.Subscript):
         tree.ctx = ast.Store()
     return tree
 
 
-def _rank(array: Type | None) -> int:
-    return array.rank if isinstance(array, ArrayType | NDArrayType) else 0
+def _one_index(indices: list[ast.expr]) -> ast.expr:
+    """Several indices are one tuple."""
+    return indices[0] if len(indices) == 1 else ast.Tuple(indices, ast.Load())
 
 
-def _subscript(tree: ast.expr, indices: list[ast.expr], location: Location) -> ast.expr:
-    if not indices:
-        return tree
-    index = indices[0] if len(indices) == 1 else placed(ast.Tuple(indices, ast.Load()), location)
-    return placed(ast.Subscript(tree, index, ast.Load()), location)
+def _access(writer: BlockWriter, op: Load | HostView | Place) -> None:
+    trees = writer.take(op.base, *op.indices)
+    writer.define(op, place_tree(op.base.type, op.path, trees, op.location))
 
 
-# --------------------------------------------------------------------------------- python transfers
-# Moving and tracking data, as calls of the compute context: `cc.to_host(a.array, 0)`.
+def _store(writer: BlockWriter, op: Store) -> None:
+    stored, *trees = writer.take(op.stored, op.base, *op.indices)
+    bound = place_tree(op.base.type, op.path, trees, op.location, stored=True)
+    writer.run(op, ast.Assign([bound], stored))
 
 
-def transfer_statement(
-    op: Tracking | ToDevice | ToHost, trees: Sequence[ast.expr], known: NamedValues
-) -> ast.stmt:
-    """The call that an op is; `trees` are the context, the buffer and the indices."""
-    context, *rest = trees
-    name = op.mnemonic.rpartition(".")[2]
+def _extent(writer: BlockWriter, op: Extent) -> None:
+    (array,) = writer.take(op.base)
+    shape = ast.Attribute(array, "shape", ast.Load())
+    extent = ast.Subscript(shape, ast.Constant(op.axis), ast.Load())
+    writer.define(op, placed(extent, op.location))
+
+
+def _transfer(writer: BlockWriter, op: Tracking | ToDevice | ToHost) -> None:
+    """Moving or tracking data, as a call of the compute context: `cc.to_host(a.array, 0)`."""
+    context, *args = writer.take(*operands(op))
+    if isinstance(op, ToHost):
+        args = _part(writer, op, args)
     # A method that stands on several lines, as a loop does, would be called on the last of them.
     first_line = replace(op.location, end_line=op.location.line)
-    method = placed(ast.Attribute(context, name, ast.Load()), first_line)
-    args = _part(op, rest, known) if isinstance(op, ToHost) else rest
-    return placed(ast.Expr(placed(ast.Call(method, args, []), op.location)), op.location)
+    method = placed(ast.Attribute(context, op.mnemonic.rpartition(".")[2], ast.Load()), first_line)
+    writer.run(op, ast.Expr(ast.Call(method, args, [])))
 
 
-def _part(op: ToHost, trees: Sequence[ast.expr], known: NamedValues) -> list[ast.expr]:
+def _part(writer: BlockWriter, op: ToHost, trees: list[ast.expr]) -> list[ast.expr]:
     """What `to_host` is given.
 
     A view and the index in it: `t.result.x, i`. A view alone: `t.result.x`. A field that is a
     number has no view, and goes by its name: `t, "count"`.
     """
-    held = op.buffer.type.to if isinstance(op.buffer.type, RefType) else op.buffer.type
+    type_ = op.buffer.type
+    whole = type_.to if isinstance(type_, RefType) else type_
     if INDEX not in op.path:
-        whole, _, name = op.path.rpartition(".")
-        if isinstance(type_at(held, op.path), ScalarType):
-            field = placed(ast.Constant(name), op.location)
-            return [place_tree(op.buffer.type, whole, trees, op.location), field]
-        return [place_tree(op.buffer.type, op.path, trees, op.location)]
+        before, _, name = op.path.rpartition(".")
+        if isinstance(type_at(whole, op.path), ScalarType):
+            return [place_tree(type_, before, trees, op.location), ast.Constant(name)]
+        return [place_tree(type_, op.path, trees, op.location)]
     before, _, behind = op.path.rpartition(INDEX)
-    buffer, *indices = trees
-    count = index_count(held, before)
-    view = place_tree(op.buffer.type, before, [buffer, *indices[:count]], op.location)
+    count = 1 + index_count(whole, before)
+    view = place_tree(type_, before, trees[:count], op.location)
     for step in path_steps(behind):
         view = placed(ast.Attribute(view, step, ast.Load()), op.location)
-    return [view, *_index(op, indices[count:], known)]
+    indices = [writer.known.outside_brackets(index) for index in trees[count:]]
+    return [view, _one_index(indices)] if indices else [view]
 
 
-def _index(op: ToHost, indices: list[ast.expr], known: NamedValues) -> list[ast.expr]:
-    """Several indices are one tuple, as in brackets."""
-    plain = [outside_brackets(index, known) for index in indices]
-    return [placed(ast.Tuple(plain, ast.Load()), op.location)] if len(plain) > 1 else plain
-
-
-# ------------------------------------------------------------------------------------ python blocks
-
-Emit: TypeAlias = "Callable[[BlockWriter, Any], None]"
-
-
-@dataclass(slots=True)
-class BlockWriter:
-    """Writes the ops of one block, in order."""
-
-    known: NamedValues
-    ops: Sequence[Op]
-    stack: Stack
-    at: int = 0
-
-    @classmethod
-    def of(cls, known: NamedValues, ops: Sequence[Op]) -> "BlockWriter":
-        """A writer for some ops."""
-        return cls(known, ops, Stack(known))
-
-    def write(self) -> list[ast.stmt]:
-        """The statements of the block."""
-        self.until(len(self.ops))
-        self.stack.settle()
-        return self.stack.done
-
-    def until(self, end: int) -> None:
-        """Write the ops before `end`; some of their values may still wait to be used."""
-        while self.at < end:
-            op = self.ops[self.at]
-            change = change_at(self.ops, self.at, self.known, self.stack.waiting)
-            if change:
-                self.change(change)
-            elif isinstance(op, Var | VarStore):
-                self.stores()
-            else:
-                self.at += 1
-                self.one(op)
-
-    def one(self, op: Op) -> None:
-        """Write one op."""
-        emit = EMITTED.get(type(op))
-        if emit is None:
-            raise self.known.error(op, "it belongs to kernels")
-        emit(self, op)
-
-    def take(self, *values: Value) -> list[ast.expr]:
-        """The expressions of operands, which are evaluated in this order."""
-        trees = self.stack.take(values)
-        self.known.uses.left.subtract(values)
-        return trees
-
-    def define(self, op: Op, tree: ast.expr) -> None:
-        """Decide where the result of an op is evaluated."""
-        uses = self.known.uses
-        count = uses.left[op.result] if op.result else 0
-        if op.result is None or not count:
-            self.run(placed(ast.Expr(tree), op.location))
-        elif self._is_stored_only(op.result, count):
-            self.stack.push(op.result, tree, op.location)
-        elif count > 1 or op.result in uses.crossing:
-            self.stack.keep(op.result, tree, op.location)
-        else:
-            self.stack.push(op.result, tree, op.location)
-
-    def run(self, statement: ast.stmt, sets: Iterable[str] = ()) -> None:
-        """Append a statement."""
-        self.stack.run(statement, sets)
-
-    def inner(self, block: Block, op: Op) -> list[ast.stmt]:
-        """The statements of a nested block, at least one."""
-        return BlockWriter.of(self.known, block.ops).write() or [placed(ast.Pass(), op.location)]
-
-    # ---------------------------------------------------------------------------- variables
-
-    def _is_stored_only(self, value: Value, count: int) -> bool:
-        """Whether all uses of a value are the stores that follow: `a = b = value`."""
-        following = self.ops[self.at : self.at + count]
-        return len(following) == count and all(_stored(op) == (value,) for op in following)
-
-    def stores(self) -> None:
-        """Write the stores that stand here one after the other."""
-        start = self.at
-        while self.at < len(self.ops) and _stored(self.ops[self.at]) is not None:
-            self.at += 1
-        run = [op for op in self.ops[start : self.at] if list(self.known.sets(op))]
-        if not run:
-            return
-        location = run[0].location
-        sets = [name for op in run for name in self.known.sets(op)]
-        names = [placed(ast.Name(name, ast.Store()), location) for name in sets]
-        values = [value for op in run for value in _stored(op) or ()]
-        if len(set(values)) == 1:
-            (tree,) = self.take(values[0])
-            self.known.uses.left.subtract(values[1:])
-            self.run(placed(ast.Assign([*names], tree), location), sets)
-        else:
-            trees = placed(ast.Tuple(self.take(*values), ast.Load()), location)
-            bound = placed(ast.Tuple([*names], ast.Store()), location)
-            self.run(placed(ast.Assign([bound], trees), location), sets)
-
-    def change(self, change: InPlaceChange) -> None:
-        """Write `x += value` for the ops that it was made of."""
-        old, store = change.old, change.store
-        self.at += 1
-        self.until(change.end)
-        self.at = change.end + 2
-        (operand,) = self.take(change.operand)
-        location = store.location
-        if isinstance(old, VarLoad):
-            name = self.known.variables[old.var]
-            bound: ast.expr = placed(ast.Name(name, ast.Store()), location)
-            sets = [name]
-        else:
-            places = (old.base, *old.indices)
-            self.known.uses.left.subtract(places)  # the load uses them as well as the store
-            trees = self.take(*places)
-            bound = place_tree(old.base.type, old.path, trees, location, stored=True)
-            sets = []
-        if not isinstance(bound, ast.Name | ast.Attribute | ast.Subscript):
-            raise self.known.error(store, "nothing can be stored there")
-        self.run(placed(ast.AugAssign(bound, OPERATORS[change.sign](), operand), location), sets)
-
-
-def _stored(op: Op) -> tuple[Value, ...] | None:
-    """What an op stores in a variable; None for an op that has nothing to do with variables."""
-    match op:
-        case Var(init=init):
-            return init
-        case VarStore(stored=stored):
-            return (stored,)
-        case _:
-            return None
-
-
-# ------------------------------------------------------------------------------------- values
+# ------------------------------------------------------------------------------------------ values
 
 
 def _constant(writer: BlockWriter, op: Constant) -> None:
@@ -362,10 +398,10 @@ def _constant(writer: BlockWriter, op: Constant) -> None:
 
 
 def _variable_content(writer: BlockWriter, op: VarLoad) -> None:
-    name = placed(ast.Name(writer.known.variables[op.var], ast.Load()), op.location)
-    uses = writer.known.uses
-    if op.value in writer.known.sure and uses.left[op.value] and op.value not in uses.crossing:
-        writer.stack.load(op.value, name, op.location)
+    known = writer.known
+    name = placed(ast.Name(known.variables[op.var], ast.Load()), op.location)
+    if op.value in known.sure and known.left[op.value] and op.value not in known.crossing:
+        writer.loads[op.value] = Pending(op.value, name, op.location)
     else:
         writer.define(op, name)
 
@@ -381,28 +417,9 @@ def _host_value(writer: BlockWriter, op: HostValue) -> None:
             writer.define(op, tree)
         return
     old, operand = trees
-    writer.stack.keep(op.value, old, op.location)
-    name = placed(ast.Name(writer.known.names[op.value], ast.Store()), op.location)
-    change = ast.AugAssign(name, OPERATORS[sign](), operand)
-    writer.run(placed(change, op.location))
-
-
-def _access(writer: BlockWriter, op: Load | HostView | Place) -> None:
-    trees = writer.take(op.base, *op.indices)
-    writer.define(op, place_tree(op.base.type, op.path, trees, op.location))
-
-
-def _store(writer: BlockWriter, op: Store) -> None:
-    stored, *trees = writer.take(op.stored, op.base, *op.indices)
-    bound = place_tree(op.base.type, op.path, trees, op.location, stored=True)
-    writer.run(placed(ast.Assign([bound], stored), op.location))
-
-
-def _extent(writer: BlockWriter, op: Extent) -> None:
-    (array,) = writer.take(op.base)
-    shape = placed(ast.Attribute(array, "shape", ast.Load()), op.location)
-    axis = placed(ast.Constant(op.axis), op.location)
-    writer.define(op, placed(ast.Subscript(shape, axis, ast.Load()), op.location))
+    writer.keep(op.value, old, op.location)
+    name = ast.Name(writer.known.names[op.value], ast.Store())
+    writer.run(op, ast.AugAssign(name, OPERATORS[sign](), operand))
 
 
 def _dispatch(writer: BlockWriter, op: Dispatch) -> None:
@@ -410,116 +427,93 @@ def _dispatch(writer: BlockWriter, op: Dispatch) -> None:
     # Python finds the line of a call of a method by the end of the method's name
     end = replace(op.location, end_line=op.location.line, end_column=op.location.column + 1)
     method = placed(ast.Attribute(context, "dispatch", ast.Load()), end)
-    kernel = placed(ast.Name(writer.known.object_name(op.kernel), ast.Load()), op.location)
+    kernel = ast.Name(writer.known.object_name(op.kernel), ast.Load())
     names = op.options if isinstance(op, DispatchPasses) else ()
     place = len(args) - len(names)
-    options = [
-        placed(ast.keyword(name, tree), op.location)
-        for name, tree in zip(names, args[place:], strict=True)
-    ]
+    options = [ast.keyword(name, tree) for name, tree in zip(names, args[place:], strict=True)]
     call = ast.Call(method, [size, kernel, *args[:place]], options)
     writer.define(op, placed(call, op.location))
 
 
 def _host_call(writer: BlockWriter, op: HostCall) -> None:
     args = writer.take(*op.args)
-    callee = placed(ast.Name(writer.known.object_name(op.callee), ast.Load()), op.location)
+    callee = ast.Name(writer.known.object_name(op.callee), ast.Load())
     writer.define(op, placed(ast.Call(callee, args, []), op.location))
 
 
-# --------------------------------------------------------------------------------- statements
+# -------------------------------------------------------------------------------------- statements
 
 
 def _host_run(writer: BlockWriter, op: HostRun) -> None:
     trees = writer.take(*op.inputs)
     for statement in statements(op.code, trees, op.location):
-        writer.run(statement, op.sets)
-
-
-def _transfer(writer: BlockWriter, op: Tracking | ToDevice | ToHost) -> None:
-    trees = writer.take(*operands(op))
-    writer.run(transfer_statement(op, trees, writer.known))
+        writer.append(statement, op.sets)
 
 
 def _return(writer: BlockWriter, op: Return) -> None:
     trees = writer.take(*op.returned)
-    writer.run(placed(ast.Return(trees[0] if trees else None), op.location))
+    writer.run(op, ast.Return(trees[0] if trees else None))
 
 
 def _leave(writer: BlockWriter, op: Break | Continue) -> None:
-    jump = ast.Break() if isinstance(op, Break) else ast.Continue()
-    writer.run(placed(jump, op.location))
+    writer.run(op, ast.Break() if isinstance(op, Break) else ast.Continue())
 
 
 def _if(writer: BlockWriter, op: HostIf) -> None:
     (condition,) = writer.take(op.condition)
-    writer.stack.settle()
-    otherwise = writer.inner(op.otherwise, op) if op.otherwise.ops else []
+    writer.settle()
+    otherwise = writer.otherwise(op)
     statement = ast.If(condition, writer.inner(op.then, op), otherwise)
-    writer.run(placed(statement, op.location), writer.known.sets(op))
+    writer.run(op, statement, writer.known.sets(op))
 
 
 def _while(writer: BlockWriter, op: HostWhile) -> None:
-    writer.stack.settle()
-    test = BlockWriter.of(writer.known, op.test.ops[:-1])
+    """A loop whose test takes statements runs them inside, and `break` ends the loop.
+
+    `else` runs only where the test ended the loop, so that must be remembered.
+    """
+    writer.settle()
+    test = BlockWriter(writer.known, op.test.ops[:-1])
     test.until(len(test.ops))
     (condition,) = test.take(*operands(op.test.ops[-1]))
-    test.stack.settle()
+    test.settle()
     body = writer.inner(op.body, op)
-    otherwise = writer.inner(op.otherwise, op) if op.otherwise.ops else []
-    if test.stack.done:
-        loop = _long_while(writer, op, test.stack.done, condition, (body, otherwise))
-    else:
-        loop = [placed(ast.While(condition, body, otherwise), op.location)]
-    for statement in loop:
-        writer.run(statement, writer.known.sets(op))
+    otherwise = writer.otherwise(op)
+    if not test.done:
+        writer.run(op, ast.While(condition, body, otherwise), writer.known.sets(op))
+        return
+    leave: list[ast.stmt] = [ast.Break()]
+    ended = writer.known.words.numbered("_ended") if otherwise else ""
+    if ended:
+        writer.run(op, _flag(ended, value=False), writer.known.sets(op))
+        leave.insert(0, _flag(ended, value=True))
+    stop = placed(ast.If(ast.UnaryOp(ast.Not(), condition), leave, []), op.location)
+    loop = ast.While(ast.Constant(value=True), [*test.done, stop, *body], [])
+    writer.run(op, loop, writer.known.sets(op))
+    if ended:
+        rest = ast.If(ast.Name(ended, ast.Load()), otherwise, [])
+        writer.run(op, rest, writer.known.sets(op))
+
+
+def _flag(name: str, *, value: bool) -> ast.stmt:
+    return ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value))
 
 
 def _for(writer: BlockWriter, op: HostFor) -> None:
     (iterable,) = writer.take(op.iterable)
-    writer.stack.settle()
-    otherwise = writer.inner(op.otherwise, op) if op.otherwise.ops else []
+    writer.settle()
+    otherwise = writer.otherwise(op)
     bound = target(op.target, op.location)
     statement = ast.For(bound, iterable, writer.inner(op.body, op), otherwise)
-    writer.run(placed(statement, op.location), writer.known.sets(op))
+    writer.run(op, statement, writer.known.sets(op))
 
 
 def _with(writer: BlockWriter, op: HostWith) -> None:
     (manager,) = writer.take(op.manager)
-    writer.stack.settle()
+    writer.settle()
     bound = target(op.target, op.location) if op.target.text else None
     statement = ast.With([ast.withitem(manager, bound)], writer.inner(op.body, op))
-    writer.run(placed(statement, op.location), writer.known.sets(op))
-
-
-def _long_while(
-    writer: BlockWriter,
-    op: HostWhile,
-    test: list[ast.stmt],
-    condition: ast.expr,
-    blocks: tuple[list[ast.stmt], list[ast.stmt]],
-) -> list[ast.stmt]:
-    """A loop whose test takes statements: they are run inside, and `break` ends the loop.
-
-    `else` runs only where the test ended the loop, so that must be remembered.
-    """
-    body, otherwise = blocks
-    at = op.location
-    ended = writer.known.words.fresh("_ended", "_ended") if otherwise else ""
-    remember = [_flag(ended, op, value=True)] if ended else []
-    leave: list[ast.stmt] = [*remember, placed(ast.Break(), at)]
-    stop = placed(ast.If(placed(ast.UnaryOp(ast.Not(), condition), at), leave, []), at)
-    forever = placed(ast.Constant(value=True), at)
-    loop = placed(ast.While(forever, [*test, stop, *body], []), at)
-    if not ended:
-        return [loop]
-    rest = placed(ast.If(placed(ast.Name(ended, ast.Load()), at), otherwise, []), at)
-    return [_flag(ended, op, value=False), loop, rest]
-
-
-def _flag(name: str, op: Op, *, value: bool) -> ast.stmt:
-    bound = placed(ast.Name(name, ast.Store()), op.location)
-    return placed(ast.Assign([bound], placed(ast.Constant(value), op.location)), op.location)
+    writer.run(op, statement, writer.known.sets(op))
 
 
 EMITTED: dict[type[Op], Emit] = {

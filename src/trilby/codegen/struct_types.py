@@ -195,7 +195,11 @@ class Structs:
 
     def _name(self, struct: StructType) -> None:
         own = Identifiers(self._dialect.is_reserved)
-        members = {f.name: own.fresh(_member_name(f)) for f in struct.fields}
+        members: dict[str, str] = {}
+        for field in struct.fields:
+            is_padding = isinstance(field.type, PadType)
+            wanted = f"padding{field.name.rstrip('_')}" if is_padding else field.name
+            members[field.name] = own.fresh(wanted)
         members[TAIL] = own.fresh("tail_padding")
         found = struct.fields[first_bound(struct) :] if isinstance(struct, BufferType) else ()
         endings = [f"_{members[f.name]}{space}" for f in found for space in ("", _CONSTANT)]
@@ -216,8 +220,3 @@ def is_fixed(struct: StructType, name: str) -> bool:
     if not isinstance(struct, BufferType):
         return True
     return any(field.name == name for field in struct.fields[: first_bound(struct)])
-
-
-def _member_name(field: Field) -> str:
-    """The name of a member; padding gets one that says so."""
-    return f"padding{field.name.rstrip('_')}" if isinstance(field.type, PadType) else field.name

@@ -17,9 +17,8 @@ from tests.backend.interpreter.kernels import (
 
 from trilby.data.dtypes import BOOL, I8, I32, I64, U8, U32, ScalarType, Type
 from trilby.data.schema import NDArrayType
-from trilby.errors import BuildError, KernelArithmeticError, KernelNameError
+from trilby.errors import KernelArithmeticError, KernelNameError
 from trilby.model.build import Builder
-from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Func
 from trilby.model.ops.arith import Add, Cast, Eq, FloorDiv, Gt, Lt, Mod, Mul
 from trilby.model.ops.control import (
@@ -34,7 +33,6 @@ from trilby.model.ops.control import (
 )
 from trilby.model.ops.core import Call, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.grid import Grid
-from trilby.model.ops.host import HostRun
 from trilby.model.ops.memory import Store
 from trilby.model.value import KERNEL_CONTEXT, NONE, Value, VarType
 
@@ -387,22 +385,6 @@ def test_a_variable_that_was_never_set_is_an_error_with_its_name() -> None:
         "app.py:14: `best` is read before it is set, in work item (0, 0, 0)\n"
         "  help: give it a value on every path that leads here"
     )
-
-
-def test_host_code_has_no_meaning_in_a_kernel() -> None:
-    def body(b: Builder, _: Value) -> None:
-        b.run(HostRun, HostCode("print()"), (), (), location=at(12))
-
-    with pytest.raises(BuildError, match=r"^app.py:12: `host.run` has no meaning in a kernel"):
-        launch(kernel({}, body), 1)
-
-
-def test_a_call_of_a_function_that_is_not_in_the_graph_is_refused() -> None:
-    def body(b: Builder, _: Value) -> None:
-        b.run(Call, (), "app.gone")
-
-    with pytest.raises(BuildError, match=r"the kernel's graph has no function `app.gone`"):
-        launch(kernel({}, body), 1)
 
 
 def test_scalar_arguments_are_converted_to_their_type() -> None:

@@ -19,7 +19,7 @@ from tests.messages import message
 from trilby.analysis.reach import KernelGraph
 from trilby.data.dtypes import BOOL, F32, F64, I8, I16, I32, I64, SCALARS, U8, ScalarType, Type
 from trilby.data.schema import ArrayType, BufferType, Field, NDArrayType, PadType, StructType
-from trilby.errors import BuildError, DeviceError, KernelIndexError
+from trilby.errors import DeviceError, KernelIndexError
 from trilby.model.build import Builder
 from trilby.model.op import Func
 from trilby.model.ops.arith import Add, Cast, Gt, Mul, Sub
@@ -290,14 +290,6 @@ def test_an_atomic_field_of_a_buffer_counts() -> None:
     assert (out.tolist(), struct.count) == ([0, 1, 3], 6)
 
 
-def test_an_unknown_atomic_change_is_refused() -> None:
-    def body(b: Builder, _: Value, a: Value) -> None:
-        b.run(AtomicUpdate, a, (constant(b, 0),), constant(b, 1), "[]", "nand")
-
-    with pytest.raises(BuildError, match=r"(?m): `atomic` has no meaning for i32$"):
-        launch(kernel({"a": NDArrayType(I32, 1)}, body), 1, np.zeros(1, np.int32))
-
-
 # ------------------------------------------------------------------------------ index errors
 
 
@@ -433,25 +425,6 @@ def test_an_error_in_a_helper_shows_the_calls_that_led_there() -> None:
         "  in `inner`, called at app.py:21",
         "  in `outer`, called at app.py:11",
     ]
-
-
-# ------------------------------------------------------------------------- refused places
-
-
-@pytest.mark.parametrize(
-    ("path", "indices", "problem"),
-    [
-        ("nothing", 0, "`nothing` is no place in S32Array"),
-        ("array[]", 2, r"`array\[\]` does not take 2 indices"),
-        ("array", 0, r"`load` has no meaning for i32\[length\]"),
-    ],
-)
-def test_a_path_that_leads_nowhere_is_refused(path: str, indices: int, problem: str) -> None:
-    def body(b: Builder, _: Value, s32: Value) -> None:
-        b.value(Load, s32, (constant(b, 0),) * indices, path, type=I32)
-
-    with pytest.raises(BuildError, match=f"(?m): {problem}$"):
-        launch(kernel({"s32": S32_ARRAY}, body), 1, s32_array(1))
 
 
 def test_a_header_that_promises_more_than_the_memory_has_is_refused() -> None:

@@ -65,15 +65,6 @@ def test_the_same_model_gives_the_same_text() -> None:
     assert translate(squares()).source == translate(squares()).source
 
 
-def test_a_kernel_without_a_context_is_refused() -> None:
-    def body(b: Builder, n: Value) -> None:
-        b.run(Return, (n,))
-
-    helper = function("lost", {"n": I32}, I32, body)
-    with pytest.raises(BuildError, match="first parameter of the kernel `lost` is no Kernel"):
-        translate(KernelGraph((helper,)))
-
-
 def test_blocks_nested_deeper_than_python_allows_are_refused_with_advice() -> None:
     def body(b: Builder, _: Value) -> None:
         block = Block()

@@ -1,8 +1,7 @@
 """Running a translated kernel over a range, group after group, and explaining its errors.
 
 Work items run one after the other, x fastest, so a kernel without races has one result.
-A group is run as a whole by `_run_group`: that is where items that wait for each other
-take turns.
+Items that wait for each other take turns in `_run_in_step`.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -12,25 +11,18 @@ from typing import TypeAlias
 
 from trilby.backend.group_size import rounded_up
 from trilby.backend.interpreter.kernel_arguments import POISON
-from trilby.backend.interpreter.numbers import (
-    TRAPS,
-    AssertionFailedError,
-    OutOfRangeError,
-    UndefinedError,
-)
-from trilby.backend.interpreter.python_writer import PythonLine, known
+from trilby.backend.interpreter.numbers import TRAPS
+from trilby.backend.interpreter.python_writer import known
 from trilby.backend.interpreter.translate import KernelProgram, call_chain
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import (
     KernelArithmeticError,
-    KernelAssertionError,
     KernelDivergenceError,
-    KernelIndexError,
     KernelNameError,
     TrilbyError,
 )
-from trilby.model.op import Func, walk
+from trilby.model.op import walk
 from trilby.model.ops.core import Var, VarLoad
 from trilby.source import Location
 
@@ -90,8 +82,16 @@ def execute(
     pass_id: int = 0,
 ) -> None:
     """Run every work item in groups of size `local`; the first that fails ends the launch."""
+    run = program.run
     for group in groups(size, local, pass_id):
-        _run_group(program, group, arguments)
+        if program.waits:
+            _run_in_step(program, group, arguments)
+            continue
+        for item in work_items(group):
+            try:
+                run(item, *arguments)
+            except TRAPS as error:
+                raise explained(error, program, item) from None
 
 
 def groups(size: NDRange, local: tuple[int, ...], pass_id: int = 0) -> Iterator[WorkGroup]:
@@ -112,18 +112,6 @@ def work_items(group: WorkGroup) -> Iterator[WorkItem]:
     nz = min(group.local_max_z, group.max_z - group.group_z * group.local_max_z)
     for z, y, x in product(range(nz), range(ny), range(nx)):
         yield WorkItem(group, x, y, z)
-
-
-def _run_group(program: KernelProgram, group: WorkGroup, arguments: Sequence[object]) -> None:
-    if program.waits:
-        _run_in_step(program, group, arguments)
-        return
-    run = program.run
-    for item in work_items(group):
-        try:
-            run(item, *arguments)
-        except TRAPS as error:
-            raise explained(error, program, item) from None
 
 
 def _run_in_step(program: KernelProgram, group: WorkGroup, arguments: Sequence[object]) -> None:
@@ -154,7 +142,12 @@ def _diverged(
 ) -> KernelDivergenceError:
     """Two items of the group that came to different places."""
     other = next(n for n, place in enumerate(places) if place != places[0])
-    told = [f"work item {items[n]} {_stop_text(program, places[n])}" for n in (0, other)]
+    told = [
+        f"work item {items[n]} waits at {_barrier_location(program, place)}"
+        if (place := places[n])
+        else f"work item {items[n]} has ended"
+        for n in (0, other)
+    ]
     waits = next(place for place in places if place is not None)
     return KernelDivergenceError(
         f"the work items of a group part at a barrier: {told[0]}, {told[1]}",
@@ -162,12 +155,6 @@ def _diverged(
         "loop, and put no `return` before it",
         location=_barrier_location(program, waits),
     )
-
-
-def _stop_text(program: KernelProgram, place: Stop) -> str:
-    if place is None:
-        return "has ended"
-    return f"waits at {_barrier_location(program, place)}"
 
 
 def _barrier_location(program: KernelProgram, place: tuple[str, int]) -> Location | None:
@@ -178,47 +165,22 @@ def _barrier_location(program: KernelProgram, place: tuple[str, int]) -> Locatio
 def explained(error: Exception, program: KernelProgram, item: WorkItem) -> TrilbyError:
     """The error of a work item as the user should see it."""
     trail = program.trail(error.__traceback__)
-    op = trail[-1].op
-    location = known(op.location) if op else None
-    kind, problem, advice = _told(error, trail[-1])
+    function, op = trail[-1].function, trail[-1].op
+    if isinstance(error, TrilbyError):
+        kind, problem, advice = type(error), error.problem, error.advice
+    elif isinstance(error, ZeroDivisionError):
+        kind, problem = KernelArithmeticError, "an integer is divided by zero"
+        advice = "test the divisor before, or divide floats: `/` gives an infinity"
+    elif isinstance(op, VarLoad):
+        variables = (one for one in walk(function.body) if isinstance(one, Var))
+        name = next(var.name for var in variables if var.result is op.var)
+        kind, problem = KernelNameError, f"`{name}` is read before it is set"
+        advice = "give it a value on every path that leads here"
+    else:
+        raise error
     return kind(
         f"{problem}, in work item {item}",
         advice=advice,
-        location=location,
+        location=known(op.location) if op else None,
         calls=call_chain(trail),
     )
-
-
-def _told(error: Exception, line: PythonLine) -> tuple[type[TrilbyError], str, str]:
-    """What to raise, what is wrong, and what to do."""
-    if isinstance(error, OutOfRangeError):
-        return KernelIndexError, *_index_text(error)
-    if isinstance(error, UndefinedError):
-        return KernelArithmeticError, error.problem, error.advice
-    if isinstance(error, AssertionFailedError):
-        return KernelAssertionError, str(error), "look at the numbers that this work item saw"
-    if isinstance(error, ZeroDivisionError):
-        advice = "test the divisor before, or divide floats: `/` gives an infinity"
-        return KernelArithmeticError, "an integer is divided by zero", advice
-    if not isinstance(line.op, VarLoad):
-        raise error
-    problem = f"`{_variable(line.function, line.op)}` is read before it is set"
-    return KernelNameError, problem, "give it a value on every path that leads here"
-
-
-def _index_text(error: OutOfRangeError) -> tuple[str, str]:
-    axis = "" if error.axis is None else f" of axis {error.axis}"
-    there = "" if error.axis is None else " there"
-    problem = f"index {error.index}{axis} is outside `{error.array}`, whose size{there} is "
-    advice = (
-        "indices count from 0, and negative ones do not count from the end in a kernel"
-        if error.index < 0
-        else "launch no more work items than there are elements, or guard the access with `if`"
-    )
-    return f"{problem}{error.size}", advice
-
-
-def _variable(function: Func, read: VarLoad) -> str:
-    """The user's name of the variable that an op reads."""
-    variables = (op for op in walk(function.body) if isinstance(op, Var))
-    return next(var.name for var in variables if var.result is read.var)

@@ -4,12 +4,13 @@ The program that the interpreter makes of a kernel reaches memory through functi
 by name. Here they take down what they are asked for.
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
+from functools import partial
 from typing import Any
 
-from trilby.backend.interpreter.execute import WorkGroup, WorkItem, explained, groups, work_items
+from trilby.backend.interpreter.execute import WorkItem, explained, groups, work_items
 from trilby.backend.interpreter.numbers import TRAPS
 from trilby.backend.interpreter.translate import KernelProgram
 from trilby.data.dtypes import SCALARS
@@ -60,8 +61,10 @@ class ItemRecording:
         self._kept[id(content)] = content  # so that no other memory gets its number
         who = ids(self._item)
         waited = len(self.stops.get(who, ()))
-        group = group_ids(self._item.group)
-        self.accesses.append(Recorded(who, group, waited, id(content), start, start + size, writes))
+        group = self._item.group
+        groups = (group.group_x, group.group_y, group.group_z)
+        memory, stop = id(content), start + size
+        self.accesses.append(Recorded(who, groups, waited, memory, start, stop, writes))
 
     def run(self, program: KernelProgram, item: WorkItem, step: Callable[[], Any]) -> Any:
         """Let an item do something; None where it has ended or failed."""
@@ -76,11 +79,6 @@ class ItemRecording:
 def ids(item: WorkItem) -> Ids:
     """The global ids of a work item."""
     return item.x, item.y, item.z
-
-
-def group_ids(group: WorkGroup) -> Ids:
-    """The ids of a group."""
-    return group.group_x, group.group_y, group.group_z
 
 
 def record(
@@ -102,9 +100,8 @@ def record(
                 _run_in_step(program, recording, items, arguments)
                 continue
             for item in items:
-                if ids(item) not in wanted:
-                    continue
-                _run_alone(program, recording, item, arguments)
+                if ids(item) in wanted:
+                    recording.run(program, item, partial(program.run, item, *arguments))
     return recording
 
 
@@ -113,12 +110,6 @@ def barrier_scope(program: KernelProgram, stop: object) -> str:
     text = f"yield {stop!r}"
     ops = (line.op for line in program.lines if line.text.strip() == text)
     return next((op.scope for op in ops if isinstance(op, Barrier)), "both")
-
-
-def _run_alone(
-    program: KernelProgram, recording: ItemRecording, item: WorkItem, arguments: Sequence[object]
-) -> None:
-    recording.run(program, item, lambda: program.run(item, *arguments))
 
 
 def _run_in_step(
@@ -130,29 +121,26 @@ def _run_in_step(
     """From barrier to barrier; items that come to other barriers than most go on all the same."""
     running = [(item, program.run(item, *arguments)) for item in items]
     while running:
-        stopped: list[tuple[WorkItem, Any]] = []
-        places: list[object] = []
-        for item, steps in running:
-            place = recording.run(program, item, _next(steps))
-            if place is not None:
-                stopped.append((item, steps))
-                places.append(place)
-        for (item, _), place in zip(stopped, places, strict=True):
+        places = [
+            recording.run(program, item, partial(next, steps, None)) for item, steps in running
+        ]
+        stopped = [
+            (one, place) for one, place in zip(running, places, strict=True) if place is not None
+        ]
+        for (item, _), place in stopped:
             recording.stops.setdefault(ids(item), []).append(place)
-        running = stopped
-
-
-def _next(steps: Iterator[object]) -> Callable[[], object]:
-    return lambda: next(steps, None)
+        running = [one for one, _ in stopped]
 
 
 @contextmanager
 def _listening(names: dict[str, Any], recording: ItemRecording) -> Generator[None]:
+    """Within, loads and stores of a program are recorded, and it prints nothing."""
     before = dict(names)
     names["say"] = _silent
     for type_ in SCALARS.values():
-        names[f"load_{type_}"] = _heard_load(before[f"load_{type_}"], type_.size, recording)
-        names[f"store_{type_}"] = _heard_store(before[f"store_{type_}"], type_.size, recording)
+        for verb in ("load", "store"):
+            name = f"{verb}_{type_}"
+            names[name] = _heard(before[name], type_.size, recording, writes=verb == "store")
     try:
         yield
     finally:
@@ -160,24 +148,16 @@ def _listening(names: dict[str, Any], recording: ItemRecording) -> Generator[Non
 
 
 def _silent(*_said: object) -> None:
-    """Work items that are only watched print nothing."""
+    """Say nothing."""
 
 
-def _heard_load(
-    load: Callable[..., Any], size: int, recording: ItemRecording
+def _heard(
+    access: Callable[..., Any], size: int, recording: ItemRecording, *, writes: bool
 ) -> Callable[..., Any]:
-    def heard(content: bytearray, offset: int) -> Any:
-        recording.hear(content, offset, size, writes=False)
-        return load(content, offset)
+    """A load or a store that is recorded."""
 
-    return heard
-
-
-def _heard_store(
-    store: Callable[..., Any], size: int, recording: ItemRecording
-) -> Callable[..., Any]:
-    def heard(content: bytearray, offset: int, value: Any) -> None:
-        recording.hear(content, offset, size, writes=True)
-        store(content, offset, value)
+    def heard(content: bytearray, offset: int, *value: object) -> Any:
+        recording.hear(content, offset, size, writes=writes)
+        return access(content, offset, *value)
 
     return heard

@@ -14,11 +14,12 @@ The lengths of a buffer are arguments of the launch, as are the extents of an n-
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from types import SimpleNamespace
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from trilby.backend.base import Scalar, StructArgument
 from trilby.backend.interpreter.numbers import loader
-from trilby.data.dtypes import I32, Number, ScalarType, convert
+from trilby.codegen.checked_types import expect
+from trilby.data.dtypes import ScalarType, convert
 from trilby.data.layout import fixed_offsets, layout, leaf_offset
 from trilby.data.schema import BufferType, NDArrayType, StructType, leaves, sizes_of
 from trilby.dataclass import dataclass
@@ -65,102 +66,50 @@ class InterpreterMemory:
 # ---------------------------------------------------------------------------------------- arguments
 
 
-class KernelMemory(Protocol):
-    """Device memory that a translated kernel can work on: any writable bytes."""
-
-    @property
-    def nbytes(self) -> int:
-        """Its size."""
-        ...
-
-    @property
-    def bytes(self) -> bytearray | memoryview:
-        """The bytes themselves, not a copy."""
-        ...
-
-
-Given: TypeAlias = KernelMemory | Scalar | StructArgument
+Given: TypeAlias = InterpreterMemory | Scalar | StructArgument
 
 
 def bind(kernel: Func, arguments: Iterable[Given]) -> list[object]:
-    """One value for each parameter after the kernel context."""
+    """One value for each parameter after the kernel context.
+
+    The runtime has checked that the arguments are of the types that the parameters have.
+    """
     given = iter(arguments)
-    bound = [_bound(param, given) for param in kernel.params[1:]]
-    if next(given, None) is not None:
-        raise DeviceError(f"`{kernel.name}` was given more arguments than it takes")
-    return bound
+    return [_bound(param, given) for param in kernel.params[1:]]
 
 
 def _bound(param: Value, given: Iterator[Given]) -> object:
-    match param.type:
-        case ScalarType():
-            return _number(param, param.type, given)
-        case StructType() if not isinstance(param.type, BufferType):
-            return _struct(param, param.type, given)
-        case BufferType():
-            return _buffer(param, param.type, given)
-        case NDArrayType():
-            return _ndarray(param, param.type, given)
-        case _:
-            raise DeviceError(f"a launch cannot pass {_named(param)}")
-
-
-def _named(param: Value) -> str:
-    return f"the parameter `{param.hint}` of type {param.type}"
-
-
-def _number(param: Value, of: ScalarType, given: Iterator[Given]) -> Number:
-    argument = next(given, None)
-    if not isinstance(argument, Scalar):
-        raise DeviceError(f"{_named(param)} was given no number")
-    return convert(argument.value, of)
-
-
-def _struct(param: Value, of: StructType, given: Iterator[Given]) -> tuple[Number, ...]:
-    """The leaves of a struct that is passed by value."""
-    argument = next(given, None)
-    if not isinstance(argument, StructArgument) or argument.type != of:
-        raise DeviceError(f"{_named(param)} was given no such struct")
-    return tuple(
-        loader(leaf.type)(argument.content, leaf_offset(of, leaf))[0] for leaf in leaves(of)
-    )
-
-
-def _memory(param: Value, given: Iterator[Given]) -> KernelMemory:
-    argument = next(given, None)
-    if argument is None or isinstance(argument, Scalar | StructArgument):
-        raise DeviceError(f"{_named(param)} was given no memory")
-    return argument
-
-
-def _buffer(param: Value, of: BufferType, given: Iterator[Given]) -> SimpleNamespace:
-    memory = _memory(param, given)
-    lengths = {name: int(_number(param, size, given)) for name, size in sizes_of(of).items()}
-    fixed = fixed_offsets(of)
-    places = layout(of, lengths)
+    argument, of = next(given), param.type
+    if isinstance(of, ScalarType):
+        return convert(expect(Scalar, argument).value, of)
+    if isinstance(of, StructType) and not isinstance(of, BufferType):
+        content = expect(StructArgument, argument).content
+        return tuple(loader(leaf.type)(content, leaf_offset(of, leaf))[0] for leaf in leaves(of))
+    memory = expect(InterpreterMemory, argument)
+    sizes = {name: int(expect(Scalar, next(given)).value) for name in sizes_of(of)}
+    if isinstance(of, NDArrayType):
+        extents = {f"n_{axis}": extent for axis, extent in enumerate(sizes.values())}
+        needed = prod(sizes.values()) * of.element.size
+        if min(sizes.values(), default=0) < 0 or needed > memory.nbytes:
+            raise _too_small(param, needed, memory, extents)
+        return SimpleNamespace(bytes=memory.bytes, **extents)
+    buffer = expect(BufferType, of)
+    fixed = fixed_offsets(buffer)
+    places = layout(buffer, sizes)
     if places.size > memory.nbytes:
-        raise _too_small(param, places.size, memory, lengths)
+        raise _too_small(param, places.size, memory, sizes)
     return SimpleNamespace(
         bytes=memory.bytes,
-        **{f"n_{name}": length for name, length in lengths.items()},
+        **{f"n_{name}": length for name, length in sizes.items()},
         **{f"at_{n}": slot.offset for n, slot in places.slots.items() if n not in fixed},
     )
 
 
-def _ndarray(param: Value, of: NDArrayType, given: Iterator[Given]) -> SimpleNamespace:
-    memory = _memory(param, given)
-    extents = [int(_number(param, I32, given)) for _ in range(of.rank)]
-    sizes = {f"n_{axis}": extent for axis, extent in enumerate(extents)}
-    needed = prod(extents) * of.element.size
-    if min(extents, default=0) < 0 or needed > memory.nbytes:
-        raise _too_small(param, needed, memory, sizes)
-    return SimpleNamespace(bytes=memory.bytes, **sizes)
-
-
 def _too_small(
-    param: Value, needed: int, memory: KernelMemory, sizes: Mapping[str, int]
+    param: Value, needed: int, memory: InterpreterMemory, sizes: Mapping[str, int]
 ) -> DeviceError:
     text = ", ".join(f"{name}={size}" for name, size in sizes.items())
     return DeviceError(
-        f"{_named(param)} with {text} takes {needed} bytes, and its memory has {memory.nbytes}"
+        f"the parameter `{param.hint}` of type {param.type} with {text} takes {needed} bytes, "
+        f"and its memory has {memory.nbytes}"
     )

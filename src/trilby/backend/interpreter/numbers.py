@@ -14,6 +14,7 @@ import numpy as np
 
 from trilby.backend.say import say
 from trilby.data.dtypes import BF16, F16, F32, SCALARS, ScalarType, convert, round_to, saturate
+from trilby.errors import KernelArithmeticError, KernelAssertionError, KernelIndexError
 from trilby.model.intrinsics import power
 
 FORMATS = dict(zip((name for name in SCALARS if name != "bf16"), "?bhiqBHIQefd", strict=True))
@@ -24,32 +25,21 @@ Content: TypeAlias = bytes | bytearray | memoryview
 """Bytes that numbers are read from."""
 
 
-class OutOfRangeError(Exception):
-    """An index that an array does not have; translated before the user sees it."""
-
-    def __init__(self, array: str, axis: int | None, index: int, size: int) -> None:
-        super().__init__(array, axis, index, size)
-        self.array = array
-        self.axis = axis
-        self.index = index
-        self.size = size
+TRAPS = (KernelIndexError, KernelAssertionError, ZeroDivisionError, NameError)
+"""What a work item may raise; a `KernelArithmeticError` is a `ZeroDivisionError`."""
 
 
-class UndefinedError(Exception):
-    """An operation without a result; translated before the user sees it."""
-
-    def __init__(self, problem: str, advice: str) -> None:
-        super().__init__(problem, advice)
-        self.problem = problem
-        self.advice = advice
-
-
-class AssertionFailedError(Exception):
-    """An `assert` of the kernel did not hold; translated before the user sees it."""
-
-
-TRAPS = (OutOfRangeError, UndefinedError, AssertionFailedError, ZeroDivisionError, NameError)
-"""What a work item may raise."""
+def out_of_range(array: str, axis: int | None, index: int, size: int) -> KernelIndexError:
+    """The error of an index that an array does not have."""
+    of_axis, there = ("", "") if axis is None else (f" of axis {axis}", " there")
+    advice = (
+        "indices count from 0, and negative ones do not count from the end in a kernel"
+        if index < 0
+        else "launch no more work items than there are elements, or guard the access with `if`"
+    )
+    return KernelIndexError(
+        f"index {index}{of_axis} is outside `{array}`, whose size{there} is {size}", advice=advice
+    )
 
 
 def divide(left: float, right: float) -> float:
@@ -80,9 +70,9 @@ def modulo(left: float, right: float) -> float:
 def integer_power(base: int, exponent: int, bits: int) -> int:
     """`base ** exponent` modulo the width; the caller brings it into the signed range."""
     if exponent < 0:
-        raise UndefinedError(
+        raise KernelArithmeticError(
             f"an integer cannot be raised to the negative power {exponent}",
-            "make the base a float: `f32(n) ** e`",
+            advice="make the base a float: `f32(n) ** e`",
         )
     return pow(base, exponent, 1 << bits)
 
@@ -90,8 +80,8 @@ def integer_power(base: int, exponent: int, bits: int) -> int:
 def loop_range(start: int, stop: int, step: int) -> range:
     """What a `for` runs over."""
     if step == 0:
-        raise UndefinedError(
-            "the step of a range is 0", "a loop needs a positive or a negative step"
+        raise KernelArithmeticError(
+            "the step of a range is 0", advice="a loop needs a positive or a negative step"
         )
     return range(start, stop, step)
 
@@ -135,22 +125,15 @@ def _storer(of: ScalarType) -> Callable[[bytearray, int, Any], None]:
     return _store_bf16 if of is BF16 else struct.Struct("=" + FORMATS[of.name]).pack_into
 
 
-def _memory_access() -> dict[str, Any]:
-    """`load_i32(bytes, offset)` gives a tuple of one number; `store_i32` takes the number."""
-    names: dict[str, Any] = {}
-    for name, of in SCALARS.items():
-        names[f"load_{name}"] = loader(of)
-        names[f"store_{name}"] = _storer(of)
-    return names
-
-
 def vocabulary() -> dict[str, Any]:
     """A fresh namespace with every name of this module that generated code may use."""
     return {
         "inf": math.inf,
         "nan": math.nan,
-        "OutOfRangeError": OutOfRangeError,
-        "AssertionFailedError": AssertionFailedError,
+        "OutOfRangeError": out_of_range,
+        "AssertionFailedError": partial(
+            KernelAssertionError, advice="look at the numbers that this work item saw"
+        ),
         "say": say,
         "divide": divide,
         "floor_divide": floor_divide,
@@ -165,5 +148,7 @@ def vocabulary() -> dict[str, Any]:
         "to_f16": _rounding(F16),
         "to_bf16": partial(round_to, target=BF16),
         **{f"cut_{t.name}": partial(saturate, target=t) for t in SCALARS.values() if t.is_integer},
-        **_memory_access(),
+        # `load_i32(bytes, offset)` gives a tuple of one number; `store_i32` takes the number.
+        **{f"load_{name}": loader(of) for name, of in SCALARS.items()},
+        **{f"store_{name}": _storer(of) for name, of in SCALARS.items()},
     }

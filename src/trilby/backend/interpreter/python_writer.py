@@ -10,9 +10,8 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from trilby.data.dtypes import ScalarType, Type
+from trilby.codegen.identifiers import Identifiers
 from trilby.dataclass import dataclass
-from trilby.errors import BuildError
 from trilby.model.op import Block, Func, Op
 from trilby.model.value import Value
 from trilby.source import NOWHERE, Location
@@ -30,26 +29,10 @@ class PythonLine:
     op: Op | None = None
 
 
-class PythonNames:
-    """Gives out Python names that are not taken yet."""
-
-    __slots__ = ("_last", "_taken")
-
-    def __init__(self, taken: frozenset[str]) -> None:
-        self._taken = set(taken)
-        self._last: dict[str, int] = {}
-
-    def fresh(self, wish: str) -> str:
-        """`wish` made an identifier, with a number behind it where it is taken."""
-        stem = re.sub(r"\W", "_", wish, flags=re.ASCII) or "v"
-        stem = f"_{stem}" if stem[0].isdigit() else stem
-        name, number = stem, self._last.get(stem, 1)
-        while name in self._taken or keyword.iskeyword(name):
-            number += 1
-            name = f"{stem}_{number}"
-        self._last[stem] = number
-        self._taken.add(name)
-        return name
+def python_name(names: Identifiers, wish: str) -> str:
+    """`wish` made an identifier of Python, with a number behind it where it is taken."""
+    stem = re.sub(r"\W", "_", wish, flags=re.ASCII) or "v"
+    return names.numbered(f"_{stem}" if stem[0].isdigit() else stem)
 
 
 class PythonFunctionWriter:
@@ -72,10 +55,11 @@ class PythonFunctionWriter:
         self.waiting = waiting
         self.lines: list[PythonLine] = []
         self._renderers = renderers
-        self._names = PythonNames(taken | frozenset(functions.values()))
+        self._names = Identifiers(keyword.iskeyword, taken | frozenset(functions.values()))
         self._texts: dict[Value, str] = {}
         self._depth = 0
-        self._into = ""
+        self.into = ""
+        """The name that the `yield` of the block at hand is assigned to."""
         self._place = NOWHERE
 
     def write(self) -> list[PythonLine]:
@@ -87,19 +71,17 @@ class PythonFunctionWriter:
 
     def line(self, text: str, op: Op | None = None) -> None:
         """Append a line, after a comment with its place where that is a new one."""
-        if op is not None and op.location != NOWHERE:
-            self._mark(op.location)
+        if op is not None and op.location not in (NOWHERE, self._place):
+            is_new = (op.location.file, op.location.line) != (self._place.file, self._place.line)
+            self._place = op.location
+            if is_new:
+                self.line(f"# {op.location.short}")
         self.lines.append(PythonLine("    " * self._depth + text, self.function, op))
-
-    def _mark(self, location: Location) -> None:
-        if (location.file, location.line) != (self._place.file, self._place.line):
-            self._place = location
-            self.line(f"# {location.short}")
 
     def name(self, value: Value) -> str:
         """The text of a value: the Python name that holds it, or what `define` said."""
         if value not in self._texts:
-            self._texts[value] = self._names.fresh(value.hint or "v")
+            self._texts[value] = self.temporary(value.hint or "v")
         return self._texts[value]
 
     def define(self, value: Value, text: str) -> None:
@@ -108,7 +90,7 @@ class PythonFunctionWriter:
 
     def temporary(self, wish: str) -> str:
         """A name of its own for something that is no value of the model."""
-        return self._names.fresh(wish)
+        return python_name(self._names, wish)
 
     def assign(self, op: Op, expression: str) -> None:
         """`name = expression`, or the bare expression where nothing uses the result."""
@@ -120,45 +102,20 @@ class PythonFunctionWriter:
         with self.nested(into):
             before = len(self.lines)
             for op in block.ops:
-                self._render(op)
+                self._renderers[type(op)](self, op)
             if len(self.lines) == before:
                 self.line("pass")
 
     @contextmanager
     def nested(self, into: str = "") -> Generator[None]:
         """One step further to the right."""
-        outer, self._into = self._into, into
+        outer, self.into = self.into, into
         self._depth += 1
         yield
         self._depth -= 1
-        self._into = outer
-
-    @property
-    def into(self) -> str:
-        """The name that the `yield` of the block at hand is assigned to."""
-        return self._into
-
-    def _render(self, op: Op) -> None:
-        renderer = self._renderers.get(type(op))
-        if renderer is None:
-            raise BuildError(
-                f"`{op.mnemonic}` has no meaning in a kernel", location=known(op.location)
-            )
-        renderer(self, op)
+        self.into = outer
 
 
 def known(location: Location) -> Location | None:
     """The location, or None where an op has none."""
     return None if location == NOWHERE else location
-
-
-def scalar(op: Op, of: Type) -> ScalarType:
-    """The type of a number that `op` works on."""
-    if isinstance(of, ScalarType):
-        return of
-    raise no_meaning(op, of)
-
-
-def no_meaning(op: Op, of: Type) -> BuildError:
-    """An op was given a type that it does not take."""
-    return BuildError(f"`{op.mnemonic}` has no meaning for {of}", location=known(op.location))

@@ -7,19 +7,13 @@ computed as doubles and rounded to the type after every op, which is exact for
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from trilby.backend.interpreter.kernel_arguments import POISON
-from trilby.backend.interpreter.python_writer import (
-    PythonFunctionWriter,
-    Renderer,
-    known,
-    no_meaning,
-    scalar,
-)
+from trilby.backend.interpreter.python_writer import PythonFunctionWriter, Renderer
+from trilby.codegen.checked_types import expect, scalar
 from trilby.data.dtypes import BF16, BOOL, F32, F64, Number, ScalarType, Type, convert
-from trilby.data.kernel_context import GRID_FIELDS
 from trilby.data.layout import fixed_offsets, member_offset, size_of, stride_of
 from trilby.data.schema import (
     INDEX,
@@ -27,15 +21,12 @@ from trilby.data.schema import (
     BufferType,
     NDArrayType,
     StructType,
-    index_count,
     join_path,
     leaves,
     sizes_of,
-    type_at,
     walk_path,
 )
-from trilby.errors import BuildError
-from trilby.model.intrinsics import INTRINSICS, Intrinsic
+from trilby.model.intrinsics import INTRINSICS
 from trilby.model.op import Op, operands
 from trilby.model.ops import arith
 from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
@@ -103,14 +94,12 @@ def cast_text(operand: str, source: ScalarType, target: ScalarType) -> str:
     return operand if contains else wrapped(operand, target)
 
 
-def _arithmetic(kinds: tuple[str, ...], form: Form, floats: Form | None = None) -> Renderer:
-    """A renderer for operands of these kinds of types; `floats` is the form for floats."""
+def _arithmetic(form: Form, floats: Form | None = None) -> Renderer:
+    """A renderer for an op of numbers; `floats` is the form for floats."""
 
     def render(writer: PythonFunctionWriter, op: Op) -> None:
         values = list(operands(op))
-        of = scalar(op, values[0].type)
-        if of.kind not in kinds:
-            raise no_meaning(op, of)
+        of = scalar(values[0].type)
         spelling, fits = (floats or form) if of.is_float else form
         own = {"last": of.bits - 1, "bits": of.bits, "f32": "" if of is F64 else "_f32"}
         text = spelling.format(*map(writer.name, values), **own)
@@ -130,39 +119,21 @@ def _fitting(spelling: str) -> Form:
 
 
 def _cast(writer: PythonFunctionWriter, op: arith.Cast) -> None:
-    source = scalar(op, op.operand.type)
-    writer.assign(op, cast_text(writer.name(op.operand), source, scalar(op, op.value.type)))
+    source, target = scalar(op.operand.type), scalar(op.value.type)
+    writer.assign(op, cast_text(writer.name(op.operand), source, target))
 
 
 def _math(writer: PythonFunctionWriter, op: arith.Math) -> None:
     """The meaning of the intrinsics' table on doubles or integers, then fitted."""
-    of = scalar(op, op.args[0].type if op.args else op.value.type)
-    row = INTRINSICS.get(op.function)
-    if row is None or len(op.args) != row.arity or not _takes(row, of):
-        raise no_meaning(op, of)
+    of = scalar(op.args[0].type)
+    row = INTRINSICS[op.function]
     args = [writer.name(arg) for arg in op.args]
     if row.knows_width:
         args.append(str(of.bits))
     writer.assign(op, fitted(f"math_{row.name}({', '.join(args)})", BOOL if row.tests else of))
 
 
-def _takes(row: Intrinsic, of: ScalarType) -> bool:
-    if row.takes == "integer":
-        return of.is_integer
-    return of.is_float if row.takes == "float" else of is not BOOL
-
-
-_INTEGERS = ("int", "uint")
-_NUMBERS = (*_INTEGERS, "float")
-_BITS = (*_INTEGERS, "bool")
-_ANY = (*_NUMBERS, "bool")
-
-
-# ----------------------------------------------------------------------------------------- control
-# What variables, calls, control flow and the kernel context mean, as Python statements.
-
-
-# ------------------------------------------------------------------------------------- render group
+# ------------------------------------------------------------------------------ structs and groups
 # What structs as values, barriers, `assert` and `print` mean, as Python statements.
 #
 # A struct value is the tuple of its leaves. A function that waits at a barrier is a generator: it
@@ -175,9 +146,7 @@ def _pack(writer: PythonFunctionWriter, op: Pack) -> None:
 
 
 def _unpack(writer: PythonFunctionWriter, op: Unpack) -> None:
-    whole = op.whole.type
-    if not isinstance(whole, StructType):
-        raise no_meaning(op, whole)
+    whole = expect(StructType, op.whole.type)
     number = [leaf.name for leaf in leaves(whole)].index(op.leaf)
     writer.assign(op, f"{writer.name(op.whole)}[{number}]")
 
@@ -200,14 +169,11 @@ def _print(writer: PythonFunctionWriter, op: Print) -> None:
     writer.line(f"say({op.form!r}{args})", op)
 
 
-# ----------------------------------------------------------------------------------- render control
+# --------------------------------------------------------------------------------- control flow
+# What variables, calls, control flow and the kernel context mean, as Python statements.
 
 ITEM_FIELDS = ("x", "y", "z", "local_x", "local_y", "local_z")
 """What differs within a group; all other fields of the context belong to the group."""
-
-
-def _constant(writer: PythonFunctionWriter, op: Constant) -> None:
-    writer.define(op.value, literal_text(op.literal, scalar(op, op.value.type)))
 
 
 def _var(writer: PythonFunctionWriter, op: Var) -> None:
@@ -218,30 +184,14 @@ def _var(writer: PythonFunctionWriter, op: Var) -> None:
         writer.line(f"{name} = {writer.name(init)}", op)
 
 
-def _var_load(writer: PythonFunctionWriter, op: VarLoad) -> None:
-    writer.assign(op, writer.name(op.var))
-
-
-def _var_store(writer: PythonFunctionWriter, op: VarStore) -> None:
-    writer.line(f"{writer.name(op.var)} = {writer.name(op.stored)}", op)
-
-
 def _call(writer: PythonFunctionWriter, op: Call) -> None:
-    name = writer.functions.get(op.callee)
-    if name is None:
-        raise BuildError(
-            f"the kernel's graph has no function `{op.callee}`", location=known(op.location)
-        )
     wait = "yield from " if op.callee in writer.waiting else ""
-    writer.assign(op, f"{wait}{name}({', '.join(writer.name(arg) for arg in op.args)})")
+    args = ", ".join(writer.name(arg) for arg in op.args)
+    writer.assign(op, f"{wait}{writer.functions[op.callee]}({args})")
 
 
 def _return(writer: PythonFunctionWriter, op: Return) -> None:
     writer.line(" ".join(["return", *(writer.name(value) for value in op.returned)]), op)
-
-
-def _yield(writer: PythonFunctionWriter, op: Yield) -> None:
-    writer.line(f"{writer.into} = {writer.name(op.yielded)}", op)
 
 
 def _if(writer: PythonFunctionWriter, op: If) -> None:
@@ -270,10 +220,6 @@ def _for(writer: PythonFunctionWriter, op: For) -> None:
     writer.block(op.body)
 
 
-def _leave(writer: PythonFunctionWriter, op: Break | Continue) -> None:
-    writer.line(op.mnemonic, op)
-
-
 def _ternary(writer: PythonFunctionWriter, op: Ternary) -> None:
     result = writer.name(op.value)
     writer.line(f"if {writer.name(op.condition)}:", op)
@@ -291,10 +237,6 @@ def _short_circuit(writer: PythonFunctionWriter, op: AndThen | OrElse) -> None:
 
 def _grid(writer: PythonFunctionWriter, op: Grid) -> None:
     """The context of a work item never changes, so its fields are written where used."""
-    if op.field not in GRID_FIELDS:
-        raise BuildError(
-            f"the kernel context has no field `{op.field}`", location=known(op.location)
-        )
     owner = writer.name(op.context)
     if op.field not in ITEM_FIELDS:
         owner += ".group"
@@ -323,27 +265,17 @@ CHANGES: dict[str, Callable[[str, str, ScalarType], str]] = {
 """The new number of an atomic op, written from the old one and the operand."""
 
 
-def _spot(writer: PythonFunctionWriter, op: Access) -> tuple[str, str, Type]:
-    """The bytes in which the place of an op lies, its offset there, and its type.
+def _spot(writer: PythonFunctionWriter, op: Access) -> tuple[str, str]:
+    """The bytes in which the place of an op lies, and its offset there.
 
     Writes the checks of the indices. What is known of the offset beforehand is added up.
     """
-    root = pointee(op.base.type)
-    found = type_at(root, op.path)
-    if len(op.indices) != index_count(root, op.path):
-        raise BuildError(
-            f"`{op.path}` does not take {len(op.indices)} indices", location=known(op.location)
-        )
-    if not isinstance(op.base.type, BufferType | NDArrayType | RefType):
-        raise no_meaning(op, op.base.type)
-    if found is None:
-        raise BuildError(f"`{op.path}` is no place in {op.base.type}", location=known(op.location))
     base, label = writer.name(op.base), op.base.hint
     is_reference = isinstance(op.base.type, RefType)
     terms = [f"{base}[1]"] if is_reference else []
     fixed = 0
     indices = iter([writer.name(index) for index in op.indices])
-    for step, here in walk_path(root, op.path):
+    for step, here in walk_path(pointee(op.base.type), op.path):
         if step == INDEX:
             terms += _element(writer, op, here, indices, label)
         elif isinstance(here, BufferType) and step not in fixed_offsets(here):
@@ -353,14 +285,19 @@ def _spot(writer: PythonFunctionWriter, op: Access) -> tuple[str, str, Type]:
         label = join_path(label, step)
     if fixed or not terms:
         terms.append(str(fixed))
-    return f"{base}[0]" if is_reference else f"{base}.bytes", " + ".join(terms), found
+    return f"{base}[0]" if is_reference else f"{base}.bytes", " + ".join(terms)
 
 
 def _element(
     writer: PythonFunctionWriter, op: Access, array: Type, indices: Iterator[str], label: str
 ) -> list[str]:
     """Check the indices of an element; gives its offset, row-major: `(y * width + x) * stride`."""
-    sizes, stride = _axes(writer, op, array)
+    base = writer.name(op.base)
+    if isinstance(array, NDArrayType):
+        sizes, stride = [f"{base}.n_{axis}" for axis in range(array.rank)], array.element.size
+    else:
+        dims, stride = expect(ArrayType, array).dims, stride_of(expect(ArrayType, array))
+        sizes = [f"{base}.n_{dim}" if isinstance(dim, str) else str(dim) for dim in dims]
     flat = ""
     for axis, size in enumerate(sizes):
         index = next(indices)
@@ -371,128 +308,97 @@ def _element(
     return [f"{flat} * {stride}"] if flat else []
 
 
-def _axes(writer: PythonFunctionWriter, op: Access, array: Type) -> tuple[Sequence[str], int]:
-    """The size of each axis as an expression, and the distance of two elements."""
-    base = writer.name(op.base)
-    match array:
-        case NDArrayType():
-            return [f"{base}.n_{axis}" for axis in range(array.rank)], array.element.size
-        case ArrayType() if not array.is_bound or isinstance(op.base.type, BufferType):
-            sizes = [f"{base}.n_{dim}" if isinstance(dim, str) else str(dim) for dim in array.dims]
-            return sizes, stride_of(array)
-        case _:
-            raise no_meaning(op, array)
-
-
 def _load(writer: PythonFunctionWriter, op: Load) -> None:
     """The number at a place. A length never changes, so it is written where it is used."""
     if op.path in sizes_of(op.base.type):
         writer.define(op.value, f"{writer.name(op.base)}.n_{op.path}")
         return
-    content, offset, type_ = _spot(writer, op)
-    writer.assign(op, f"load_{scalar(op, type_)}({content}, {offset})[0]")
+    content, offset = _spot(writer, op)
+    writer.assign(op, f"load_{op.value.type}({content}, {offset})[0]")
 
 
 def _store(writer: PythonFunctionWriter, op: Store) -> None:
-    content, offset, type_ = _spot(writer, op)
-    of, stored = scalar(op, type_), writer.name(op.stored)
-    writer.line(f"store_{of}({content}, {offset}, {stored})", op)
+    content, offset = _spot(writer, op)
+    writer.line(f"store_{op.stored.type}({content}, {offset}, {writer.name(op.stored)})", op)
 
 
 def _place(writer: PythonFunctionWriter, op: Place) -> None:
-    content, offset, _ = _spot(writer, op)
+    content, offset = _spot(writer, op)
     writer.assign(op, f"({content}, {offset})")
 
 
 def _atomic(writer: PythonFunctionWriter, op: AtomicUpdate | CompareExchange) -> None:
     """Work items run one after the other, so reading and writing is one step."""
-    content, offset, type_ = _spot(writer, op)
-    of = scalar(op, type_)
-    change = CHANGES.get(op.change) if isinstance(op, AtomicUpdate) else None
-    if isinstance(op, AtomicUpdate) and (change is None or of is BOOL):
-        raise no_meaning(op, of)
+    content, offset = _spot(writer, op)
+    of = scalar(op.operand.type)
     old = writer.name(op.result) if op.result else writer.temporary("old")
     at = writer.temporary("at")
     writer.line(f"{at} = {offset}", op)
     writer.line(f"{old} = load_{of}({content}, {at})[0]", op)
     operand = writer.name(op.operand)
-    if isinstance(op, CompareExchange):
-        writer.line(f"if {old} == {writer.name(op.expected)}:", op)
-        with writer.nested():
-            writer.line(f"store_{of}({content}, {at}, {operand})", op)
-    elif change is not None:
-        writer.line(f"store_{of}({content}, {at}, {change(old, operand, of)})", op)
+    if isinstance(op, AtomicUpdate):
+        new = CHANGES[op.change](old, operand, of)
+        writer.line(f"store_{of}({content}, {at}, {new})", op)
+        return
+    writer.line(f"if {old} == {writer.name(op.expected)}:", op)
+    with writer.nested():
+        writer.line(f"store_{of}({content}, {at}, {operand})", op)
 
 
-def _size(op: Op) -> int:
-    made = op.value.type
-    if not isinstance(made, RefType):
-        raise no_meaning(op, made)
-    return size_of(made.to)
-
-
-def _local(writer: PythonFunctionWriter, op: LocalArray) -> None:
-    """The group makes the bytes when its first work item gets here, and keeps them."""
-    key = writer.temporary("shared")
-    context = writer.name(writer.function.params[0])
-    writer.assign(op, f"({context}.group.shared({key!r}, {_size(op)}), 0)")
-
-
-def _private(writer: PythonFunctionWriter, op: PrivateArray) -> None:
-    writer.assign(op, f"(bytearray([{POISON}]) * {_size(op)}, 0)")
-
-
-def _extent(writer: PythonFunctionWriter, op: Extent) -> None:
-    """The shape never changes, so it is written where it is used."""
-    array = op.base.type
-    if not isinstance(array, NDArrayType) or not 0 <= op.axis < array.rank:
-        raise no_meaning(op, array)
-    writer.define(op.value, f"{writer.name(op.base)}.n_{op.axis}")
+def _array(writer: PythonFunctionWriter, op: LocalArray | PrivateArray) -> None:
+    """The group makes the bytes of a local array when its first work item gets here."""
+    nbytes = size_of(expect(RefType, op.value.type).to)
+    content = f"bytearray([{POISON}]) * {nbytes}"
+    if isinstance(op, LocalArray):
+        key = writer.temporary("shared")
+        context = writer.name(writer.function.params[0])
+        content = f"{context}.group.shared({key!r}, {nbytes})"
+    writer.assign(op, f"({content}, 0)")
 
 
 # -------------------------------------------------------------------------------------------- table
 
 RENDERERS: dict[type[Op], Renderer] = {
-    arith.Add: _arithmetic(_NUMBERS, _fitting("{} + {}")),
-    arith.Sub: _arithmetic(_NUMBERS, _fitting("{} - {}")),
-    arith.Mul: _arithmetic(_NUMBERS, _fitting("{} * {}")),
-    arith.TrueDiv: _arithmetic(("float",), _fitting("divide({}, {})")),
+    arith.Add: _arithmetic(_fitting("{} + {}")),
+    arith.Sub: _arithmetic(_fitting("{} - {}")),
+    arith.Mul: _arithmetic(_fitting("{} * {}")),
+    arith.TrueDiv: _arithmetic(_fitting("divide({}, {})")),
     # The lowest integer divided by -1 wraps; Python raises for a zero divisor.
-    arith.FloorDiv: _arithmetic(
-        _NUMBERS, _fitting("{} // {}"), _fitting("floor_divide{f32}({}, {})")
-    ),
-    arith.Mod: _arithmetic(_NUMBERS, _plain("{} % {}"), _fitting("modulo({}, {})")),
-    arith.Pow: _arithmetic(
-        _NUMBERS, _fitting("integer_power({}, {}, {bits})"), _fitting("power({}, {})")
-    ),
-    arith.Shl: _arithmetic(_INTEGERS, _fitting("{} << ({} & {last})")),
-    arith.Shr: _arithmetic(_INTEGERS, _plain("{} >> ({} & {last})")),
-    arith.BitAnd: _arithmetic(_BITS, _plain("{} & {}")),
-    arith.BitOr: _arithmetic(_BITS, _plain("{} | {}")),
-    arith.BitXor: _arithmetic(_BITS, _plain("{} ^ {}")),
-    arith.Lt: _arithmetic(_ANY, _plain("{} < {}")),
-    arith.Le: _arithmetic(_ANY, _plain("{} <= {}")),
-    arith.Gt: _arithmetic(_ANY, _plain("{} > {}")),
-    arith.Ge: _arithmetic(_ANY, _plain("{} >= {}")),
-    arith.Eq: _arithmetic(_ANY, _plain("{} == {}")),
-    arith.Ne: _arithmetic(_ANY, _plain("{} != {}")),
-    arith.Neg: _arithmetic(_NUMBERS, _fitting("-{}"), _plain("-{}")),
-    arith.Invert: _arithmetic(_INTEGERS, _fitting("~{}")),
-    arith.Not: _arithmetic(("bool",), _plain("not {}")),
+    arith.FloorDiv: _arithmetic(_fitting("{} // {}"), _fitting("floor_divide{f32}({}, {})")),
+    arith.Mod: _arithmetic(_plain("{} % {}"), _fitting("modulo({}, {})")),
+    arith.Pow: _arithmetic(_fitting("integer_power({}, {}, {bits})"), _fitting("power({}, {})")),
+    arith.Shl: _arithmetic(_fitting("{} << ({} & {last})")),
+    arith.Shr: _arithmetic(_plain("{} >> ({} & {last})")),
+    arith.BitAnd: _arithmetic(_plain("{} & {}")),
+    arith.BitOr: _arithmetic(_plain("{} | {}")),
+    arith.BitXor: _arithmetic(_plain("{} ^ {}")),
+    arith.Lt: _arithmetic(_plain("{} < {}")),
+    arith.Le: _arithmetic(_plain("{} <= {}")),
+    arith.Gt: _arithmetic(_plain("{} > {}")),
+    arith.Ge: _arithmetic(_plain("{} >= {}")),
+    arith.Eq: _arithmetic(_plain("{} == {}")),
+    arith.Ne: _arithmetic(_plain("{} != {}")),
+    arith.Neg: _arithmetic(_fitting("-{}"), _plain("-{}")),
+    arith.Invert: _arithmetic(_fitting("~{}")),
+    arith.Not: _arithmetic(_plain("not {}")),
     arith.Cast: _cast,
     arith.Math: _math,
-    Constant: _constant,
+    Constant: lambda writer, op: writer.define(
+        op.value, literal_text(op.literal, scalar(op.value.type))
+    ),
     Var: _var,
-    VarLoad: _var_load,
-    VarStore: _var_store,
+    VarLoad: lambda writer, op: writer.assign(op, writer.name(op.var)),
+    VarStore: lambda writer, op: writer.line(
+        f"{writer.name(op.var)} = {writer.name(op.stored)}", op
+    ),
     Call: _call,
     Return: _return,
-    Yield: _yield,
+    Yield: lambda writer, op: writer.line(f"{writer.into} = {writer.name(op.yielded)}", op),
     If: _if,
     While: _while,
     For: _for,
-    Break: _leave,
-    Continue: _leave,
+    Break: lambda writer, op: writer.line("break", op),
+    Continue: lambda writer, op: writer.line("continue", op),
     Ternary: _ternary,
     AndThen: _short_circuit,
     OrElse: _short_circuit,
@@ -507,8 +413,9 @@ RENDERERS: dict[type[Op], Renderer] = {
     Place: _place,
     AtomicUpdate: _atomic,
     CompareExchange: _atomic,
-    LocalArray: _local,
-    PrivateArray: _private,
-    Extent: _extent,
+    LocalArray: _array,
+    PrivateArray: _array,
+    # The shape never changes, so it is written where it is used.
+    Extent: lambda writer, op: writer.define(op.value, f"{writer.name(op.base)}.n_{op.axis}"),
 }
 """The meaning of every op that a kernel may hold."""

@@ -6,27 +6,28 @@ work item can name the place in the user's source.
 """
 
 import builtins
+import keyword
 from collections.abc import Callable
 from itertools import pairwise
 from types import TracebackType
 from typing import Any
 
-from trilby.analysis.reach import KernelGraph, reaching, waiting_functions
+from trilby.analysis.reach import KernelGraph, reaching, short_name, waiting_functions
 from trilby.backend.interpreter.numbers import vocabulary
 from trilby.backend.interpreter.python_writer import (
     PythonFunctionWriter,
     PythonLine,
-    PythonNames,
     known,
+    python_name,
 )
 from trilby.backend.interpreter.renderers import RENDERERS
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory
+from trilby.codegen.identifiers import Identifiers
 from trilby.dataclass import dataclass
 from trilby.errors import BuildError
 from trilby.model.intrinsics import INTRINSICS
 from trilby.model.op import Func
 from trilby.model.ops.debug import Print
-from trilby.model.value import KERNEL_CONTEXT
 from trilby.source import Location, printable
 
 _BUILTINS = frozenset({*dir(builtins), "__builtins__"})
@@ -67,47 +68,12 @@ class KernelProgram:
 def translate(graph: KernelGraph) -> KernelProgram:
     """Write a kernel as Python and compile it."""
     entry = graph.entry
-    if not entry.params or entry.params[0].type != KERNEL_CONTEXT:
-        raise BuildError(
-            f"the first parameter of the kernel `{short_name(entry)}` is no KernelContext",
-            location=known(entry.location),
-        )
     names = vocabulary()
     names.update((f"math_{row.name}", row.meaning) for row in INTRINSICS.values())
-    functions = _function_names(graph, frozenset(names))
+    taken = frozenset(names) | _BUILTINS
+    own = Identifiers(keyword.iskeyword, taken)
+    functions = {f.name: python_name(own, f.name.rpartition(".")[2]) for f in graph.functions}
     waiting = waiting_functions(graph)
-    lines = _write(graph, functions, frozenset(names) | _BUILTINS, waiting)
-    _load(entry, lines, names)
-    run = names[functions[entry.name]]
-    prints = entry.name in reaching(graph, Print)
-    return KernelProgram(entry, entry.name in waiting, tuple(lines), run, names, prints)
-
-
-def short_name(function: Func) -> str:
-    """The last part of a symbol: what the user called the function."""
-    return function.name.rpartition(".")[2]
-
-
-def call_chain(trail: list[PythonLine]) -> list[tuple[str, Location]]:
-    """The helper calls on the way to an error, innermost first."""
-    return [
-        (short_name(inner.function), outer.op.location)
-        for outer, inner in pairwise(trail)
-        if outer.op is not None
-    ][::-1]
-
-
-def _function_names(graph: KernelGraph, taken: frozenset[str]) -> dict[str, str]:
-    fresh = PythonNames(taken | _BUILTINS).fresh
-    return {function.name: fresh(short_name(function)) for function in graph.functions}
-
-
-def _write(
-    graph: KernelGraph,
-    functions: dict[str, str],
-    taken: frozenset[str],
-    waiting: frozenset[str],
-) -> list[PythonLine]:
     lines: list[PythonLine] = []
     for function in graph.functions:
         heading = f"# {printable(function.name)}"
@@ -116,7 +82,20 @@ def _write(
         lines.append(PythonLine(heading, function))
         lines += PythonFunctionWriter(function, functions, RENDERERS, taken, waiting).write()
         lines.append(PythonLine("", function))
-    return lines[:-1]
+    del lines[-1]
+    _load(entry, lines, names)
+    run = names[functions[entry.name]]
+    prints = entry.name in reaching(graph, Print)
+    return KernelProgram(entry, entry.name in waiting, tuple(lines), run, names, prints)
+
+
+def call_chain(trail: list[PythonLine]) -> list[tuple[str, Location]]:
+    """The helper calls on the way to an error, innermost first."""
+    return [
+        (short_name(inner.function.name), outer.op.location)
+        for outer, inner in pairwise(trail)
+        if outer.op is not None
+    ][::-1]
 
 
 def _load(entry: Func, lines: list[PythonLine], names: dict[str, Any]) -> None:
@@ -126,7 +105,7 @@ def _load(entry: Func, lines: list[PythonLine], names: dict[str, Any]) -> None:
         code = compile(text, f"<interpreter: {printable(entry.name)}>", "exec")
     except SyntaxError as error:
         raise BuildError(
-            f"the kernel `{short_name(entry)}` cannot be written as Python: {error.msg}",
+            f"the kernel `{short_name(entry.name)}` cannot be written as Python: {error.msg}",
             advice="move the innermost blocks to a function of their own (@tb.func)",
             location=known(entry.location),
         ) from error

@@ -8,10 +8,18 @@ number in lane 1 follow those in lane 0. A pointer into one is that of lane 0, a
 the lane.
 """
 
-from trilby.codegen.llvm.ir import ALL
-from trilby.codegen.llvm.lane_values import BIT, LONG, POINTER, Lanes, of_kind, size_of_kind
+from trilby.codegen.llvm.ir import (
+    ALL,
+    BIT,
+    LONG,
+    POINTER,
+    Lanes,
+    axes_of,
+    of_kind,
+    size_of_kind,
+)
 from trilby.codegen.llvm.writer import KernelWriter
-from trilby.data.dtypes import I32, ScalarType, Type
+from trilby.data.dtypes import I32, ScalarType
 from trilby.data.layout import (
     field_align,
     first_bound,
@@ -26,7 +34,6 @@ from trilby.data.schema import (
     INDEX,
     ArrayType,
     BufferType,
-    NDArrayType,
     StructType,
     sizes_of,
     walk_path,
@@ -46,7 +53,8 @@ def pointer_of(writer: KernelWriter, op: Access) -> Lanes:
     indices = iter(op.indices)
     for step, here in walk_path(pointee(op.base.type), op.path):
         if step == INDEX:  # row-major: `(y * width + x) * stride`
-            sizes, stride = _axes(writer, op.base, here)
+            dims, stride = axes_of(here)
+            sizes = [_dimension(writer, op.base, dim) for dim in dims]
             flat = of_kind(0, LONG)
             for size in sizes:
                 index = wide_index(writer, next(indices))
@@ -65,18 +73,6 @@ def pointer_of(writer: KernelWriter, op: Access) -> Lanes:
     for index, unit in uneven:
         found = writer.offset(found, index, unit)
     return found
-
-
-def _axes(writer: KernelWriter, base: Value, array: Type) -> tuple[list[Lanes], int]:
-    """The size of each axis, and the distance of two elements in bytes."""
-    match array:
-        case NDArrayType():
-            names = sizes_of(array)
-            return [_dimension(writer, base, name) for name in names], array.element.size
-        case ArrayType():
-            return [_dimension(writer, base, dim) for dim in array.dims], stride_of(array)
-        case _:
-            raise TypeError(array)
 
 
 def _dimension(writer: KernelWriter, base: Value, dim: int | str) -> Lanes:
@@ -116,12 +112,15 @@ def size(writer: KernelWriter, base: Value, name: str) -> Lanes:
 
 def gathered(writer: KernelWriter, pointer: Lanes, kind: str) -> Lanes:
     """A number from a place of its own in every lane that runs."""
-    vector, pointers, bits = writer.vector(kind), writer.vector(POINTER), writer.vector(BIT)
-    symbol = f"@llvm.masked.gather.{writer.suffix(kind)}.v{writer.lanes}p0"
-    writer.declare(f"declare {vector} {symbol}({pointers}, {bits}, {vector})")
-    places, mask = safe_places(writer, pointer)
-    given = f"{pointers} align {size_of_kind(kind)} {places}, {bits} {mask}, {vector} poison"
-    return Lanes(kind, writer.let(f"call {vector} {symbol}({given})"), None)
+    vector, (places, mask) = writer.vector(kind), safe_places(writer, pointer)
+    found = writer.intrinsic(
+        vector,
+        f"masked.gather.{writer.suffix(kind)}.v{writer.lanes}p0",
+        (writer.vector(POINTER), f"align {size_of_kind(kind)} {places}"),
+        (writer.vector(BIT), mask),
+        (vector, "poison"),
+    )
+    return Lanes(kind, found, None)
 
 
 def safe_places(writer: KernelWriter, pointer: Lanes) -> tuple[str, str]:

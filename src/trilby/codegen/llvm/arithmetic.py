@@ -1,17 +1,15 @@
-"""Constants, ids, arithmetic and comparisons, in the meaning of the kernel language."""
+"""Arithmetic, comparisons, division and conversions, in the meaning of the kernel language."""
 
 from collections.abc import Mapping
 
-from trilby.codegen.llvm import ir, lane_values
-from trilby.codegen.llvm.conversions import rounded, scalar
-from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
+from trilby.codegen.checked_types import scalar
+from trilby.codegen.llvm import ir
+from trilby.codegen.llvm.ir import BIT, Ir, Lanes, kind_of, of_kind, stored_kind
 from trilby.codegen.llvm.writer import KernelWriter
-from trilby.data.dtypes import ScalarType
+from trilby.data.dtypes import BF16, BOOL, F16, F64, ScalarType
 from trilby.model.op import Op
 from trilby.model.ops import arith
-from trilby.model.ops.arith import Binary, Compare, Unary
-from trilby.model.ops.core import Constant
-from trilby.model.ops.grid import Grid
+from trilby.model.ops.arith import Binary, Cast, Compare, FloorDiv, Unary
 
 _FLOATS: Mapping[type[Op], str] = {
     arith.Add: "fadd",
@@ -38,16 +36,6 @@ _ORDERS: Mapping[type[Op], str] = {
 }
 
 
-def constant(writer: KernelWriter, op: Constant) -> None:
-    """A number."""
-    writer.give(op, lane_values.constant(op.literal, scalar(op.value.type)))
-
-
-def grid(writer: KernelWriter, op: Grid) -> None:
-    """A field of the kernel context."""
-    writer.give(op, writer.grid[op.field])
-
-
 def binary(writer: KernelWriter, op: Binary) -> None:
     """Two operands of one type."""
     left, right = writer.take(op.left), writer.take(op.right)
@@ -70,8 +58,10 @@ def _computed(
 ) -> Lanes:
     pair = [left, right]
     match op:
-        case arith.FloorDiv() | arith.Mod() | arith.Pow():
-            return _divided_or_raised(writer, op, type_, left, right)
+        case arith.FloorDiv() | arith.Mod() if type_.is_float:
+            return rounded(writer, _float_divided(writer, op, left, right), type_)
+        case arith.FloorDiv() | arith.Mod():
+            return _divided(writer, op, type_, left, right)
         case arith.Shl() | arith.Shr():
             return _shifted(writer, op, type_, left, right)
         case _ if type_.is_float:
@@ -79,26 +69,6 @@ def _computed(
             return rounded(writer, writer.apply(f"{word}{{t}} {{0}}, {{1}}", pair), type_)
         case _:
             return writer.apply(f"{_INTEGERS[type(op)]} {{t}} {{0}}, {{1}}", pair)
-
-
-def _divided_or_raised(
-    writer: KernelWriter,
-    op: arith.FloorDiv | arith.Mod | arith.Pow,
-    type_: ScalarType,
-    left: Lanes,
-    right: Lanes,
-) -> Lanes:
-    if isinstance(op, arith.Pow):
-        from trilby.codegen.llvm import mathematics  # noqa: PLC0415 -- many kernels have none
-
-        if not type_.is_float:
-            return mathematics.whole_power(writer, type_, left, right)
-        return rounded(writer, mathematics.computed(writer, "pow", [left, right]), type_)
-    from trilby.codegen.llvm import division  # noqa: PLC0415 -- the same
-
-    if not type_.is_float:
-        return division.divided(writer, op, type_, left, right)
-    return rounded(writer, division.float_divided(writer, op, left, right), type_)
 
 
 def _shifted(
@@ -145,3 +115,241 @@ def unary(writer: KernelWriter, op: Unary) -> None:
     else:
         made = writer.apply("sub {t} {1}, {0}", [number, of_kind(0, number.kind)])
     writer.give(op, made)
+
+
+# ---------------------------------------------------------------------------------------- division
+# Floor division and modulo. Nothing traps: what is divided by zero is 0, also in idle lanes.
+#
+# Processors have no division of integers in vectors. Integers of 32 bits are divided as doubles:
+# the quotient of two of them is further from the next whole number than rounding goes.
+
+
+def _divided(
+    writer: KernelWriter, op: Binary, type_: ScalarType, left: Lanes, right: Lanes
+) -> Lanes:
+    """`//` or `%` of integers, rounded towards minus infinity."""
+    is_quotient = isinstance(op, FloorDiv)
+    number = int(right.literal) if right.literal is not None else 0
+    if number > 0 and number.bit_count() == 1:  # shifts and masks round so by themselves
+        if not is_quotient:
+            return writer.apply("and {t} {0}, {1}", [left, of_kind(number - 1, left.kind)])
+        word = "ashr" if type_.kind == "int" else "lshr"
+        count = of_kind(number.bit_length() - 1, left.kind)
+        return writer.apply(f"{word} {{t}} {{0}}, {{1}}", [left, count])
+    spans = writer.spans.of(op.left), writer.spans.of(op.right)
+    is_plain = type_.kind == "uint" or (spans[0].low >= 0 and spans[1].low > 0)
+    is_fit = number not in {0, -1}
+    zero, one = of_kind(0, left.kind), of_kind(1, left.kind)
+    is_zero = _equals(writer, right, zero)
+    is_unfit, is_minus_one = is_zero, None
+    if not is_plain:
+        is_minus_one = _equals(writer, right, of_kind(-1, left.kind))
+        is_unfit = writer.apply("or {t} {0}, {1}", [is_zero, is_minus_one])
+    divisor = right if is_fit else writer.select(is_unfit, one, right)
+    quotient = _cut_quotient(writer, type_, left, divisor, is_plain=is_plain)
+    product = writer.apply("mul {t} {0}, {1}", [quotient, divisor])
+    rest = writer.apply("sub {t} {0}, {1}", [left, product])
+    if is_plain:
+        found = quotient if is_quotient else rest
+        return found if is_fit else writer.select(is_zero, zero, found)
+    differs = writer.apply("xor {t} {0}, {1}", [rest, divisor])
+    is_below = writer.apply("icmp slt {t} {0}, {1}", [differs, zero], BIT)
+    has_rest = writer.apply("icmp ne {t} {0}, {1}", [rest, zero], BIT)
+    steps = writer.apply("and {t} {0}, {1}", [is_below, has_rest])
+    if not is_quotient:
+        return writer.select(steps, writer.apply("add {t} {0}, {1}", [rest, divisor]), rest)
+    lower = writer.apply("sub {t} {0}, {1}", [quotient, one])
+    found = writer.select(steps, lower, quotient)
+    if is_fit:
+        return found
+    negated = writer.apply("sub {t} {1}, {0}", [left, zero])
+    found = writer.select(is_zero, zero, found)
+    return found if is_minus_one is None else writer.select(is_minus_one, negated, found)
+
+
+def _equals(writer: KernelWriter, left: Lanes, right: Lanes) -> Lanes:
+    return writer.apply("icmp eq {t} {0}, {1}", [left, right], BIT)
+
+
+def _cut_quotient(
+    writer: KernelWriter, type_: ScalarType, left: Lanes, right: Lanes, *, is_plain: bool
+) -> Lanes:
+    """The quotient cut towards zero; the divisor is neither 0 nor, with a sign, -1."""
+    sign = "u" if is_plain else "s"
+    is_scalar = left.is_uniform and right.is_uniform
+    if is_scalar or right.literal is not None or type_.bits > 32:
+        return writer.apply(f"{sign}div {{t}} {{0}}, {{1}}", [left, right])
+    # a plain number of a signed type has no sign, and conversions of signed ones are cheaper
+    to = "sitofp" if type_.kind == "int" else "uitofp"
+    back = "fptosi" if type_.kind == "int" else "fptoui"
+    wide = [
+        writer.apply(f"{to} {{t}} {{0}} to {{o}}", [number], "double") for number in (left, right)
+    ]
+    quotient = writer.apply("fdiv {t} {0}, {1}", wide)
+    return writer.apply(f"{back} {{t}} {{0}} to {{o}}", [quotient], left.kind)
+
+
+def _float_divided(writer: KernelWriter, op: Binary, left: Lanes, right: Lanes) -> Lanes:
+    """`//` or `%` of floats, as NumPy computes them."""
+    zero = of_kind(0.0, left.kind)
+    rest = writer.apply("frem {t} {0}, {1}", [left, right])
+    is_whole = writer.apply("fcmp oeq {t} {0}, {1}", [rest, zero], BIT)
+    signs = [writer.apply("fcmp olt {t} {0}, {1}", [x, zero], BIT) for x in (right, rest)]
+    differ = writer.apply("xor {t} {0}, {1}", signs)
+    if not isinstance(op, FloorDiv):
+        moved = writer.apply("fadd {t} {0}, {1}", [rest, right])
+        signed = writer.call("copysign", [rest, right])
+        return writer.select(is_whole, signed, writer.select(differ, moved, rest))
+    has_rest = writer.apply("fcmp une {t} {0}, {1}", [rest, zero], BIT)
+    lowers = writer.apply("and {t} {0}, {1}", [differ, has_rest])
+    difference = writer.apply("fsub {t} {0}, {1}", [left, rest])
+    quotient = writer.apply("fdiv {t} {0}, {1}", [difference, right])
+    lower = writer.apply("fsub {t} {0}, {1}", [quotient, of_kind(1.0, left.kind)])
+    return _whole_quotient(writer, left, right, writer.select(lowers, lower, quotient))
+
+
+def _whole_quotient(writer: KernelWriter, left: Lanes, right: Lanes, quotient: Lanes) -> Lanes:
+    """The quotient, which is nearly whole, made whole; zeros have the sign of `left / right`."""
+    zero = of_kind(0.0, left.kind)
+    plain = writer.apply("fdiv {t} {0}, {1}", [left, right])
+    floor = writer.call("floor", [quotient])
+    above = writer.apply("fsub {t} {0}, {1}", [quotient, floor])
+    is_near = writer.apply("fcmp ogt {t} {0}, {1}", [above, of_kind(0.5, left.kind)], BIT)
+    upper = writer.apply("fadd {t} {0}, {1}", [floor, of_kind(1.0, left.kind)])
+    whole = writer.select(is_near, upper, floor)
+    is_zero = writer.apply("fcmp oeq {t} {0}, {1}", [quotient, zero], BIT)
+    signed = writer.call("copysign", [zero, plain])
+    by_zero = writer.apply("fcmp oeq {t} {0}, {1}", [right, zero], BIT)
+    return writer.select(by_zero, plain, writer.select(is_zero, signed, whole))
+
+
+# ------------------------------------------------------------------------------------- conversions
+# Conversions between types of numbers, as `dtypes.convert` defines them, and 16-bit floats.
+
+
+def cast(writer: KernelWriter, op: Cast) -> None:
+    """The operand as another type."""
+    number = writer.take(op.operand)
+    source, target = scalar(op.operand.type), scalar(op.value.type)
+    stride = ir.cast(op.operand, target, number.stride, writer.spans)
+    if stride is not None and stride != 0:
+        base = converted(writer, Lanes(number.kind, number.text), source, target)
+        writer.give(op, Lanes(base.kind, base.text, stride))
+    else:
+        writer.give(op, converted(writer, number, source, target))
+
+
+def converted(ir: Ir, number: Lanes, source: ScalarType, target: ScalarType) -> Lanes:
+    """A number of one type as one of another."""
+    if source is target:
+        return number
+    if target is BOOL:
+        return _truth(ir, number, source)
+    if target.is_float:
+        return _as_float(ir, number, source, target)
+    if source.is_float:
+        return _cut(ir, number, target)
+    return _resized(ir, number, source, target)
+
+
+def _truth(ir: Ir, number: Lanes, source: ScalarType) -> Lanes:
+    test = "fcmp une" if source.is_float else "icmp ne"
+    return ir.apply(f"{test} {{t}} {{0}}, {{1}}", [number, of_kind(0, number.kind)], BIT)
+
+
+def _resized(ir: Ir, number: Lanes, source: ScalarType, target: ScalarType) -> Lanes:
+    kind = kind_of(target)
+    if kind == number.kind:
+        return number
+    if source is not BOOL and target.bits < source.bits:
+        return ir.apply("trunc {t} {0} to {o}", [number], kind)
+    word = "sext" if source.kind == "int" else "zext"
+    return ir.apply(f"{word} {{t}} {{0}} to {{o}}", [number], kind)
+
+
+def _cut(ir: Ir, number: Lanes, target: ScalarType) -> Lanes:
+    """Cut towards zero, kept within the type, NaN as 0."""
+    kind = kind_of(target)
+    word = "fptosi" if target.kind == "int" else "fptoui"
+    suffixes = [ir.suffix(k, number.stride) for k in (kind, number.kind)]
+    symbol = f"@llvm.{word}.sat.{'.'.join(suffixes)}"
+    types = [ir.type_of(number.stride, k) for k in (kind, number.kind)]
+    ir.declare(f"declare {types[0]} {symbol}({types[1]})")
+    return ir.apply(f"call {{o}} {symbol}({{t}} {{0}})", [number], kind)
+
+
+def _as_float(ir: Ir, number: Lanes, source: ScalarType, target: ScalarType) -> Lanes:
+    kind = kind_of(target)
+    if not source.is_float:
+        word = "sitofp" if source.kind == "int" else "uitofp"
+        return rounded(ir, ir.apply(f"{word} {{t}} {{0}} to {{o}}", [number], kind), target)
+    if source is F64 and target is F16:
+        return rounded(ir, _odd(ir, number), target)
+    if number.kind == kind:
+        return rounded(ir, number, target)
+    word = "fptrunc" if source is F64 else "fpext"
+    return rounded(ir, ir.apply(f"{word} {{t}} {{0}} to {{o}}", [number], kind), target)
+
+
+def _odd(ir: Ir, number: Lanes) -> Lanes:
+    """A double as the float beside it with an odd last bit, unless it is a float itself.
+
+    That can be rounded again as if it were the double.
+    """
+    near = ir.apply("fptrunc {t} {0} to {o}", [number], "float")
+    back = ir.apply("fpext {t} {0} to {o}", [near], "double")
+    is_same = ir.apply("fcmp ueq {t} {0}, {1}", [back, number], BIT)
+    bits = ir.apply("bitcast {t} {0} to {o}", [near], "i32")
+    low = ir.apply("and {t} {0}, {1}", [bits, of_kind(1, "i32")])
+    is_odd = ir.apply("icmp ne {t} {0}, {1}", [low, of_kind(0, "i32")], BIT)
+    sizes = [ir.call("fabs", [x]) for x in (back, number)]
+    is_below = ir.apply("fcmp olt {t} {0}, {1}", sizes, BIT)
+    step = ir.select(is_below, of_kind(1, "i32"), of_kind(-1, "i32"))
+    moved = ir.apply("add {t} {0}, {1}", [bits, step])
+    keep = ir.apply("or {t} {0}, {1}", [is_same, is_odd])
+    return ir.apply("bitcast {t} {0} to {o}", [ir.select(keep, bits, moved)], "float")
+
+
+def rounded(ir: Ir, number: Lanes, type_: ScalarType) -> Lanes:
+    """Halves are computed as floats and rounded after each step."""
+    if not type_.is_half:
+        return number
+    return from_storage(ir, to_storage(ir, number, type_), type_)
+
+
+def to_storage(ir: Ir, number: Lanes, type_: ScalarType) -> Lanes:
+    """A number as it is kept in memory."""
+    kind = stored_kind(type_)
+    if type_ is BOOL:
+        return ir.apply("zext {t} {0} to {o}", [number], kind)
+    if type_ is F16:
+        return ir.apply("fptrunc {t} {0} to {o}", [number], kind)
+    return _nearest_bf16(ir, number) if type_ is BF16 else number
+
+
+def from_storage(ir: Ir, number: Lanes, type_: ScalarType) -> Lanes:
+    """A number from what is kept in memory."""
+    kind = kind_of(type_)
+    if type_ is BOOL:
+        return ir.apply("icmp ne {t} {0}, {1}", [number, of_kind(0, "i8")], BIT)
+    if type_ is F16:
+        return ir.apply("fpext {t} {0} to {o}", [number], kind)
+    if type_ is not BF16:
+        return number
+    wide = ir.apply("zext {t} {0} to {o}", [number], "i32")
+    moved = ir.apply("shl {t} {0}, {1}", [wide, of_kind(16, "i32")])
+    return ir.apply("bitcast {t} {0} to {o}", [moved], kind)
+
+
+def _nearest_bf16(ir: Ir, number: Lanes) -> Lanes:
+    """The upper half of a float's bits, to the nearest, ties to even; NaN stays NaN."""
+    bits = ir.apply("bitcast {t} {0} to {o}", [number], "i32")
+    high = ir.apply("lshr {t} {0}, {1}", [bits, of_kind(16, "i32")])
+    tie = ir.apply("and {t} {0}, {1}", [high, of_kind(1, "i32")])
+    bias = ir.apply("add {t} {0}, {1}", [tie, of_kind(0x7FFF, "i32")])
+    near = ir.apply("add {t} {0}, {1}", [bits, bias])
+    quiet = ir.apply("or {t} {0}, {1}", [bits, of_kind(0x400000, "i32")])
+    is_nan = ir.apply("fcmp uno {t} {0}, {0}", [number], BIT)
+    chosen = ir.select(is_nan, quiet, near)
+    upper = ir.apply("lshr {t} {0}, {1}", [chosen, of_kind(16, "i32")])
+    return ir.apply("trunc {t} {0} to {o}", [upper], "i16")

@@ -4,15 +4,19 @@ What is asked of a place is its change in one step; the old number goes to the l
 """
 
 from collections.abc import Callable
+from typing import TypeAlias
 
+from trilby.codegen.checked_types import scalar
 from trilby.codegen.llvm.addresses import pointer_of
-from trilby.codegen.llvm.conversions import scalar
-from trilby.codegen.llvm.lane_values import BIT, POINTER, Lanes, of_kind, size_of_kind
+from trilby.codegen.llvm.ir import BIT, POINTER, Lanes, of_kind, size_of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.errors import BuildError
 from trilby.model.ops.memory import AtomicUpdate, CompareExchange
 from trilby.model.value import space_of
+
+Change: TypeAlias = Callable[[str, list[str]], str]
+"""Writes the change of a place by one lane, with its operands; gives the old number."""
 
 _WORDS = {"exchange": "xchg"}
 _SIGNED = {"min": ("min", "umin"), "max": ("max", "umax")}
@@ -27,7 +31,7 @@ def atomic(writer: KernelWriter, op: AtomicUpdate) -> None:
     word = _word(op.change, type_)
     if op.result not in writer.used and pointer.is_uniform and _is_sum(op, type_):
         total = _reduced(writer, op.change, number, type_)
-        writer.line(f"{_changed(word, pointer.text, number.kind, total)}")
+        writer.line(_changed(word, pointer.text, number.kind, total))
         return
 
     def change(place: str, taken: list[str]) -> str:
@@ -51,23 +55,17 @@ def atomic(writer: KernelWriter, op: AtomicUpdate) -> None:
     writer.give(op, _one_by_one(writer, pointer, [number], change))
 
 
-def _all_in_turn(
-    writer: KernelWriter,
-    pointer: Lanes,
-    number: Lanes,
-    change: Callable[[str, list[str]], str],
-) -> None:
+def _all_in_turn(writer: KernelWriter, pointer: Lanes, number: Lanes, change: Change) -> None:
     """Each lane from the first to the last, without a loop where all of them run."""
     if writer.mask is not None:
         _one_by_one(writer, pointer, [number], change)
         return
     pointers = writer.spread(pointer)
     for lane in range(writer.lanes):
-        place = writer.let(f"extractelement {writer.vector(POINTER)} {pointers}, i64 {lane}")
+        place = writer.in_lane(POINTER, pointers, f"i64 {lane}")
         taken = number.text
         if not number.is_uniform:
-            vector = f"{writer.vector(number.kind)} {writer.spread(number)}"
-            taken = writer.let(f"extractelement {vector}, i64 {lane}")
+            taken = writer.in_lane(number.kind, writer.spread(number), f"i64 {lane}")
         change(place, [taken])
 
 
@@ -127,16 +125,12 @@ def _reduced(writer: KernelWriter, change: str, number: Lanes, type_: ScalarType
         idle = writer.spread(of_kind(neutral, kind))
         text = writer.let(f"select {bits} {writer.mask}, {vector} {text}, {vector} {idle}")
     sign = ("u" if type_.kind == "uint" else "s") if change in _SIGNED else ""
-    symbol = f"@llvm.vector.reduce.{sign}{word}.{writer.suffix(kind)}"
-    writer.declare(f"declare {kind} {symbol}({vector})")
-    return writer.let(f"call {kind} {symbol}({vector} {text})")
+    name = f"vector.reduce.{sign}{word}.{writer.suffix(kind)}"
+    return writer.intrinsic(kind, name, (vector, text))
 
 
 def _one_by_one(
-    writer: KernelWriter,
-    pointer: Lanes,
-    numbers: list[Lanes],
-    change: Callable[[str, list[str]], str],
+    writer: KernelWriter, pointer: Lanes, numbers: list[Lanes], change: Change
 ) -> Lanes:
     """Each lane that runs, from the first to the last; gives what each of them found."""
     count, kind = f"i{writer.lanes}", numbers[0].kind
@@ -150,13 +144,12 @@ def _one_by_one(
     bits = writer.load(count, left)
     writer.branch(writer.let(f"icmp ne {count} {bits}, 0"), body, end)
     writer.label(body)
-    writer.declare(f"declare {count} @llvm.cttz.{count}({count}, i1)")
-    lane = writer.let(f"call {count} @llvm.cttz.{count}({count} {bits}, i1 true)")
-    place = writer.let(f"extractelement {writer.vector(POINTER)} {pointers}, {count} {lane}")
-    taken = [writer.let(f"extractelement {vector} {text}, {count} {lane}") for text in vectors]
+    lane = writer.first_lane(bits)
+    place = writer.in_lane(POINTER, pointers, lane)
+    taken = [writer.in_lane(kind, text, lane) for text in vectors]
     old = change(place, taken)
     so_far = writer.load(vector, found)
-    joined = f"insertelement {vector} {so_far}, {kind} {old}, {count} {lane}"
+    joined = f"insertelement {vector} {so_far}, {kind} {old}, {lane}"
     writer.store(vector, writer.let(joined), found)
     fewer = writer.let(f"sub {count} {bits}, 1")
     writer.store(count, writer.let(f"and {count} {bits}, {fewer}"), left)

@@ -14,16 +14,16 @@ from trilby.analysis.spans import Spans
 from trilby.codegen.identifiers import own_name
 from trilby.codegen.llvm.emitters import OP_RULES
 from trilby.codegen.llvm.entry import AXES, read_launch
-from trilby.codegen.llvm.lane_values import BIT, Lanes, can_interleave, part_kinds
+from trilby.codegen.llvm.ir import BIT, Lanes, part_kinds
 from trilby.codegen.llvm.neighbours import neighbours_of
 from trilby.codegen.llvm.shapes import IN_ROW, Parts, joined, shapes_of
 from trilby.codegen.llvm.writer import (
     Analysed,
     KernelWriter,
-    OutlinedFunction,
     Scope,
     Scratch,
     VariableSlot,
+    can_interleave,
 )
 from trilby.model.op import Block, Func, walk
 from trilby.model.ops.core import Call, Inlined
@@ -34,7 +34,7 @@ IDS = tuple(f"{prefix}{axis}" for prefix in ("", "local_", "group_") for axis in
 """The fields of the context that differ between the vectors of a launch."""
 
 
-def analysed_callees(functions: Sequence[Func], entry: Analysed) -> list[OutlinedFunction]:
+def analysed_callees(functions: Sequence[Func], entry: Analysed) -> list[Analysed]:
     """What is known of some functions, callees first, and of what they are given.
 
     A part of an argument has the same step from lane to lane in all calls, or any.
@@ -42,20 +42,22 @@ def analysed_callees(functions: Sequence[Func], entry: Analysed) -> list[Outline
     functions = [_as_one_op(function) for function in functions]
     given: dict[str, list[Parts]] = {}
     _note_calls(given, entry)
-    found: list[OutlinedFunction] = []
+    found: list[Analysed] = []
     asserting: set[str] = set()
     for function in functions:  # callees come first
         ops = list(walk(function.body))
-        if any(isinstance(o, Assert) or _calls_one_of(o, asserting) for o in ops):
+        calls = {op.callee for op in ops if isinstance(op, Call)}
+        if calls & asserting or any(isinstance(op, Assert) for op in ops):
             asserting.add(function.name)
     for number, function in reversed(list(enumerate(functions))):
         params = dict(zip(function.params, given[function.name], strict=True))
         spans = Spans(function)
         shapes = shapes_of(function, spans, params=params)
-        analysed = Analysed(function, shapes, spans, neighbours_of(function))
-        _note_calls(given, analysed)
         symbol = f"{own_name(short_name(function.name))}.{number}"
-        found.append(OutlinedFunction(symbol, analysed, params, asserts=function.name in asserting))
+        asserts = function.name in asserting
+        rows = neighbours_of(function)
+        found.append(Analysed(function, shapes, spans, rows, symbol, params, asserts))
+        _note_calls(given, found[-1])
     return found[::-1]
 
 
@@ -64,10 +66,6 @@ def _as_one_op(function: Func) -> Func:
     result = None if function.result == NONE else Value(function.result, "result")
     whole = Inlined(function.body, function.name, result=result, location=function.location)
     return replace(function, body=Block((whole,)))
-
-
-def _calls_one_of(op: object, names: set[str]) -> bool:
-    return isinstance(op, Call) and op.callee in names
 
 
 def _note_calls(given: dict[str, list[Parts]], caller: Analysed) -> None:
@@ -84,15 +82,17 @@ def _note_calls(given: dict[str, list[Parts]], caller: Analysed) -> None:
 def call(writer: KernelWriter, op: Call) -> None:
     """Call a function with the lanes that run."""
     callee = writer.callees[op.callee]
-    passed = ["ptr %launch", f"ptr {_scratch(writer)}"]
+    passed = ["ptr %launch", f"ptr {'%scratch' if writer.scratch.fixed else 'null'}"]
     passed += [f"i32 {writer.grid[name].text}" for name in IDS]
     passed.append(f"ptr {writer.mask_memory()}")
-    for param, argument in zip(callee.analysed.func.params, op.args, strict=True):
+    for param, argument in zip(callee.func.params, op.args, strict=True):
         if param.type != KERNEL_CONTEXT:
             slots = writer.slots(param.type, callee.params[param])
             writer.fill(slots, writer.values[argument])
             passed += [f"ptr {slot.pointer}" for slot in slots]
-    results = _result_slots(writer, op.result)
+    results: list[VariableSlot] = []
+    if op.result is not None:
+        results = writer.slots(op.result.type, (None,) * len(part_kinds(op.result.type)))
     passed += [f"ptr {slot.pointer}" for slot in results]
     where = writer.attached
     if writer.source_lines is not None and not where:
@@ -102,16 +102,6 @@ def call(writer: KernelWriter, op: Call) -> None:
     if callee.asserts and not writer.waits:
         _leave_if(writer, failed)
     writer.give(op, *writer.read(results))
-
-
-def _scratch(writer: KernelWriter) -> str:
-    return "%scratch" if writer.scratch.fixed else "null"
-
-
-def _result_slots(writer: KernelWriter, result: Value | None) -> list[VariableSlot]:
-    if result is None:
-        return []
-    return writer.slots(result.type, (None,) * len(part_kinds(result.type)))
 
 
 def _leave_if(writer: KernelWriter, failed: str) -> None:
@@ -127,17 +117,17 @@ def _leave_if(writer: KernelWriter, failed: str) -> None:
 # -- functions ----------------------------------------------------------------------------
 
 
-def write_callees(kernel: KernelWriter, callees: Sequence[OutlinedFunction]) -> list[str]:
+def write_callees(kernel: KernelWriter, callees: Sequence[Analysed]) -> list[str]:
     """The text of each function that a kernel calls, itself or through others."""
-    everything = [kernel.func, *(callee.analysed.func for callee in callees)]
+    everything = [kernel.func, *(callee.func for callee in callees)]
     kernel.interleaved = all(map(can_interleave, everything))
-    kernel.callees = {callee.analysed.func.name: callee for callee in callees}
+    kernel.callees = {callee.func.name: callee for callee in callees}
     return [_function(kernel, callee) for callee in callees]
 
 
-def _function(kernel: KernelWriter, callee: OutlinedFunction) -> str:
-    func = callee.analysed.func
-    writer = KernelWriter(callee.analysed, kernel.target, kernel.lanes, OP_RULES)
+def _function(kernel: KernelWriter, callee: Analysed) -> str:
+    func = callee.func
+    writer = KernelWriter(callee, kernel.target, kernel.lanes, OP_RULES)
     writer.share_with(kernel)
     writer.scratch = Scratch(fixed=kernel.scratch.fixed)
     attached = ""
@@ -181,7 +171,7 @@ def _read_arguments(
 def _write_body(writer: KernelWriter, func: Func) -> list[str]:
     """Run the body by the lanes of the mask; gives the parameters for the parts of the result."""
     (whole,) = func.body.ops
-    scope = Scope(writer.fresh("function_done"), "", is_loop=False)
+    scope = Scope(writer.fresh("function_done"))
     results: list[VariableSlot] = []
     with writer.masked(writer.load(writer.vector(BIT), "%mask")):
         writer.scopes.append(scope)

@@ -1,19 +1,21 @@
-"""Variables, branches, choices and the bodies of helpers, run by the lanes that a mask names.
+"""Variables, branches, choices, loops and bodies of helpers, run by the lanes that a mask names.
 
 Where all lanes agree on a condition, it is an ordinary branch. Where they may not, both sides are
 run, each by its own lanes, and jumped around if there are none.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
+from trilby.codegen.checked_types import expect, scalar
+from trilby.codegen.llvm.arithmetic import compared
+from trilby.codegen.llvm.ir import BIT, Lanes, of_kind
 from trilby.codegen.llvm.shapes import Shapes
 from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
 from trilby.data.dtypes import ScalarType
 from trilby.model.op import Block, Op, blocks, walk
 from trilby.model.ops import arith
 from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
-from trilby.model.ops.core import Call, Inlined, Return, Var, VarLoad, VarStore, yielded
+from trilby.model.ops.core import Call, Inlined, Return, Var, VarStore, yielded
 from trilby.model.ops.debug import Assert, Print
 from trilby.model.ops.grid import Barrier
 from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Load, Store
@@ -85,18 +87,11 @@ LONGEST = 150
 
 def var(writer: KernelWriter, op: Var) -> None:
     """Memory for a variable, and its first content."""
-    if not isinstance(op.value.type, VarType):
-        raise TypeError(op.value.type)
     if op.value not in writer.variables:
-        strides = writer.shapes.of(op.value)
-        writer.variables[op.value] = writer.slots(op.value.type.of, strides)
+        type_ = expect(VarType, op.value.type).of
+        writer.variables[op.value] = writer.slots(type_, writer.shapes.of(op.value))
     for init in op.init:
         writer.fill(writer.variables[op.value], writer.values[init])
-
-
-def var_load(writer: KernelWriter, op: VarLoad) -> None:
-    """The content of a variable."""
-    writer.give(op, *writer.read(writer.variables[op.var]))
 
 
 def var_store(writer: KernelWriter, op: VarStore) -> None:
@@ -145,31 +140,23 @@ def _part(writer: KernelWriter, block: Block, mask: str) -> None:
     """Run a block by some of the lanes, and jump around it if there are none."""
     end = writer.fresh("end")
     if not is_short(block, writer.shapes, loads=True):
-        if writer.mask is None and _gains(block):
-            _by_all(writer, block, mask, end)
+        ops = list(walk(block))
+        touches_or_loops = any(isinstance(op, Load | Store | For | While) for op in ops)
+        if writer.mask is None and len(ops) <= LONGEST and touches_or_loops:
+            # A second text of the block, for when all lanes run it: it needs no mask.
+            everyone, others = writer.fresh("everyone"), writer.fresh("others")
+            writer.branch(writer.all(mask), everyone, others)
+            writer.label(everyone)
+            with writer.masked(None):
+                writer.block(block, end)
+            writer.jump(end)
+            writer.label(others)
         some = writer.fresh("some")
         writer.branch(writer.any(mask), some, end)
         writer.label(some)
     with writer.masked(mask):
         writer.block(block, end)
     writer.label(end)
-
-
-def _by_all(writer: KernelWriter, block: Block, mask: str, end: str) -> None:
-    """A second text of a block, for when all lanes run it: it needs no mask."""
-    everyone, others = writer.fresh("everyone"), writer.fresh("others")
-    writer.branch(writer.all(mask), everyone, others)
-    writer.label(everyone)
-    with writer.masked(None):
-        writer.block(block, end)
-    writer.jump(end)
-    writer.label(others)
-
-
-def _gains(block: Block) -> bool:
-    """Whether a block is short enough to be written twice, and touches memory or loops."""
-    ops = list(walk(block))
-    return len(ops) <= LONGEST and any(isinstance(op, Load | Store | For | While) for op in ops)
 
 
 # -- choices ------------------------------------------------------------------------------
@@ -261,7 +248,7 @@ def inlined(writer: KernelWriter, op: Inlined) -> None:
     """The body of a helper, and what it returns."""
     last = op.body.ops[-1] if op.body.ops else None
     returns = list(_returns(op.body))
-    scope = Scope(writer.fresh("returned"), "", is_loop=False)
+    scope = Scope(writer.fresh("returned"))
     is_plain = returns in ([], [last])
     if op.result is not None and not is_plain:
         scope.results = writer.slots(op.result.type, writer.shapes.of(op.result))
@@ -323,3 +310,156 @@ def continue_(writer: KernelWriter, op: Continue) -> None:
         writer.clear(loop.turn)
     if by_jump:
         writer.jump(loop.end)
+
+
+# ------------------------------------------------------------------------------------------- loops
+# Where lanes may leave one by one, a loop goes on until the last of them has left.
+
+LONGEST_LOOP = 200
+"""How many ops a loop may have at the most to be written twice."""
+
+
+def while_(writer: KernelWriter, op: While) -> None:
+    """Run `test` and `body` while the test holds."""
+
+    def test() -> Lanes:
+        writer.block(op.test, "")
+        return writer.take(yielded(op.test))
+
+    _loop(writer, op, test, lambda: None, lambda: None)
+
+
+def for_(writer: KernelWriter, op: For) -> None:
+    """Count from `start` to `stop`; with steps other than 1 and -1, the turns are counted too."""
+    start, stop, step = (writer.take(value) for value in (op.start, op.stop, op.step))
+    type_ = scalar(op.start.type)
+    (item,) = op.body.params
+    counter = writer.slots(type_, writer.shapes.of(item))
+    writer.fill(counter, [start])
+    kind, total = counter[0].kind, start
+    turns: list[VariableSlot] = []
+    if step.literal not in {1, -1}:
+        total = trips(writer, type_, start, stop, step)
+        turns = [VariableSlot(writer.alloca(kind), kind, 0)]
+        writer.fill(turns, [of_kind(0, kind)])
+
+    def begin() -> None:
+        writer.values[item] = writer.read(counter)
+
+    def test() -> Lanes:
+        begin()
+        for turn in writer.read(turns):
+            return writer.apply("icmp ult {t} {0}, {1}", [turn, total], BIT)
+        order = "lt" if step.literal == 1 else "gt"
+        return compared(writer, order, type_, [writer.take(item), stop])
+
+    def advance() -> None:
+        for slots, distance in ((counter, step), (turns, of_kind(1, kind))):
+            for now in writer.read(slots):
+                writer.fill(slots, [writer.add(now, distance)])
+
+    _loop(writer, op, test, begin, advance)
+
+
+def _loop(
+    writer: KernelWriter,
+    op: For | While,
+    test: Callable[[], Lanes],
+    begin: Callable[[], None],
+    advance: Callable[[], None],
+) -> None:
+    """The blocks and masks of a loop.
+
+    `test` says which lanes go on, `begin` gives the values that the body takes, and `advance`
+    prepares the next turn. A loop that lanes may leave one by one is written twice, if nothing runs
+    in it but itself: as long as all lanes are in it, no mask is asked for.
+    """
+    bits = writer.vector(BIT)
+    is_divergent = op in writer.shapes.divergent
+    leaves = any(inner in writer.shapes.leaving for inner in walk(op.body))
+    leave = writer.fresh("exit")
+    alive = writer.mask_memory() if is_divergent else ""
+    turn = writer.alloca(bits) if leaves else ""
+    inside = list(walk(op.body))
+    is_innermost = not any(isinstance(inner, For | While) for inner in inside)
+    is_short_loop = is_innermost and len(inside) <= LONGEST_LOOP
+    is_twice = is_divergent and writer.mask is None and is_short_loop
+    slow = (writer.fresh("loop"), writer.fresh("body"))
+
+    def go_on(mask: str, everyone: str, some: str, *, is_fast: bool) -> None:
+        """Jump to where all lanes are in the loop, to where some are, or out of it."""
+        if is_fast:
+            not_all = writer.fresh("some")
+            writer.branch(writer.all(mask), everyone, not_all)
+            writer.label(not_all)
+        writer.branch(writer.any(mask), some, leave)
+
+    def run(head: str, body: str, *, is_fast: bool) -> None:
+        writer.label(head)
+        if is_divergent and not is_fast:
+            writer.mask = writer.load(bits, alive)
+        condition = test()
+        if condition.is_uniform:
+            writer.branch(condition.text, body, leave)
+        else:
+            mask = writer.spread(condition)
+            if writer.mask is not None:
+                mask = writer.both(writer.mask, mask)
+            writer.store(bits, mask, alive)
+            go_on(mask, body, slow[1], is_fast=is_fast)
+        writer.label(body)
+        if is_divergent and not is_fast:
+            writer.mask = writer.load(bits, alive)
+        begin()
+        scope = Scope(writer.fresh("next"), leave, is_loop=True, alive=alive, turn=turn)
+        if turn:
+            writer.store(bits, writer.lanes_on, turn)
+        writer.scopes.append(scope)
+        with writer.masked(writer.mask):
+            writer.block(op.body, scope.end)
+        writer.scopes.pop()
+        writer.label(scope.end)
+        advance()
+        if is_divergent and leaves:
+            go_on(writer.load(bits, alive), head, slow[0], is_fast=is_fast)
+        else:
+            writer.jump(head)
+
+    if is_twice:
+        fast = (writer.fresh("loop"), writer.fresh("body"))
+        with writer.masked(None):
+            run(*fast, is_fast=True)
+    with writer.masked(writer.mask):
+        run(*slow, is_fast=False)
+    writer.label(leave)
+
+
+def trips(writer: KernelWriter, type_: ScalarType, start: Lanes, stop: Lanes, step: Lanes) -> Lanes:
+    """How many turns `range(start, stop, step)` has, an unsigned number; a step of 0 has none.
+
+    Turns are counted, so that no bound can be jumped over by wrapping round.
+    """
+    up = _upwards(writer, type_, start, stop, step)
+    if type_.kind != "int" or (step.literal is not None and step.literal > 0):
+        return up
+    zero = of_kind(0, start.kind)
+    back = writer.apply("sub {t} {1}, {0}", [step, zero])
+    down = _upwards(writer, type_, stop, start, back)
+    falls = compared(writer, "lt", type_, [step, zero])
+    return writer.select(falls, down, up)
+
+
+def _upwards(
+    writer: KernelWriter, type_: ScalarType, low: Lanes, high: Lanes, step: Lanes
+) -> Lanes:
+    """The turns from `low` up to `high` by a step that is taken as positive."""
+    zero, one = of_kind(0, low.kind), of_kind(1, low.kind)
+    is_zero = writer.apply("icmp eq {t} {0}, {1}", [step, zero], BIT)
+    divisor = step if step.literal else writer.select(is_zero, one, step)
+    distance = writer.apply("sub {t} {0}, {1}", [high, low])
+    last = writer.apply("sub {t} {0}, {1}", [distance, one])
+    whole = writer.apply("udiv {t} {0}, {1}", [last, divisor])
+    count = writer.apply("add {t} {0}, {1}", [whole, one])
+    rises = compared(writer, "lt", type_, [low, high])
+    runs = rises if step.literal else writer.select(is_zero, of_kind(0, BIT), rises)
+    return writer.select(runs, count, zero)

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from trilby.codegen.checked_types import scalar
 from trilby.codegen.llvm import arithmetic, control_flow, loads_and_stores
-from trilby.codegen.llvm.conversions import cast
+from trilby.codegen.llvm.addresses import pointer_of, size
+from trilby.codegen.llvm.ir import constant
 from trilby.codegen.llvm.writer import KernelWriter, Rules
 from trilby.model.ops import arith, control, core, debug, grid, memory, structs
 
@@ -23,27 +25,29 @@ def _late(module: str, name: str) -> Callable[[KernelWriter, Any], None]:
 
 
 OP_RULES: Rules = {
-    core.Constant: arithmetic.constant,
-    grid.Grid: arithmetic.grid,
+    core.Constant: lambda writer, op: writer.give(op, constant(op.literal, scalar(op.value.type))),
+    grid.Grid: lambda writer, op: writer.give(op, writer.grid[op.field]),
     **dict.fromkeys(arith.BINARIES, arithmetic.binary),
+    arith.Pow: _late("mathematics", "power"),
     **dict.fromkeys(arith.COMPARES, arithmetic.compare),
     **dict.fromkeys(arith.UNARIES, arithmetic.unary),
-    arith.Cast: cast,
+    arith.Cast: arithmetic.cast,
     arith.Math: _late("mathematics", "math"),
     memory.Load: loads_and_stores.load,
     memory.Store: loads_and_stores.store,
-    memory.Place: loads_and_stores.place,
-    memory.Extent: loads_and_stores.extent,
+    memory.Place: lambda writer, op: writer.give(op, pointer_of(writer, op)),
+    memory.Extent: lambda writer, op: writer.give(op, size(writer, op.base, f"shape{op.axis}")),
     memory.AtomicUpdate: _late("atomics", "atomic"),
     memory.CompareExchange: _late("atomics", "compare_exchange"),
     memory.LocalArray: loads_and_stores.array,
     memory.PrivateArray: loads_and_stores.array,
-    structs.Pack: loads_and_stores.pack,
+    # A struct as a value is its numbers.
+    structs.Pack: lambda writer, op: writer.give(op, *map(writer.take, op.parts)),
     structs.Unpack: loads_and_stores.unpack,
     debug.Assert: _late("debugging", "assertion"),
     debug.Print: _late("debugging", "print_line"),
     core.Var: control_flow.var,
-    core.VarLoad: control_flow.var_load,
+    core.VarLoad: lambda writer, op: writer.give(op, *writer.read(writer.variables[op.var])),
     core.VarStore: control_flow.var_store,
     core.Inlined: control_flow.inlined,
     core.Call: _late("calls", "call"),
@@ -54,6 +58,6 @@ OP_RULES: Rules = {
     control.Ternary: control_flow.ternary,
     control.AndThen: control_flow.and_then,
     control.OrElse: control_flow.or_else,
-    control.For: _late("loops", "for_"),
-    control.While: _late("loops", "while_"),
+    control.For: control_flow.for_,
+    control.While: control_flow.while_,
 }

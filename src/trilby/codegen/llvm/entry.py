@@ -7,8 +7,8 @@ lanes run, and for what is left at the end of a row.
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from trilby.codegen.llvm.conversions import from_storage
-from trilby.codegen.llvm.lane_values import POINTER, Lanes, part_kinds, stored_kind
+from trilby.codegen.llvm.arithmetic import from_storage
+from trilby.codegen.llvm.ir import POINTER, Lanes, part_kinds, stored_kind
 from trilby.codegen.llvm.writer import KernelWriter, Scope
 from trilby.data.dtypes import ScalarType
 from trilby.data.layout import leaf_offset
@@ -181,7 +181,7 @@ def write_row(
 
 def write_items(writer: KernelWriter, mask: str | None) -> None:
     """The kernel for one vector of work items."""
-    scope = Scope(writer.fresh("items_done"), "", is_loop=False)
+    scope = Scope(writer.fresh("items_done"))
     with writer.masked(mask):
         ops = walk(writer.func.body)
         if any(isinstance(op, Return) and op in writer.shapes.leaving for op in ops):

@@ -6,20 +6,17 @@ vector.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import field
 from typing import Any, TypeAlias
 
+from trilby.codegen.checked_types import scalar
 from trilby.codegen.llvm import entry
-from trilby.codegen.llvm.conversions import scalar
+from trilby.codegen.llvm.control_flow import trips
 from trilby.codegen.llvm.emitters import OP_RULES
-from trilby.codegen.llvm.ir import ALL
-from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind, part_kinds, size_of_kind
-from trilby.codegen.llvm.loops import trips
+from trilby.codegen.llvm.ir import ALL, BIT, Lanes, of_kind, part_kinds, size_of_kind
 from trilby.codegen.llvm.regions import Region, RegionPlan, leaves_outwards, values_of
 from trilby.codegen.llvm.shapes import Shapes
-from trilby.codegen.llvm.writer import KernelWriter, Scope, VariableSlot
+from trilby.codegen.llvm.writer import ALIGN, KernelWriter, Scope, VariableSlot
 from trilby.data.dtypes import Type
-from trilby.dataclass import dataclass
 from trilby.model.op import Block, Op, operands, walk
 from trilby.model.ops.control import AndThen, Break, Continue, For, If, OrElse, Ternary, While
 from trilby.model.ops.core import Inlined, Return, Var, VarStore, Yield, yielded
@@ -29,35 +26,21 @@ from trilby.model.value import Value, VarType
 Action: TypeAlias = Callable[[str, str], None]
 
 
-@dataclass(slots=True)
-class GroupScope:
-    """A function or loop with barriers in it; the masks only where work items leave one by one."""
-
-    end: str
-    exit: str = ""
-    is_loop: bool = False
-    alive: VariableSlot | None = None
-    turn: VariableSlot | None = None
-    results: list[VariableSlot] = field(default_factory=list[VariableSlot])
-
-    @property
-    def running(self) -> VariableSlot | None:
-        """The lanes that are in it now."""
-        return self.turn if self.is_loop else self.alive
-
-
 class GroupVectors:
     """What the vectors of a group keep, and how they are run."""
 
-    def __init__(self, writer: KernelWriter, plan: RegionPlan, same: Shapes) -> None:
+    def __init__(self, writer: KernelWriter, same: Shapes) -> None:
         self.writer = writer
-        self.plan = plan
-        self.scopes: list[GroupScope] = []
+        self.scopes: list[Scope] = []
         self._same = same
-        self._kept: dict[Value, list[VariableSlot]] = {}
+        self.plan = RegionPlan(writer.func, self._is_shared)
+        self.memory: dict[Value, list[VariableSlot]] = {}
+        """Where each vector keeps a value that is used in several regions."""
         self._shared: dict[Value, list[VariableSlot]] = {}
-        self._starts: list[str] = []
-        self._ends: list[str] = []
+        self.starts: list[str] = []
+        """The first ids of the group at hand."""
+        self.ends: list[str] = []
+        """How many work items it has along each axis."""
         self._per_row = ""
 
     def begin(self, launch: dict[str, str]) -> None:
@@ -69,10 +52,6 @@ class GroupVectors:
         writer.scratch.chunks = writer.let(f"mul i64 {self._per_row}, {rows}")
         writer.end_prelude()
 
-    def place(self, starts: list[str], ends: list[str]) -> None:
-        """Go on with the group that begins at these ids and has so many work items."""
-        self._starts, self._ends = starts, ends
-
     # -- what is kept -----------------------------------------------------------------
 
     def keep(self, kind: str, stride: int | None) -> VariableSlot:
@@ -82,21 +61,25 @@ class GroupVectors:
         base, distance = self.writer.scratch.each(self.writer, size)
         return VariableSlot(base, kind, stride, distance)
 
+    def keep_mask(self) -> str:
+        """Memory for a mask in every vector."""
+        return self.keep(BIT, None).pointer
+
+    def mask(self, masks: str, chunk: str) -> str:
+        """The memory of the mask of one vector."""
+        return self.slot(VariableSlot(masks, BIT, None, ALIGN), chunk).pointer
+
     def results(self, type_: Type) -> list[VariableSlot]:
         """Memory for a result, in which all lanes may differ."""
         return [self.keep(kind, None) for kind in part_kinds(type_)]
 
     def kept(self, value: Value) -> list[VariableSlot]:
         """The memory of a value that is used in several regions."""
-        if value not in self._kept:
+        if value not in self.memory:
             type_ = value.type.of if isinstance(value.type, VarType) else value.type
             kinds = zip(part_kinds(type_), self.writer.shapes.of(value), strict=True)
-            self._kept[value] = [self.keep(kind, stride) for kind, stride in kinds]
-        return self._kept[value]
-
-    def name_results(self, value: Value, results: list[VariableSlot]) -> None:
-        """Let a value be what lies in some memory."""
-        self._kept[value] = results
+            self.memory[value] = [self.keep(kind, stride) for kind, stride in kinds]
+        return self.memory[value]
 
     def slot(self, kept: VariableSlot, chunk: str) -> VariableSlot:
         """The memory of one vector."""
@@ -137,14 +120,14 @@ class GroupVectors:
             with writer.masked(mask):
                 self._vector(chunk, used, action, changed, also_idle=also_idle)
 
-        with entry.counting(writer, self._ends[2]) as plane:
-            entry.set_ids(writer, 2, self._starts[2], plane)
-            with entry.counting(writer, self._ends[1]) as row:
-                entry.set_ids(writer, 1, self._starts[1], row)
-                above = writer.let(f"mul i64 {plane}, {self._ends[1]}")
+        with entry.counting(writer, self.ends[2]) as plane:
+            entry.set_ids(writer, 2, self.starts[2], plane)
+            with entry.counting(writer, self.ends[1]) as row:
+                entry.set_ids(writer, 1, self.starts[1], row)
+                above = writer.let(f"mul i64 {plane}, {self.ends[1]}")
                 number = writer.let(f"add i64 {above}, {row}")
                 first = writer.let(f"mul i64 {number}, {self._per_row}")
-                entry.write_row(writer, self._starts[0], self._ends[0], run)
+                entry.write_row(writer, self.starts[0], self.ends[0], run)
 
     def _vector(
         self,
@@ -159,9 +142,10 @@ class GroupVectors:
         end, done = writer.fresh("vector_end"), writer.fresh("vector_done")
         writer.chunk = chunk
         writer.scopes = [self._scope(scope, chunk, end) for scope in self.scopes]
-        running = "" if also_idle else self._running(chunk)
+        running = "" if also_idle else self.running()
         if running:
-            writer.mask = writer.both(writer.lanes_on, writer.load(writer.vector(BIT), running))
+            memory = self.mask(running, chunk)
+            writer.mask = writer.both(writer.lanes_on, writer.load(writer.vector(BIT), memory))
             some = writer.fresh("some")
             writer.branch(writer.any(writer.mask), some, done)
             writer.label(some)
@@ -174,22 +158,18 @@ class GroupVectors:
         writer.label(done)
         writer.scopes = []
 
-    def _scope(self, scope: GroupScope, chunk: str, end: str) -> Scope:
+    def _scope(self, scope: Scope, chunk: str, end: str) -> Scope:
         made = Scope(end, end, is_loop=scope.is_loop, of_group=True)
         if scope.alive:
-            made.alive = self.slot(scope.alive, chunk).pointer
+            made.alive = self.mask(scope.alive, chunk)
         if scope.turn:
-            made.turn = self.slot(scope.turn, chunk).pointer
+            made.turn = self.mask(scope.turn, chunk)
         made.results = [self.slot(result, chunk) for result in scope.results]
         return made
 
-    def running(self) -> VariableSlot | None:
-        """The mask of the innermost scope that has one."""
-        return next((s.running for s in reversed(self.scopes) if s.running is not None), None)
-
-    def _running(self, chunk: str) -> str:
-        running = self.running()
-        return self.slot(running, chunk).pointer if running else ""
+    def running(self) -> str:
+        """The masks of the innermost scope that has some."""
+        return next((scope.running for scope in reversed(self.scopes) if scope.running), "")
 
     def _fetch(self, used: Collection[Value], chunk: str) -> None:
         """Make the values of other regions, and the variables, those of this vector."""
@@ -197,27 +177,24 @@ class GroupVectors:
         writer.spilled = {}
         for value in used:
             if isinstance(value.type, VarType):
+                # A variable has memory of the function, which LLVM turns into registers.
                 if value in self.plan.crossing:
-                    self._fetch_variable(value, value.type.of, chunk)
-            elif value in self.plan.crossing or value in self._kept:
+                    slots = writer.slots(value.type.of, writer.shapes.of(value))
+                    own = [self.slot(kept, chunk) for kept in self.kept(value)]
+                    writer.fill(slots, writer.read(own))
+                    writer.variables[value] = slots
+            elif value in self.plan.crossing or value in self.memory:
                 self._fetch_value(value, chunk)
-
-    def _fetch_variable(self, value: Value, type_: Type, chunk: str) -> None:
-        """Let a variable have memory of the function, which LLVM turns into registers."""
-        writer = self.writer
-        slots = writer.slots(type_, writer.shapes.of(value))
-        writer.fill(slots, writer.read([self.slot(kept, chunk) for kept in self.kept(value)]))
-        writer.variables[value] = slots
 
     def _fetch_value(self, value: Value, chunk: str) -> None:
         writer = self.writer
         if value in self.plan.made and self.plan.is_repeatable(value):
             op = self.plan.made[value]
             for operand in operands(op):
-                if operand in self.plan.made or operand in self._kept:
+                if operand in self.plan.made or operand in self.memory:
                     self._fetch_value(operand, chunk)
             OP_RULES[type(op)](writer, op)
-        elif value not in self._kept and self._is_shared(value):
+        elif value not in self.memory and self._is_shared(value):
             writer.values[value] = writer.read(self._shared_slots(value))
         else:
             writer.values[value] = writer.read([self.slot(k, chunk) for k in self.kept(value)])
@@ -266,7 +243,7 @@ class GroupVectors:
     def number(self, value: Value) -> Lanes:
         """A number that all work items agree on, taken from any of them."""
         writer = self.writer
-        if value not in self.plan.crossing and value not in self._kept:
+        if value not in self.plan.crossing and value not in self.memory:
             return writer.values[value][0]
         if self._is_shared(value):
             self._fetch_value(value, "0")
@@ -276,9 +253,8 @@ class GroupVectors:
 
         def look(_chunk: str, _end: str) -> None:
             vector = writer.spread(writer.values[value][0])
-            lane = writer.first_lane(writer.lanes_on)
-            text = f"extractelement {writer.vector(kind)} {vector}, i{writer.lanes} {lane}"
-            writer.store(kind, writer.let(text), found)
+            lane = writer.first_lane(writer.bits(writer.lanes_on))
+            writer.store(kind, writer.in_lane(kind, vector, lane), found)
 
         self.each([value], look)
         return Lanes(kind, writer.load(kind, found))
@@ -286,7 +262,7 @@ class GroupVectors:
     def decide(self, value: Value) -> str:
         """Whether a condition holds for any of the work items that are here."""
         writer = self.writer
-        if self.is_known(value):
+        if value not in self.memory and self._is_shared(value):
             return self.number(value).text
         found = writer.alloca(BIT)
         writer.store(BIT, "false", found)
@@ -300,10 +276,6 @@ class GroupVectors:
         self.each([value], look)
         return writer.load(BIT, found)
 
-    def is_known(self, value: Value) -> bool:
-        """Whether a value is the same for the group, so that it need not be looked for."""
-        return value not in self._kept and self._is_shared(value)
-
     def some_left(self) -> str:
         """Whether a work item runs in the innermost scope."""
         writer = self.writer
@@ -316,15 +288,15 @@ class GroupVectors:
         self.each([], look)
         return writer.load(BIT, found)
 
-    def copy_mask(self, target: VariableSlot, source: VariableSlot | None) -> None:
+    def copy_mask(self, target: str, source: str) -> None:
         """Let a mask be what another is, or all lanes."""
         writer = self.writer
 
         def copy(chunk: str, _end: str) -> None:
             text = ALL
-            if source is not None:
-                text = writer.load(writer.vector(BIT), self.slot(source, chunk).pointer)
-            writer.store(writer.vector(BIT), text, self.slot(target, chunk).pointer)
+            if source:
+                text = writer.load(writer.vector(BIT), self.mask(source, chunk))
+            writer.store(writer.vector(BIT), text, self.mask(target, chunk))
 
         self.each([], copy, also_idle=True)
 
@@ -336,12 +308,12 @@ class GroupVectors:
 def write_waiting_groups(writer: KernelWriter, launch: dict[str, str], same: Shapes) -> None:
     """Run all groups of a kernel with barriers; `same` is what is the same for a whole group."""
     writer.next_group = launch["local_x"]
-    group = GroupVectors(writer, RegionPlan(writer.func, lambda value: _is_same(same, value)), same)
+    group = GroupVectors(writer, same)
     group.begin(launch)
 
     def body(starts: list[str], ends: list[str]) -> None:
-        group.place(starts, ends)
-        scope = GroupScope(writer.fresh("group_done"))
+        group.starts, group.ends = starts, ends
+        scope = Scope(writer.fresh("group_done"))
         _begin_masks(group, scope, writer.func.body)
         group.scopes.append(scope)
         _block(group, writer.func.body, scope.end)
@@ -349,10 +321,6 @@ def write_waiting_groups(writer: KernelWriter, launch: dict[str, str], same: Sha
         writer.label(scope.end)
 
     entry.write_groups(writer, launch, body)
-
-
-def _is_same(same: Shapes, value: Value) -> bool:
-    return all(stride == 0 for stride in same.of(value))
 
 
 def _block(group: GroupVectors, block: Block, end: str) -> None:
@@ -369,23 +337,19 @@ def _block(group: GroupVectors, block: Block, end: str) -> None:
                 return
             case _:
                 _RULES[type(item)](group, item)
-        if leaves_outwards(item) and group.running() is not None:
+        if leaves_outwards(item) and group.running():
             writer = group.writer
             go_on = writer.fresh("go_on")
             writer.branch(group.some_left(), go_on, end)
             writer.label(go_on)
 
 
-def _leaves_one_by_one(group: GroupVectors, *blocks: Block) -> bool:
-    return any(leaves_outwards(item) for block in blocks for item in group.plan.items(block))
-
-
-def _begin_masks(group: GroupVectors, scope: GroupScope, *blocks: Block) -> None:
+def _begin_masks(group: GroupVectors, scope: Scope, *blocks: Block) -> None:
     """Masks for a scope, if work items may leave it one by one."""
-    if _leaves_one_by_one(group, *blocks):
-        scope.alive = group.keep(BIT, None)
+    if any(leaves_outwards(item) for block in blocks for item in group.plan.items(block)):
+        scope.alive = group.keep_mask()
         group.copy_mask(scope.alive, group.running())
-        scope.turn = group.keep(BIT, None) if scope.is_loop else None
+        scope.turn = group.keep_mask() if scope.is_loop else ""
 
 
 def _exit(group: GroupVectors, op: Break | Continue | Return) -> None:
@@ -426,7 +390,7 @@ def _branches(group: GroupVectors, op: If | Ternary) -> None:
         writer.jump(end)
     writer.label(end)
     if isinstance(op, Ternary):
-        group.name_results(op.value, results)
+        group.memory[op.value] = results
 
 
 def _short_circuit(group: GroupVectors, op: AndThen | OrElse) -> None:
@@ -441,12 +405,12 @@ def _short_circuit(group: GroupVectors, op: AndThen | OrElse) -> None:
     _block(group, op.rest, end)
     _keep(group, yielded(op.rest), results)
     writer.label(end)
-    group.name_results(op.value, results)
+    group.memory[op.value] = results
 
 
 def _inlined(group: GroupVectors, op: Inlined) -> None:
     writer = group.writer
-    scope = GroupScope(writer.fresh("returned"))
+    scope = Scope(writer.fresh("returned"))
     if op.result is not None:
         scope.results = group.results(op.result.type)
     _begin_masks(group, scope, op.body)
@@ -455,7 +419,7 @@ def _inlined(group: GroupVectors, op: Inlined) -> None:
     group.scopes.pop()
     writer.label(scope.end)
     if op.result is not None:
-        group.name_results(op.result, scope.results)
+        group.memory[op.result] = scope.results
 
 
 def _while(group: GroupVectors, op: While) -> None:
@@ -494,18 +458,18 @@ def _loop(
 ) -> None:
     writer = group.writer
     head, body = writer.fresh("loop"), writer.fresh("body")
-    scope = GroupScope(writer.fresh("next"), writer.fresh("exit"), is_loop=True)
+    scope = Scope(writer.fresh("next"), writer.fresh("exit"), is_loop=True)
     _begin_masks(group, scope, *blocks)
     writer.label(head)
     group.scopes.append(scope)
-    if scope.alive and scope.turn:
+    if scope.turn:
         group.copy_mask(scope.turn, scope.alive)
     writer.branch(test(), body, scope.exit)
     writer.label(body)
     _block(group, blocks[-1], scope.end)
     writer.label(scope.end)
     advance()
-    if scope.alive and scope.turn:
+    if scope.turn:
         group.copy_mask(scope.turn, scope.alive)
         writer.branch(group.some_left(), head, scope.exit)
     else:

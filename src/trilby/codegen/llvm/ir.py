@@ -1,16 +1,129 @@
-"""Writing LLVM IR: names, blocks, and arithmetic on lanes.
+"""Writing LLVM IR: numbers in lanes, names, blocks, and arithmetic.
 
-Nothing here knows ops or kernels. Mutable state lives in `alloca`s, which LLVM turns into values.
+Mutable state lives in `alloca`s, which LLVM turns into values.
+
+What is the same for all lanes is kept as one scalar; so is what grows by the same step from lane to
+lane, of which the scalar is the number in lane 0. Everything else is a vector.
 """
 
+import struct
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from trilby.analysis.spans import Span, Spans
-from trilby.codegen.llvm.lane_values import BIT, LONG, POINTER, Lanes, Stride, of_kind
-from trilby.data.dtypes import ScalarType, Type
+from trilby.codegen.checked_types import expect
+from trilby.data.dtypes import BF16, BOOL, F16, F32, Number, ScalarType, Type, round_to
+from trilby.data.layout import stride_of
+from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, leaves, sizes_of
+from trilby.dataclass import dataclass
 from trilby.model.op import Op
 from trilby.model.ops import arith
-from trilby.model.value import Value
+from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value
+
+# ------------------------------------------------------------------------------------------- lanes
+
+Stride: TypeAlias = int | None
+"""The step from a lane to the next: 0 where all have the same number, None where it is uneven."""
+
+POINTER = "ptr"
+BIT = "i1"
+LONG = "i64"
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The LLVM type of each number, the text of the scalar or vector, and how lanes differ.
+
+    `literal` is the number itself where it is known beforehand and the same in all lanes.
+    """
+
+    kind: str
+    text: str
+    stride: Stride = 0
+    literal: "Number | None" = None
+
+    @property
+    def is_uniform(self) -> bool:
+        """True where one scalar stands for all lanes."""
+        return self.stride == 0
+
+    @property
+    def is_varying(self) -> bool:
+        """True where it is a vector."""
+        return self.stride is None
+
+
+_KINDS = {32: "float", 64: "double"}
+
+
+def kind_of(type_: ScalarType) -> str:
+    """The LLVM type of a number as a value; halves are computed with as floats."""
+    if type_ is BOOL:
+        return BIT
+    return _KINDS[max(type_.bits, 32)] if type_.is_float else f"i{type_.bits}"
+
+
+def stored_kind(type_: ScalarType) -> str:
+    """The LLVM type of a number in memory."""
+    if type_ is BOOL:
+        return "i8"
+    if type_ is F16:
+        return "half"
+    return "i16" if type_ is BF16 else kind_of(type_)
+
+
+def part_kinds(type_: Type) -> tuple[str, ...]:
+    """The LLVM types of what stands for a value: a buffer has its sizes with it."""
+    match type_:
+        case ScalarType():
+            return (kind_of(type_),)
+        case BufferType() | NDArrayType() | RefType():
+            return (POINTER, *(kind_of(size) for size in sizes_of(type_).values()))
+        case StructType():
+            return tuple(kind_of(leaf.type) for leaf in leaves(type_))
+        case _ if type_ in {KERNEL_CONTEXT, NONE}:
+            return ()
+        case _:
+            raise TypeError(type_)
+
+
+def axes_of(array: Type) -> tuple[Sequence[int | str], int]:
+    """The size of each axis, a number or its name, and the distance of two elements in bytes."""
+    if isinstance(array, NDArrayType):
+        return list(sizes_of(array)), array.element.size
+    found = expect(ArrayType, array)
+    return found.dims, stride_of(found)
+
+
+def constant(number: Number, type_: ScalarType) -> Lanes:
+    """A number of a type."""
+    kind = kind_of(type_)
+    if type_.is_float:
+        number = round_to(float(number), type_)
+    return Lanes(kind, literal_text(number, kind), literal=number)
+
+
+def of_kind(number: Number, kind: str) -> Lanes:
+    """A number of an LLVM type."""
+    return Lanes(kind, literal_text(number, kind), literal=number)
+
+
+def literal_text(number: Number, kind: str) -> str:
+    """A number as LLVM writes it; floats by the bits of the double."""
+    if kind == BIT:
+        return "true" if number else "false"
+    if kind == "float":
+        number = round_to(float(number), F32)
+    if kind in {"float", "double"}:
+        return f"0x{struct.pack('>d', number).hex().upper()}"
+    return str(int(number))
+
+
+def size_of_kind(kind: str) -> int:
+    """The bytes of a number in memory."""
+    sizes = {"half": 2, "float": 4, "double": 8, POINTER: 8}
+    return sizes[kind] if kind in sizes else int(kind.removeprefix("i")) // 8
+
 
 # ------------------------------------------------------------------------------------------ strides
 # How numbers differ from lane to lane, given how the operands do: the rules of the analysis.
@@ -30,11 +143,6 @@ def has_steps(type_: Type) -> bool:
 def limited(stride: Stride) -> Stride:
     """The step itself, or None where it is too large."""
     return stride if stride is not None and abs(stride) <= LARGEST else None
-
-
-def joined(strides: Sequence[Stride]) -> Stride:
-    """The step of what is one of several numbers, the same one in all lanes."""
-    return strides[0] if all(stride == strides[0] for stride in strides) else None
 
 
 def alike(strides: Sequence[Stride]) -> Stride:
@@ -196,11 +304,9 @@ class Ir:
             raise TypeError((number, stride))
         return self.varying(number)
 
-    def first(self, number: Lanes) -> str:
-        """The number of lane 0."""
-        if not number.is_varying:
-            return number.text
-        return self.let(f"extractelement {self.vector(number.kind)} {number.text}, i64 0")
+    def in_lane(self, kind: str, vector: str, index: str) -> str:
+        """One number of a vector: `in_lane("float", "%v1", "i64 3")`."""
+        return self.let(f"extractelement {self.vector(kind)} {vector}, {index}")
 
     # -- computing --------------------------------------------------------------------
 
@@ -228,6 +334,18 @@ class Ir:
         given = ", ".join([*(f"{type_} {text}" for text in texts), *([extra] if extra else [])])
         flags = self.flags if args[0].kind in {"float", "double"} else ""
         return Lanes(args[0].kind, self.let(f"call {flags}{type_} {symbol}({given})"), stride)
+
+    def intrinsic(self, result: str, name: str, *args: tuple[str, str]) -> str:
+        """A call of any LLVM intrinsic, with the type and the text of each argument.
+
+        `intrinsic("i8", "cttz.i8", ("i8", "%v1"), ("i1", "true"))` gives the name of its result.
+        """
+        self.declare(f"declare {result} @llvm.{name}({', '.join(type_ for type_, _ in args)})")
+        call = f"call {result} @llvm.{name}({', '.join(map(' '.join, args))})"
+        if result != "void":
+            return self.let(call)
+        self.line(call)
+        return ""
 
     def suffix(self, kind: str, stride: Stride = None) -> str:
         """How intrinsics spell a type: `v8f32`."""
@@ -339,11 +457,11 @@ class Ir:
         """Whether all lanes are on."""
         return self.let(f"icmp eq i{self.lanes} {self.bits(mask)}, -1")
 
-    def first_lane(self, mask: str) -> str:
-        """The number of the first lane that is on, in as many bits as there are lanes."""
+    def first_lane(self, bits: str) -> str:
+        """The number of the first lane that is on, with its type; `bits` are those of a mask."""
         count = f"i{self.lanes}"
-        self.declare(f"declare {count} @llvm.cttz.{count}({count}, i1)")
-        return self.let(f"call {count} @llvm.cttz.{count}({count} {self.bits(mask)}, i1 true)")
+        lane = self.intrinsic(count, f"cttz.{count}", (count, bits), (BIT, "true"))
+        return f"{count} {lane}"
 
     def both(self, left: str, right: str) -> str:
         """The lanes that are on in two masks; what the second has elsewhere does not matter."""

@@ -6,15 +6,17 @@ not all lanes run.
 
 from collections.abc import Iterable, Sequence
 
+from trilby.codegen.checked_types import expect, scalar
 from trilby.codegen.llvm.addresses import gathered, is_interleaved, pointer_of, safe_places, size
-from trilby.codegen.llvm.conversions import from_storage, scalar, to_storage
-from trilby.codegen.llvm.lane_values import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
+from trilby.codegen.llvm.arithmetic import from_storage, to_storage
+from trilby.codegen.llvm.ir import BIT, LONG, POINTER, Lanes, size_of_kind, stored_kind
 from trilby.codegen.llvm.neighbours import Neighbour
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.layout import size_of
 from trilby.data.schema import StructType, leaves, sizes_of
-from trilby.model.ops.memory import Extent, Load, LocalArray, Place, PrivateArray, Store
-from trilby.model.ops.structs import Pack, Unpack
+from trilby.model.op import Op
+from trilby.model.ops.memory import Load, LocalArray, PrivateArray, Store
+from trilby.model.ops.structs import Unpack
 from trilby.model.value import RefType, space_of
 
 # ----------------------------------------------------------------------------------------- fetching
@@ -39,13 +41,13 @@ def fetch_ahead(writer: KernelWriter, op: Load | Store, pointer: Lanes) -> None:
         return
     if space_of(op.base.type) != "global" or any(scope.is_loop for scope in writer.scopes):
         return
-    writer.declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     distance = writer.let(f"mul i64 {writer.next_group}, {pointer.stride}")
     there = writer.let(f"getelementptr i8, ptr {pointer.text}, i64 {distance}", "p")
-    kind = 1 if isinstance(op, Store) else 0
+    kind = "1" if isinstance(op, Store) else "0"
     for line in range(lines):
         place = writer.moved(there, line * LINE)
-        writer.line(f"call void @llvm.prefetch.p0(ptr {place}, i32 {kind}, i32 3, i32 1)")
+        hints = ("i32", kind), ("i32", "3"), ("i32", "1")
+        writer.intrinsic("void", "prefetch.p0", ("ptr", place), *hints)
 
 
 # ------------------------------------------------------------------------------------------ strided
@@ -92,8 +94,8 @@ def strided_store(writer: KernelWriter, pointer: Lanes, number: Lanes) -> None:
     vector = writer.spread(number)
     for lane in range(writer.lanes):
         place = writer.moved(pointer.text, stride * lane)
-        one = f"extractelement {writer.vector(number.kind)} {vector}, i64 {lane}"
-        writer.line(f"store {number.kind} {writer.let(one)}, ptr {place}, align {size}")
+        one = writer.in_lane(number.kind, vector, f"i64 {lane}")
+        writer.line(f"store {number.kind} {one}, ptr {place}, align {size}")
 
 
 def _vector(writer: KernelWriter, place: str, kind: str) -> str:
@@ -135,13 +137,9 @@ def load(writer: KernelWriter, op: Load) -> None:
         return
     if is_interleaved(writer, op.base):
         pointer = _in_lane(writer, pointer, kind)
-    found = loaded(writer, pointer, kind, INVARIANT if _is_constant(op) else "")
+    invariant = INVARIANT if space_of(op.base.type) == "constant" else ""
+    found = loaded(writer, pointer, kind, invariant)
     writer.give(op, from_storage(writer, found, type_))
-
-
-def _is_constant(op: Load) -> bool:
-    """Whether a number never changes while the kernel runs."""
-    return space_of(op.base.type) == "constant"
 
 
 def _in_lane(writer: KernelWriter, pointer: Lanes, kind: str) -> Lanes:
@@ -176,11 +174,13 @@ def _vector_load(writer: KernelWriter, pointer: Lanes, kind: str, invariant: str
     if writer.mask is None:
         text = f"load {vector}, ptr {pointer.text}, align {size}{invariant}"
         return Lanes(kind, writer.let(text), None)
-    symbol = f"@llvm.masked.load.{writer.suffix(kind)}.p0"
-    bits = writer.vector(BIT)
-    writer.declare(f"declare {vector} {symbol}(ptr, {bits}, {vector})")
-    given = f"ptr align {size} {pointer.text}, {bits} {writer.mask}, {vector} zeroinitializer"
-    found = writer.let(f"call {vector} {symbol}({given})")
+    found = writer.intrinsic(
+        vector,
+        f"masked.load.{writer.suffix(kind)}.p0",
+        ("ptr", f"align {size} {pointer.text}"),
+        (writer.vector(BIT), writer.mask),
+        (vector, "zeroinitializer"),
+    )
     return Lanes(kind, writer.let(f"freeze {vector} {found}"), None)
 
 
@@ -223,12 +223,10 @@ def _of_last_lane(writer: KernelWriter, number: Lanes) -> str:
     last = f"i32 {writer.lanes - 1}"
     if writer.mask is not None:
         bits = f"i{writer.lanes}"
-        writer.declare(f"declare {bits} @llvm.ctlz.{bits}({bits}, i1)")
-        zeros = writer.let(
-            f"call {bits} @llvm.ctlz.{bits}({bits} {writer.bits(writer.mask)}, i1 true)"
-        )
+        mask = writer.bits(writer.mask)
+        zeros = writer.intrinsic(bits, f"ctlz.{bits}", (bits, mask), (BIT, "true"))
         last = f"{bits} {writer.let(f'sub {bits} {writer.lanes - 1}, {zeros}')}"
-    return writer.let(f"extractelement {writer.vector(number.kind)} {vector}, {last}")
+    return writer.in_lane(number.kind, vector, last)
 
 
 def _vector_store(writer: KernelWriter, pointer: Lanes, number: Lanes, *, is_private: bool) -> None:
@@ -243,51 +241,31 @@ def _vector_store(writer: KernelWriter, pointer: Lanes, number: Lanes, *, is_pri
         new = writer.let(f"select {bits} {writer.mask}, {vector} {text}, {vector} {old}")
         writer.line(f"store {vector} {new}, {place}")
     else:
-        symbol = f"@llvm.masked.store.{writer.suffix(number.kind)}.p0"
-        writer.declare(f"declare void {symbol}({vector}, ptr, {bits})")
-        given = f"{vector} {text}, ptr align {size} {pointer.text}, {bits} {writer.mask}"
-        writer.line(f"call void {symbol}({given})")
+        name = f"masked.store.{writer.suffix(number.kind)}.p0"
+        place = f"align {size} {pointer.text}"
+        writer.intrinsic("void", name, (vector, text), ("ptr", place), (bits, writer.mask))
 
 
 def _scatter(writer: KernelWriter, pointer: Lanes, number: Lanes) -> None:
-    vector, pointers = writer.vector(number.kind), writer.vector(POINTER)
-    bits = writer.vector(BIT)
-    symbol = f"@llvm.masked.scatter.{writer.suffix(number.kind)}.v{writer.lanes}p0"
-    writer.declare(f"declare void {symbol}({vector}, {pointers}, {bits})")
     places, mask = safe_places(writer, pointer)
-    place = f"{pointers} align {size_of_kind(number.kind)} {places}"
-    given = f"{vector} {writer.spread(number)}, {place}, {bits} {mask}"
-    writer.line(f"call void {symbol}({given})")
-
-
-def place(writer: KernelWriter, op: Place) -> None:
-    """A reference to a struct."""
-    writer.give(op, pointer_of(writer, op))
-
-
-def extent(writer: KernelWriter, op: Extent) -> None:
-    """One axis of a shape."""
-    writer.give(op, size(writer, op.base, f"shape{op.axis}"))
-
-
-def pack(writer: KernelWriter, op: Pack) -> None:
-    """A struct as a value is its numbers."""
-    writer.give(op, *(writer.take(part) for part in op.parts))
+    writer.intrinsic(
+        "void",
+        f"masked.scatter.{writer.suffix(number.kind)}.v{writer.lanes}p0",
+        (writer.vector(number.kind), writer.spread(number)),
+        (writer.vector(POINTER), f"align {size_of_kind(number.kind)} {places}"),
+        (writer.vector(BIT), mask),
+    )
 
 
 def unpack(writer: KernelWriter, op: Unpack) -> None:
     """One number of a struct."""
-    if not isinstance(op.whole.type, StructType):
-        raise TypeError(op.whole.type)
-    names = [leaf.name for leaf in leaves(op.whole.type)]
+    names = [leaf.name for leaf in leaves(expect(StructType, op.whole.type))]
     writer.give(op, writer.values[op.whole][names.index(op.leaf)])
 
 
 def array(writer: KernelWriter, op: LocalArray | PrivateArray) -> None:
     """An array of a group or of a work item."""
-    made = op.value.type
-    if not isinstance(made, RefType):
-        raise TypeError(made)
+    made = expect(RefType, op.value.type)
     is_private = made.space == "private"
     if op not in writer.arrays:
         nbytes = size_of(made.to)
@@ -322,18 +300,16 @@ MOST_BITS = 2048
 def join_loads(writer: KernelWriter, op: Load, pointer: Lanes) -> bool:
     """Load the members that stand in a row with the first of them, if it is worth it."""
     row = writer.neighbours[op]
-    _forget(writer, row)
     kind = stored_kind(scalar(op.value.type))
-    step = _step(writer, pointer, kind)
-    members = _among(row, size_of_kind(kind), step)
-    if len({place for place, _ in members}) < 2 or op not in {each.op for _, each in members}:
+    step, members = _members(writer, row, pointer, kind)
+    if len({*members.values()}) < 2 or op not in members:
         return False
-    first = writer.moved(pointer.text, min(each.distance for _, each in members))
-    parts = _loaded(writer, first, kind, step, [place for place, _ in members])
-    for place, each in members:
-        type_ = scalar(each.op.value.type)  # others may be kept alike
-        writer.give(each.op, from_storage(writer, parts[place], type_))
-        writer.joined[each.op] = ()
+    first = writer.moved(pointer.text, min(distance for _, distance in row))
+    parts = _loaded(writer, first, kind, step, [*members.values()])
+    for each, place in members.items():
+        type_ = scalar(each.value.type)  # others may be kept alike
+        writer.give(each, from_storage(writer, parts[place], type_))
+        writer.joined[each] = ()
     del writer.joined[op]
     return True
 
@@ -341,15 +317,13 @@ def join_loads(writer: KernelWriter, op: Load, pointer: Lanes) -> bool:
 def join_stores(writer: KernelWriter, op: Store, pointer: Lanes) -> bool:
     """Whether a store waits for the others of its row; the last of them stores all."""
     row = writer.neighbours[op]
-    _forget(writer, row)
     kind = stored_kind(scalar(op.stored.type))
-    step = _step(writer, pointer, kind)
-    members = _among(row, size_of_kind(kind), step)
-    if len(row) != step or {place for place, _ in members} != {*range(step)}:
+    step, members = _members(writer, row, pointer, kind)
+    if len(row) != step or {*members.values()} != {*range(step)}:
         return False
-    for each in row[1:]:
-        writer.joined[each.op] = ()
-    writer.joined[row[-1].op] = row
+    for each, _ in row[1:]:
+        writer.joined[each] = ()
+    writer.joined[row[-1][0]] = row
     return True
 
 
@@ -359,34 +333,33 @@ def finish_stores(writer: KernelWriter, op: Store) -> None:
     if not row:
         return
     numbers: list[Lanes] = []
-    for each in sorted(row, key=lambda one: one.distance):
-        if isinstance(each.op, Store):
-            taken = writer.take(each.op.stored)
-            numbers.append(to_storage(writer, taken, scalar(each.op.stored.type)))
-    behind = max(each.distance for each in row) - row[-1].distance
+    for each, _ in sorted(row, key=lambda one: one[1]):
+        number = expect(Store, each).stored
+        numbers.append(to_storage(writer, writer.take(number), scalar(number.type)))
+    behind = max(distance for _, distance in row) - row[-1][1]
     before = behind - size_of_kind(numbers[0].kind) * (len(row) - 1)
     _stored(writer, writer.moved(pointer_of(writer, op).text, before), numbers)
 
 
-def _forget(writer: KernelWriter, row: Sequence[Neighbour]) -> None:
-    """A block may be written more than once, and not each time alike."""
-    for each in row:
-        writer.joined.pop(each.op, None)
+def _members(
+    writer: KernelWriter, row: Sequence[Neighbour], pointer: Lanes, kind: str
+) -> tuple[int, dict[Op, int]]:
+    """How many numbers work items are apart, where that many vectors can be kept; or 0.
 
-
-def _step(writer: KernelWriter, pointer: Lanes, kind: str) -> int:
-    """How many numbers work items are apart, where that many vectors can be kept; or 0."""
+    With it come the accesses that lie among so many numbers from the foremost on, and where.
+    """
+    for each, _ in row:  # a block may be written more than once, and not each time alike
+        writer.joined.pop(each, None)
     size, stride = size_of_kind(kind), pointer.stride or 0
     step = stride // size if stride % size == 0 else 0
     fits = 2 <= step <= MOST and step * size * 8 * writer.lanes <= MOST_BITS
-    return step if fits and writer.mask is None else 0
-
-
-def _among(row: Sequence[Neighbour], size: int, step: int) -> list[tuple[int, Neighbour]]:
-    """The accesses of a row that lie among so many numbers from the foremost on, and where."""
-    foremost = min(each.distance for each in row)
-    places = [(each.distance - foremost, each) for each in row]
-    return [(at // size, each) for at, each in places if at % size == 0 and at // size < step]
+    if not fits or writer.mask is not None:
+        return 0, {}
+    foremost = min(distance for _, distance in row)
+    places = {each: distance - foremost for each, distance in row}
+    return step, {
+        each: at // size for each, at in places.items() if at % size == 0 and at // size < step
+    }
 
 
 # -- memory -------------------------------------------------------------------------------

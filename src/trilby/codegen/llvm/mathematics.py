@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from trilby.codegen.llvm.arithmetic import compared
-from trilby.codegen.llvm.conversions import rounded, scalar
+from trilby.codegen.checked_types import scalar
+from trilby.codegen.llvm.arithmetic import compared, rounded
 from trilby.codegen.llvm.formulas.math_formulas import function_of, has_formula
-from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
+from trilby.codegen.llvm.ir import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
 from trilby.model.intrinsics import INTRINSICS
-from trilby.model.ops.arith import Math, Mul, Neg
+from trilby.model.ops.arith import Math, Mul, Neg, Pow
 
 # -------------------------------------------------------------------------------------- vector math
 # The C library's math on vectors (libmvec), for what has no formula or cannot use it.
@@ -228,12 +228,22 @@ _OF_NUMBERS: Mapping[str, Callable[[KernelWriter, ScalarType, Sequence[Lanes]], 
 # ------------------------------------------------------------------------------------------- powers
 
 
-def whole_power(writer: KernelWriter, type_: ScalarType, base: Lanes, exponent: Lanes) -> Lanes:
-    """`base ** exponent` of integers, by squaring, modulo the width.
+def power(writer: KernelWriter, op: Pow) -> None:
+    """`base ** exponent`."""
+    pair = [writer.take(op.left), writer.take(op.right)]
+    type_ = scalar(op.value.type)
+    if type_.is_float:
+        writer.give(op, rounded(writer, computed(writer, "pow", pair), type_))
+    else:
+        writer.give(op, _whole_power(writer, type_, pair))
+
+
+def _whole_power(writer: KernelWriter, type_: ScalarType, pair: list[Lanes]) -> Lanes:
+    """A power of integers, by squaring, modulo the width.
 
     A negative exponent gives 0, or ±1 for a base of ±1.
     """
-    pair = [base, exponent]
+    base = pair[0]
     stride = 0 if all(number.is_uniform for number in pair) else None
     vector = writer.type_of(stride, base.kind)
     name = f"@power.{'s' if type_.kind == 'int' else 'u'}.{writer.suffix(base.kind, stride)}"

@@ -6,6 +6,7 @@ from typing import TypeGuard
 
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.analysis.spans import Spans
+from trilby.codegen.checked_types import expect
 from trilby.codegen.identifiers import own_name
 from trilby.codegen.llvm.emitters import OP_RULES
 from trilby.codegen.llvm.entry import (
@@ -15,7 +16,7 @@ from trilby.codegen.llvm.entry import (
     write_groups,
     write_rows,
 )
-from trilby.codegen.llvm.lane_values import POINTER, Lanes
+from trilby.codegen.llvm.ir import POINTER, Lanes
 from trilby.codegen.llvm.neighbours import neighbours_of
 from trilby.codegen.llvm.shapes import IN_GROUP, shapes_of
 from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
@@ -143,9 +144,7 @@ def _copied(
     writer: KernelWriter, launch: dict[str, str], param: Value
 ) -> tuple[str, str, str, str]:
     """A cleared copy of an array, its element count, the bit that says it is used, and its kind."""
-    if not isinstance(param.type, NDArrayType):
-        raise TypeError(param.type)
-    size = param.type.element.size
+    size = expect(NDArrayType, param.type).element.size
     kind = f"i{8 * size}"
     pointer = writer.values[param][0].text
     count = _elements(writer, param)
@@ -155,16 +154,18 @@ def _copied(
     for axis in "xyz":
         items = writer.let(f"mul i64 {items}, {launch[f'local_{axis}']}")
     enough = writer.let(f"mul i64 {count}, {ITEMS_PER_ELEMENT}")
-    is_own = _also(writer, is_own, f"icmp uge i64 {items}, {enough}")
+    is_enough = writer.let(f"icmp uge i64 {items}, {enough}")
+    is_own = writer.let(f"and i1 {is_own}, {is_enough}")
     for other in writer.func.params:
         if other is not param and isinstance(other.type, NDArrayType):
-            is_own = _apart(writer, is_own, (pointer, nbytes), other)
+            is_apart = _is_apart(writer, pointer, nbytes, other)
+            is_own = writer.let(f"and i1 {is_own}, {is_apart}")
     own = writer.alloca(f"[{MOST_BYTES} x i8]", 64)
     clear, done = writer.fresh("clear_copy"), writer.fresh("copy_clear")
     writer.branch(is_own, clear, done)
     writer.label(clear)
-    writer.declare("declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-    writer.line(f"call void @llvm.memset.p0.i64(ptr {own}, i8 0, i64 {nbytes}, i1 false)")
+    how = ("i8", "0"), ("i64", nbytes), ("i1", "false")
+    writer.intrinsic("void", "memset.p0.i64", ("ptr", own), *how)
     writer.label(done)
     base = writer.let(f"select i1 {is_own}, ptr {own}, ptr {pointer}")
     writer.values[param] = (Lanes(POINTER, base), *writer.values[param][1:])
@@ -181,21 +182,17 @@ def _elements(writer: KernelWriter, param: Value) -> str:
     return total
 
 
-def _also(writer: KernelWriter, condition: str, test: str) -> str:
-    return writer.let(f"and i1 {condition}, {writer.let(test)}")
-
-
-def _apart(writer: KernelWriter, is_own: str, span: tuple[str, str], other: Value) -> str:
-    """Whether an array shares no byte with another one either."""
-    if not isinstance(other.type, NDArrayType):
-        raise TypeError(other.type)
-    size = other.type.element.size
+def _is_apart(writer: KernelWriter, pointer: str, size_in_bytes: str, other: Value) -> str:
+    """Whether an array shares no byte with another one."""
+    size = expect(NDArrayType, other.type).element.size
     nbytes = writer.let(f"mul i64 {_elements(writer, other)}, {size}")
-    first = writer.let(f"ptrtoint ptr {span[0]} to i64")
+    first = writer.let(f"ptrtoint ptr {pointer} to i64")
     second = writer.let(f"ptrtoint ptr {writer.values[other][0].text} to i64")
-    is_before = writer.let(f"icmp ule i64 {writer.let(f'add i64 {first}, {span[1]}')}, {second}")
+    is_before = writer.let(
+        f"icmp ule i64 {writer.let(f'add i64 {first}, {size_in_bytes}')}, {second}"
+    )
     is_behind = writer.let(f"icmp ule i64 {writer.let(f'add i64 {second}, {nbytes}')}, {first}")
-    return _also(writer, is_own, f"or i1 {is_before}, {is_behind}")
+    return writer.let(f"or i1 {is_before}, {is_behind}")
 
 
 # ------------------------------------------------------------------------------------------- module
@@ -214,7 +211,11 @@ def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> 
     writer.waits = any(isinstance(op, Barrier) for op in walk(func.body))
     if lines:
         writer.source_lines = SourceLines(graph.entry)
-    functions = _called_functions(writer, called, analysed)
+    functions: list[str] = []
+    if called:
+        from trilby.codegen.llvm.calls import analysed_callees, write_callees  # noqa: PLC0415 -- few
+
+        functions = write_callees(writer, analysed_callees(called, analysed))
     launch = read_launch(writer)
     read_arguments(writer)
     writer.end_prelude()
@@ -237,15 +238,6 @@ def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> 
         asserts=tuple(writer.asserts),
         prints=tuple(writer.prints),
     )
-
-
-def _called_functions(writer: KernelWriter, called: list[Func], entry: Analysed) -> list[str]:
-    """The texts of the functions that a kernel calls; most kernels call none."""
-    if not called:
-        return []
-    from trilby.codegen.llvm.calls import analysed_callees, write_callees  # noqa: PLC0415 -- few
-
-    return write_callees(writer, analysed_callees(called, entry))
 
 
 def _sees_groups(op: Op) -> bool:

@@ -5,17 +5,17 @@ them may happen where one of them does: loads where the first one stands, and st
 one. What lies between them, and may touch the same memory or end the block, keeps them apart.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from typing import TypeAlias
 
-from trilby.codegen.llvm.lane_values import stored_kind
+from trilby.codegen.checked_types import expect
+from trilby.codegen.llvm.ir import axes_of, stored_kind
+from trilby.codegen.value_uses import all_blocks
 from trilby.data.dtypes import ScalarType, Type
-from trilby.data.layout import fixed_offsets, member_offset, stride_of
+from trilby.data.layout import fixed_offsets, member_offset
 from trilby.data.schema import (
     INDEX,
-    ArrayType,
     BufferType,
-    NDArrayType,
     StructType,
     sizes_of,
     type_at,
@@ -32,19 +32,14 @@ from trilby.model.value import Value, pointee, space_of
 
 Access: TypeAlias = Load | Store
 
+Neighbour: TypeAlias = tuple[Access, int]
+"""An access, and how many bytes its place is behind that of the first one in its row."""
+
 MOST_ROWS = 32
 """A kernel that has more of them is so long that compiling it would take longer than it saves."""
 
 _CHANGES = (Call, Store, AtomicUpdate, CompareExchange, Barrier, Assert, Print)
 _PURE = (Constant, Grid, Extent, arith.Binary, arith.Unary, arith.Cast)
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """An access, and how many bytes its place is behind that of the first one in its row."""
-
-    op: Access
-    distance: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +67,11 @@ def neighbours_of(func: Func) -> dict[Op, tuple[Neighbour, ...]]:
     """For the first access of each row all that are in it, in the order of the program."""
     places = _Places(func)
     found: dict[Op, tuple[Neighbour, ...]] = {}
-    for block in _all_blocks(func.body):
+    for block in all_blocks(func.body):
         for row in _rows(block, places):
             op, first = row[0]
-            found[op] = tuple(Neighbour(one, spot.offset - first.offset) for one, spot in row)
+            found[op] = tuple((one, spot.offset - first.offset) for one, spot in row)
     return found if len(found) <= MOST_ROWS else {}
-
-
-def _all_blocks(block: Block) -> Iterator[Block]:
-    yield block
-    for op in block.ops:
-        for inner in blocks(op):
-            yield from _all_blocks(inner)
 
 
 def _rows(block: Block, places: "_Places") -> list[_Row]:
@@ -93,8 +81,10 @@ def _rows(block: Block, places: "_Places") -> list[_Row]:
     for op in block.ops:
         inner = [one for nested in blocks(op) for one in walk(nested)]
         if inner:
+            from trilby.codegen.llvm.regions import leaves_outwards  # noqa: PLC0415 -- few get here
+
             # Loads may happen before a branch or a loop that changes nothing and is not left.
-            if any(isinstance(one, _CHANGES) for one in inner) or _leaves_outwards(op):
+            if any(isinstance(one, _CHANGES) for one in inner) or leaves_outwards(op):
                 current.clear()
             elif any(isinstance(one, Load) for one in inner):
                 current = {key: row for key, row in current.items() if key[0] is not Store}
@@ -160,19 +150,18 @@ class _Places:
         indices = list(op.indices)
         for step, here in walk_path(pointee(op.base.type), op.path):
             if step == INDEX:
-                rank, stride = _axes(here)
-                root += [self._of(index) for index in indices[: rank - 1]]
-                rest, known = self._split(indices[rank - 1])
-                del indices[:rank]
+                dims, stride = axes_of(here)
+                last = len(dims) - 1
+                root += [self._of(index) for index in indices[:last]]
+                rest, known = self._split(indices[last])
+                del indices[: len(dims)]
                 root += [rest, stride]
                 offset += known * stride
             elif isinstance(here, BufferType) and step not in fixed_offsets(here):
                 root.append(step)
             elif isinstance(here, StructType):
                 offset += member_offset(here, step)
-        type_ = type_at(pointee(op.base.type), op.path)
-        if not isinstance(type_, ScalarType):
-            raise TypeError(op.path)
+        type_ = expect(ScalarType, type_at(pointee(op.base.type), op.path))
         space = space_of(op.base.type)
         return _BytePlace(tuple(root), offset, type_.size, stored_kind(type_), space)
 
@@ -193,20 +182,3 @@ def _attribute(op: Op) -> str:
 def _counts(type_: Type) -> bool:
     """Whether indices of a type are outside of every array where they wrap."""
     return isinstance(type_, ScalarType) and type_.kind == "int" and type_.bits >= 32
-
-
-def _axes(array: Type) -> tuple[int, int]:
-    """How many indices an element has, and how many bytes it is behind the one before."""
-    match array:
-        case NDArrayType():
-            return array.rank, array.element.size
-        case ArrayType():
-            return len(array.dims), stride_of(array)
-        case _:
-            raise TypeError(array)
-
-
-def _leaves_outwards(op: Op) -> bool:
-    from trilby.codegen.llvm.regions import leaves_outwards  # noqa: PLC0415 -- few kernels get here
-
-    return leaves_outwards(op)

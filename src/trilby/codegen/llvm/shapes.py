@@ -11,8 +11,9 @@ from itertools import count
 from typing import TypeAlias
 
 from trilby.analysis.spans import Spans
+from trilby.codegen.checked_types import expect
 from trilby.codegen.llvm import ir
-from trilby.codegen.llvm.lane_values import Stride, part_kinds
+from trilby.codegen.llvm.ir import Stride, part_kinds
 from trilby.data.dtypes import Type
 from trilby.data.schema import StructType, leaves
 from trilby.dataclass import dataclass
@@ -168,9 +169,20 @@ class _Analysis:
                 return self._choice(op, op.condition, [op.then, op.otherwise])
             case AndThen() | OrElse():
                 return self._choice(op, op.first, [op.rest])
+            case Var():
+                self._homes[op.value] = self._context
+                for init in op.init:
+                    if init in self.found.parts:
+                        self._join(op.value, self.found.parts[init])
+            case VarStore():
+                self._store(op)
+            case _ if op.result is not None:
+                parts = self._parts(op)
+                if parts is not None:
+                    self._join(op.value, parts)
             case _:
-                self._value(op)
-                return set()
+                pass
+        return set()
 
     def _branches(self, op: Op, condition: Value, blocks: list[Block]) -> set[Target]:
         outer = self._context
@@ -258,22 +270,6 @@ class _Analysis:
 
     # -- values -----------------------------------------------------------------------
 
-    def _value(self, op: Op) -> None:
-        match op:
-            case Var():
-                self._homes[op.value] = self._context
-                for init in op.init:
-                    if init in self.found.parts:
-                        self._join(op.value, self.found.parts[init])
-            case VarStore():
-                self._store(op)
-            case _ if op.result is not None:
-                parts = self._parts(op)
-                if parts is not None:
-                    self._join(op.value, parts)
-            case _:
-                pass
-
     def _store(self, op: VarStore) -> None:
         if self._context != self._homes[op.var]:
             self._note(self.found.blended, op)
@@ -303,17 +299,12 @@ class _Analysis:
                 found = self._strides(op.parts)
                 return None if found is None else tuple(found)
             case Unpack():
-                return self._unpacked(op)
+                whole = self.found.parts.get(op.whole)
+                names = [leaf.name for leaf in leaves(expect(StructType, op.whole.type))]
+                return whole and (whole[names.index(op.leaf)],)
             case _:
                 found = self._strides(list(operands(op)))
                 return None if found is None else (self._computed(op, found),)
-
-    def _unpacked(self, op: Unpack) -> Parts | None:
-        whole = self.found.parts.get(op.whole)
-        if whole is None or not isinstance(op.whole.type, StructType):
-            return None
-        names = [leaf.name for leaf in leaves(op.whole.type)]
-        return (whole[names.index(op.leaf)],)
 
     def _computed(self, op: Op, found: list[Stride]) -> Stride:
         match op:

@@ -9,18 +9,19 @@ from typing import Any, TypeAlias
 from trilby.analysis.reach import short_name
 from trilby.analysis.spans import Spans
 from trilby.codegen.ctext import llvm_string
-from trilby.codegen.llvm.ir import ALL, Ir
-from trilby.codegen.llvm.lane_values import BIT, Lanes, Stride, can_interleave, part_kinds
+from trilby.codegen.llvm.ir import ALL, BIT, Ir, Lanes, Stride, part_kinds
 from trilby.codegen.llvm.neighbours import Neighbour
 from trilby.codegen.llvm.shapes import Parts, Shapes
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.layout import round_up
+from trilby.data.schema import ArrayType, StructType, leaves
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, operands, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Yield
-from trilby.model.value import Value
+from trilby.model.ops.memory import PrivateArray
+from trilby.model.value import RefType, Value
 from trilby.source import Location
 
 # ------------------------------------------------------------------------------------------ scratch
@@ -103,6 +104,35 @@ class Scratch:
         if self.in_chunks or self.fixed > ON_STACK:
             return ["  call void @free(ptr %scratch.found)"]
         return []
+
+
+# ------------------------------------------------------------------------------------- interleaving
+# Whether the private arrays of all lanes can lie interleaved, number by number.
+#
+# Interleaved, the same number of neighbouring lanes is one vector. Where the members of a union
+# have numbers of unequal sizes, the bytes of a number would be elsewhere than those of the
+# numbers that share them; such arrays lie one behind the other.
+
+
+def can_interleave(func: Func) -> bool:
+    """Whether no private array of a kernel has a number that shares bytes with one of another size.
+
+    References to all private arrays are alike, so one such array decides for all.
+    """
+    made = [op.value.type for op in walk(func.body) if isinstance(op, PrivateArray)]
+    return not any(isinstance(type_, RefType) and _overlaps(type_.to) for type_ in made)
+
+
+def _overlaps(type_: Type) -> bool:
+    match type_:
+        case ArrayType():
+            return _overlaps(type_.element)
+        case StructType(is_union=True):
+            return len({leaf.type.size for leaf in leaves(type_)}) > 1
+        case StructType():
+            return any(_overlaps(field.type) for field in type_.fields)
+        case _:
+            return False
 
 
 # ------------------------------------------------------------------------------------- source lines
@@ -220,38 +250,38 @@ class Scope:
     the lanes that have not left it for good, and `turn` those that have not left this turn of a
     loop; both only where lanes may leave one by one. A scope `of_group` goes on for the other work
     items of the group, so that it cannot be left by a jump: `end` and `exit` end one vector of it.
+    Where the scope of a group holds barriers, masks and results are those of the first vector.
     """
 
     end: str
-    exit: str
-    is_loop: bool
+    exit: str = ""
+    is_loop: bool = False
     alive: str = ""
     turn: str = ""
     results: list[VariableSlot] = field(default_factory=list[VariableSlot])
     of_group: bool = False
 
+    @property
+    def running(self) -> str:
+        """Memory of the lanes that are in it now."""
+        return self.turn if self.is_loop else self.alive
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Analysed:
-    """A kernel or function, and what is known of it."""
+    """A kernel or a device function, and what is known of it.
+
+    A function that is called, not inlined, also has a symbol, and the strides of its parameters;
+    `asserts` is true where an `assert` may fail in it.
+    """
 
     func: Func
     shapes: Shapes
     spans: Spans
     neighbours: Mapping[Op, tuple[Neighbour, ...]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OutlinedFunction:
-    """A device function that is called, not inlined: symbol, analysis, and strides of parameters.
-
-    `asserts` is true where an `assert` may fail in it.
-    """
-
-    symbol: str
-    analysed: Analysed
-    params: Mapping[Value, Parts]
-    asserts: bool
+    symbol: str = ""
+    params: Mapping[Value, Parts] = field(default_factory=dict[Value, Parts])
+    asserts: bool = False
 
 
 Rules: TypeAlias = "Mapping[type[Op], Callable[[KernelWriter, Any], None]]"
@@ -296,7 +326,7 @@ class KernelWriter(Ir):
         self.joined: dict[Op, tuple[Neighbour, ...]] = {}
         """Accesses that are written with others; those of the last one of some stores."""
         self._dummy = ""
-        self.callees: Mapping[str, OutlinedFunction] = {}
+        self.callees: Mapping[str, Analysed] = {}
         self.failed = ""
         """Where a function notes that an `assert` failed."""
 
@@ -429,9 +459,7 @@ class KernelWriter(Ir):
 
     def narrow(self, end: str) -> None:
         """Go on with the lanes that have not left; at `end` if there are none."""
-        scope = self.scopes[-1]
-        memory = scope.turn if scope.is_loop else scope.alive
-        self.mask = self.both(self.lanes_on, self.load(self.vector(BIT), memory))
+        self.mask = self.both(self.lanes_on, self.load(self.vector(BIT), self.scopes[-1].running))
         go_on = self.fresh("go_on")
         self.branch(self.any(self.mask), go_on, end)
         self.label(go_on)

@@ -5,10 +5,9 @@ false for NaN, so what is chosen by one has to be right for NaN where it is not 
 """
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from trilby.codegen.llvm.ir import Ir
-from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
+from trilby.codegen.llvm.ir import BIT, Ir, Lanes, of_kind
 from trilby.dataclass import dataclass
 
 
@@ -52,6 +51,15 @@ DOUBLE = FloatKind("double", "i64", 64, 52)
 KINDS: Mapping[str, FloatKind] = {"float": FLOAT, "double": DOUBLE}
 
 
+def _instruction(form: str, kind: str = "") -> Callable[..., Lanes]:
+    """A method for an instruction on lanes: `f.add(x, y)`."""
+
+    def method(f: "Formula", *numbers: Lanes) -> Lanes:
+        return f.ir.apply(form, numbers, kind)
+
+    return method
+
+
 class Formula:
     """The body of a function of vectors while it is written."""
 
@@ -69,29 +77,15 @@ class Formula:
 
     # -- floats -----------------------------------------------------------------------
 
-    def add(self, left: Lanes, right: Lanes) -> Lanes:
-        """`left + right`."""
-        return self.ir.apply("fadd {t} {0}, {1}", [left, right])
-
-    def sub(self, left: Lanes, right: Lanes) -> Lanes:
-        """`left - right`."""
-        return self.ir.apply("fsub {t} {0}, {1}", [left, right])
-
-    def mul(self, left: Lanes, right: Lanes) -> Lanes:
-        """`left * right`."""
-        return self.ir.apply("fmul {t} {0}, {1}", [left, right])
-
-    def div(self, left: Lanes, right: Lanes) -> Lanes:
-        """`left / right`."""
-        return self.ir.apply("fdiv {t} {0}, {1}", [left, right])
+    add = _instruction("fadd {t} {0}, {1}")
+    sub = _instruction("fsub {t} {0}, {1}")
+    mul = _instruction("fmul {t} {0}, {1}")
+    div = _instruction("fdiv {t} {0}, {1}")
+    negated = _instruction("fneg {t} {0}")
 
     def fma(self, a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         """`a * b + c`, rounded once."""
         return self.ir.call("fma", [self.ir.varying(part) for part in (a, b, c)])
-
-    def negated(self, number: Lanes) -> Lanes:
-        """`-number`."""
-        return self.ir.apply("fneg {t} {0}", [number])
 
     def magnitude(self, number: Lanes) -> Lanes:
         """`abs(number)`."""
@@ -115,21 +109,10 @@ class Formula:
 
     # -- choices ----------------------------------------------------------------------
 
-    def less(self, left: Lanes, right: Lanes) -> Lanes:
-        """`left < right`."""
-        return self.ir.apply("fcmp olt {t} {0}, {1}", [left, right], BIT)
-
-    def equal(self, left: Lanes, right: Lanes) -> Lanes:
-        """`left == right`."""
-        return self.ir.apply("fcmp oeq {t} {0}, {1}", [left, right], BIT)
-
-    def both(self, left: Lanes, right: Lanes) -> Lanes:
-        """`left and right`."""
-        return self.ir.apply("and {t} {0}, {1}", [left, right])
-
-    def either(self, left: Lanes, right: Lanes) -> Lanes:
-        """`left or right`."""
-        return self.ir.apply("or {t} {0}, {1}", [left, right])
+    less = _instruction("fcmp olt {t} {0}, {1}", BIT)
+    equal = _instruction("fcmp oeq {t} {0}, {1}", BIT)
+    both = _instruction("and {t} {0}, {1}")
+    either = _instruction("or {t} {0}, {1}")
 
     def choose(self, condition: Lanes, then: Lanes, otherwise: Lanes) -> Lanes:
         """`then if condition else otherwise`."""

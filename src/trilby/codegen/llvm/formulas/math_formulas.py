@@ -23,7 +23,7 @@ from trilby.codegen.llvm.formulas.tables import (
     TANH,
     Table,
 )
-from trilby.codegen.llvm.lane_values import BIT, Lanes, of_kind
+from trilby.codegen.llvm.ir import BIT, Lanes, of_kind
 
 # ------------------------------------------------------------------------------------- exponentials
 # e to a power, and what is made of it.
