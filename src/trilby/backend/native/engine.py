@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, Protocol, TypeAlias
 
-from trilby.at_exit import PROGRAM_END, EndStep
+from trilby.at_exit import PROGRAM_END
 from trilby.backend.base import Times
 from trilby.backend.native.host_processor import HostProcessor, this_host
 from trilby.backend.native.queue_code import (
@@ -308,7 +308,7 @@ def shared_engine() -> Engine:
     """The engine of this process."""
     host = this_host()
     engine = Engine(host, objects_for(host.processor))
-    PROGRAM_END.add(EndStep.STOP_THREADS, engine.stop)
+    PROGRAM_END.add_last(engine.stop)
     hold_over_forks(2, engine.lock.acquire, engine.lock.release, engine.lock.release)
     hold_over_forks(3, engine.before_fork, lambda: None, engine.after_fork)
     return engine
