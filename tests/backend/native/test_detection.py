@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from trilby.backend.native import host_processor
+from trilby.backend.native import host_processor, llvm
 from trilby.backend.native.host_processor import detect, lasting
-from trilby.backend.native.toolchain import Detected
+from trilby.backend.native.toolchain import Processor
 
 TOLD = "processor\t: 0\nmodel name\t: Fast 9000\ncpu MHz\t\t: {}\nflags\t\t: {}\n\nprocessor\t: 1\n"
-FAST = Detected("x86_64-linux-gnu", "fast", (("avx2", True), ("sse4a", False)), "20.1")
+FAST = Processor("x86_64-linux-gnu", "fast", "+avx2,-sse4a", "20.1")
 
 
 @pytest.fixture
@@ -17,11 +17,11 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How often LLVM is asked."""
     found: list[str] = []
 
-    def ask() -> Detected:
+    def ask() -> Processor:
         found.append("asked")
         return FAST
 
-    monkeypatch.setattr(host_processor, "detected", ask)
+    monkeypatch.setattr(llvm, "detected", ask)
     monkeypatch.setenv("TRILBY_CACHE", str(tmp_path / "kept"))
     return found
 

@@ -21,7 +21,7 @@ from trilby.backend.native.host_processor import this_host, width_bits
 from trilby.backend.native.llvm import assembly
 from trilby.backend.native.modules import generated as generate
 from trilby.backend.native.queue_code import queue_text
-from trilby.backend.native.toolchain import Objects, Processor
+from trilby.backend.native.toolchain import Processor
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import analyse_kernel
@@ -42,10 +42,6 @@ on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="it is for x8
 each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 
 
-def made_anew(_processor: Processor) -> Objects:
-    return Objects()
-
-
 @pytest.fixture(params=[name for name in LEVELS if LEVELS[name] <= this_host().features])
 def lesser(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
@@ -60,10 +56,10 @@ def lesser(
         width_bits=width_bits("x86_64", features),
         vector_math="",
     )
-    engine = Engine(host, Objects())
+    engine = Engine(host, None)
     for name, thing in (("this_host", host), ("shared_engine", engine)):
         monkeypatch.setattr(f"trilby.backend.native.family.{name}", lambda thing=thing: thing)
-    monkeypatch.setattr("trilby.backend.native.family.objects_for", made_anew)
+    monkeypatch.setattr("trilby.backend.native.family.kept_objects", lambda _: None)
     with Accelerator("native") as accelerator:
         assert level in accelerator.device.driver
         yield accelerator

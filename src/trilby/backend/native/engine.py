@@ -9,14 +9,17 @@ import ctypes
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from trilby.at_exit import PROGRAM_END
 from trilby.backend.base import Times
+from trilby.backend.failures import assertion_failed
+from trilby.backend.native.cache import Cache
 from trilby.backend.native.host_processor import HostProcessor, this_host
+from trilby.backend.native.printing import Printed
 from trilby.backend.native.queue_code import (
     SEQUENCE,
     QueueFunctions,
@@ -24,9 +27,12 @@ from trilby.backend.native.queue_code import (
     address_of_record,
     begin_functions,
 )
-from trilby.backend.native.toolchain import Objects, objects_for
+from trilby.backend.native.toolchain import kept_objects
+from trilby.data.segment import Live
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
 from trilby.locks import computed_once, hold_over_forks, new_rlock
+from trilby.source import Location
 
 # ------------------------------------------------------------------------------------------- engine
 
@@ -99,17 +105,30 @@ class QueueState(ctypes.Structure):
 _KEPT_OVER_FORKS = ("submitted", "threads", "patience", "clock", "slots")
 
 
-class LaunchOutcome(Protocol):
-    """What a launch leaves that asserts or prints: `check` shows the lines, and raises."""
+@dataclass(frozen=True, slots=True, eq=False)
+class LaunchReport:
+    """The lines that a launch prints, and the assertion that failed: its number and work item.
+
+    Assertions count from 1 on.
+    """
+
+    words: Live
+    printed: Printed | None
+    assertions: Sequence[tuple[str, Location]]
 
     @property
     def has_failed(self) -> bool:
         """True once an assertion has failed."""
-        ...
+        return bool(self.words[0])
 
     def check(self) -> None:
-        """Write the lines; raise what a failed assertion says."""
-        ...
+        """Write the lines; raise what a failed assertion says. The launch is over."""
+        if self.printed is not None:
+            self.printed.show()
+        number, x, y, z = (int(n) for n in self.words)
+        if number:
+            message, location = self.assertions[number - 1]
+            raise assertion_failed(message, (x, y, z), location)
 
 
 class Engine:
@@ -120,9 +139,9 @@ class Engine:
 
     by_host_clock = True
 
-    def __init__(self, host: HostProcessor, objects: Objects) -> None:
+    def __init__(self, host: HostProcessor, kept: Cache | None) -> None:
         self.host = host
-        self._code = begin_functions(host.processor, objects)
+        self._code = begin_functions(host.processor, kept)
         self._opened: QueueFunctions | None = None
         # Threads may need their queue until the process ends: it is never freed.
         self.address = _zeroed(ctypes.sizeof(QueueState))
@@ -134,7 +153,7 @@ class Engine:
         self._kept: deque[Kept] = deque()
         self.owned: dict[int, object] = {}
         """What launches are made of that may be run, by the addresses of these things."""
-        self.reports: dict[int, LaunchOutcome] = {}
+        self.reports: dict[int, LaunchReport] = {}
         """What launches left, by their numbers; those that went well are dropped after a while."""
         self._lost = range(0)
 
@@ -307,7 +326,7 @@ class Engine:
 def shared_engine() -> Engine:
     """The engine of this process."""
     host = this_host()
-    engine = Engine(host, objects_for(host.processor))
+    engine = Engine(host, kept_objects(host.processor))
     PROGRAM_END.add_last(engine.stop)
     hold_over_forks(2, engine.lock.acquire, engine.lock.release, engine.lock.release)
     hold_over_forks(3, engine.before_fork, lambda: None, engine.after_fork)

@@ -6,8 +6,8 @@ from trilby.backend.base import DeviceInfo
 from trilby.backend.native.device import NativeBackend
 from trilby.backend.native.engine import shared_engine
 from trilby.backend.native.host_processor import MAX_GROUP_ITEMS, HostProcessor, this_host
-from trilby.backend.native.modules import shared_modules
-from trilby.backend.native.toolchain import objects_for
+from trilby.backend.native.modules import kept_modules
+from trilby.backend.native.toolchain import kept_objects
 from trilby.errors import DeviceUnavailableError
 
 
@@ -27,20 +27,21 @@ class NativeFamily:
             raise DeviceUnavailableError(
                 f"there is one native device, and no `native:{index}`", advice="use `native`"
             )
-        host = this_host()
-        objects = objects_for(host.processor)
-        return NativeBackend(describe(host), shared_engine(), objects, shared_modules())
+        engine = shared_engine()
+        objects = kept_objects(engine.host.processor)
+        return NativeBackend(describe(engine.host), engine, objects, kept_modules())
 
 
 def describe(host: HostProcessor) -> DeviceInfo:
     """A processor as a device."""
+    processor = host.processor
     return DeviceInfo(
         backend=NativeFamily.name,
         index=0,
         name=host.name,
         kind="cpu",
         vendor=host.vendor,
-        driver=f"LLVM {host.llvm} for {host.processor.cpu}, {host.width_bits}-bit vectors",
+        driver=f"LLVM {processor.llvm} for {processor.cpu}, {host.width_bits}-bit vectors",
         memory_bytes=host.memory_bytes,
         compute_units=host.threads,
         max_group_items=MAX_GROUP_ITEMS,

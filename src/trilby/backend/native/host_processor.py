@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 
 from trilby.backend.group_size import GroupLimits, group_size
 from trilby.backend.native.cache import Cache
-from trilby.backend.native.toolchain import Detected, Processor, detected, installed
+from trilby.backend.native.toolchain import Processor, installed, load_llvm
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
@@ -30,18 +30,19 @@ _CHANGING = ("processor", "cpu MHz", "bogomips", "BogoMIPS", "apicid", "initial 
 """What differs from core to core, or from moment to moment."""
 
 
-def detect(told: str) -> Detected:
+def detect(told: str) -> Processor:
     """The processor that the system tells this of: the text of `/proc/cpuinfo`, or nothing."""
     folder = cache_folder()
-    if not told or folder is None:
-        return detected()
-    kept = Cache(folder, f"processor, trilby {VERSION}, llvmlite {installed()}", kind="txt")
-    about = lasting(told)
-    found = kept.get(about)
+    kept = None
+    if told and folder:
+        kept = Cache(folder, f"processor 2, trilby {VERSION}, llvmlite {installed()}", kind="txt")
+    found = kept.get(lasting(told)) if kept else None
     if found is not None:
-        return _from_text(found.decode())
-    made = detected()
-    kept.put(about, _as_text(made).encode())
+        return Processor(*found.decode().split("\n"))
+    made: Processor = load_llvm().detected()
+    if kept:
+        text = f"{made.triple}\n{made.cpu}\n{made.features}\n{made.llvm}"
+        kept.put(lasting(told), text.encode())
     return made
 
 
@@ -49,16 +50,6 @@ def lasting(told: str) -> str:
     """What is said of the first core, without what changes."""
     lines = told.partition("\n\n")[0].splitlines()
     return "\n".join(line for line in lines if line.partition(":")[0].strip() not in _CHANGING)
-
-
-def _as_text(found: Detected) -> str:
-    flags = (f"{'+' if has else '-'}{name}" for name, has in found.features)
-    return "\n".join((found.triple, found.cpu, found.llvm, *flags))
-
-
-def _from_text(text: str) -> Detected:
-    triple, cpu, llvm, *flags = text.split("\n")
-    return Detected(triple, cpu, tuple((flag[1:], flag[0] == "+") for flag in flags), llvm)
 
 
 # --------------------------------------------------------------------------------------------- host
@@ -82,7 +73,6 @@ class HostProcessor:
     name: str
     vendor: str
     memory_bytes: int
-    llvm: str
     vector_math: str = ""
 
 
@@ -96,21 +86,18 @@ def this_host() -> HostProcessor:
     return replace(host, vector_math=loaded_vector_math())
 
 
-def host_from(found: Detected, *, threads: int, told: Mapping[str, str]) -> HostProcessor:
+def host_from(found: Processor, *, threads: int, told: Mapping[str, str]) -> HostProcessor:
     """A host from what LLVM and the system say of it; either may know nothing."""
-    has = frozenset(name for name, present in found.features if present)
-    flat = ",".join(f"{'+' if present else '-'}{name}" for name, present in sorted(found.features))
+    has = frozenset(flag[1:] for flag in found.features.split(",") if flag.startswith("+"))
     machine = found.triple.partition("-")[0]
-    known = found.cpu or "generic"
     return HostProcessor(
-        Processor(found.triple, known, flat),
+        found,
         has,
         width_bits(machine, has),
         threads,
-        told.get("model name") or (f"{machine} processor" if known == "generic" else known),
+        told.get("model name") or (f"{machine} processor" if found.cpu == "generic" else found.cpu),
         told.get("vendor_id") or "unknown vendor",
         _memory_bytes(),
-        found.llvm,
     )
 
 

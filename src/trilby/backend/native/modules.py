@@ -91,24 +91,18 @@ FOLDERS = (
 """Where the files are that decide what is generated."""
 
 
-class Modules:
-    """Generates modules, or takes them from a cache."""
-
-    def __init__(self, kept: Cache | None = None) -> None:
-        self._kept = kept
-
-    def module(self, graph: KernelGraph, target: LlvmTarget) -> LlvmModule:
-        """The module of a kernel, with the lines of its source."""
-        if self._kept is None:
-            return generated(graph, target, lines=True)
-        key = identity(target, *graph.functions)
-        found = self._kept.get(key)
-        if found is not None:
-            return _from_bytes(found)
-        made = generated(graph, target, lines=True)
-        if not made.asserts and not made.prints:  # they are for a person, who has time
-            self._kept.put(key, _as_bytes(made))
-        return made
+def module_of(graph: KernelGraph, target: LlvmTarget, kept: Cache | None) -> LlvmModule:
+    """The module of a kernel, with the lines of its source: generated, or taken from a cache."""
+    if kept is None:
+        return generated(graph, target, lines=True)
+    key = identity(target, *graph.functions)
+    found = kept.get(key)
+    if found is not None:
+        return _from_bytes(found)
+    made = generated(graph, target, lines=True)
+    if not made.asserts and not made.prints:  # they are for a person, who has time
+        kept.put(key, _as_bytes(made))
+    return made
 
 
 def generated(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> LlvmModule:
@@ -121,10 +115,10 @@ def generated(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) ->
 
 
 @cache
-def shared_modules() -> Modules:
-    """With the cache that the environment names."""
+def kept_modules() -> Cache | None:
+    """Modules of earlier processes, in the folder that the environment names."""
     folder = cache_folder()
-    return Modules(Cache(folder, generator(), kind="ll") if folder else None)
+    return Cache(folder, generator(), kind="ll") if folder else None
 
 
 def generator() -> str:

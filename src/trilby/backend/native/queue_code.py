@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeAlias
 
-from trilby.backend.native.toolchain import Code, Objects, Processor
+from trilby.backend.native.cache import Cache
+from trilby.backend.native.toolchain import Code, Processor, begin_code
 
 _PAUSES = {
     "x86_64": (
@@ -69,12 +70,13 @@ class QueueFunctions:
 
 
 @cache
-def begin_functions(processor: Processor, objects: Objects) -> Callable[[], QueueFunctions]:
+def begin_functions(processor: Processor, kept: Cache | None) -> Callable[[], QueueFunctions]:
     """Begin to make the functions, which takes longer than what Python does until they are needed.
 
     Threads that leave are in them to the last: they stay loaded.
     """
-    code = objects.begin(queue_text(processor.triple), processor, _SYMBOLS, as_written=True)
+    text = queue_text(processor.triple)
+    code = begin_code(text, processor, _SYMBOLS, kept, as_written=True)
     return cache(lambda: QueueFunctions(code()))
 
 
@@ -120,11 +122,6 @@ def make_record(
 ) -> Record:
     """A record for the queue at that address; `nanoseconds` is what it takes, if that is known."""
     return array("Q", (queue, entry, units, nanoseconds, 0, 0, *launch, *arguments))
-
-
-def copied(record: Record) -> Record:
-    """The same, as another record."""
-    return array("Q", record)
 
 
 def address_of_record(record: Record) -> int:
