@@ -42,6 +42,9 @@ on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="it is for x8
 each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 
 
+def nothing_kept(_processor: Processor) -> None: ...
+
+
 @pytest.fixture(params=[name for name in LEVELS if LEVELS[name] <= this_host().features])
 def lesser(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
@@ -59,7 +62,7 @@ def lesser(
     engine = Engine(host, None)
     for name, thing in (("this_host", host), ("shared_engine", engine)):
         monkeypatch.setattr(f"trilby.backend.native.family.{name}", lambda thing=thing: thing)
-    monkeypatch.setattr("trilby.backend.native.family.kept_objects", lambda _: None)
+    monkeypatch.setattr("trilby.backend.native.family.kept_objects", nothing_kept)
     with Accelerator("native") as accelerator:
         assert level in accelerator.device.driver
         yield accelerator

@@ -21,6 +21,7 @@ from functools import cache
 
 from trilby.backend.private_folder import UNFINISHED, opened, read_file, write_file
 from trilby.messages import tell
+from trilby.options import cache_folder
 
 LIMIT_BYTES = 64 * 2**20
 """The most that all entries may have together. Those that were not used for longest go first."""
@@ -147,6 +148,12 @@ class Cache:
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=folder)
             total -= size
+
+
+def users_cache(identity: str, kind: str) -> Cache | None:
+    """A cache in the folder that the environment names, or None where nothing is to be kept."""
+    folder = cache_folder()
+    return Cache(folder, identity, kind=kind) if folder else None
 
 
 def _digest(content: bytes) -> bytes:

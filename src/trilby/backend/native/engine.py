@@ -9,8 +9,7 @@ import ctypes
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -287,8 +286,13 @@ class Engine:
 
     def _start_workers(self) -> None:
         self.state.leaving = 0
-        with _signals_blocked():
+        # Threads that start here leave signals to those of Python, but for faults of their own.
+        fatal = {getattr(signal, name) for name in _FATAL if hasattr(signal, name)}
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - fatal)
+        try:
             started = self.functions.start(self.address, self.host.threads)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if not started:
             raise DeviceError(
                 "no thread can be started for the native device",
@@ -304,10 +308,6 @@ class Engine:
         until = time.monotonic() + _PATIENCE_SECONDS
         while self.state.workers and time.monotonic() < until:
             time.sleep(1e-4)
-
-    def before_fork(self) -> None:
-        """Finish all work: a child has a copy of the memory, and none of the threads."""
-        self.wait_for_all()
 
     def after_fork(self) -> None:
         """Begin anew in a child: all that is there of the threads is what they left in memory."""
@@ -329,19 +329,9 @@ def shared_engine() -> Engine:
     engine = Engine(host, kept_objects(host.processor))
     PROGRAM_END.add_last(engine.stop)
     hold_over_forks(2, engine.lock.acquire, engine.lock.release, engine.lock.release)
-    hold_over_forks(3, engine.before_fork, lambda: None, engine.after_fork)
+    # A child has a copy of the memory, and none of the threads: all work is finished before.
+    hold_over_forks(3, engine.wait_for_all, lambda: None, engine.after_fork)
     return engine
-
-
-@contextmanager
-def _signals_blocked() -> Generator[None]:
-    """Threads that start here leave signals to those of Python, but for faults of their own."""
-    fatal = {getattr(signal, name) for name in _FATAL if hasattr(signal, name)}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - fatal)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _zeroed(nbytes: int) -> int:

@@ -10,14 +10,15 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
+from itertools import takewhile
 
 from trilby.backend.group_size import GroupLimits, group_size
-from trilby.backend.native.cache import Cache
+from trilby.backend.native.cache import users_cache
 from trilby.backend.native.toolchain import Processor, installed, load_llvm
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
-from trilby.options import cache_folder, thread_limit
+from trilby.options import thread_limit
 from trilby.version import VERSION
 
 # ---------------------------------------------------------------------------------------- detection
@@ -30,26 +31,19 @@ _CHANGING = ("processor", "cpu MHz", "bogomips", "BogoMIPS", "apicid", "initial 
 """What differs from core to core, or from moment to moment."""
 
 
-def detect(told: str) -> Processor:
-    """The processor that the system tells this of: the text of `/proc/cpuinfo`, or nothing."""
-    folder = cache_folder()
-    kept = None
-    if told and folder:
-        kept = Cache(folder, f"processor 2, trilby {VERSION}, llvmlite {installed()}", kind="txt")
-    found = kept.get(lasting(told)) if kept else None
+def detect(told: Mapping[str, str]) -> Processor:
+    """The processor of which the system tells this, if anything: what is in `/proc/cpuinfo`."""
+    lasting = "\n".join(f"{name}: {told[name]}" for name in told if name not in _CHANGING)
+    identity = f"processor 2, trilby {VERSION}, llvmlite {installed()}"
+    kept = users_cache(identity, "txt") if told else None
+    found = kept.get(lasting) if kept else None
     if found is not None:
         return Processor(*found.decode().split("\n"))
     made: Processor = load_llvm().detected()
     if kept:
         text = f"{made.triple}\n{made.cpu}\n{made.features}\n{made.llvm}"
-        kept.put(lasting(told), text.encode())
+        kept.put(lasting, text.encode())
     return made
-
-
-def lasting(told: str) -> str:
-    """What is said of the first core, without what changes."""
-    lines = told.partition("\n\n")[0].splitlines()
-    return "\n".join(line for line in lines if line.partition(":")[0].strip() not in _CHANGING)
 
 
 # --------------------------------------------------------------------------------------------- host
@@ -80,9 +74,10 @@ class HostProcessor:
 def this_host() -> HostProcessor:
     """The machine that this runs on; raises where its system has not what the device needs."""
     check_system(sys.platform, sys.byteorder, 64 if sys.maxsize > 2**32 else 32)
-    told = _told_by_system()
+    told = told_by_system()
     threads = usable_threads(thread_limit())
-    host = host_from(detect(told), threads=threads, told=_by_name(told))
+    named = told or {"model name": platform.processor()}
+    host = host_from(detect(told), threads=threads, told=named)
     return replace(host, vector_math=loaded_vector_math())
 
 
@@ -156,22 +151,14 @@ def quota(file: str | os.PathLike[str], otherwise: int) -> int:
         return otherwise
 
 
-def _told_by_system() -> str:
-    """The text of `/proc/cpuinfo`, where there is one."""
+def told_by_system(file: str = "/proc/cpuinfo") -> dict[str, str]:
+    """What the system tells of its first processor, by name; nothing if there is no such file."""
     try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            return file.read()
+        with open(file, encoding="utf-8", errors="replace") as lines:
+            parts = [line.partition(":") for line in takewhile(str.strip, lines)]
     except OSError:
-        return ""
-
-
-def _by_name(told: str) -> dict[str, str]:
-    """The first words of each kind in it."""
-    found: dict[str, str] = {}
-    for line in told.splitlines():
-        name, _, value = line.partition(":")
-        found.setdefault(name.strip(), value.strip())
-    return found or {"model name": platform.processor()}
+        return {}
+    return {name.strip(): value.strip() for name, _, value in parts}
 
 
 def _memory_bytes() -> int:

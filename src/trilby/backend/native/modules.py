@@ -14,11 +14,10 @@ from typing import Any, cast
 import numpy as np
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.native.cache import Cache
+from trilby.backend.native.cache import Cache, users_cache
 from trilby.codegen.llvm.target import TRANSFORMS, LlvmModule, LlvmTarget
 from trilby.data.dtypes import ScalarType, Type
 from trilby.model.value import Value
-from trilby.options import cache_folder
 
 # ----------------------------------------------------------------------------------------- identity
 # All of a model as one text: two models with the same text are the same to every reader.
@@ -117,8 +116,7 @@ def generated(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) ->
 @cache
 def kept_modules() -> Cache | None:
     """Modules of earlier processes, in the folder that the environment names."""
-    folder = cache_folder()
-    return Cache(folder, generator(), kind="ll") if folder else None
+    return users_cache(generator(), "ll")
 
 
 def generator() -> str:

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 from array import array
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -18,21 +19,6 @@ _PAUSES = {
     "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
 }
 _OTHER_PAUSE = ("declare i32 @sched_yield()", "%ignored = call i32 @sched_yield()")
-
-_SYMBOLS = (
-    "trilby_open_queue",
-    "trilby_start_workers",
-    "trilby_stop_workers",
-    "trilby_submit",
-    "trilby_submit_passes",
-    "trilby_wait",
-    "trilby_copy",
-    "trilby_copy_rows",
-    "trilby_fill",
-    "trilby_print",
-    "trilby_take_printed",
-    "trilby_free",
-)
 
 _Nothing = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 _Submits = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)
@@ -76,7 +62,8 @@ def begin_functions(processor: Processor, kept: Cache | None) -> Callable[[], Qu
     Threads that leave are in them to the last: they stay loaded.
     """
     text = queue_text(processor.triple)
-    code = begin_code(text, processor, _SYMBOLS, kept, as_written=True)
+    symbols = re.findall(r"^define \w+ @(trilby_\w+)", text, re.MULTILINE)
+    code = begin_code(text, processor, symbols, kept, as_written=True)
     return cache(lambda: QueueFunctions(code()))
 
 

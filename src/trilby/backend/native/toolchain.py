@@ -14,13 +14,13 @@ from threading import Thread
 from threading import enumerate as enumerate_threads
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from trilby.backend.native.cache import Cache
+from trilby.backend.native.cache import Cache, users_cache
 from trilby.backend.native.linking import linked
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
 from trilby.locks import hold_over_forks, new_rlock
 from trilby.messages import tell
-from trilby.options import cache_folder, symbols_folder
+from trilby.options import symbols_folder
 from trilby.version import VERSION
 
 if TYPE_CHECKING:
@@ -185,8 +185,7 @@ def _load(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code:
 @cache
 def kept_objects(processor: Processor) -> Cache | None:
     """Object code of earlier processes, in the folder that the environment names."""
-    folder = cache_folder()
-    return Cache(folder, object_identity(processor)) if folder else None
+    return users_cache(object_identity(processor), "o")
 
 
 def object_identity(processor: Processor) -> str:
