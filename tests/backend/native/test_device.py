@@ -314,7 +314,7 @@ def test_llvm_compiles_beside_what_python_does(
         return make(text, processor, as_written=as_written)
 
     monkeypatch.setattr(llvm, "object_code", compile_text)
-    native_anew = NativeBackend(native.device, native.engine, None, None)
+    native_anew = NativeBackend(native.engine, None, None)
     finish = native_anew.begin_build(SCALE, 2)
     memory = upload(native_anew, np.array([1, 2, 3], np.int32))
     prepared = native_anew.prepare(finish(), NDRange(3), [memory, Scalar(I32, 5)])

@@ -46,7 +46,8 @@ from trilby.errors import DeviceError
 
 
 def with_threads(threads: int) -> HostProcessor:
-    return replace(this_host(), threads=threads)
+    host = this_host()
+    return replace(host, device=replace(host.device, compute_units=threads))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8, 33])

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from trilby.backend.native.family import describe
 from trilby.backend.native.host_processor import (
     check_system,
     host_from,
@@ -52,16 +51,16 @@ def test_a_processor_that_is_known() -> None:
         threads=6,
         told=told,
     )
-    assert host.features == {"avx2"}
-    device = describe(host)
+    assert host.target.features == {"avx2"}
+    device = host.device
     assert (device.name, device.vendor, device.compute_units) == ("Fast 9000", "GenuineFast", 6)
     assert device.driver == "LLVM 20.1 for znver3, 256-bit vectors"
 
 
 def test_a_processor_that_nobody_knows() -> None:
     host = host_from(Processor("aarch64-linux-gnu", "generic", ""), threads=1, told={})
-    assert (host.name, host.vendor) == ("aarch64 processor", "unknown vendor")
-    assert host.width_bits == 128
+    assert (host.device.name, host.device.vendor) == ("aarch64 processor", "unknown vendor")
+    assert host.target.width_bits == 128
 
 
 @pytest.mark.parametrize(

@@ -10,20 +10,21 @@ from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Ticket
 from trilby.backend.failures import beyond, foreign, refused_code
 from trilby.backend.native.arena import Arena, NativeMemory, bytes_of, is_free
 from trilby.backend.native.cache import Cache
-from trilby.backend.native.engine import Engine
-from trilby.backend.native.host_processor import native_group
-from trilby.backend.native.modules import generated, module_of
+from trilby.backend.native.engine import Engine, shared_engine
+from trilby.backend.native.host_processor import native_group, this_host
+from trilby.backend.native.modules import generated, kept_modules, module_of
 from trilby.backend.native.native_kernels import NativeKernel, NativePrepared
 from trilby.backend.native.printing import Printed
 from trilby.backend.native.queue_code import make_record
-from trilby.backend.native.toolchain import RefusedTextError, begin_code, load_llvm
+from trilby.backend.native.toolchain import RefusedTextError, begin_code, kept_objects, load_llvm
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory, checked
 from trilby.codegen.identifiers import OWN
-from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
+from trilby.codegen.llvm.target import LlvmModule
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Rows
 from trilby.data.schema import sizes_of
 from trilby.data.segment import address_of
+from trilby.errors import DeviceUnavailableError
 from trilby.stages import stage
 
 # ------------------------------------------------------------------------------------------ listing
@@ -70,23 +71,15 @@ class NativeBackend:
     """The processor, with its threads and the host's memory."""
 
     def __init__(
-        self,
-        device: DeviceInfo,
-        engine: Engine,
-        kept_objects: Cache | None,
-        kept_modules: Cache | None,
+        self, engine: Engine, kept_objects: Cache | None, kept_modules: Cache | None
     ) -> None:
-        self.device = device
+        self.device = engine.host.device
+        self.target = engine.host.target
         self.engine = engine
         self.compute = self.upload_queue = self.download_queue = engine
-        self.arena = Arena(engine, device)
+        self.arena = Arena(engine, self.device)
         self._kept_objects = kept_objects
         self._kept_modules = kept_modules
-        host = engine.host
-        self.target = LlvmTarget(
-            host.width_bits, host.processor.triple, host.features, vector_math=host.vector_math
-        )
-        """What code is generated for."""
 
     def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Callable[[], NativeKernel]:
         """Generate LLVM IR, and let LLVM begin: it needs nothing of Python.
@@ -260,3 +253,23 @@ class NativeBackend:
     def close(self) -> None:
         """Wait for everything; closing twice is no error."""
         self.arena.close()
+
+
+class NativeFamily:
+    """The processor, which is everywhere."""
+
+    __slots__ = ()
+    name = "native"
+
+    def devices(self) -> Sequence[DeviceInfo]:
+        """The one device; raises where the system has not what it needs."""
+        return (this_host().device,)
+
+    def open(self, index: int) -> NativeBackend:
+        """A backend with memory of its own; the threads are those of all."""
+        if index != 0:
+            raise DeviceUnavailableError(
+                f"there is one native device, and no `native:{index}`", advice="use `native`"
+            )
+        engine = shared_engine()
+        return NativeBackend(engine, kept_objects(engine.host.processor), kept_modules())

@@ -8,13 +8,14 @@ import os
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import takewhile
 
+from trilby.backend.base import DeviceInfo
 from trilby.backend.group_size import GroupLimits, group_size
 from trilby.backend.native.cache import users_cache
 from trilby.backend.native.toolchain import Processor, installed, load_llvm
+from trilby.codegen.llvm.target import LlvmTarget
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
@@ -55,19 +56,16 @@ _NARROWEST = 128
 
 @dataclass(frozen=True, slots=True)
 class HostProcessor:
-    """A processor: LLVM's description, the features it has, the bits of a vector, its names.
-
-    `vector_math` is the library of math on vectors that is loaded, or nothing.
-    """
+    """A processor: what code is compiled for, what it is generated for, and the device it is."""
 
     processor: Processor
-    features: frozenset[str]
-    width_bits: int
-    threads: int
-    name: str
-    vendor: str
-    memory_bytes: int
-    vector_math: str = ""
+    target: LlvmTarget
+    device: DeviceInfo
+
+    @property
+    def threads(self) -> int:
+        """How many threads work at the same time."""
+        return self.device.compute_units
 
 
 @cache
@@ -75,25 +73,36 @@ def this_host() -> HostProcessor:
     """The machine that this runs on; raises where its system has not what the device needs."""
     check_system(sys.platform, sys.byteorder, 64 if sys.maxsize > 2**32 else 32)
     told = told_by_system()
-    threads = usable_threads(thread_limit())
-    named = told or {"model name": platform.processor()}
-    host = host_from(detect(told), threads=threads, told=named)
-    return replace(host, vector_math=loaded_vector_math())
+    return host_from(
+        detect(told),
+        threads=usable_threads(thread_limit()),
+        told=told or {"model name": platform.processor()},
+        vector_math=loaded_vector_math(),
+    )
 
 
-def host_from(found: Processor, *, threads: int, told: Mapping[str, str]) -> HostProcessor:
+def host_from(
+    found: Processor, *, threads: int, told: Mapping[str, str], vector_math: str = ""
+) -> HostProcessor:
     """A host from what LLVM and the system say of it; either may know nothing."""
     has = frozenset(flag[1:] for flag in found.features.split(",") if flag.startswith("+"))
     machine = found.triple.partition("-")[0]
-    return HostProcessor(
-        found,
-        has,
-        width_bits(machine, has),
-        threads,
-        told.get("model name") or (f"{machine} processor" if found.cpu == "generic" else found.cpu),
-        told.get("vendor_id") or "unknown vendor",
-        _memory_bytes(),
+    bits = width_bits(machine, has)
+    named = f"{machine} processor" if found.cpu == "generic" else found.cpu
+    device = DeviceInfo(
+        backend="native",
+        index=0,
+        name=told.get("model name") or named,
+        kind="cpu",
+        vendor=told.get("vendor_id") or "unknown vendor",
+        driver=f"LLVM {found.llvm} for {found.cpu}, {bits}-bit vectors",
+        memory_bytes=_memory_bytes(),
+        compute_units=threads,
+        max_group_items=MAX_GROUP_ITEMS,
+        features=frozenset({"f64", "i64_atomics", "shared_memory"}),
     )
+    target = LlvmTarget(bits, found.triple, has, vector_math=vector_math)
+    return HostProcessor(found, target, device)
 
 
 def width_bits(machine: str, features: frozenset[str]) -> int:
