@@ -158,18 +158,14 @@ def refused_code(device: DeviceInfo, entry: str, text: str, log: str) -> BuildEr
 
 def blamed(error: BuildError, graph: KernelGraph) -> BuildError:
     """The error, with other advice where the compiler complains of raw device code."""
-    raws = ((function, function.raw) for function in graph.functions if function.raw)
-    for function, raw in raws:
-        if any(_is_within(error.location, body.location) for body in raw.bodies):
+    place = error.location
+    bodies = ((one, raw) for one in graph.functions if one.raw for raw in one.raw.bodies)
+    for function, body in bodies:
+        text = body.location
+        if place and place.file == text.file and text.line <= place.line <= text.end_line:
             advice = f"this is device code of the @tb.raw `{short_name(function.name)}`: correct it"
-            return BuildError(error.problem, advice=advice, location=error.location)
+            return BuildError(error.problem, advice=advice, location=place)
     return error
-
-
-def _is_within(place: Location | None, text: Location) -> bool:
-    if place is None or place.file != text.file:
-        return False
-    return text.line <= place.line <= text.end_line
 
 
 def _advice(device: DeviceInfo, message: str) -> str:

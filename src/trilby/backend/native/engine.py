@@ -64,39 +64,26 @@ _take_first: Callable[[deque[Kept]], Kept] = deque[Kept].popleft
 class QueueSlot(ctypes.Structure):
     """`%Slot` of `queue.ll`."""
 
-    _fields_ = (
-        ("record", ctypes.c_uint64),
-        ("sequence", ctypes.c_uint64),
-        ("begun", ctypes.c_uint64),
-        ("ended", ctypes.c_uint64),
-        ("current_pass", ctypes.c_uint64),
-        ("last_pass", ctypes.c_uint64),
+    _fields_ = tuple(
+        (name, ctypes.c_uint64)
+        for name in ("record", "sequence", "begun", "ended", "current_pass", "last_pass")
     )
 
 
+_LOCKS = ("mutex", "work", "done")
+_NUMBERS = (
+    *("submitted", "completed", "changes", "next_unit", "under_way", "units_done", "spent"),
+    *("workers", "sleeping", "called", "waiting", "helping", "leaving"),
+    *("threads", "patience", "clock"),
+)
+
+
 class QueueState(ctypes.Structure):
-    """`%Queue` of `queue.ll`."""
+    """`%Queue` of `queue.ll`, where each of the numbers is explained."""
 
     _fields_ = (
-        ("mutex", ctypes.c_char * _LOCK_BYTES),
-        ("work", ctypes.c_char * _LOCK_BYTES),
-        ("done", ctypes.c_char * _LOCK_BYTES),
-        ("submitted", ctypes.c_uint64),
-        ("completed", ctypes.c_uint64),
-        ("changes", ctypes.c_uint64),
-        ("next_unit", ctypes.c_uint64),
-        ("under_way", ctypes.c_uint64),
-        ("units_done", ctypes.c_uint64),
-        ("spent", ctypes.c_uint64),
-        ("workers", ctypes.c_uint64),
-        ("sleeping", ctypes.c_uint64),
-        ("called", ctypes.c_uint64),
-        ("waiting", ctypes.c_uint64),
-        ("helping", ctypes.c_uint64),
-        ("leaving", ctypes.c_uint64),
-        ("threads", ctypes.c_uint64),
-        ("patience", ctypes.c_uint64),
-        ("clock", ctypes.c_uint64),
+        *((name, ctypes.c_char * _LOCK_BYTES) for name in _LOCKS),
+        *((name, ctypes.c_uint64) for name in _NUMBERS),
         ("slots", QueueSlot * RING),
     )
 

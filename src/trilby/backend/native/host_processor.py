@@ -89,6 +89,7 @@ def host_from(
     machine = found.triple.partition("-")[0]
     bits = width_bits(machine, has)
     named = f"{machine} processor" if found.cpu == "generic" else found.cpu
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     device = DeviceInfo(
         backend="native",
         index=0,
@@ -96,7 +97,7 @@ def host_from(
         kind="cpu",
         vendor=told.get("vendor_id") or "unknown vendor",
         driver=f"LLVM {found.llvm} for {found.cpu}, {bits}-bit vectors",
-        memory_bytes=_memory_bytes(),
+        memory_bytes=memory,
         compute_units=threads,
         max_group_items=MAX_GROUP_ITEMS,
         features=frozenset({"f64", "i64_atomics", "shared_memory"}),
@@ -168,13 +169,6 @@ def told_by_system(file: str = "/proc/cpuinfo") -> dict[str, str]:
     except OSError:
         return {}
     return {name.strip(): value.strip() for name, _, value in parts}
-
-
-def _memory_bytes() -> int:
-    """What the machine has, or 0 where the system does not tell."""
-    if not hasattr(os, "sysconf"):
-        return 0
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 # ------------------------------------------------------------------------------------------- groups

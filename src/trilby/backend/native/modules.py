@@ -30,43 +30,35 @@ _PLAIN = (str, int, float, bool, type(None))
 
 def identity(*things: object) -> str:
     """The text of functions of a model, and of other things that consist of fields."""
-    return ",".join(map(_IdentityWriter().text, things))
+    numbers: dict[int, tuple[int, object]] = {}  # of values and types, which are told of once
 
-
-class _IdentityWriter:
-    """Writes things; values and types have numbers, and are told of once."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[int, tuple[int, object]] = {}
-
-    def text(self, thing: object) -> str:
+    def text(thing: object) -> str:
         kind = type(thing)
         if kind in _PLAIN:
             return repr(thing)
         if kind is ScalarType:
             return str(thing)
         if kind is tuple:
-            return f"({','.join(map(self.text, cast('tuple[object, ...]', thing)))})"
+            return f"({','.join(map(text, cast('tuple[object, ...]', thing)))})"
         if kind is frozenset:
-            return f"{{{','.join(sorted(map(self.text, cast('frozenset[object]', thing))))}}}"
-        if isinstance(thing, Value | Type):
-            return self._numbered(thing)
-        return self._fields(thing)
-
-    def _numbered(self, thing: object) -> str:
-        known = self._numbers.get(id(thing))
+            return f"{{{','.join(sorted(map(text, cast('frozenset[object]', thing))))}}}"
+        if not isinstance(thing, Value | Type):
+            return with_fields(thing)
+        known = numbers.get(id(thing))
         if known is not None:
             return f"#{known[0]}"
-        number = len(self._numbers)
-        self._numbers[id(thing)] = number, thing  # which keeps others from its address
-        return f"#{number}={self._fields(thing)}"
+        number = len(numbers)
+        numbers[id(thing)] = number, thing  # which keeps others from its address
+        return f"#{number}={with_fields(thing)}"
 
-    def _fields(self, thing: object) -> str:
+    def with_fields(thing: object) -> str:
         kind: type[Any] = type(thing)
         if not is_dataclass(kind):
             raise TypeError(f"{thing!r} of the class `{kind.__name__}` is no part of a model")
-        parts = ",".join(self.text(getattr(thing, name)) for name in _names(kind))
+        parts = ",".join(text(getattr(thing, name)) for name in _names(kind))
         return f"{kind.__module__}.{kind.__qualname__}({parts})"
+
+    return ",".join(map(text, things))
 
 
 @cache
