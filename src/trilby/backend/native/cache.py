@@ -119,7 +119,7 @@ class Cache:
         return f"{self._key(text).hex()}.{self._kind}"
 
     def _key(self, text: str) -> bytes:
-        return _digest(self._identity + b"\0" + _encoded(text))
+        return _digest(MAGIC + self._identity + b"\0" + _encoded(text))
 
     def _whole(self, text: str, code: bytes) -> bytes:
         """The content of a file: other tools can read the code, as it comes first."""
