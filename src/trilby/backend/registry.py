@@ -69,7 +69,7 @@ class Entry:
     """Whether it is worth looking for a GPU here. The look itself takes long."""
     distribution: str = ""
     """Of a plug-in: the package that declares it, with its version, as `trilby-arrays 1.0`."""
-    refused: PassedOver | None = None
+    refused: DeviceUnavailableError | None = None
     """Of a plug-in: why it is not even imported."""
 
 
@@ -272,7 +272,11 @@ def open_family(entry: Entry) -> Family:
     except ImportError as error:
         if not entry.package or (error.name or entry.package).partition(".")[0] != entry.package:
             raise
-        raise _package_missing(entry, error) from error
+        missing = isinstance(error, ModuleNotFoundError) and error.name == entry.package
+        reason = "is not installed" if missing else f"cannot be imported: {error}"
+        raise DeviceUnavailableError(
+            f"{entry.package} {reason}", advice=f"pip install {entry.install}"
+        ) from error
     family: Family = getattr(module, entry.family)()
     return family
 
@@ -325,14 +329,6 @@ def _device(entry: Entry, devices: Sequence[DeviceInfo], index: int) -> DeviceIn
     )
 
 
-def _package_missing(entry: Entry, error: ImportError) -> DeviceUnavailableError:
-    missing = isinstance(error, ModuleNotFoundError) and error.name == entry.package
-    reason = "is not installed" if missing else f"cannot be imported: {error}"
-    return DeviceUnavailableError(
-        f"{entry.package} {reason}", advice=f"pip install {entry.install}"
-    )
-
-
 def _unknown(name: str) -> ArgumentValueError:
     names = list(dict.fromkeys(entry.name for entry in all_entries()))
     close = closest(name, names)
@@ -364,26 +360,27 @@ def plugins() -> Iterator[Entry]:
         owners.setdefault(point.name, title)
 
 
-def _refused(name: str, title: str, owners: Mapping[str, str]) -> PassedOver | None:
+def _refused(name: str, title: str, owners: Mapping[str, str]) -> DeviceUnavailableError | None:
     """Why a plug-in cannot have its name, if it cannot."""
-    if name not in owners:
-        if name.replace("-", "_").isidentifier() and name == name.lower() and not is_word(name):
-            return None
-        return PassedOver(
-            name,
-            f"the plug-in of {title} has a name that cannot be asked for",
-            "a name is lower-case letters, digits, `-` and `_`, and no word such as `gpu` or `any`",
+    if owners.get(name):
+        reason = f"the same name as that of {owners[name]}"
+        advice = "uninstall one of them"
+    elif name in owners:
+        reason = "the name of a built-in backend"
+        advice = "its author has to choose another name"
+    elif not (name.replace("-", "_").isidentifier() and name == name.lower()) or is_word(name):
+        reason = "a name that cannot be asked for"
+        advice = (
+            "a name is lower-case letters, digits, `-` and `_`, and no word such as `gpu` or `any`"
         )
-    if owners[name]:
-        reason = f"the plug-in of {title} has the same name as that of {owners[name]}"
-        return PassedOver(name, reason, "uninstall one of them")
-    reason = f"the plug-in of {title} has the name of a built-in backend"
-    return PassedOver(name, reason, "its author has to choose another name")
+    else:
+        return None
+    return DeviceUnavailableError(f"the plug-in of {title} has {reason}", advice=advice)
 
 
 def _open_plugin(entry: Entry) -> Family:
     if entry.refused:
-        raise DeviceUnavailableError(entry.refused.reason, advice=entry.refused.advice)
+        raise entry.refused
     with _blaming(entry, "cannot be imported"):
         found = getattr(importlib.import_module(entry.module), entry.family)
         family: Family = found() if isinstance(found, type) else found

@@ -133,9 +133,9 @@ def linked(code: bytes, names: Sequence[str], shown_in: str | None = None) -> Li
     try:
         content, sections, functions = _image(code)
         places = {name: functions[name] for name in names}
+        begin = _shown(code, content, sections, shown_in, names[0]) if shown_in else None
     except (UnknownError, KeyError):  # `KeyError`: a symbol in no section that is in memory
         return None
-    begin = _shown(code, content, sections, shown_in, names[0]) if shown_in else None
     begin = begin or _executable(content)
     return None if begin is None else LinkedCode(begin, len(content), places)
 
@@ -165,7 +165,9 @@ def _image(code: bytes) -> tuple[bytes, dict[int, int], dict[str, int]]:
             raise UnknownError
         target = places[one.section] + one.value if one.section else stubs[one.name]
         pack_into("<i", content, place, target + addend - place)
-    functions = {s.name: places[s.section] + s.value for s in symbols if s.section in calls - {0}}
+    functions = {
+        s.name: places[s.section] + s.value for s in symbols if s.section in calls - {UNDEFINED}
+    }
     return bytes(content), places, functions
 
 
