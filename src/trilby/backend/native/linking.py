@@ -156,18 +156,17 @@ def _image(code: bytes) -> tuple[bytes, dict[int, int], dict[str, int]]:
         content[place : place + len(part)] = part
     for name, place in stubs.items():
         content[place : place + _STUB] = _JUMP + _address_of(name).to_bytes(8, "little")
-    calls = {n for n in places if sections[n].flags & EXECUTABLE} | {UNDEFINED}
+    instructions = {number for number in places if sections[number].flags & EXECUTABLE}
     for section, offset, kind, number, addend in relocations_of(code, sections, places):
         one, place = symbols[number], places[section] + offset
         # A stub can be called, and no more: data of the process is not there.
-        is_call = kind == _CALL and one.section in calls
+        is_call = kind == _CALL and one.section in {UNDEFINED, *instructions}
         if not (is_call or (kind == _RELATIVE and one.section != UNDEFINED)):
             raise UnknownError
-        target = places[one.section] + one.value if one.section else stubs[one.name]
+        is_outside = one.section == UNDEFINED
+        target = stubs[one.name] if is_outside else places[one.section] + one.value
         pack_into("<i", content, place, target + addend - place)
-    functions = {
-        s.name: places[s.section] + s.value for s in symbols if s.section in calls - {UNDEFINED}
-    }
+    functions = {s.name: places[s.section] + s.value for s in symbols if s.section in instructions}
     return bytes(content), places, functions
 
 
