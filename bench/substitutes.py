@@ -28,7 +28,7 @@ WITHOUT = {
     "dataclass": "import dataclasses\nsys.modules['trilby.dataclass'] = dataclasses\n",
     "linking": """
 library = ModuleType('trilby.backend.native.linking')
-library.can_link, library.linked = lambda: False, lambda *_: None
+library.linked = lambda *_: None
 sys.modules[library.__name__] = library
 """,
 }

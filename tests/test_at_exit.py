@@ -2,18 +2,18 @@
 
 import pytest
 
-from trilby.at_exit import EndStep, ProgramEnd, run_all
+from trilby.at_exit import ProgramEnd, run_all
 
 
 def fail(text: str) -> None:
     raise ValueError(text)
 
 
-def test_actions_are_run_by_their_steps() -> None:
+def test_actions_are_run_in_their_order() -> None:
     end = ProgramEnd()
     done: list[str] = []
-    end.add(EndStep.STOP_THREADS, lambda: done.append("stopped"))
-    end.add(EndStep.CLOSE_ACCELERATORS, lambda: done.append("closed"))
+    end.add_last(lambda: done.append("stopped"))
+    end.add(lambda: done.append("closed"))
     assert not end.has_begun
     end.run()
     assert (done, end.has_begun) == (["closed", "stopped"], True)

@@ -4,13 +4,13 @@ import ast
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
 import trilby
-from trilby.locks import if_free, is_known, new_lock, new_rlock
+from trilby.locks import if_free, new_lock, new_rlock
+from trilby.process import PROCESS
 from trilby.runtime.content import LOCK
 
 SOURCES = sorted(Path(trilby.__file__).parent.rglob("*.py"))
@@ -52,9 +52,7 @@ def test_the_scan_finds_locks(tmp_path: Path) -> None:
 
 
 def test_the_lock_of_the_runtime_is_known() -> None:
-    assert is_known(LOCK)
-    assert is_known(new_lock())
-    assert not is_known(threading.Lock())
+    assert {LOCK, new_lock()} <= {*PROCESS.locks}
 
 
 def test_what_is_done_if_a_lock_is_free() -> None:

@@ -8,14 +8,6 @@ import atexit
 import os
 import sys
 from collections.abc import Callable, Iterable
-from enum import IntEnum
-
-
-class EndStep(IntEnum):
-    """The steps of the end, in their order."""
-
-    CLOSE_ACCELERATORS = 1
-    STOP_THREADS = 2
 
 
 class ProgramEnd:
@@ -23,14 +15,19 @@ class ProgramEnd:
 
     def __init__(self) -> None:
         self.has_begun = False
-        self._actions: list[tuple[EndStep, Callable[[], None]]] = []
+        self._actions: list[Callable[[], None]] = []
+        self._last_actions: list[Callable[[], None]] = []
         self._rescues: list[Callable[[], None]] = []
         self._began_in = os.getpid()
         self._watched: int | None = None
 
-    def add(self, step: EndStep, action: Callable[[], None]) -> None:
-        """Run an action at the end."""
-        self._actions.append((step, action))
+    def add(self, action: Callable[[], None]) -> None:
+        """Run an action at the end, such as closing all accelerators."""
+        self._actions.append(action)
+
+    def add_last(self, action: Callable[[], None]) -> None:
+        """Run an action after these, such as stopping the threads of a device."""
+        self._last_actions.append(action)
 
     def add_rescue(self, action: Callable[[], None]) -> None:
         """Run an action where Ctrl-C, or `sys.exit` in a signal handler, ends the others early."""
@@ -53,10 +50,10 @@ class ProgramEnd:
             sys.modules["multiprocessing.util"].Finalize(None, self.run, exitpriority=0)
 
     def run(self) -> None:
-        """Run all actions by their steps."""
+        """Run all actions."""
         self.has_begun = True
         try:
-            run_all(action for _, action in sorted(self._actions, key=lambda entry: entry[0]))
+            run_all((*self._actions, *self._last_actions))
         except Exception:
             raise
         except BaseException:

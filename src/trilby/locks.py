@@ -11,16 +11,19 @@ import sys
 import time
 from collections.abc import Callable
 from functools import cached_property
+from operator import itemgetter
 from threading import Lock, RLock
 from typing import Any, TypeVar
 
-from trilby.process import PROCESS, ForkHandler
+from trilby.process import PROCESS, Act
 
 T = TypeVar("T")
 
 _PACKAGE = f"{__package__}."
 
 _IMPORT_SECONDS = 2.0
+
+_RANK = itemgetter(0)
 
 
 def new_lock() -> Lock:
@@ -46,23 +49,13 @@ def computed_once(function: Callable[[Any], T]) -> cached_property[T]:
     return made
 
 
-def is_known(lock: object) -> bool:
-    """Whether a lock was made here."""
-    return lock in PROCESS.locks
-
-
-def hold_over_forks(
-    rank: int,
-    before: Callable[[], object],
-    in_parent: Callable[[], object],
-    in_child: Callable[[], object],
-) -> None:
+def hold_over_forks(rank: int, before: Act, in_parent: Act, in_child: Act) -> None:
     """Call something before every fork and after it, in the parent and in the child.
 
     Threads take locks with small ranks first: 0 is the runtime's, 1 is for threads that compile,
     2 for the queues of devices, and 3 for the work that is in these.
     """
-    PROCESS.fork_handlers.append(ForkHandler(rank, before, in_parent, in_child))
+    PROCESS.fork_handlers.append((rank, before, in_parent, in_child))
 
 
 def if_free(lock: "Lock | RLock", act: Callable[[], object]) -> bool:
@@ -83,8 +76,8 @@ def if_free(lock: "Lock | RLock", act: Callable[[], object]) -> bool:
 
 
 def _before_fork() -> None:
-    for handler in sorted(PROCESS.fork_handlers, key=lambda one: one.rank):
-        handler.before()
+    for _, before, _, _ in sorted(PROCESS.fork_handlers, key=_RANK):
+        before()
     until = time.monotonic() + _IMPORT_SECONDS
     _imp.acquire_lock()  # from now on no other thread begins to load a module
     while _is_importing() and time.monotonic() < until:
@@ -105,8 +98,8 @@ def _is_importing() -> bool:
 
 def _after_fork_in_parent() -> None:
     _imp.release_lock()
-    for handler in sorted(PROCESS.fork_handlers, key=lambda one: -one.rank):
-        handler.in_parent()
+    for _, _, in_parent, _ in sorted(PROCESS.fork_handlers, key=_RANK, reverse=True):
+        in_parent()
 
 
 def _after_fork_in_child() -> None:
@@ -114,8 +107,8 @@ def _after_fork_in_child() -> None:
     for lock in tuple(PROCESS.locks):
         if not getattr(lock, "_is_owned", bool)():  # this thread goes on in the child
             lock._at_fork_reinit()  # noqa: SLF001 -- as the standard library does
-    for handler in sorted(PROCESS.fork_handlers, key=lambda one: -one.rank):
-        handler.in_child()
+    for _, _, _, in_child in sorted(PROCESS.fork_handlers, key=_RANK, reverse=True):
+        in_child()
 
 
 if hasattr(os, "register_at_fork"):

@@ -9,20 +9,10 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, TypeAlias
 from weakref import WeakSet
 
-if TYPE_CHECKING:
-    from threading import Thread
-
-
-class ForkHandler(NamedTuple):
-    """What the owner of some data does around a fork; handlers with small ranks come first."""
-
-    rank: int
-    before: Callable[[], object]
-    in_parent: Callable[[], object]
-    in_child: Callable[[], object]
+Act: TypeAlias = Callable[[], object]
 
 
 class ProcessState:
@@ -31,30 +21,11 @@ class ProcessState:
     For example, `PROCESS.raw_views` has all raw views that users hold, of any buffer.
     """
 
-    __slots__ = (
-        "compiler_threads",
-        "default_options",
-        "driver_objects",
-        "ended_segments",
-        "fork_handlers",
-        "locks",
-        "log_levels",
-        "lost_objects",
-        "open_devices",
-        "opening_hearers",
-        "opening_numbers",
-        "printed",
-        "profiles",
-        "raw_views",
-        "recordings",
-        "vector_shapes",
-    )
-
     def __init__(self) -> None:
         self.locks: WeakSet[Any] = WeakSet()
         """Every lock of the package: open in a forked child (`locks`)."""
-        self.fork_handlers: list[ForkHandler] = []
-        """What is called around each fork (`locks`)."""
+        self.fork_handlers: list[tuple[int, Act, Act, Act]] = []
+        """A rank, and what is called before each fork, in the parent, in the child (`locks`)."""
         self.log_levels: list[str] = []
         """The levels that were asked for before logging was loaded (`messages`)."""
         self.default_options: list[Any] = []
@@ -65,8 +36,8 @@ class ProcessState:
         """Element and dimensions of each struct type that is a vector or matrix (`data`)."""
         self.printed: deque[str] = deque()
         """Lines that kernels printed, and that are not written yet (`backend.say`)."""
-        self.compiler_threads: set[Thread] = set()
-        """Threads in which LLVM compiles now (`backend.native.beside`)."""
+        self.must_print_later: Callable[[], bool] = bool
+        """Whether these lines have to wait; without the runtime they never do (`backend.say`)."""
         self.driver_objects: list[object] = []
         """Objects of drivers that a forked child never releases (`backend.opencl`)."""
         self.recordings: list[Any] = []

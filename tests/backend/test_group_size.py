@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.messages import message
 
-from trilby.backend.group_size import GroupLimits, fitting, group_size, preferred, rounded_up
+from trilby.backend.group_size import GroupLimits, fitting, group_size, rounded_up
 from trilby.data.ndrange import NDRange
 from trilby.errors import RangeError
 
@@ -29,7 +29,7 @@ ROOMY = GroupLimits(4096, (4096, 4096, 4096))
 def test_the_usual_group_shrinks_to_what_the_device_takes(
     dimensions: int, limits: GroupLimits, expected: tuple[int, ...]
 ) -> None:
-    assert preferred(dimensions, limits, is_wide=False) == expected
+    assert group_size(NDRange((100,) * dimensions), limits) == expected
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,8 @@ def test_wide_ranges_have_wide_groups(
 def test_a_chosen_group_is_always_within_the_limits(
     dimensions: int, items: int, axes: tuple[int, int, int]
 ) -> None:
-    local = preferred(dimensions, GroupLimits(items, axes), is_wide=items % 2 == 0)
+    size = NDRange((200 if items % 2 else 100,) * dimensions)
+    local = group_size(size, GroupLimits(items, axes))
     assert len(local) == dimensions
     assert 1 <= math.prod(local) <= items
     assert all(1 <= n <= limit for n, limit in zip(local, axes, strict=False))

@@ -88,8 +88,8 @@ def test_a_line_directive_is_one_line_that_compilers_name_in_their_complaints(fi
     assert directive.isascii()
     assert directive.isprintable()
     log = f"error: {printable(file)}:7:3: no"
-    complaint = first_complaint(log, f"{directive}\n{line}")
-    assert complaint.location == Location(printable(file), 7)
+    _, location = first_complaint(log, f"{directive}\n{line}")
+    assert location == Location(printable(file), 7)
 
 
 def finish(accelerator: Accelerator, run: Compute[..., None], a: object) -> None:

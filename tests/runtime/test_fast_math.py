@@ -53,7 +53,7 @@ def test_the_processor_rounds_once_if_it_may() -> None:
     assert found[0] == [0.0] * len(exact)
     backend = open_backend("native").backend
     assert isinstance(backend, NativeBackend)
-    if "fma" in backend.engine.host.features:
+    if "fma" in backend.target.features:
         assert found[1] == exact
 
 
@@ -63,7 +63,7 @@ def test_the_code_of_the_processor_fuses(fast: bool) -> None:  # noqa: FBT001 --
     assert isinstance(backend, NativeBackend)
     source = backend.compile(graph(), fast_math=fast)().source
     assert ("fmul contract" in source) is fast
-    if "fma" in backend.engine.host.features:
+    if "fma" in backend.target.features:
         assert ("vfmadd" in backend.assembly(graph(), lines=False, fast_math=fast)) is fast
 
 

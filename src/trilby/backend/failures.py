@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from trilby.analysis.reach import KernelGraph, short_name
 from trilby.backend.base import DeviceInfo
-from trilby.dataclass import dataclass
 from trilby.errors import (
     ArgumentTypeError,
     BuildError,
@@ -35,29 +34,22 @@ _MANNERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
-    """An error of a compiler, and the place in the user's Python if it has one."""
-
-    message: str
-    location: Location | None
-
-
-def first_complaint(log: str, text: str) -> Complaint:
+def first_complaint(log: str, text: str) -> tuple[str, Location | None]:
     """The first error of a log that has a place in Python, or else the first error.
 
     `text` is the generated code: its `#line` directives tell which files are Python's.
     """
     python_files = {_unescaped(match["file"]) for match in re.finditer(_DIRECTIVE, text)}
-    found = [_complaint(match, python_files) for match in _errors(log)]
-    located = (complaint for complaint in found if complaint.location is not None)
-    silent = Complaint("the compiler gave no reason", None)
-    return next(located, found[0] if found else silent)
-
-
-def _errors(log: str) -> list[re.Match[str]]:
-    matches = (re.match(manner, line) for line in log.splitlines() for manner in _MANNERS)
-    return [match for match in matches if match is not None]
+    first = ""
+    for match in (re.match(manner, line) for line in log.splitlines() for manner in _MANNERS):
+        if match is None:
+            continue
+        message = match["message"].strip()
+        if match["file"] in python_files:
+            # The column counts in the generated line, which is not the Python line: it is left out.
+            return message, Location(match["file"], int(match["line"]))
+        first = first or message
+    return first or "the compiler gave no reason", None
 
 
 def _unescaped(literal: str) -> str:
@@ -68,13 +60,6 @@ def _unescaped(literal: str) -> str:
         literal.encode(),
     )
     return content.decode(errors="replace")
-
-
-def _complaint(match: re.Match[str], python_files: set[str]) -> Complaint:
-    file = match["file"]
-    # The column counts in the generated line, which is not the Python line: it is left out.
-    location = Location(file, int(match["line"])) if file in python_files else None
-    return Complaint(match["message"].strip(), location)
 
 
 # ----------------------------------------------------------------------------------------- failures
@@ -144,14 +129,6 @@ def foreign(device: DeviceInfo, thing: object) -> ArgumentTypeError:
     )
 
 
-def not_shared(device: DeviceInfo, nbytes: int) -> DeviceError:
-    """Bytes of the host cannot be memory of the device."""
-    return DeviceError(
-        f"{device.spec} ({device.name}) cannot use these {nbytes:,} bytes of the host in place",
-        advice="ask `can_share` first, and copy where it says no",
-    )
-
-
 def beyond(device: DeviceInfo, offset: int, nbytes: int, size: int) -> DeviceError:
     """A copy or a fill does not stay inside of its memory."""
     return DeviceError(
@@ -170,30 +147,25 @@ def none_left(refused: Sequence[DeviceUnavailableError]) -> DeviceUnavailableErr
 
 def refused_code(device: DeviceInfo, entry: str, text: str, log: str) -> BuildError:
     """A device's compiler refused the generated `text`; `log` is what it said."""
-    complaint = first_complaint(log, text)
+    message, location = first_complaint(log, text)
     lines = "\n".join(f"    {line}" for line in log.strip().splitlines())
     return BuildError(
-        f"the compiler of {device.name} refused `{entry}`: {complaint.message}\n"
-        f"  its log:\n{lines}",
-        advice=_advice(device, complaint.message),
-        location=complaint.location,
+        f"the compiler of {device.name} refused `{entry}`: {message}\n  its log:\n{lines}",
+        advice=_advice(device, message),
+        location=location,
     )
 
 
 def blamed(error: BuildError, graph: KernelGraph) -> BuildError:
     """The error, with other advice where the compiler complains of raw device code."""
-    raws = ((function, function.raw) for function in graph.functions if function.raw)
-    for function, raw in raws:
-        if any(_is_within(error.location, body.location) for body in raw.bodies):
+    place = error.location
+    bodies = ((one, raw) for one in graph.functions if one.raw for raw in one.raw.bodies)
+    for function, body in bodies:
+        text = body.location
+        if place and place.file == text.file and text.line <= place.line <= text.end_line:
             advice = f"this is device code of the @tb.raw `{short_name(function.name)}`: correct it"
-            return BuildError(error.problem, advice=advice, location=error.location)
+            return BuildError(error.problem, advice=advice, location=place)
     return error
-
-
-def _is_within(place: Location | None, text: Location) -> bool:
-    if place is None or place.file != text.file:
-        return False
-    return text.line <= place.line <= text.end_line
 
 
 def _advice(device: DeviceInfo, message: str) -> str:

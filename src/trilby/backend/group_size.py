@@ -50,24 +50,10 @@ def group_size(size: NDRange, limits: GroupLimits) -> tuple[int, ...]:
     """
     if size.local is None:
         row = size.size[0]
-        if row >= LONG_ROW:
-            return preferred_for_long(len(size.size), limits)
-        return preferred(len(size.size), limits, is_wide=row >= WIDE[0][0])
+        usual = LONG if row >= LONG_ROW else WIDE if row >= WIDE[0][0] else NARROW
+        return _shrunk(usual[len(size.size) - 1], limits)
     _check(size, size.local, limits)
     return size.local
-
-
-@cache
-def preferred(dimensions: int, limits: GroupLimits, *, is_wide: bool) -> tuple[int, ...]:
-    """The usual group, halved along its longest axis until the device takes it."""
-    usual = (WIDE if is_wide else NARROW)[dimensions - 1]
-    return _shrunk(usual, limits)
-
-
-@cache
-def preferred_for_long(dimensions: int, limits: GroupLimits) -> tuple[int, ...]:
-    """The usual group of a launch with long rows, likewise."""
-    return _shrunk(LONG[dimensions - 1], limits)
 
 
 def fitting(size: NDRange, asked: tuple[int, ...], limits: GroupLimits) -> tuple[int, ...]:
@@ -81,6 +67,7 @@ def fitting(size: NDRange, asked: tuple[int, ...], limits: GroupLimits) -> tuple
     return dividing(size.size, local, limits.items)
 
 
+@cache
 def _shrunk(group: tuple[int, ...], limits: GroupLimits) -> tuple[int, ...]:
     """Cut to the limits of the axes, then halved along the longest until it is small enough."""
     local = [min(n, limit) for n, limit in zip(group, limits.axes, strict=False)]

@@ -11,7 +11,8 @@ import os
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Protocol, runtime_checkable
+from functools import cache
+from itertools import starmap
 
 from trilby.arguments import brief, closest, in_ticks
 from trilby.backend.base import Backend, DeviceInfo, Family, Kind
@@ -68,7 +69,7 @@ class Entry:
     """Whether it is worth looking for a GPU here. The look itself takes long."""
     distribution: str = ""
     """Of a plug-in: the package that declares it, with its version, as `trilby-arrays 1.0`."""
-    refused: PassedOver | None = None
+    refused: DeviceUnavailableError | None = None
     """Of a plug-in: why it is not even imported."""
 
 
@@ -101,15 +102,6 @@ Plug-ins come after them: `Accelerator()` never takes one that was not asked for
 FASTER: tuple[Kind, ...] = ("gpu", "accelerator")
 
 
-@runtime_checkable
-class Refusing(Protocol):
-    """A family that can say why some of what it found cannot be used."""
-
-    def refused(self) -> Sequence[DeviceUnavailableError]:
-        """The reasons, one for each driver or device."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Choice:
     """An opened backend, and what came before it in the order and could not be opened."""
@@ -136,25 +128,34 @@ def open_backend(spec: str | None = None) -> Choice:
     `open_backend("opencl:1")` opens one device, `open_backend("opencl")` the first of a
     family that works, `open_backend()` the first GPU or accelerator, or else the first of all.
     """
-    failed: dict[str, DeviceUnavailableError] = {}
-    for name, attempt in _in_order(spec):
-        if not isinstance(attempt, DeviceUnavailableError):
-            return Choice(attempt, _passed_over(failed))
-        failed[name] = attempt
-    raise next(iter(failed.values())) if len(failed) == 1 else _none_works(_passed_over(failed))
-
-
-def _in_order(spec: str | None) -> Iterator[tuple[str, Backend | DeviceUnavailableError]]:
     entries, index = _candidates(spec)
-    for entry in entries if spec is None else ():
-        if entry.has_faster_devices():
-            yield from _attempts(entry, None, FASTER)
-    for entry in entries:
-        yield from _attempts(entry, index)
+    faster = [(one, FASTER) for one in entries if spec is None and one.has_faster_devices()]
+    failed: dict[str, DeviceUnavailableError] = {}
+    for entry, kinds in (*faster, *((one, None) for one in entries)):
+        try:
+            family = open_family(entry)
+            devices = family.devices()
+            wanted = devices if index is None else [_device(entry, devices, index)]
+        except DeviceUnavailableError as error:
+            failed[entry.name] = error
+            continue
+        for device in (one for one in wanted if kinds is None or one.kind in kinds):
+            try:
+                backend = family.open(device.index)
+            except DeviceUnavailableError as error:
+                failed[device.spec] = error
+            else:
+                return Choice(backend, tuple(starmap(_passed_over, failed.items())))
+    if len(failed) == 1:
+        raise next(iter(failed.values()))
+    reasons = "".join(f"\n  {name}: {e.problem} ({e.advice})" for name, e in failed.items())
+    raise DeviceUnavailableError(
+        f"no device can be opened{reasons}", advice="`trilby devices` tells more"
+    )
 
 
-def _passed_over(failed: Mapping[str, DeviceUnavailableError]) -> tuple[PassedOver, ...]:
-    return tuple(PassedOver(name, e.problem, e.advice) for name, e in failed.items())
+def _passed_over(name: str, error: DeviceUnavailableError) -> PassedOver:
+    return PassedOver(name, error.problem, error.advice)
 
 
 def as_preferences(given: object, argument: str) -> tuple[Preference, ...]:
@@ -201,7 +202,7 @@ class _Search:
     without: Collection[str]
     passed_over: list[PassedOver] = field(default_factory=list[PassedOver])
     _unopened: dict[str, str] = field(default_factory=dict[str, str])
-    _surveys: dict[Entry, Survey] = field(default_factory=dict[Entry, Survey])
+    _survey: Callable[[Entry], Survey] = field(default_factory=lambda: cache(_survey))
 
     def fitting(self, preference: Preference) -> Iterator[tuple[Family, DeviceInfo]]:
         """What fits and was not tried yet, as it is asked for."""
@@ -221,7 +222,7 @@ class _Search:
     def could_not_open(self, device: DeviceInfo, error: DeviceUnavailableError) -> None:
         """A device fits, and does not work."""
         self._unopened[device.spec] = error.problem
-        self.passed_over.append(PassedOver(device.spec, error.problem, error.advice))
+        self.passed_over.append(_passed_over(device.spec, error))
 
     def nothing_found(self, wanted: Sequence[Preference]) -> DeviceUnavailableError:
         """Says what there is, and why none of it was taken."""
@@ -231,11 +232,6 @@ class _Search:
             f"no device fits {texts}{lines}",
             advice='`trilby devices` shows what can be asked for; "any" takes what there is',
         )
-
-    def _survey(self, entry: Entry) -> Survey:
-        if entry not in self._surveys:
-            self._surveys[entry] = _survey(entry)
-        return self._surveys[entry]
 
     def _lines(self, wanted: Sequence[Preference], entries: Iterable[Entry]) -> Iterator[str]:
         """Every device that might have been meant, with why not; then what is absent."""
@@ -276,7 +272,11 @@ def open_family(entry: Entry) -> Family:
     except ImportError as error:
         if not entry.package or (error.name or entry.package).partition(".")[0] != entry.package:
             raise
-        raise _package_missing(entry, error) from error
+        missing = isinstance(error, ModuleNotFoundError) and error.name == entry.package
+        reason = "is not installed" if missing else f"cannot be imported: {error}"
+        raise DeviceUnavailableError(
+            f"{entry.package} {reason}", advice=f"pip install {entry.install}"
+        ) from error
     family: Family = getattr(module, entry.family)()
     return family
 
@@ -287,16 +287,16 @@ def survey(entries: Iterable[Entry] | None = None) -> list[Survey]:
 
 
 def _survey(entry: Entry) -> Survey:
-    is_plugin = bool(entry.distribution)
+    devices: tuple[DeviceInfo, ...] = ()
     try:
         family = open_family(entry)
         devices = tuple(family.devices())
+        # A family may say why some of what it found cannot be used.
+        refused: Sequence[DeviceUnavailableError] = getattr(family, "refused", tuple)()
     except DeviceUnavailableError as error:
-        absent = PassedOver(entry.name, error.problem, error.advice)
-        return Survey(entry.name, entry.computes, (), (absent,), is_plugin)
-    refused = family.refused() if isinstance(family, Refusing) else ()
-    absences = tuple(PassedOver(entry.name, error.problem, error.advice) for error in refused)
-    return Survey(entry.name, entry.computes, devices, absences, is_plugin)
+        refused = (error,)
+    absent = tuple(_passed_over(entry.name, error) for error in refused)
+    return Survey(entry.name, entry.computes, devices, absent, bool(entry.distribution))
 
 
 def _candidates(spec: str | None) -> tuple[Sequence[Entry], int | None]:
@@ -319,27 +319,6 @@ def _candidates(spec: str | None) -> tuple[Sequence[Entry], int | None]:
     return [entry], int(number) if colon else None
 
 
-def _attempts(
-    entry: Entry, index: int | None, kinds: Sequence[Kind] = ()
-) -> Iterator[tuple[str, Backend | DeviceUnavailableError]]:
-    """Each device of a family, or the one of that index, opened as it is asked for.
-
-    With `kinds` only devices of these.
-    """
-    try:
-        family = open_family(entry)
-        devices = family.devices()
-        wanted = devices if index is None else [_device(entry, devices, index)]
-    except DeviceUnavailableError as error:
-        yield entry.name, error
-        return
-    for device in (device for device in wanted if not kinds or device.kind in kinds):
-        try:
-            yield device.spec, family.open(device.index)
-        except DeviceUnavailableError as error:
-            yield device.spec, error
-
-
 def _device(entry: Entry, devices: Sequence[DeviceInfo], index: int) -> DeviceInfo:
     if index < len(devices):
         return devices[index]
@@ -350,14 +329,6 @@ def _device(entry: Entry, devices: Sequence[DeviceInfo], index: int) -> DeviceIn
     )
 
 
-def _package_missing(entry: Entry, error: ImportError) -> DeviceUnavailableError:
-    missing = isinstance(error, ModuleNotFoundError) and error.name == entry.package
-    reason = "is not installed" if missing else f"cannot be imported: {error}"
-    return DeviceUnavailableError(
-        f"{entry.package} {reason}", advice=f"pip install {entry.install}"
-    )
-
-
 def _unknown(name: str) -> ArgumentValueError:
     names = list(dict.fromkeys(entry.name for entry in all_entries()))
     close = closest(name, names)
@@ -365,13 +336,6 @@ def _unknown(name: str) -> ArgumentValueError:
     return ArgumentValueError(
         f"there is no backend {in_ticks(name)}",
         advice=f"{meant}the backends are {', '.join(names)}",
-    )
-
-
-def _none_works(passed_over: Sequence[PassedOver]) -> DeviceUnavailableError:
-    reasons = "".join(f"\n  {each.name}: {each.reason} ({each.advice})" for each in passed_over)
-    return DeviceUnavailableError(
-        f"no device can be opened{reasons}", advice="`trilby devices` tells more"
     )
 
 
@@ -396,26 +360,27 @@ def plugins() -> Iterator[Entry]:
         owners.setdefault(point.name, title)
 
 
-def _refused(name: str, title: str, owners: Mapping[str, str]) -> PassedOver | None:
+def _refused(name: str, title: str, owners: Mapping[str, str]) -> DeviceUnavailableError | None:
     """Why a plug-in cannot have its name, if it cannot."""
-    if name not in owners:
-        if name.replace("-", "_").isidentifier() and name == name.lower() and not is_word(name):
-            return None
-        return PassedOver(
-            name,
-            f"the plug-in of {title} has a name that cannot be asked for",
-            "a name is lower-case letters, digits, `-` and `_`, and no word such as `gpu` or `any`",
+    if owners.get(name):
+        reason = f"the same name as that of {owners[name]}"
+        advice = "uninstall one of them"
+    elif name in owners:
+        reason = "the name of a built-in backend"
+        advice = "its author has to choose another name"
+    elif not (name.replace("-", "_").isidentifier() and name == name.lower()) or is_word(name):
+        reason = "a name that cannot be asked for"
+        advice = (
+            "a name is lower-case letters, digits, `-` and `_`, and no word such as `gpu` or `any`"
         )
-    if owners[name]:
-        reason = f"the plug-in of {title} has the same name as that of {owners[name]}"
-        return PassedOver(name, reason, "uninstall one of them")
-    reason = f"the plug-in of {title} has the name of a built-in backend"
-    return PassedOver(name, reason, "its author has to choose another name")
+    else:
+        return None
+    return DeviceUnavailableError(f"the plug-in of {title} has {reason}", advice=advice)
 
 
 def _open_plugin(entry: Entry) -> Family:
     if entry.refused:
-        raise DeviceUnavailableError(entry.refused.reason, advice=entry.refused.advice)
+        raise entry.refused
     with _blaming(entry, "cannot be imported"):
         found = getattr(importlib.import_module(entry.module), entry.family)
         family: Family = found() if isinstance(found, type) else found
@@ -453,17 +418,10 @@ class PluginFamily:
         return found
 
     def refused(self) -> Sequence[DeviceUnavailableError]:
-        """What it says that it cannot use."""
-        if not isinstance(self._family, Refusing):
-            return ()
-        try:
-            with _blaming(self._entry, "fails at listing what it cannot use"):
-                return [
-                    DeviceUnavailableError(error.problem, advice=error.advice)
-                    for error in self._family.refused()
-                ]
-        except DeviceUnavailableError as error:
-            return [error]
+        """What it says that it cannot use, if it says anything."""
+        with _blaming(self._entry, "fails at listing what it cannot use"):
+            refused = getattr(self._family, "refused", tuple)()
+            return [DeviceUnavailableError(one.problem, advice=one.advice) for one in refused]
 
     def open(self, index: int) -> Backend:
         """One of its devices."""
@@ -494,16 +452,12 @@ def _blaming(entry: Entry, what: str) -> Generator[None]:
         ) from error
 
 
-def _missing(given: object, names: Iterable[str]) -> list[str]:
-    return [name for name in names if not hasattr(given, name)]
-
-
 def _check_members(entry: Entry, given: object, protocol: type) -> None:
     """Raise where an object lacks something of a protocol of `trilby.backend.base`."""
     members = (*protocol.__annotations__, *vars(protocol))
     names = [name for name in members if not name.startswith("_")]
     with _blaming(entry, f"has no working `{protocol.__name__}`"):
-        missing = _missing(given, names)
+        missing = [name for name in names if not hasattr(given, name)]
     if missing:
         raise DeviceUnavailableError(
             f"the plug-in of {entry.distribution} has no whole `{protocol.__name__}`: "

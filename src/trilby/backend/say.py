@@ -5,21 +5,8 @@ kernels. So lines wait until the launch that printed them is over and everything
 """
 
 import sys
-from collections.abc import Callable  # noqa: TC003 -- as elsewhere
 
 from trilby.process import PROCESS
-
-
-class Output:
-    """Where lines go. The runtime says when they have to wait: at first they never do."""
-
-    __slots__ = ("must_wait",)
-
-    def __init__(self) -> None:
-        self.must_wait: Callable[[], bool] = bool
-
-
-OUTPUT = Output()
 
 
 def say(form: str, *numbers: float) -> None:
@@ -31,7 +18,7 @@ def say(form: str, *numbers: float) -> None:
 
 def say_all() -> None:
     """Write the lines that wait, unless they have to."""
-    while PROCESS.printed and not OUTPUT.must_wait():
+    while PROCESS.printed and not PROCESS.must_print_later():
         line = PROCESS.printed.popleft()
         if sys.stdout is not None:
             sys.stdout.write(line)

@@ -11,7 +11,7 @@ from trilby.backend.group_size import GroupLimits
 from trilby.data.layout import size_of
 from trilby.dataclass import dataclass
 from trilby.errors import OutOfDeviceMemoryError
-from trilby.model.op import Func, walk
+from trilby.model.op import walk
 from trilby.model.ops.core import Call
 from trilby.model.ops.memory import LocalArray, PrivateArray
 from trilby.model.value import RefType
@@ -49,7 +49,7 @@ def work_memory(graph: KernelGraph) -> WorkMemory:
     private: dict[str, int] = {}
     local, largest, location = 0, 0, NOWHERE
     for function in graph.functions:  # callees come first
-        own = 0
+        own = deepest = 0
         for op in walk(function.body):
             if isinstance(op, LocalArray | PrivateArray) and isinstance(op.value.type, RefType):
                 size = size_of(op.value.type.to)
@@ -57,14 +57,11 @@ def work_memory(graph: KernelGraph) -> WorkMemory:
                 local += size if isinstance(op, LocalArray) else 0
                 if size > largest:
                     largest, location = size, op.location
-        private[function.name] = own + _of_callees(function, private)
+            elif isinstance(op, Call):
+                deepest = max(deepest, private.get(op.callee, 0))
+        private[function.name] = own + deepest
     entry = graph.entry.name
     return WorkMemory(short_name(entry), private[entry], local, location)
-
-
-def _of_callees(function: Func, private: dict[str, int]) -> int:
-    calls = (op.callee for op in walk(function.body) if isinstance(op, Call))
-    return max((private.get(callee, 0) for callee in calls), default=0)
 
 
 def checked(graph: KernelGraph, device: DeviceInfo) -> WorkMemory:
@@ -107,14 +104,11 @@ def _on_stack(device: DeviceInfo) -> int:
 
     Drivers for CPUs put them on the stack of a thread, and other things as well.
     """
-    return _stack_bytes() // 2 if device.kind == "cpu" else sys.maxsize
-
-
-def _stack_bytes() -> int:
-    """The size of the stack that the threads of a driver get."""
+    if device.kind != "cpu":
+        return sys.maxsize
     if sys.platform == "win32":
-        return _USUAL_STACK // 2
+        return _USUAL_STACK // 4
     import resource  # noqa: PLC0415 -- not everywhere
 
     limit, _ = resource.getrlimit(resource.RLIMIT_STACK)
-    return limit if limit != resource.RLIM_INFINITY else _USUAL_STACK
+    return (limit if limit != resource.RLIM_INFINITY else _USUAL_STACK) // 2

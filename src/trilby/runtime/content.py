@@ -17,13 +17,13 @@ from itertools import count, repeat
 from typing import TYPE_CHECKING, cast
 
 from trilby.backend.base import Memory, Ticket
-from trilby.backend.say import OUTPUT
 from trilby.data.ranges import Ranges
 from trilby.data.segment import ACCESSES, RawViews, reentered
 from trilby.dataclass import dataclass
 from trilby.errors import ReentryError, TrilbyError
 from trilby.locks import hold_over_forks, new_rlock
 from trilby.mending import mend
+from trilby.process import PROCESS
 
 if TYPE_CHECKING:
     from trilby.runtime.replicas import Replicas
@@ -37,7 +37,7 @@ hold_over_forks(0, LOCK.acquire, LOCK.release, LOCK.release)
 is_locked_here = cast("Callable[[], bool]", LOCK._is_owned)  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] -- the only way to ask
 """Whether this thread has the lock: it is in the middle of things."""
 
-OUTPUT.must_wait = is_locked_here
+PROCESS.must_print_later = is_locked_here
 
 
 def check_entry() -> None:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from trilby.at_exit import PROGRAM_END, EndStep, run_all
+from trilby.at_exit import PROGRAM_END, run_all
 from trilby.backend.base import Backend, Ticket
 from trilby.data.ranges import Ranges
 from trilby.data.touched import Touched
@@ -382,7 +382,7 @@ def _close_at_exit() -> None:
     close_all(open_now())
 
 
-PROGRAM_END.add(EndStep.CLOSE_ACCELERATORS, _close_at_exit)
+PROGRAM_END.add(_close_at_exit)
 
 if hasattr(os, "register_at_fork"):  # what the parent opened is the parent's to close
     os.register_at_fork(after_in_child=_OPEN.clear)

@@ -24,10 +24,9 @@ from tests.backend.native.running import (
 
 from trilby.backend.base import Argument, Scalar, StructArgument, Ticket
 from trilby.backend.immediate import ImmediateQueue
-from trilby.backend.native import NativeBackend, NativeFamily, toolchain
-from trilby.backend.native.modules import Modules
+from trilby.backend.native import NativeBackend, NativeFamily, llvm
 from trilby.backend.native.queue_code import COST
-from trilby.backend.native.toolchain import Objects, Processor
+from trilby.backend.native.toolchain import Processor
 from trilby.backend.null import NullHandle
 from trilby.codegen.llvm.target import LlvmModule
 from trilby.data.dtypes import (
@@ -308,14 +307,14 @@ def test_llvm_compiles_beside_what_python_does(
     native: NativeBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compiled_by: list[str] = []
-    make = toolchain.object_code
+    make = llvm.object_code
 
     def compile_text(text: str, processor: Processor, *, as_written: bool) -> bytes:
         compiled_by.append(threading.current_thread().name)
         return make(text, processor, as_written=as_written)
 
-    monkeypatch.setattr(toolchain, "object_code", compile_text)
-    native_anew = NativeBackend(native.device, native.engine, Objects(), Modules())
+    monkeypatch.setattr(llvm, "object_code", compile_text)
+    native_anew = NativeBackend(native.engine, None, None)
     finish = native_anew.begin_build(SCALE, 2)
     memory = upload(native_anew, np.array([1, 2, 3], np.int32))
     prepared = native_anew.prepare(finish(), NDRange(3), [memory, Scalar(I32, 5)])

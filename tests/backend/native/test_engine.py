@@ -40,19 +40,19 @@ from trilby.backend.native.queue_code import (
     make_record,
     queue_text,
 )
-from trilby.backend.native.toolchain import Objects
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError
 
 
 def with_threads(threads: int) -> HostProcessor:
-    return replace(this_host(), threads=threads)
+    host = this_host()
+    return replace(host, device=replace(host.device, compute_units=threads))
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8, 33])
 def test_any_number_of_threads_does_all_the_work(threads: int) -> None:
-    engine = Engine(with_threads(threads), Objects())
+    engine = Engine(with_threads(threads), None)
     code = load(object_code(SPEND.text, engine.host.processor), engine.host.processor, ["spend"])
     turns = np.random.default_rng(threads).integers(1, 2000, 5000, np.int32)
     groups, sums = 5000 // 8, np.zeros(5000, np.int32)
@@ -71,9 +71,8 @@ def test_any_number_of_threads_does_all_the_work(threads: int) -> None:
 
 
 def test_threads_that_leave_are_in_code_that_stays() -> None:
-    objects = Objects()
     for _ in range(20):
-        engine = Engine(with_threads(33), objects)
+        engine = Engine(with_threads(33), None)
         target = array("Q", [0] * 1000)
         places = (target.buffer_info()[0], 1, 8000, 80)
         record = make_record(engine.address, engine.functions.fill, 100, places)
@@ -92,7 +91,7 @@ def expected_sums(turns: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def test_a_brief_launch_is_run_by_the_thread_that_submits_it() -> None:
-    engine = Engine(with_threads(2), Objects())
+    engine = Engine(with_threads(2), None)
     target = array("Q", [0])
     places = (target.buffer_info()[0], 7, 8, 8)
     record = make_record(engine.address, engine.functions.fill, 1, places, nanoseconds=5)
@@ -193,7 +192,7 @@ def test_many_threads_wait_for_one_launch(native: NativeBackend) -> None:
 
 
 def test_no_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = Engine(with_threads(2), Objects())
+    engine = Engine(with_threads(2), None)
 
     def start(_queue: int, _count: int) -> int:
         return 0
@@ -374,7 +373,7 @@ def at_the_end():
 
 
 def test_work_that_was_lost_in_a_fork_says_so() -> None:
-    engine = Engine(with_threads(2), Objects())
+    engine = Engine(with_threads(2), None)
     engine.state.submitted = 5
     engine.state.completed = 3
     engine.after_fork()

@@ -1,10 +1,10 @@
 """Which processor this is: several machines that this one is not."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from trilby.backend.native.family import describe
 from trilby.backend.native.host_processor import (
     check_system,
     host_from,
@@ -14,7 +14,7 @@ from trilby.backend.native.host_processor import (
     width_bits,
 )
 from trilby.backend.native.llvm import assembly, object_code
-from trilby.backend.native.toolchain import Detected
+from trilby.backend.native.toolchain import Processor
 from trilby.errors import DeviceUnavailableError
 
 AVX512 = frozenset({"avx2", "avx512f", "avx512bw", "avx512dq", "avx512vl"})
@@ -47,22 +47,20 @@ def test_the_width_of_vectors(machine: str, features: set[str], bits: int) -> No
 def test_a_processor_that_is_known() -> None:
     told = {"model name": "Fast 9000", "vendor_id": "GenuineFast"}
     host = host_from(
-        Detected("x86_64-linux-gnu", "znver3", (("sse4a", False), ("avx2", True)), "20.1"),
+        Processor("x86_64-linux-gnu", "znver3", "+avx2,-sse4a", "20.1"),
         threads=6,
         told=told,
     )
-    assert host.processor.features == "+avx2,-sse4a"
-    assert host.features == {"avx2"}
-    device = describe(host)
+    assert host.target.features == {"avx2"}
+    device = host.device
     assert (device.name, device.vendor, device.compute_units) == ("Fast 9000", "GenuineFast", 6)
     assert device.driver == "LLVM 20.1 for znver3, 256-bit vectors"
 
 
 def test_a_processor_that_nobody_knows() -> None:
-    host = host_from(Detected("aarch64-linux-gnu", "", (), ""), threads=1, told={})
-    assert (host.processor.cpu, host.processor.features) == ("generic", "")
-    assert (host.name, host.vendor) == ("aarch64 processor", "unknown vendor")
-    assert host.width_bits == 128
+    host = host_from(Processor("aarch64-linux-gnu", "generic", ""), threads=1, told={})
+    assert (host.device.name, host.device.vendor) == ("aarch64 processor", "unknown vendor")
+    assert host.target.width_bits == 128
 
 
 @pytest.mark.parametrize(
@@ -70,8 +68,8 @@ def test_a_processor_that_nobody_knows() -> None:
     [("", "addps"), ("+avx", "vaddps"), ("+avx2,+avx512f,+avx512vl", "vaddps")],
 )
 def test_code_for_lesser_processors(features: str, instruction: str) -> None:
-    host = host_from(Detected("x86_64-unknown-linux-gnu", "x86-64", (), ""), threads=1, told={})
-    processor = type(host.processor)(host.processor.triple, "x86-64", features)
+    host = host_from(Processor("x86_64-unknown-linux-gnu", "x86-64", ""), threads=1, told={})
+    processor = replace(host.processor, features=features)
     lines = assembly(SUM, processor).split()
     assert instruction in lines
     assert object_code(SUM, processor).startswith(b"\x7fELF")

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ import pytest
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.native import modules
 from trilby.backend.native.cache import Cache
-from trilby.backend.native.modules import FOLDERS, Modules, generator
+from trilby.backend.native.modules import FOLDERS, generator, module_of
 from trilby.backend.native.modules import generated as generate
-from trilby.codegen.llvm.target import LlvmTarget
+from trilby.codegen.llvm.target import LlvmModule, LlvmTarget
 from trilby.runtime.compile import analyse_kernel
 
 TARGET = LlvmTarget(256, "x86_64-unknown-linux-gnu", frozenset({"avx", "avx2", "fma"}))
@@ -69,13 +70,14 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def kept(folder: Path, identity: str = "v1") -> Modules:
-    return Modules(Cache(folder / "kept", identity, kind="ll"))
+def kept(folder: Path, identity: str = "v1") -> Callable[[KernelGraph, LlvmTarget], LlvmModule]:
+    """Takes modules from a cache in the folder, or generates them."""
+    return partial(module_of, kept=Cache(folder / "kept", identity, kind="ll"))
 
 
 def test_the_same_kernel_is_generated_once(tmp_path: Path, made: list[str]) -> None:
-    first = kept(tmp_path).module(graph_of(PROGRAM, tmp_path), TARGET)
-    again = kept(tmp_path).module(graph_of(PROGRAM, tmp_path), TARGET)
+    first = kept(tmp_path)(graph_of(PROGRAM, tmp_path), TARGET)
+    again = kept(tmp_path)(graph_of(PROGRAM, tmp_path), TARGET)
     assert len(made) == 1
     assert again == first == generate(graph_of(PROGRAM, tmp_path), TARGET, lines=True)
 
@@ -96,13 +98,13 @@ def test_another_kernel_is_generated_anew(
     before: str, after: str, tmp_path: Path, made: list[str]
 ) -> None:
     assert before in PROGRAM
-    first = kept(tmp_path).module(graph_of(PROGRAM, tmp_path), TARGET)
+    first = kept(tmp_path)(graph_of(PROGRAM, tmp_path), TARGET)
     another = graph_of(PROGRAM.replace(before, after), tmp_path)
-    other = kept(tmp_path).module(another, TARGET)
+    other = kept(tmp_path)(another, TARGET)
     assert len(made) == 2
     assert other == generate(another, TARGET, lines=True)
     assert other.text != first.text
-    assert kept(tmp_path).module(graph_of(PROGRAM, tmp_path), TARGET) == first
+    assert kept(tmp_path)(graph_of(PROGRAM, tmp_path), TARGET) == first
     assert len(made) == 2
 
 
@@ -120,9 +122,9 @@ def test_another_target_or_generator_is_another_thing(
     target: LlvmTarget, tmp_path: Path, made: list[str]
 ) -> None:
     graph = graph_of(PROGRAM, tmp_path)
-    kept(tmp_path).module(graph, TARGET)
-    kept(tmp_path).module(graph, target)
-    kept(tmp_path, "v2").module(graph, TARGET)
+    kept(tmp_path)(graph, TARGET)
+    kept(tmp_path)(graph, target)
+    kept(tmp_path, "v2")(graph, TARGET)
     assert len(made) == 3
 
 
@@ -134,7 +136,7 @@ def test_another_target_or_generator_is_another_thing(
 def test_what_talks_is_generated_every_time(talk: str, tmp_path: Path, made: list[str]) -> None:
     text = PROGRAM.replace("        t.array", f"        {talk}\n        t.array", 1)
     for _ in range(2):
-        module = kept(tmp_path).module(graph_of(text, tmp_path), TARGET)
+        module = kept(tmp_path)(graph_of(text, tmp_path), TARGET)
         assert module.asserts or module.prints
     assert len(made) == 2
 
@@ -156,17 +158,17 @@ def test_a_damaged_entry_is_made_anew(
     damage: Callable[[bytes], bytes], tmp_path: Path, made: list[str]
 ) -> None:
     graph = graph_of(PROGRAM, tmp_path)
-    first = kept(tmp_path).module(graph, TARGET)
+    first = kept(tmp_path)(graph, TARGET)
     (file,) = (tmp_path / "kept").glob("*.ll")
     file.write_bytes(damage(file.read_bytes()))
-    assert kept(tmp_path).module(graph, TARGET) == first
+    assert kept(tmp_path)(graph, TARGET) == first
     assert len(made) == 2
 
 
 def test_many_threads_get_the_same(tmp_path: Path) -> None:
     graph = graph_of(PROGRAM, tmp_path)
     with ThreadPoolExecutor(8) as pool:
-        jobs = [pool.submit(kept(tmp_path).module, graph, TARGET) for _ in range(24)]
+        jobs = [pool.submit(kept(tmp_path), graph, TARGET) for _ in range(24)]
         found = [job.result() for job in jobs]
     assert {one.text for one in found} == {generate(graph, TARGET, lines=True).text}
     assert len(list((tmp_path / "kept").glob("*.ll"))) == 1
@@ -174,7 +176,7 @@ def test_many_threads_get_the_same(tmp_path: Path) -> None:
 
 def test_without_a_cache_it_is_generated(tmp_path: Path, made: list[str]) -> None:
     graph = graph_of(PROGRAM, tmp_path)
-    assert Modules().module(graph, TARGET) == Modules().module(graph, TARGET)
+    assert module_of(graph, TARGET, None) == module_of(graph, TARGET, None)
     assert len(made) == 2
 
 

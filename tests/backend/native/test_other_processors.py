@@ -17,11 +17,11 @@ from tests.docs.native_kernels import KERNELS, escape, group_sums, histogram, pr
 import trilby as tb
 from trilby import Accelerator, ComputeContext, F32Array, F32Array2D, NDRange, S32Array, S32Array2D
 from trilby.backend.native.engine import Engine
-from trilby.backend.native.host_processor import this_host, width_bits
+from trilby.backend.native.host_processor import host_from, this_host, width_bits
 from trilby.backend.native.llvm import assembly
 from trilby.backend.native.modules import generated as generate
 from trilby.backend.native.queue_code import queue_text
-from trilby.backend.native.toolchain import Objects, Processor
+from trilby.backend.native.toolchain import Processor
 from trilby.codegen.llvm.target import LlvmTarget
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import analyse_kernel
@@ -42,28 +42,24 @@ on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="it is for x8
 each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 
 
-def made_anew(_processor: Processor) -> Objects:
-    return Objects()
+def nothing_kept(_processor: Processor) -> None: ...
 
 
-@pytest.fixture(params=[name for name in LEVELS if LEVELS[name] <= this_host().features])
+@pytest.fixture(params=[name for name in LEVELS if LEVELS[name] <= this_host().target.features])
 def lesser(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Accelerator]:
     """An accelerator for whom the processor has no more than that."""
     host, level = this_host(), str(request.param)
     features = LEVELS[level]
-    host = replace(
-        host,
-        processor=Processor(host.processor.triple, level, ""),
-        features=features,
-        width_bits=width_bits("x86_64", features),
-        vector_math="",
+    found = replace(
+        host.processor, cpu=level, features=",".join(f"+{one}" for one in sorted(features))
     )
-    engine = Engine(host, Objects())
+    host = host_from(found, threads=host.threads, told={})
+    engine = Engine(host, None)
     for name, thing in (("this_host", host), ("shared_engine", engine)):
-        monkeypatch.setattr(f"trilby.backend.native.family.{name}", lambda thing=thing: thing)
-    monkeypatch.setattr("trilby.backend.native.family.objects_for", made_anew)
+        monkeypatch.setattr(f"trilby.backend.native.device.{name}", lambda thing=thing: thing)
+    monkeypatch.setattr("trilby.backend.native.device.kept_objects", nothing_kept)
     with Accelerator("native") as accelerator:
         assert level in accelerator.device.driver
         yield accelerator

@@ -4,7 +4,6 @@ Kernels become vector code, work groups are spread over the threads of one queue
 is the host's own. llvmlite brings LLVM: no compiler, linker or driver is needed.
 """
 
-from trilby.backend.native.device import NativeBackend
-from trilby.backend.native.family import NativeFamily
+from trilby.backend.native.device import NativeBackend, NativeFamily
 
 __all__ = ["NativeBackend", "NativeFamily"]

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trilby.backend.base import DeviceInfo, Ticket
-from trilby.backend.failures import no_room
+from trilby.backend.base import DeviceInfo, Memory, Ticket
+from trilby.backend.failures import closed, foreign, freed, no_room
 from trilby.backend.native.engine import Engine
 from trilby.data.segment import Live, address_of
 from trilby.dataclass import dataclass
@@ -22,6 +22,9 @@ KEPT_SHARE = 8
 
 ALIGNMENT = 64
 """Memory begins at a cache line, and its size is rounded up to whole ones."""
+
+_WIDEST_NUMBER = 8
+"""Memory of the host begins where any number may; wider things see to their own places."""
 
 
 class NativeBlock:
@@ -59,16 +62,21 @@ class NativeMemory:
     """Bytes for kernels; `block` is None once they are freed."""
 
     nbytes: int
-    owner: object
+    arena: "Arena"
     block: NativeBlock | None
 
 
 class Arena:
-    """The memory of one backend, in use and kept."""
+    """The memory of one backend, in use and kept.
+
+    `moment` counts what invalidates memory: launches that were prepared before are checked again.
+    """
 
     def __init__(self, engine: Engine, device: DeviceInfo) -> None:
-        self._engine = engine
-        self._device = device
+        self.engine = engine
+        self.device = device
+        self.moment = 0
+        self.is_open = True
         self._lock = new_lock()
         # Memory is freed at any moment, also by the garbage collector in the middle of a method
         # of this class: it arrives here, without a lock, and is put in order later.
@@ -88,25 +96,71 @@ class Arena:
         """The bytes that nobody owns."""
         return sum(size * len(blocks) for size, blocks in self._kept.items())
 
-    def take(self, nbytes: int) -> NativeBlock:
+    def check_open(self) -> None:
+        """Raise after `close`."""
+        if not self.is_open:
+            raise closed(self.device)
+
+    def address_of(self, memory: Memory) -> int:
+        """Where memory begins that was made here and not freed."""
+        self.check_open()
+        block = self._own(memory).block
+        if block is None:
+            raise freed(self.device, memory.nbytes)
+        return block.address
+
+    def allocate(self, nbytes: int) -> NativeMemory:
         """Memory of the device; raises where there is no room."""
+        self.check_open()
         size = max(-(-nbytes // ALIGNMENT), 1) * ALIGNMENT
         with self._lock:
             self._put_in_order()
             blocks = self._kept.get(size)
             block = blocks.pop() if blocks else self._create(size)
             if block is None:
-                raise no_room(self._device, nbytes, self.held)
-            return block
+                raise no_room(self.device, nbytes, self.held)
+            return NativeMemory(nbytes, self, block)
 
-    def give(self, block: NativeBlock, work: Sequence[Ticket]) -> None:
-        """Take memory back; `work` is what may still use it. Never waits."""
-        others = tuple(t for t in work if t.queue is not self._engine and not t.done)
+    def share(self, source: memoryview) -> NativeMemory | None:
+        """The host's bytes, where they are, if numbers lie there at multiples of their size."""
+        self.check_open()
+        if not source.nbytes or source.readonly:
+            return None
+        content = bytes_of(source)
+        address = address_of(content)
+        if address % _WIDEST_NUMBER:
+            return None
+        block = NativeBlock(self.engine, content, address, 0, [0])
+        return NativeMemory(source.nbytes, self, block)
+
+    def free(self, memory: Memory, work: Sequence[Ticket]) -> None:
+        """Take memory back, also after `close`; `work` is what may still use it. Never waits."""
+        own = self._own(memory)
+        self.moment += 1
+        block, own.block = own.block, None
+        if block is None:
+            raise freed(self.device, memory.nbytes)
+        others = tuple(t for t in work if t.queue is not self.engine and not t.done)
         if others:
             self._foreign.append((block, others))
         else:
             self._arrived.append(block)
         if_free(self._lock, self._put_in_order)
+        if not self.is_open:
+            self.trim()
+
+    def close(self) -> None:
+        """Wait for everything, and let go of it; closing twice is no error."""
+        if self.is_open:
+            self.moment += 1
+            self.is_open = False
+            self.engine.wait_for_all()
+            self.trim()
+
+    def _own(self, memory: Memory) -> NativeMemory:
+        if not isinstance(memory, NativeMemory) or memory.arena is not self:
+            raise foreign(self.device, memory)
+        return memory
 
     def trim(self) -> None:
         """Let go of all that is kept, as soon as the queue is past the work on it."""
@@ -126,7 +180,7 @@ class Arena:
             if block.size:
                 self._oldest.append(block.size)
                 self._kept[block.size].append(block)
-        self._release(self._device.memory_bytes // KEPT_SHARE)
+        self._release(self.device.memory_bytes // KEPT_SHARE)
 
     def _release(self, limit: int) -> None:
         """Give the oldest memory back to the system until no more than `limit` is kept."""
@@ -138,22 +192,16 @@ class Arena:
 
     def _create(self, size: int) -> NativeBlock | None:
         # The system gives more than there is, and ends the process later.
-        if self.held + size > self._device.memory_bytes:
+        if self.held + size > self.device.memory_bytes:
             self._release(0)
-        if self.held + size > self._device.memory_bytes:
+        if self.held + size > self.device.memory_bytes:
             return None
         try:
             content = np.empty(size + ALIGNMENT, np.uint8)
         except MemoryError:
             return None
         address = -(-address_of(content) // ALIGNMENT) * ALIGNMENT
-        return NativeBlock(self._engine, content, address, size, self._account)
-
-
-def block_of(engine: Engine, source: memoryview) -> NativeBlock:
-    """The host's bytes, which it keeps alive."""
-    content = bytes_of(source)
-    return NativeBlock(engine, content, address_of(content), 0, [0])
+        return NativeBlock(self.engine, content, address, size, self._account)
 
 
 def bytes_of(view: memoryview) -> Live:

@@ -21,11 +21,12 @@ from functools import cache
 
 from trilby.backend.private_folder import UNFINISHED, opened, read_file, write_file
 from trilby.messages import tell
+from trilby.options import cache_folder
 
 LIMIT_BYTES = 64 * 2**20
 """The most that all entries may have together. Those that were not used for longest go first."""
 
-MAGIC = b"trilby object 3\n"
+MAGIC = b"trilby object 4\n"
 
 TAG = "CACHEDIR.TAG"
 _TAG_CONTENT = (
@@ -76,7 +77,7 @@ class Cache:
 
     def put(self, text: str, code: bytes) -> None:
         """Keep the object code of a text, and make room for it."""
-        content = _whole(code + self._about(text))
+        content = self._whole(text, code)
         if len(content) > self._limit:
             return
         try:
@@ -94,9 +95,8 @@ class Cache:
         except OSError as error:
             tell("info", "%s is not used: %s", self.path(text), error)
             return None
-        about = self._about(text)
-        code = content[: -len(about) - _DIGEST - len(MAGIC)]
-        if content != _whole(code + about):
+        code = content[: -_DIGEST - len(MAGIC)]
+        if content != self._whole(text, code):
             tell("info", "%s is damaged or another version's: it is made anew", self.path(text))
             return None
         with suppress(OSError):  # the folder may only be read
@@ -119,11 +119,11 @@ class Cache:
         return f"{self._key(text).hex()}.{self._kind}"
 
     def _key(self, text: str) -> bytes:
-        return _digest(self._identity + b"\0" + _encoded(text))
+        return _digest(MAGIC + self._identity + b"\0" + _encoded(text))
 
-    def _about(self, text: str) -> bytes:
-        """What says whose code it is, behind the code: other tools can read the file as well."""
-        return self._key(text) + self._identity + len(self._identity).to_bytes(4, "little")
+    def _whole(self, text: str, code: bytes) -> bytes:
+        """The content of a file: other tools can read the code, as it comes first."""
+        return code + _digest(self._key(text) + code) + MAGIC
 
     def _prune(self, folder: int) -> None:
         """Remove the oldest entries until the rest is small enough, and what was abandoned."""
@@ -150,9 +150,10 @@ class Cache:
             total -= size
 
 
-def _whole(body: bytes) -> bytes:
-    """A file with this body, and what shows that it is ours and complete."""
-    return body + _digest(body) + MAGIC
+def users_cache(identity: str, kind: str) -> Cache | None:
+    """A cache in the folder that the environment names, or None where nothing is to be kept."""
+    folder = cache_folder()
+    return Cache(folder, identity, kind=kind) if folder else None
 
 
 def _digest(content: bytes) -> bytes:

@@ -9,14 +9,16 @@ import ctypes
 import signal
 import time
 from collections import deque
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
-from trilby.at_exit import PROGRAM_END, EndStep
+from trilby.at_exit import PROGRAM_END
 from trilby.backend.base import Times
+from trilby.backend.failures import assertion_failed
+from trilby.backend.native.cache import Cache
 from trilby.backend.native.host_processor import HostProcessor, this_host
+from trilby.backend.native.printing import Printed
 from trilby.backend.native.queue_code import (
     SEQUENCE,
     QueueFunctions,
@@ -24,9 +26,12 @@ from trilby.backend.native.queue_code import (
     address_of_record,
     begin_functions,
 )
-from trilby.backend.native.toolchain import Objects, objects_for
+from trilby.backend.native.toolchain import kept_objects
+from trilby.data.segment import Live
+from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
 from trilby.locks import computed_once, hold_over_forks, new_rlock
+from trilby.source import Location
 
 # ------------------------------------------------------------------------------------------- engine
 
@@ -59,39 +64,26 @@ _take_first: Callable[[deque[Kept]], Kept] = deque[Kept].popleft
 class QueueSlot(ctypes.Structure):
     """`%Slot` of `queue.ll`."""
 
-    _fields_ = (
-        ("record", ctypes.c_uint64),
-        ("sequence", ctypes.c_uint64),
-        ("begun", ctypes.c_uint64),
-        ("ended", ctypes.c_uint64),
-        ("current_pass", ctypes.c_uint64),
-        ("last_pass", ctypes.c_uint64),
+    _fields_ = tuple(
+        (name, ctypes.c_uint64)
+        for name in ("record", "sequence", "begun", "ended", "current_pass", "last_pass")
     )
 
 
+_LOCKS = ("mutex", "work", "done")
+_NUMBERS = (
+    *("submitted", "completed", "changes", "next_unit", "under_way", "units_done", "spent"),
+    *("workers", "sleeping", "called", "waiting", "helping", "leaving"),
+    *("threads", "patience", "clock"),
+)
+
+
 class QueueState(ctypes.Structure):
-    """`%Queue` of `queue.ll`."""
+    """`%Queue` of `queue.ll`, where each of the numbers is explained."""
 
     _fields_ = (
-        ("mutex", ctypes.c_char * _LOCK_BYTES),
-        ("work", ctypes.c_char * _LOCK_BYTES),
-        ("done", ctypes.c_char * _LOCK_BYTES),
-        ("submitted", ctypes.c_uint64),
-        ("completed", ctypes.c_uint64),
-        ("changes", ctypes.c_uint64),
-        ("next_unit", ctypes.c_uint64),
-        ("under_way", ctypes.c_uint64),
-        ("units_done", ctypes.c_uint64),
-        ("spent", ctypes.c_uint64),
-        ("workers", ctypes.c_uint64),
-        ("sleeping", ctypes.c_uint64),
-        ("called", ctypes.c_uint64),
-        ("waiting", ctypes.c_uint64),
-        ("helping", ctypes.c_uint64),
-        ("leaving", ctypes.c_uint64),
-        ("threads", ctypes.c_uint64),
-        ("patience", ctypes.c_uint64),
-        ("clock", ctypes.c_uint64),
+        *((name, ctypes.c_char * _LOCK_BYTES) for name in _LOCKS),
+        *((name, ctypes.c_uint64) for name in _NUMBERS),
         ("slots", QueueSlot * RING),
     )
 
@@ -99,17 +91,30 @@ class QueueState(ctypes.Structure):
 _KEPT_OVER_FORKS = ("submitted", "threads", "patience", "clock", "slots")
 
 
-class LaunchOutcome(Protocol):
-    """What a launch leaves that asserts or prints: `check` shows the lines, and raises."""
+@dataclass(frozen=True, slots=True, eq=False)
+class LaunchReport:
+    """The lines that a launch prints, and the assertion that failed: its number and work item.
+
+    Assertions count from 1 on.
+    """
+
+    words: Live
+    printed: Printed | None
+    assertions: Sequence[tuple[str, Location]]
 
     @property
     def has_failed(self) -> bool:
         """True once an assertion has failed."""
-        ...
+        return bool(self.words[0])
 
     def check(self) -> None:
-        """Write the lines; raise what a failed assertion says."""
-        ...
+        """Write the lines; raise what a failed assertion says. The launch is over."""
+        if self.printed is not None:
+            self.printed.show()
+        number, x, y, z = (int(n) for n in self.words)
+        if number:
+            message, location = self.assertions[number - 1]
+            raise assertion_failed(message, (x, y, z), location)
 
 
 class Engine:
@@ -120,9 +125,9 @@ class Engine:
 
     by_host_clock = True
 
-    def __init__(self, host: HostProcessor, objects: Objects) -> None:
+    def __init__(self, host: HostProcessor, kept: Cache | None) -> None:
         self.host = host
-        self._code = begin_functions(host.processor, objects)
+        self._code = begin_functions(host.processor, kept)
         self._opened: QueueFunctions | None = None
         # Threads may need their queue until the process ends: it is never freed.
         self.address = _zeroed(ctypes.sizeof(QueueState))
@@ -134,7 +139,7 @@ class Engine:
         self._kept: deque[Kept] = deque()
         self.owned: dict[int, object] = {}
         """What launches are made of that may be run, by the addresses of these things."""
-        self.reports: dict[int, LaunchOutcome] = {}
+        self.reports: dict[int, LaunchReport] = {}
         """What launches left, by their numbers; those that went well are dropped after a while."""
         self._lost = range(0)
 
@@ -268,8 +273,13 @@ class Engine:
 
     def _start_workers(self) -> None:
         self.state.leaving = 0
-        with _signals_blocked():
+        # Threads that start here leave signals to those of Python, but for faults of their own.
+        fatal = {getattr(signal, name) for name in _FATAL if hasattr(signal, name)}
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - fatal)
+        try:
             started = self.functions.start(self.address, self.host.threads)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         if not started:
             raise DeviceError(
                 "no thread can be started for the native device",
@@ -285,10 +295,6 @@ class Engine:
         until = time.monotonic() + _PATIENCE_SECONDS
         while self.state.workers and time.monotonic() < until:
             time.sleep(1e-4)
-
-    def before_fork(self) -> None:
-        """Finish all work: a child has a copy of the memory, and none of the threads."""
-        self.wait_for_all()
 
     def after_fork(self) -> None:
         """Begin anew in a child: all that is there of the threads is what they left in memory."""
@@ -307,22 +313,12 @@ class Engine:
 def shared_engine() -> Engine:
     """The engine of this process."""
     host = this_host()
-    engine = Engine(host, objects_for(host.processor))
-    PROGRAM_END.add(EndStep.STOP_THREADS, engine.stop)
+    engine = Engine(host, kept_objects(host.processor))
+    PROGRAM_END.add_last(engine.stop)
     hold_over_forks(2, engine.lock.acquire, engine.lock.release, engine.lock.release)
-    hold_over_forks(3, engine.before_fork, lambda: None, engine.after_fork)
+    # A child has a copy of the memory, and none of the threads: all work is finished before.
+    hold_over_forks(3, engine.wait_for_all, lambda: None, engine.after_fork)
     return engine
-
-
-@contextmanager
-def _signals_blocked() -> Generator[None]:
-    """Threads that start here leave signals to those of Python, but for faults of their own."""
-    fatal = {getattr(signal, name) for name in _FATAL if hasattr(signal, name)}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - fatal)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _zeroed(nbytes: int) -> int:

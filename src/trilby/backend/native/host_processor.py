@@ -8,16 +8,18 @@ import os
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache, lru_cache
+from itertools import takewhile
 
+from trilby.backend.base import DeviceInfo
 from trilby.backend.group_size import GroupLimits, group_size
-from trilby.backend.native.cache import Cache
-from trilby.backend.native.toolchain import Detected, Processor, detected, installed
+from trilby.backend.native.cache import users_cache
+from trilby.backend.native.toolchain import Processor, installed, load_llvm
+from trilby.codegen.llvm.target import LlvmTarget
 from trilby.data.ndrange import MAX_DIMENSIONS, NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
-from trilby.options import cache_folder, thread_limit
+from trilby.options import thread_limit
 from trilby.version import VERSION
 
 # ---------------------------------------------------------------------------------------- detection
@@ -30,35 +32,19 @@ _CHANGING = ("processor", "cpu MHz", "bogomips", "BogoMIPS", "apicid", "initial 
 """What differs from core to core, or from moment to moment."""
 
 
-def detect(told: str) -> Detected:
-    """The processor that the system tells this of: the text of `/proc/cpuinfo`, or nothing."""
-    folder = cache_folder()
-    if not told or folder is None:
-        return detected()
-    kept = Cache(folder, f"processor, trilby {VERSION}, llvmlite {installed()}", kind="txt")
-    about = lasting(told)
-    found = kept.get(about)
+def detect(told: Mapping[str, str]) -> Processor:
+    """The processor of which the system tells this, if anything: what is in `/proc/cpuinfo`."""
+    lasting = "\n".join(f"{name}: {told[name]}" for name in told if name not in _CHANGING)
+    identity = f"processor 2, trilby {VERSION}, llvmlite {installed()}"
+    kept = users_cache(identity, "txt") if told else None
+    found = kept.get(lasting) if kept else None
     if found is not None:
-        return _from_text(found.decode())
-    made = detected()
-    kept.put(about, _as_text(made).encode())
+        return Processor(*found.decode().split("\n"))
+    made: Processor = load_llvm().detected()
+    if kept:
+        text = f"{made.triple}\n{made.cpu}\n{made.features}\n{made.llvm}"
+        kept.put(lasting, text.encode())
     return made
-
-
-def lasting(told: str) -> str:
-    """What is said of the first core, without what changes."""
-    lines = told.partition("\n\n")[0].splitlines()
-    return "\n".join(line for line in lines if line.partition(":")[0].strip() not in _CHANGING)
-
-
-def _as_text(found: Detected) -> str:
-    flags = (f"{'+' if has else '-'}{name}" for name, has in found.features)
-    return "\n".join((found.triple, found.cpu, found.llvm, *flags))
-
-
-def _from_text(text: str) -> Detected:
-    triple, cpu, llvm, *flags = text.split("\n")
-    return Detected(triple, cpu, tuple((flag[1:], flag[0] == "+") for flag in flags), llvm)
 
 
 # --------------------------------------------------------------------------------------------- host
@@ -70,48 +56,54 @@ _NARROWEST = 128
 
 @dataclass(frozen=True, slots=True)
 class HostProcessor:
-    """A processor: LLVM's description, the features it has, the bits of a vector, its names.
-
-    `vector_math` is the library of math on vectors that is loaded, or nothing.
-    """
+    """A processor: what code is compiled for, what it is generated for, and the device it is."""
 
     processor: Processor
-    features: frozenset[str]
-    width_bits: int
-    threads: int
-    name: str
-    vendor: str
-    memory_bytes: int
-    llvm: str
-    vector_math: str = ""
+    target: LlvmTarget
+    device: DeviceInfo
+
+    @property
+    def threads(self) -> int:
+        """How many threads work at the same time."""
+        return self.device.compute_units
 
 
 @cache
 def this_host() -> HostProcessor:
     """The machine that this runs on; raises where its system has not what the device needs."""
     check_system(sys.platform, sys.byteorder, 64 if sys.maxsize > 2**32 else 32)
-    told = _told_by_system()
-    threads = usable_threads(thread_limit())
-    host = host_from(detect(told), threads=threads, told=_by_name(told))
-    return replace(host, vector_math=loaded_vector_math())
-
-
-def host_from(found: Detected, *, threads: int, told: Mapping[str, str]) -> HostProcessor:
-    """A host from what LLVM and the system say of it; either may know nothing."""
-    has = frozenset(name for name, present in found.features if present)
-    flat = ",".join(f"{'+' if present else '-'}{name}" for name, present in sorted(found.features))
-    machine = found.triple.partition("-")[0]
-    known = found.cpu or "generic"
-    return HostProcessor(
-        Processor(found.triple, known, flat),
-        has,
-        width_bits(machine, has),
-        threads,
-        told.get("model name") or (f"{machine} processor" if known == "generic" else known),
-        told.get("vendor_id") or "unknown vendor",
-        _memory_bytes(),
-        found.llvm,
+    told = told_by_system()
+    return host_from(
+        detect(told),
+        threads=usable_threads(thread_limit()),
+        told=told or {"model name": platform.processor()},
+        vector_math=loaded_vector_math(),
     )
+
+
+def host_from(
+    found: Processor, *, threads: int, told: Mapping[str, str], vector_math: str = ""
+) -> HostProcessor:
+    """A host from what LLVM and the system say of it; either may know nothing."""
+    has = frozenset(flag[1:] for flag in found.features.split(",") if flag.startswith("+"))
+    machine = found.triple.partition("-")[0]
+    bits = width_bits(machine, has)
+    named = f"{machine} processor" if found.cpu == "generic" else found.cpu
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    device = DeviceInfo(
+        backend="native",
+        index=0,
+        name=told.get("model name") or named,
+        kind="cpu",
+        vendor=told.get("vendor_id") or "unknown vendor",
+        driver=f"LLVM {found.llvm} for {found.cpu}, {bits}-bit vectors",
+        memory_bytes=memory,
+        compute_units=threads,
+        max_group_items=MAX_GROUP_ITEMS,
+        features=frozenset({"f64", "i64_atomics", "shared_memory"}),
+    )
+    target = LlvmTarget(bits, found.triple, has, vector_math=vector_math)
+    return HostProcessor(found, target, device)
 
 
 def width_bits(machine: str, features: frozenset[str]) -> int:
@@ -169,29 +161,14 @@ def quota(file: str | os.PathLike[str], otherwise: int) -> int:
         return otherwise
 
 
-def _told_by_system() -> str:
-    """The text of `/proc/cpuinfo`, where there is one."""
+def told_by_system(file: str = "/proc/cpuinfo") -> dict[str, str]:
+    """What the system tells of its first processor, by name; nothing if there is no such file."""
     try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            return file.read()
+        with open(file, encoding="utf-8", errors="replace") as lines:
+            parts = [line.partition(":") for line in takewhile(str.strip, lines)]
     except OSError:
-        return ""
-
-
-def _by_name(told: str) -> dict[str, str]:
-    """The first words of each kind in it."""
-    found: dict[str, str] = {}
-    for line in told.splitlines():
-        name, _, value = line.partition(":")
-        found.setdefault(name.strip(), value.strip())
-    return found or {"model name": platform.processor()}
-
-
-def _memory_bytes() -> int:
-    """What the machine has, or 0 where the system does not tell."""
-    if not hasattr(os, "sysconf"):
-        return 0
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return {}
+    return {name.strip(): value.strip() for name, _, value in parts}
 
 
 # ------------------------------------------------------------------------------------------- groups

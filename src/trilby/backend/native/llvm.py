@@ -11,17 +11,15 @@ from typing import Any, cast
 
 from llvmlite import binding  # pyright: ignore[reportMissingTypeStubs] -- it has none
 
-from trilby.backend.native.toolchain import Code, Detected, Processor, RefusedTextError
+from trilby.backend.native.toolchain import Code, Processor, RefusedTextError
 from trilby.errors import DeviceError
 
 _llvm = cast("Any", binding)
 
-LLVM_VERSION: str = ".".join(map(str, _llvm.llvm_version_info))
-
 _NUMBERS = count()
 
 
-def detected() -> Detected:
+def detected() -> Processor:
     """The processor of this machine, as far as LLVM knows it."""
     _begin()
     try:
@@ -29,7 +27,8 @@ def detected() -> Detected:
     except RuntimeError:  # LLVM cannot tell on every kind of processor
         features = {}
     triple, cpu = str(_llvm.get_process_triple()), str(_llvm.get_host_cpu_name())
-    return Detected(triple, cpu, tuple(sorted(features.items())), LLVM_VERSION)
+    flags = ",".join(f"{'+' if has else '-'}{name}" for name, has in sorted(features.items()))
+    return Processor(triple, cpu or "generic", flags, ".".join(map(str, _llvm.llvm_version_info)))
 
 
 def assembly(text: str, processor: Processor) -> str:

@@ -14,11 +14,10 @@ from typing import Any, cast
 import numpy as np
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.native.cache import Cache
+from trilby.backend.native.cache import Cache, users_cache
 from trilby.codegen.llvm.target import TRANSFORMS, LlvmModule, LlvmTarget
 from trilby.data.dtypes import ScalarType, Type
 from trilby.model.value import Value
-from trilby.options import cache_folder
 
 # ----------------------------------------------------------------------------------------- identity
 # All of a model as one text: two models with the same text are the same to every reader.
@@ -31,43 +30,35 @@ _PLAIN = (str, int, float, bool, type(None))
 
 def identity(*things: object) -> str:
     """The text of functions of a model, and of other things that consist of fields."""
-    return ",".join(map(_IdentityWriter().text, things))
+    numbers: dict[int, tuple[int, object]] = {}  # of values and types, which are told of once
 
-
-class _IdentityWriter:
-    """Writes things; values and types have numbers, and are told of once."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[int, tuple[int, object]] = {}
-
-    def text(self, thing: object) -> str:
+    def text(thing: object) -> str:
         kind = type(thing)
         if kind in _PLAIN:
             return repr(thing)
         if kind is ScalarType:
             return str(thing)
         if kind is tuple:
-            return f"({','.join(map(self.text, cast('tuple[object, ...]', thing)))})"
+            return f"({','.join(map(text, cast('tuple[object, ...]', thing)))})"
         if kind is frozenset:
-            return f"{{{','.join(sorted(map(self.text, cast('frozenset[object]', thing))))}}}"
-        if isinstance(thing, Value | Type):
-            return self._numbered(thing)
-        return self._fields(thing)
-
-    def _numbered(self, thing: object) -> str:
-        known = self._numbers.get(id(thing))
+            return f"{{{','.join(sorted(map(text, cast('frozenset[object]', thing))))}}}"
+        if not isinstance(thing, Value | Type):
+            return with_fields(thing)
+        known = numbers.get(id(thing))
         if known is not None:
             return f"#{known[0]}"
-        number = len(self._numbers)
-        self._numbers[id(thing)] = number, thing  # which keeps others from its address
-        return f"#{number}={self._fields(thing)}"
+        number = len(numbers)
+        numbers[id(thing)] = number, thing  # which keeps others from its address
+        return f"#{number}={with_fields(thing)}"
 
-    def _fields(self, thing: object) -> str:
+    def with_fields(thing: object) -> str:
         kind: type[Any] = type(thing)
         if not is_dataclass(kind):
             raise TypeError(f"{thing!r} of the class `{kind.__name__}` is no part of a model")
-        parts = ",".join(self.text(getattr(thing, name)) for name in _names(kind))
+        parts = ",".join(text(getattr(thing, name)) for name in _names(kind))
         return f"{kind.__module__}.{kind.__qualname__}({parts})"
+
+    return ",".join(map(text, things))
 
 
 @cache
@@ -91,24 +82,18 @@ FOLDERS = (
 """Where the files are that decide what is generated."""
 
 
-class Modules:
-    """Generates modules, or takes them from a cache."""
-
-    def __init__(self, kept: Cache | None = None) -> None:
-        self._kept = kept
-
-    def module(self, graph: KernelGraph, target: LlvmTarget) -> LlvmModule:
-        """The module of a kernel, with the lines of its source."""
-        if self._kept is None:
-            return generated(graph, target, lines=True)
-        key = identity(target, *graph.functions)
-        found = self._kept.get(key)
-        if found is not None:
-            return _from_bytes(found)
-        made = generated(graph, target, lines=True)
-        if not made.asserts and not made.prints:  # they are for a person, who has time
-            self._kept.put(key, _as_bytes(made))
-        return made
+def module_of(graph: KernelGraph, target: LlvmTarget, kept: Cache | None) -> LlvmModule:
+    """The module of a kernel, with the lines of its source: generated, or taken from a cache."""
+    if kept is None:
+        return generated(graph, target, lines=True)
+    key = identity(target, *graph.functions)
+    found = kept.get(key)
+    if found is not None:
+        return _from_bytes(found)
+    made = generated(graph, target, lines=True)
+    if not made.asserts and not made.prints:  # they are for a person, who has time
+        kept.put(key, _as_bytes(made))
+    return made
 
 
 def generated(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> LlvmModule:
@@ -121,10 +106,9 @@ def generated(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) ->
 
 
 @cache
-def shared_modules() -> Modules:
-    """With the cache that the environment names."""
-    folder = cache_folder()
-    return Modules(Cache(folder, generator(), kind="ll") if folder else None)
+def kept_modules() -> Cache | None:
+    """Modules of earlier processes, in the folder that the environment names."""
+    return users_cache(generator(), "ll")
 
 
 def generator() -> str:

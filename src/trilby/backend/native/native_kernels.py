@@ -4,7 +4,6 @@ from array import array
 from collections.abc import Sequence
 from functools import cache
 from struct import Struct
-from typing import Protocol
 
 import numpy as np
 
@@ -15,9 +14,9 @@ from trilby.backend.base import (
     StructArgument,
     Ticket,
 )
-from trilby.backend.failures import assertion_failed
 from trilby.backend.group_size import rounded_up
-from trilby.backend.native.engine import Engine
+from trilby.backend.native.arena import Arena
+from trilby.backend.native.engine import LaunchReport
 from trilby.backend.native.host_processor import native_group
 from trilby.backend.native.printing import Printed
 from trilby.backend.native.queue_code import (
@@ -30,112 +29,56 @@ from trilby.backend.native.queue_code import (
     WORD,
     Record,
     address_of_record,
-    copied,
     make_record,
 )
 from trilby.backend.native.toolchain import Code
 from trilby.backend.work_memory import NO_ARRAYS, WorkMemory
+from trilby.codegen.llvm.target import LlvmModule
 from trilby.data.dtypes import ScalarType, type_by_value, value_by_value
 from trilby.data.ndrange import NDRange
-from trilby.data.segment import Live, address_of
+from trilby.data.segment import address_of
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError
-from trilby.source import Location
 
 _MUCH = 1024
 """A number may grow so much in one step, or double, without being taken for another."""
 
 
-class NativeMemoryOwner(Protocol):
-    """Knows the memory that its launches may use; `moment` changes when some of it is freed."""
-
-    moment: int
-    engine: Engine
-
-    def check_open(self) -> None:
-        """Raise where it was closed."""
-        ...
-
-    def address_of(self, memory: Memory) -> int:
-        """Where memory begins; raises where it is freed or another's."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadMemory:
-    """The bytes that one thread takes for a group, and for each vector of so many lanes in it."""
-
-    lanes: int = 1
-    group: int = 0
-    vector: int = 0
-
-    def needed(self, local: tuple[int, int, int]) -> int:
-        """What it takes for a group of that size."""
-        return self.group + -(-local[0] // self.lanes) * local[1] * local[2] * self.vector
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class NativeKernel:
-    """A compiled kernel; `address` is that of its entry as long as `code` lives.
+    """A compiled module, which can be called as long as `code` lives.
 
-    `parameters` is the number of its arguments. `assertions` are in the order in which a report
-    counts them, from 1 on; `printed` is None where nothing is printed. `any_group` is true where
-    work items may be put into any groups, whatever is asked for, and `varies` where data decides
-    for how long it runs. `memory` is what a call takes, and `arrays` what the user's arrays in it
-    are.
+    `parameters` is the number of its arguments. `printed` is None where nothing is printed.
+    `varies` is true where data decides for how long it runs. `arrays` are the user's arrays in it.
     """
 
-    entry: str
-    source: str
+    module: LlvmModule
     code: Code
-    address: int
     parameters: int
-    assertions: tuple[tuple[str, Location], ...] = ()
     printed: Printed | None = None
-    any_group: bool = False
     varies: bool = False
-    memory: ThreadMemory = ThreadMemory()
     arrays: WorkMemory = NO_ARRAYS
+
+    @property
+    def source(self) -> str:
+        """The generated code."""
+        return self.module.text
 
     @property
     def asserts(self) -> bool:
         """Whether a launch may fail by itself."""
-        return bool(self.assertions)
+        return bool(self.module.asserts)
 
     @property
     def prints(self) -> bool:
         """Whether a launch writes lines."""
         return self.printed is not None
 
-    def check_count(self, given: int) -> None:
-        """Raise where arguments are missing: the kernel would read what is behind them."""
-        if given != self.parameters:
-            raise DeviceError(
-                f"`{self.entry}` takes {self.parameters} arguments, and {given} are given",
-                advice="this is a fault of Trilby: please report it with the program",
-            )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LaunchReport:
-    """The lines that a launch prints, and the assertion that failed: its number and work item."""
-
-    words: Live
-    kernel: NativeKernel
-
-    @property
-    def has_failed(self) -> bool:
-        """True once an assertion has failed."""
-        return bool(self.words[0])
-
-    def check(self) -> None:
-        """Write the lines; raise what a failed assertion says. The launch is over."""
-        if self.kernel.printed is not None:
-            self.kernel.printed.show()
-        number, x, y, z = (int(n) for n in self.words)
-        if number:
-            message, location = self.kernel.assertions[number - 1]
-            raise assertion_failed(message, (x, y, z), location)
+    def thread_bytes(self, local: tuple[int, int, int]) -> int:
+        """What one thread takes for a group of that size."""
+        module = self.module
+        vectors = -(-local[0] // module.lanes) * local[1] * local[2]
+        return module.group_bytes + vectors * module.vector_bytes
 
 
 class NativePrepared:
@@ -149,30 +92,38 @@ class NativePrepared:
     __slots__ = (
         "_lasting",
         "_mark",
+        "_reports",
         "_structs",
+        "arena",
         "checked",
         "executable",
         "memories",
-        "owner",
         "record",
     )
 
     def __init__(
         self,
-        owner: NativeMemoryOwner,
+        arena: Arena,
         executable: NativeKernel,
         size: NDRange,
         arguments: Sequence[Argument],
     ) -> None:
-        executable.check_count(len(arguments))
-        self.owner = owner
+        module = executable.module
+        if len(arguments) != executable.parameters:  # the kernel would read what is behind them
+            raise DeviceError(
+                f"`{module.entry}` takes {executable.parameters} arguments, and {len(arguments)} "
+                "are given",
+                advice="this is a fault of Trilby: please report it with the program",
+            )
+        self.arena = arena
         self.executable = executable
+        self._reports = executable.asserts or executable.prints
         self.memories: dict[int, Memory] = {}
         self._structs: dict[int, Record] = {}
         self.checked = -1
-        engine = owner.engine
+        engine = arena.engine
         local = native_group(size, engine.host.threads)
-        if executable.any_group and size.local is not None:
+        if module.any_group and size.local is not None:
             local = native_group(NDRange(size.size), engine.host.threads)
         whole = rounded_up(size, local[: len(size.size)])
         groups = [n // group for n, group in zip((*whole, 1, 1)[:3], local, strict=True)]
@@ -180,7 +131,8 @@ class NativePrepared:
         prints = executable.printed.address if executable.printed else 0
         launch = (*size.padded, *local, *groups, 0, 0, prints)
         words = (0,) * len(arguments)
-        self.record = make_record(engine.address, executable.address, units, words, launch=launch)
+        address = executable.code[module.entry]
+        self.record = make_record(engine.address, address, units, words, launch=launch)
         self.record[VARIES] = executable.varies
         parts = (executable, self.memories, self._structs)
         self._mark = 0, self.record, 0, 0
@@ -197,14 +149,13 @@ class NativePrepared:
 
     def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
         """Put the record into the queue, once for all passes."""
-        if self.checked != self.owner.moment:
-            self.check()
-        engine, record = self.owner.engine, self.record
+        if self.checked != self.arena.moment:
+            self._check()
+        engine, record = self.arena.engine, self.record
         for ticket in after:
             if ticket.queue is not engine:
                 ticket.wait()
-        executable = self.executable
-        if executable.assertions or executable.printed is not None:
+        if self._reports:
             return self._submit_reporting(times, first_pass)
         self._mark = self.begun, record, record[SEQUENCE], times
         if times == 1 and not first_pass:
@@ -213,14 +164,16 @@ class NativePrepared:
 
     def _submit_reporting(self, times: int, first_pass: int) -> Ticket:
         """The same for a kernel that prints, or that leaves what failed in four numbers."""
-        engine, words = self.owner.engine, np.zeros(4, np.int32)
-        report = LaunchReport(words, self.executable)
-        record = copied(self.record)
+        engine, words = self.arena.engine, np.zeros(4, np.int32)
+        kernel = self.executable
+        report = LaunchReport(words, kernel.printed, kernel.module.asserts)
+        record = self.record[:]
         record[PASS], record[REPORT], record[SEQUENCE] = first_pass, address_of(words), 0
         engine.drop_reports()
         self._mark = self.begun, record, 0, times
         try:
-            number = engine.submit(record, self._things, first=first_pass, count=times)
+            things = kernel, self.memories, dict(self._structs)
+            number = engine.submit(record, things, first=first_pass, count=times)
         finally:  # without a call, after which an interrupt could be heard
             if record[SEQUENCE]:
                 engine.reports[record[SEQUENCE]] = report
@@ -228,12 +181,12 @@ class NativePrepared:
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come; those under way keep their record."""
-        engine = self.owner.engine
+        engine = self.arena.engine
         sequence = self.record[SEQUENCE]
         if sequence > engine.state.completed:
             self._mark = self.begun, self.record, sequence, 0
             engine.keep(sequence, (self.record, dict(self._structs)))
-            self.record = self._lasting[0] = copied(self.record)
+            self.record = self._lasting[0] = self.record[:]
         self._set(position, argument)
 
     def _set(self, position: int, argument: Argument) -> None:
@@ -247,31 +200,24 @@ class NativePrepared:
             self._structs[position] = array("Q", content)
             word = address_of_record(self._structs[position])
         else:
-            word = self.owner.address_of(argument)
+            word = self.arena.address_of(argument)
             self.memories[position] = argument
             self.checked = -1
         self.record[ARGUMENTS + position] = word
 
-    @property
-    def _things(self) -> object:
-        """What has to live as long as it is run."""
-        return self.executable, self.memories, dict(self._structs)
-
-    def check(self) -> None:
+    def _check(self) -> None:
         """Raise if memory was freed."""
-        moment = self.owner.moment
-        if self.checked == moment:
-            return
-        self.owner.check_open()
+        moment = self.arena.moment
+        self.arena.check_open()
         for memory in self.memories.values():
-            self.owner.address_of(memory)
+            self.arena.address_of(memory)
         self.checked = moment
 
     def __del__(self) -> None:
         """Leave what the queue may still need to the engine, for good if Ctrl-C comes here."""
         lasting = getattr(self, "_lasting", None)
         if lasting is not None:
-            engine = self.owner.engine
+            engine = self.arena.engine
             engine.keep(self.record[SEQUENCE], lasting)
             engine.owned.pop(id(lasting), None)  # it is not there if Ctrl-C came in `__init__`
 

@@ -2,12 +2,14 @@
 
 import ctypes
 import os
+import re
 from array import array
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeAlias
 
-from trilby.backend.native.toolchain import Code, Objects, Processor
+from trilby.backend.native.cache import Cache
+from trilby.backend.native.toolchain import Code, Processor, begin_code
 
 _PAUSES = {
     "x86_64": (
@@ -17,21 +19,6 @@ _PAUSES = {
     "aarch64": ("declare void @llvm.aarch64.hint(i32)", "call void @llvm.aarch64.hint(i32 1)"),
 }
 _OTHER_PAUSE = ("declare i32 @sched_yield()", "%ignored = call i32 @sched_yield()")
-
-_SYMBOLS = (
-    "trilby_open_queue",
-    "trilby_start_workers",
-    "trilby_stop_workers",
-    "trilby_submit",
-    "trilby_submit_passes",
-    "trilby_wait",
-    "trilby_copy",
-    "trilby_copy_rows",
-    "trilby_fill",
-    "trilby_print",
-    "trilby_take_printed",
-    "trilby_free",
-)
 
 _Nothing = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 _Submits = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)
@@ -69,12 +56,14 @@ class QueueFunctions:
 
 
 @cache
-def begin_functions(processor: Processor, objects: Objects) -> Callable[[], QueueFunctions]:
+def begin_functions(processor: Processor, kept: Cache | None) -> Callable[[], QueueFunctions]:
     """Begin to make the functions, which takes longer than what Python does until they are needed.
 
     Threads that leave are in them to the last: they stay loaded.
     """
-    code = objects.begin(queue_text(processor.triple), processor, _SYMBOLS, as_written=True)
+    text = queue_text(processor.triple)
+    symbols = re.findall(r"^define \w+ @(trilby_\w+)", text, re.MULTILINE)
+    code = begin_code(text, processor, symbols, kept, as_written=True)
     return cache(lambda: QueueFunctions(code()))
 
 
@@ -120,11 +109,6 @@ def make_record(
 ) -> Record:
     """A record for the queue at that address; `nanoseconds` is what it takes, if that is known."""
     return array("Q", (queue, entry, units, nanoseconds, 0, 0, *launch, *arguments))
-
-
-def copied(record: Record) -> Record:
-    """The same, as another record."""
-    return array("Q", record)
 
 
 def address_of_record(record: Record) -> int:

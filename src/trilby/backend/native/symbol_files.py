@@ -9,19 +9,19 @@ import os
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from itertools import count
-from struct import Struct, pack_into, unpack_from
+from struct import Struct, pack_into
 
 from trilby.backend import private_folder
 from trilby.backend.native.linking import (
     ALLOCATED,
     HEADER,
+    NOTHING,
     RELOCATIONS,
     SECTION,
+    SYMBOL,
     SYMBOLS,
     Section,
-    UnknownError,
     relocations_of,
     sections_of,
     symbols_of,
@@ -34,9 +34,7 @@ BEGIN = 4096
 _SHARED_OBJECT, _HEADERS = 3, HEADER.size
 _PROGRAM = Struct("<IIQQQQQQ")
 _LOADED, _READ_AND_RUN = 1, 5
-_NOTHING = 0
-_SYMBOL_SIZE, _SYMBOL_SECTION, _SYMBOL_VALUE = 24, 6, 8
-_ABSOLUTE = {1: Struct("<Q"), 10: Struct("<I")}
+_ABSOLUTE = {1: "<Q", 10: "<I"}
 """How what debugging data refers to is written, by the kind of the place."""
 
 _NUMBERS = count()
@@ -54,15 +52,25 @@ def shared_object(code: bytes, image: bytes, places: Mapping[int, int]) -> bytes
     for number, one in enumerate(sections):
         if number in addresses:
             place = addresses[number]
-            kept.append(replace(one, address=place, offset=place))
+            kept.append(one._replace(address=place, offset=place))
         elif one.kind == RELOCATIONS or one.flags & ALLOCATED:
-            kept.append(replace(one, kind=_NOTHING, flags=0, offset=0, size=0, link=0, info=0))
+            kept.append(one._replace(kind=NOTHING, flags=0, offset=0, size=0, link=0, info=0))
         else:
             made += bytes(-len(made) % 16)
-            kept.append(replace(one, offset=len(made)))
+            kept.append(one._replace(offset=len(made)))
             made += one.content(code)
-    _fill_in(made, code, kept, addresses)
-    _place_symbols(made, kept, addresses)
+    # Debugging data refers to where everything is now.
+    symbols = symbols_of(code, sections)
+    others = [n for n, one in enumerate(kept) if n not in addresses and one.kind != NOTHING]
+    for section, place, kind, number, addend in relocations_of(code, sections, others):
+        one = symbols[number]
+        value = addresses.get(one.section, 0) + one.value + addend
+        pack_into(_ABSOLUTE[kind], made, kept[section].offset + place, value)
+    # Symbols of an object file count from their sections, those of a shared object from 0.
+    for table in (one for one in kept if one.kind == SYMBOLS):
+        for at in range(table.offset, table.offset + table.size, SYMBOL.size):
+            *about, section, value, size = SYMBOL.unpack_from(made, at)
+            SYMBOL.pack_into(made, at, *about, section, value + addresses.get(section, 0), size)
     made += bytes(-len(made) % 16)
     header = list(HEADER.unpack_from(code))
     header[1], header[4], header[5], header[6] = _SHARED_OBJECT, 0, _HEADERS, len(made)
@@ -71,33 +79,7 @@ def shared_object(code: bytes, image: bytes, places: Mapping[int, int]) -> bytes
     size = len(image)
     program = (_LOADED, _READ_AND_RUN, BEGIN, BEGIN, BEGIN, size, size, BEGIN)
     _PROGRAM.pack_into(made, _HEADERS, *program)
-    for one in kept:
-        made += SECTION.pack(*(getattr(one, name) for name in Section.__slots__))
-    return bytes(made)
-
-
-def _fill_in(
-    made: bytearray, code: bytes, kept: list[Section], addresses: Mapping[int, int]
-) -> None:
-    """Let debugging data refer to where everything is now."""
-    sections = sections_of(code)
-    symbols = symbols_of(code, sections)
-    others = [n for n, one in enumerate(kept) if n not in addresses and one.kind != _NOTHING]
-    for section, place, kind, number, addend in relocations_of(code, sections, others):
-        if kind not in _ABSOLUTE:
-            raise UnknownError
-        one = symbols[number]
-        value = addresses.get(one.section, 0) + one.value + addend
-        _ABSOLUTE[kind].pack_into(made, kept[section].offset + place, value)
-
-
-def _place_symbols(made: bytearray, kept: list[Section], addresses: Mapping[int, int]) -> None:
-    """Symbols of an object file count from their sections, those of a shared object from 0."""
-    for table in (one for one in kept if one.kind == SYMBOLS):
-        for at in range(table.offset, table.offset + table.size, _SYMBOL_SIZE):
-            (section,) = unpack_from("<H", made, at + _SYMBOL_SECTION)
-            (value,) = unpack_from("<Q", made, at + _SYMBOL_VALUE)
-            pack_into("<Q", made, at + _SYMBOL_VALUE, value + addresses.get(section, 0))
+    return bytes(made + b"".join(SECTION.pack(*one) for one in kept))
 
 
 def new_file(folder: str, name: str, content: bytes) -> tuple[str, int]:

@@ -14,13 +14,13 @@ from threading import Thread
 from threading import enumerate as enumerate_threads
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
-from trilby.backend.native.cache import Cache
-from trilby.backend.native.linking import can_link, linked
+from trilby.backend.native.cache import Cache, users_cache
+from trilby.backend.native.linking import linked
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
 from trilby.locks import hold_over_forks, new_rlock
 from trilby.messages import tell
-from trilby.options import cache_folder, symbols_folder
+from trilby.options import symbols_folder
 from trilby.version import VERSION
 
 if TYPE_CHECKING:
@@ -41,21 +41,15 @@ class Code(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """What code is made for, in LLVM's words: `Processor("x86_64-…", "znver3", "+avx2,…")`."""
+    """What code is made for, in LLVM's words: `Processor("x86_64-…", "znver3", "+avx2,-sse4a")`.
+
+    `llvm` is the version that says so.
+    """
 
     triple: str
     cpu: str
     features: str
-
-
-@dataclass(frozen=True, slots=True)
-class Detected:
-    """The triple, the name and the features of a machine's processor, and the LLVM that said so."""
-
-    triple: str
-    cpu: str
-    features: tuple[tuple[str, bool], ...]
-    llvm: str
+    llvm: str = ""
 
 
 # ------------------------------------------------------------------------------------------ threads
@@ -146,54 +140,35 @@ def _libraries() -> list[str]:
     return sorted(os.path.join(binding, name) for name in names if "llvmlite" in name)
 
 
-def detected() -> Detected:
-    """The processor of this machine, as far as LLVM knows it."""
-    found: Detected = load_llvm().detected()
-    return found
-
-
-def object_code(text: str, processor: Processor, *, as_written: bool = False) -> bytes:
-    """The object code of a module; little is done to one that is to stay as written."""
-    made: bytes = load_llvm().object_code(text, processor, as_written=as_written)
-    return made
-
-
-def assembly(text: str, processor: Processor) -> str:
-    """The instructions that a module becomes, for people."""
-    made: str = load_llvm().assembly(text, processor)
-    return made
-
-
 # ------------------------------------------------------------------------------------------ objects
 
 
-class Objects:
-    """Makes object code, or takes it from a cache, and loads it."""
+def begin_code(
+    text: str,
+    processor: Processor,
+    symbols: Sequence[str],
+    kept: Cache | None,
+    *,
+    as_written: bool = False,
+) -> Callable[[], Code]:
+    """Let another thread compile a module, unless its object code is kept from earlier.
 
-    def __init__(self, kept: Cache | None = None) -> None:
-        self._kept = kept
+    The result waits for it and loads some functions. One that is written by hand is not
+    made better.
+    """
+    found = kept.get(text) if kept else None
+    if found is not None:
+        return lambda: _load(found, processor, symbols)
+    llvm = load_llvm()  # what is wrong with it is told here
 
-    def begin(
-        self, text: str, processor: Processor, symbols: Sequence[str], *, as_written: bool = False
-    ) -> Callable[[], Code]:
-        """Let another thread compile a module, if it has to be compiled.
-
-        The result waits for it and loads some functions. One that is written by hand is not
-        made better.
-        """
-        make = partial(self._make, text, processor, as_written=as_written)
-        found = self._kept.get(text) if self._kept else None
-        if found is not None:
-            return partial(_load_kept, found, make, processor, symbols)
-        load_llvm()  # what is wrong with it is told here
-        code = BackgroundCall(make)
-        return lambda: _load(code(), processor, symbols)
-
-    def _make(self, text: str, processor: Processor, *, as_written: bool) -> bytes:
-        made = object_code(text, processor, as_written=as_written)
-        if self._kept:
-            self._kept.put(text, made)
+    def make() -> bytes:
+        made: bytes = llvm.object_code(text, processor, as_written=as_written)
+        if kept:
+            kept.put(text, made)
         return made
+
+    code = BackgroundCall(make)
+    return lambda: _load(code(), processor, symbols)
 
 
 def _load(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code:
@@ -207,27 +182,10 @@ def _load(code: bytes, processor: Processor, symbols: Sequence[str]) -> Code:
     return found
 
 
-def _load_kept(
-    code: bytes, make: Callable[[], bytes], processor: Processor, symbols: Sequence[str]
-) -> Code:
-    """Load code of an earlier process; where that cannot be, make it again.
-
-    LLVM ends the process for code that contradicts itself. So it gets none where we check it.
-    """
-    if not can_link():
-        return _load(code, processor, symbols)
-    found = linked(code, symbols, symbols_folder())
-    if found is None:
-        tell("info", "`%s` is compiled again: its code on disk is not understood", symbols[0])
-        return _load(make(), processor, symbols)
-    return found
-
-
 @cache
-def objects_for(processor: Processor) -> Objects:
-    """With the cache that the environment names."""
-    folder = cache_folder()
-    return Objects(Cache(folder, object_identity(processor)) if folder else None)
+def kept_objects(processor: Processor) -> Cache | None:
+    """Object code of earlier processes, in the folder that the environment names."""
+    return users_cache(object_identity(processor), "o")
 
 
 def object_identity(processor: Processor) -> str:

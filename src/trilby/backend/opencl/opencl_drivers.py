@@ -14,7 +14,7 @@ import time
 from collections import deque
 from types import FrameType
 
-from trilby.at_exit import PROGRAM_END, EndStep
+from trilby.at_exit import PROGRAM_END
 from trilby.errors import DeviceUnavailableError
 from trilby.locks import hold_over_forks
 from trilby.process import PROCESS
@@ -122,5 +122,5 @@ def _is_caller(kind: type) -> bool:
 
 
 hold_over_forks(3, lambda: None, lambda: None, _lose)
-PROGRAM_END.add(EndStep.STOP_THREADS, _leave)
+PROGRAM_END.add_last(_leave)
 PROGRAM_END.add_rescue(_give_up)
