@@ -1,18 +1,23 @@
-"""One OpenCL device that was opened: kernels as OpenCL C, buffers, copies, launches.
+"""One OpenCL device that was opened: its memory, copies, kernels as OpenCL C, and launches.
 
 What fails is said in our own errors: no error of OpenCL passes through, and no failure of a device
 takes the process with it.
+
+Most of the time of a loop that allocates, copies and frees goes into allocating: the pages of new
+memory are made at the first touch. So buffers come from a pool of pyopencl, which takes a buffer
+back when Python drops it. Memory that is freed while commands work on it is dropped only when they
+are done, because a command of its next owner could overtake them.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import cast
 
 import numpy as np
 import pyopencl as cl
+from pyopencl import tools
 
-# `cl.Program.build` sends whatever a compiler says through Python's warnings, which only a
-# filter for the whole process could stop. The program that it wraps does not.
 # `cl.enqueue_copy` and `cl.enqueue_fill_buffer` are written in Python: see `opencl_queue`.
 from pyopencl._cl import (
     _enqueue_fill_buffer,  # pyright: ignore[reportPrivateUsage]
@@ -20,64 +25,65 @@ from pyopencl._cl import (
     _enqueue_read_buffer_rect,  # pyright: ignore[reportPrivateUsage]
     _enqueue_write_buffer,  # pyright: ignore[reportPrivateUsage]
     _enqueue_write_buffer_rect,  # pyright: ignore[reportPrivateUsage]
-    _Program,  # pyright: ignore[reportPrivateUsage]
 )
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Ticket
-from trilby.backend.failures import beyond, blamed, failed, foreign, not_prepared, refused_code
+from trilby.backend.failures import beyond, blamed, failed, foreign, freed, no_room
 from trilby.backend.group_size import GroupLimits
-from trilby.backend.opencl.opencl_builds import (
-    FirstLaunches,
-    build_where_ctrl_c_is_heard,
-    kernel_of,
-)
-from trilby.backend.opencl.opencl_drivers import Drivers, keep_all, use_drivers
-from trilby.backend.opencl.opencl_launches import OpenCLKernel, OpenCLPrepared
-from trilby.backend.opencl.opencl_memory import MemoryPool, OpenCLMemory
-from trilby.backend.opencl.opencl_queue import OpenCLQueue
-from trilby.backend.work_memory import (
-    NO_ARRAYS,
-    WorkMemory,
-    checked_by_driver,
-    limited_by_stack,
-)
-from trilby.codegen.identifiers import OWN
+from trilby.backend.opencl.opencl_drivers import Drivers, keep_all
+from trilby.backend.opencl.opencl_launches import OpenCLKernel, OpenCLPrepared, build_kernel
+from trilby.backend.opencl.opencl_queue import OpenCLQueue, explained
+from trilby.backend.work_memory import NO_ARRAYS, WorkMemory, checked_by_driver, limited_by_stack
+from trilby.codegen.cfamily import Generated
 from trilby.codegen.opencl_c import generate
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Rows
 from trilby.data.segment import address_of
+from trilby.dataclass import dataclass
 from trilby.errors import BuildError
-from trilby.source import Location
 from trilby.stages import stage
 
-# Nothing here loosens the meaning of floats. Warnings would be about code that nobody
-# wrote by hand.
-_BUILD_OPTIONS = b"-cl-std=CL1.2 -w"
+KEPT_SHARE = 8
+"""Of the memory of a device, one part in so many may be kept for later."""
+
+_EXACT_BITS = 24
+"""The pool rounds sizes up to numbers of so many digits: 16 MiB are exact, 4 GiB to 256 bytes."""
 
 _WIDEST_NUMBER = 8
 """Memory of the host begins where any number may; wider things see to their own places."""
 
-_WRITE = partial(_enqueue_write_buffer, is_blocking=False)
-_WRITE_ROWS = partial(_enqueue_write_buffer_rect, is_blocking=False)
-_READ = partial(_enqueue_read_buffer, is_blocking=False)
-_READ_ROWS = partial(_enqueue_read_buffer_rect, is_blocking=False)
+_PAUSE_SECONDS = 0.0002
+
+_WRITE = _enqueue_write_buffer, _enqueue_write_buffer_rect
+_READ = _enqueue_read_buffer, _enqueue_read_buffer_rect
+
+
+@dataclass(slots=True, eq=False)
+class OpenCLMemory:
+    """A buffer of OpenCL, None once it is freed: drivers crash on released buffers."""
+
+    nbytes: int
+    context: cl.Context
+    buffer: cl.MemoryObjectHolder | None
 
 
 class OpenCLBackend:
-    """One device with a context and three queues of its own."""
+    """One device with a context, three queues and a pool of memory of its own."""
 
     def __init__(self, cl_device: cl.Device, device: DeviceInfo) -> None:
-        use_drivers()
         self.device = device
         self.context = cl.Context([cl_device])
-        self.first_launches = FirstLaunches(device.name)
-        queue = partial(OpenCLQueue, cl_device, self.context, device, self.first_launches)
-        self.compute = queue()
-        self.upload_queue = queue()
-        self.download_queue = queue()
-        self.pool = MemoryPool(self.context, device)
+        self.compute = OpenCLQueue(cl_device, self.context, device)
+        self.upload_queue = OpenCLQueue(cl_device, self.context, device, self.compute)
+        self.download_queue = OpenCLQueue(cl_device, self.context, device, self.compute)
         self._cl_device = cl_device
+        self._memory_queue = cl.CommandQueue(self.context)
+        allocator = tools.ImmediateAllocator(self._memory_queue, cl.mem_flags.READ_WRITE)
+        self.pool = tools.MemoryPool(allocator, _EXACT_BITS)
+        # Finalisers free at any moment, also inside of a method of this class.
+        self._freed: dict[Memory, tuple[object, Sequence[Ticket]]] = {}
+        """Freed memory with its buffer and the commands that may still use it, the oldest first."""
 
     def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Callable[[], OpenCLKernel]:
         """Nothing can be begun: all is done later."""
@@ -86,93 +92,103 @@ class OpenCLBackend:
     def _compile(self, graph: KernelGraph, *, fast_math: bool) -> OpenCLKernel:
         arrays = checked_by_driver(graph, self.device, self._cl_device.local_mem_size)
         with stage("generate"):
-            made = generate(graph, fuses=fast_math)
+            code = generate(graph, fuses=fast_math)
         try:
             with stage("build"):
-                return self.build(made.text, made.entry, made.asserts, made.takes_pass, arrays)
+                return self.build(code, arrays)
         except BuildError as error:
             raise blamed(error, graph) from error.__cause__
 
-    def build(
-        self,
-        text: str,
-        entry: str,
-        assertions: Sequence[tuple[str, Location]] = (),
-        takes_pass: bool = False,  # noqa: FBT001, FBT002 -- as the kernel's parameters
-        arrays: WorkMemory = NO_ARRAYS,
-    ) -> OpenCLKernel:
-        """Build the `__kernel` function `entry` of some OpenCL C.
-
-        Its last three parameters are the range, `int max_x, int max_y, int max_z`, before the
-        number of the pass and the report of assertions, where it takes these.
-        """
-        self.pool.check_open()
-        name = entry.removeprefix(OWN)
-        try:
-            program, kernel = kernel_of(partial(self._program, name=name), text, entry)
-            items = kernel.get_work_group_info(
-                cl.kernel_work_group_info.WORK_GROUP_SIZE, self._cl_device
-            )
-        except cl.Error as error:
-            raise not_prepared(self.device, name, error) from error
-        axes = tuple(self._cl_device.max_work_item_sizes)
+    def build(self, code: Generated, arrays: WorkMemory = NO_ARRAYS) -> OpenCLKernel:
+        """Build a kernel of OpenCL C."""
+        self.compute.check_open()
+        program, kernel = build_kernel(self.context, self.device, code)
+        about = cl.kernel_work_group_info.WORK_GROUP_SIZE
+        items = kernel.get_work_group_info(about, self._cl_device)
+        limits = GroupLimits(items, tuple(self._cl_device.max_work_item_sizes))
         return OpenCLKernel(
             self.context,
             program,
-            entry,
-            text,
-            limited_by_stack(GroupLimits(items, axes), arrays, self.device),
-            f"running `{name}`",
-            kernel.num_args,
-            tuple(assertions),
-            prints="printf(" in text,
-            takes_pass=takes_pass,
+            code,
+            limited_by_stack(limits, arrays, self.device),
+            source=code.text,
+            asserts=bool(code.asserts),
+            prints="printf(" in code.text,
             spare=[kernel],
         )
 
-    def _program(self, text: str, name: str) -> _Program:
-        program = _Program(self.context, text)
-        build = partial(program._build, _BUILD_OPTIONS, [self._cl_device])  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- see the import
-        try:
-            build_where_ctrl_c_is_heard(build, name, self.device.name)
-        except cl.Error as error:
-            log = program.get_build_info(self._cl_device, cl.program_build_info.LOG)
-            raise refused_code(self.device, name, text, str(log or error)) from error
-        return program
-
     def allocate(self, nbytes: int) -> OpenCLMemory:
-        """A buffer that kernels may read and write."""
-        self.pool.check_open()
+        """A buffer that kernels may read and write, and that no command uses."""
+        self.compute.check_open()
+        for _ in range(2):
+            self._drop_unused()
+            buffer = self._attempt(max(nbytes, 1))  # OpenCL has no buffer of no bytes
+            if buffer is not None:
+                return OpenCLMemory(nbytes, self.context, buffer)
+            while self._freed:  # until what works on it has ended, well or badly
+                time.sleep(_PAUSE_SECONDS)
+                self._drop_unused()
+            self.pool.free_held()
+        raise no_room(self.device, nbytes, self.pool.active_bytes)
+
+    def _attempt(self, size: int) -> cl.MemoryObjectHolder | None:
+        """A buffer, or None where there is no room."""
+        largest, all_bytes = self.device.buffer_bytes, self.device.memory_bytes
+        # Drivers for CPUs give more than there is, and the system ends the process later.
+        if size > largest or self.pool.managed_bytes + size > all_bytes:
+            return None
         try:
-            return self.pool.take(nbytes)
+            if self.pool.alloc_size(self.pool.bin_number(size)) > largest:
+                return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size)
+            buffer = self.pool.allocate(size)
+            self._memory_queue.finish()  # the driver makes new memory there
         except cl.Error as error:
-            raise failed(self.device, f"allocating {nbytes} bytes", error) from error
+            if not error.what.is_out_of_memory():
+                raise failed(self.device, f"allocating {size} bytes", error) from error
+            return None
+        return buffer
 
     def share(self, source: memoryview) -> OpenCLMemory | None:
         """The host's bytes, which a CPU's kernels read and write where they are."""
-        self.pool.check_open()
+        self.compute.check_open()
+        self._drop_unused()
         if source.readonly or not source.nbytes or "shared_memory" not in self.device.features:
             return None
         if address_of(np.frombuffer(source, np.uint8)) % _WIDEST_NUMBER:
             return None
-        try:
-            return self.pool.share(source)
-        except cl.Error as error:
-            raise failed(self.device, f"sharing {source.nbytes} bytes", error) from error
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+        with explained(self.device, f"sharing {source.nbytes} bytes"):
+            buffer = cl.Buffer(self.context, flags, hostbuf=source)  # which keeps them alive
+        return OpenCLMemory(source.nbytes, self.context, buffer)
 
     def free(self, memory: Memory, after: Sequence[Ticket] = ()) -> None:
         """Keep a buffer for later; also after `close`, when it is released."""
-        if not isinstance(memory, OpenCLMemory):
-            raise foreign(self.device, memory)
         self.compute.moment += 1
         if Drivers.are_lost:
             return
-        try:
-            self.pool.give(memory, after)
-            if not self.pool.is_open:
-                self.pool.trim()
-        except cl.Error as error:
-            raise failed(self.device, "giving memory back", error) from error
+        self._freed[memory] = self.buffer_of(memory), after
+        cast("OpenCLMemory", memory).buffer = None  # after it is noted: Ctrl-C loses nothing
+        self._drop_unused()
+
+    def _drop_unused(self) -> None:
+        """Give buffers back to the pool, or to the host, as long as no command uses the oldest."""
+        for memory in list(self._freed):
+            if not all(ticket.done for ticket in self._freed.get(memory, (None, ()))[1]):
+                break
+            self._freed.pop(memory, None)
+        if (
+            self.pool.managed_bytes - self.pool.active_bytes
+            > self.device.memory_bytes // KEPT_SHARE
+        ):
+            self.pool.free_held()
+
+    def buffer_of(self, memory: Memory) -> cl.MemoryObjectHolder:
+        """The buffer behind memory that was allocated here and not freed."""
+        if not isinstance(memory, OpenCLMemory) or memory.context is not self.context:
+            raise foreign(self.device, memory)
+        if memory.buffer is None:
+            raise freed(self.device, memory.nbytes)
+        return memory.buffer
 
     def upload(
         self,
@@ -183,11 +199,8 @@ class OpenCLBackend:
         rows: Rows | None = None,
     ) -> Ticket:
         """Copy host bytes to `offset` in a buffer."""
-        place = self._span(memory, offset, source.nbytes), source, *_where(rows, offset, source)
-        command = _WRITE_ROWS if rows else _WRITE
-        return self.upload_queue.submit(
-            "copying to the device", after, command, source.nbytes, *place
-        )
+        place = memory, offset, source
+        return self._copy(self.upload_queue, "copying to the device", _WRITE, place, after, rows)
 
     def download(
         self,
@@ -198,57 +211,66 @@ class OpenCLBackend:
         rows: Rows | None = None,
     ) -> Ticket:
         """Copy bytes of a buffer from `offset` to the host."""
-        place = self._span(memory, offset, target.nbytes), target, *_where(rows, offset, target)
-        command = _READ_ROWS if rows else _READ
-        return self.download_queue.submit(
-            "copying to the host", after, command, target.nbytes, *place
-        )
+        place = memory, offset, target
+        return self._copy(self.download_queue, "copying to the host", _READ, place, after, rows)
+
+    def _copy(
+        self,
+        queue: OpenCLQueue,
+        what: str,
+        commands: tuple[Callable[..., cl.Event], Callable[..., cl.Event]],
+        place: tuple[Memory, int, memoryview],
+        after: Sequence[Ticket],
+        rows: Rows | None,
+    ) -> Ticket:
+        """Copy to or from the host: all bytes of a stretch, or rows of it."""
+        whole, by_rows = (partial(command, is_blocking=False) for command in commands)
+        memory, offset, host = place
+        buffer = self._span(memory, offset, host.nbytes)
+        if not host.nbytes:
+            return Ticket(queue, queue.submitted)
+        if rows is None:
+            return queue.submit(what, after, whole, buffer, host, offset)
+        region = rows.size, len(rows.starts(host.nbytes)), 1
+        corners, pitches = ((offset, 0, 0), (0, 0, 0)), ((rows.pitch, 0), (rows.pitch, 0))
+        return queue.submit(what, after, by_rows, buffer, host, *corners, region, *pitches)
 
     def fill(
         self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Ticket] = ()
     ) -> Ticket:
         """Set every byte of a range."""
-        buffer = self._span(memory, offset, nbytes)
+        buffer, queue = self._span(memory, offset, nbytes), self.upload_queue
+        if not nbytes:
+            return Ticket(queue, queue.submitted)
         place = buffer, bytes((byte,)), offset, nbytes
-        return self.upload_queue.submit(
-            "filling memory", after, _enqueue_fill_buffer, nbytes, *place
-        )
+        return queue.submit("filling memory", after, _enqueue_fill_buffer, *place)
+
+    def _span(self, memory: Memory, offset: int, nbytes: int) -> cl.MemoryObjectHolder:
+        self.compute.check_open()
+        buffer = self.buffer_of(memory)
+        if offset < 0 or nbytes < 0 or offset + nbytes > memory.nbytes:
+            raise beyond(self.device, offset, nbytes, memory.nbytes)
+        return buffer
 
     def prepare(
         self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
     ) -> OpenCLPrepared:
         """Decide on groups, in which the range is rounded up, and set the arguments."""
-        self.pool.check_open()
+        self.compute.check_open()
         if not isinstance(executable, OpenCLKernel) or executable.context is not self.context:
             raise foreign(self.device, executable)
-        return OpenCLPrepared(self.pool, self.compute, executable, size, arguments)
+        return OpenCLPrepared(self.buffer_of, self.compute, executable, size, arguments)
 
     def close(self) -> None:
         """Wait for everything and give the device back; closing twice is no error."""
-        if not self.pool.is_open or Drivers.are_lost:
+        if not self.compute.is_open or Drivers.are_lost:
             return
-        self.pool.is_open = False
+        self.compute.is_open = False
         self.compute.moment += 1
-        if self.first_launches.given_up:
+        if self.compute.given_up:
             keep_all()
             return
-        try:
-            for queue in (self.compute, self.upload_queue, self.download_queue):
-                queue.finish()
-            self.pool.trim()
-        except cl.Error as error:
-            raise failed(self.device, "finishing its work", error) from error
-
-    def _span(self, memory: Memory, offset: int, nbytes: int) -> cl.Buffer:
-        buffer = self.pool.buffer_of(memory)
-        if offset < 0 or nbytes < 0 or offset + nbytes > memory.nbytes:
-            raise beyond(self.device, offset, nbytes, memory.nbytes)
-        return buffer
-
-
-def _where(rows: Rows | None, offset: int, host: memoryview) -> tuple[Any, ...]:
-    """The place of a copy as OpenCL takes it: an offset, or the rows of a rectangle."""
-    if rows is None:
-        return (offset,)
-    region = rows.size, len(rows.starts(host.nbytes)), 1
-    return (offset, 0, 0), (0, 0, 0), region, (rows.pitch, 0), (rows.pitch, 0)
+        for queue in (self.compute, self.upload_queue, self.download_queue):
+            queue.finish()
+        self._freed.clear()
+        self.pool.stop_holding()
