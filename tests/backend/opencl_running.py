@@ -9,8 +9,12 @@ import pyopencl as cl
 from numpy.typing import NDArray
 
 from trilby.backend.base import Memory, Scalar, Ticket
-from trilby.backend.opencl.opencl_device import OpenCLBackend, OpenCLMemory
-from trilby.backend.opencl.opencl_launches import OpenCLKernel, OpenCLPrepared
+from trilby.backend.opencl.opencl_device import (
+    OpenCLBackend,
+    OpenCLKernel,
+    OpenCLMemory,
+    OpenCLPrepared,
+)
 from trilby.backend.opencl.opencl_queue import OpenCLQueue
 from trilby.codegen.cfamily import Generated
 from trilby.data.dtypes import I32

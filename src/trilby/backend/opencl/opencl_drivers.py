@@ -51,21 +51,16 @@ def check_drivers(*, opening: bool = False) -> None:
 
 
 def _leave() -> None:
+    """Wait until no other thread is in a function that may call a driver."""
     Drivers.are_left = True
     latest = time.monotonic() + _LONGEST_WAIT
-    while _has_thread_inside() and time.monotonic() < latest:
+    while time.monotonic() < latest:
+        tops = sys._current_frames()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        del tops[threading.get_ident()]
+        frames = (frame for top in tops.values() for frame, _ in walk_stack(top))
+        if not any(frame.f_globals.get("__name__", "").startswith(_CALLERS) for frame in frames):
+            return
         time.sleep(0.001)
-
-
-def _has_thread_inside() -> bool:
-    """Whether another thread is in a function that may call a driver."""
-    tops = sys._current_frames()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-    tops.pop(threading.get_ident())
-    return any(
-        frame.f_globals.get("__name__", "").startswith(_CALLERS)
-        for top in tops.values()
-        for frame, _ in walk_stack(top)
-    )
 
 
 def _lose() -> None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import chain, repeat
+from operator import length_hint
 from typing import Any, cast
 
 import numpy as np
@@ -77,24 +78,14 @@ def explained(device: DeviceInfo, what: str) -> Generator[None]:
         raise failed(device, what, error) from error
 
 
-def tell_slow(entry: str, device: DeviceInfo) -> None:
-    """Say that a driver has been compiling a kernel for long."""
-    tell(
-        "warning",
-        "the driver of %s has been compiling `%s` for at least %g seconds; Ctrl-C stops waiting",
-        device.name,
-        entry,
-        SLOW_SECONDS,
-    )
-
-
 class OpenCLQueue:
     """One in-order queue: `(event, number, what it does)` of each command not known to be over.
 
-    What a command does is a text for errors; of kernels that assert it is a pair of that and a
-    function that reads from the device which `assert` failed. `moment` changes when launches that
-    are prepared must be looked at again: memory was freed, the device closed, or the driver's queue
-    is another. `compute` is the device's queue for launches.
+    What a command does is a text for errors. For launches of kernels that assert, or that the
+    driver may have to compile, it is that text, a function that reads from the device which
+    `assert` failed, and the name of the kernel to compile. `moment` changes when launches that are
+    prepared must be looked at again: memory was freed, the device closed, or the driver's queue is
+    another. `compute` is the device's queue for launches.
 
     Where Ctrl-C comes while the driver compiles for a first launch, and a user was told so, the
     device is given up: nobody waits for that driver again, which may never return.
@@ -113,8 +104,6 @@ class OpenCLQueue:
         self.device = device
         self.compute = compute or self
         self.is_open = True
-        self.first_launches: dict[int, tuple[str, Sequence[cl.Event]]] = {}
-        """Commands for which the driver may compile a kernel, with its name and what they await."""
         self.told_slow = ""
         """The last kernel of which a user was told that the driver is compiling it."""
         self.given_up = ""
@@ -124,7 +113,6 @@ class OpenCLQueue:
         """For submitting commands; reading and dropping those that are over needs `_polling`."""
         self.events: deque[tuple[Any, ...]] = deque()
         self.numbers = iter(range(1, ALL_NUMBERS))
-        self.numbers_left: Callable[[], int] = cast("Any", self.numbers).__length_hint__
         # Measuring costs time for each command: there is a queue for it, where the device can.
         measuring = cl_device.queue_properties & cl.command_queue_properties.PROFILING_ENABLE
         self.driver_queue = cl.CommandQueue(context, cl_device)
@@ -140,7 +128,7 @@ class OpenCLQueue:
     @property
     def submitted(self) -> int:
         """The number of the last command that the driver has."""
-        return ALL_NUMBERS - 1 - self.numbers_left()
+        return ALL_NUMBERS - 1 - length_hint(self.numbers)
 
     @property
     def completed(self) -> int:
@@ -165,13 +153,14 @@ class OpenCLQueue:
         times: int = 1,
         runs: Iterable[Any] | None = None,
         settings: Iterable[None] | None = None,
-        compiles: str = "",
+        nbytes: int | None = None,
     ) -> Ticket:
         """Give the driver a command so often: it takes the queue, arguments, and a wait list.
 
-        Each of `runs` says what that run does, and each of `settings` is made before its run. For
-        the first one the driver may have to compile the kernel of this name.
+        Each of `runs` says what that run does, and each of `settings` is made before its run.
         """
+        if nbytes == 0:
+            return Ticket(self, self.submitted)
         waits = self.wait_list(after)
         with explained(self.device, what), self.lock:
             enqueue = partial(command, self.driver_queue, *arguments)
@@ -179,10 +168,6 @@ class OpenCLQueue:
             steps = settings or repeat(None), enqueued, self.numbers, runs or repeat(what)
             self.events.extend(zip(*steps, strict=False))
             number = self.submitted
-        if compiles:
-            done, launches = self.completed, self.first_launches.items()
-            self.first_launches = {one: about for one, about in launches if one > done}
-            self.first_launches[number - times + 1] = compiles, waits or ()
         self.keep_going()
         return Ticket(self, number)
 
@@ -254,23 +239,26 @@ class OpenCLQueue:
                 compute.given_up = compute.told_slow
             raise
 
-    def compiled_kernel(self) -> str:
-        """The kernel that the driver seems to be compiling at its first launch.
-
-        This launch has not begun, although nothing that it waits for is left.
-        """
-        number = self.completed + 1
-        entry, waits = self.first_launches.get(number, ("", ()))
-        is_ready = all(_status(event, _STATUS) <= _COMPLETE for event in waits)
-        is_waiting = any(_status(event, _STATUS) > _RUNNING for event in self.pending(number))
-        return entry if is_ready and is_waiting else ""
+    def tell_slow(self, entry: str) -> None:
+        """Say that the driver has been compiling a kernel for long."""
+        said = (
+            "the driver of %s has been compiling `%s` for at least %g seconds; Ctrl-C stops waiting"
+        )
+        tell("warning", said, self.device.name, entry, SLOW_SECONDS)
 
     def tell_if_compiling(self) -> None:
-        """Say which kernel the driver seems to be compiling, once."""
+        """Say which kernel the driver seems to be compiling at its first launch, once."""
         entry = self.compiled_kernel()
         if entry and entry != self.told_slow:
-            tell_slow(entry, self.device)
+            self.tell_slow(entry)
             self.told_slow = entry
+
+    def compiled_kernel(self) -> str:
+        """The kernel of the oldest command, if that is its first launch and has not begun."""
+        oldest = next(iter(self.events), None) if self.completed < self.submitted else None
+        if oldest is None or isinstance(oldest[-1], str):
+            return ""
+        return oldest[-1][2] if _status(oldest[-3], _STATUS) > _RUNNING else ""
 
     def times(self, number: int) -> Times | None:
         """What a command took; nothing where it was not measured."""
@@ -305,7 +293,7 @@ class OpenCLQueue:
 
     def _note_end(self, event: cl.Event, number: int, what: Any, status: int) -> None:
         """Remember how a command ended."""
-        what, find_failure = (what, None) if isinstance(what, str) else what
+        what, find_failure, _ = (what, None, "") if isinstance(what, str) else what
         try:
             if status != _COMPLETE:
                 event.wait()  # raises what OpenCL has to say
