@@ -9,12 +9,17 @@ import pyopencl as cl
 from numpy.typing import NDArray
 
 from trilby.backend.base import Memory, Scalar, Ticket
-from trilby.backend.opencl.opencl_device import OpenCLBackend
-from trilby.backend.opencl.opencl_launches import OpenCLPrepared
-from trilby.backend.opencl.opencl_memory import OpenCLMemory
+from trilby.backend.opencl.opencl_device import (
+    OpenCLBackend,
+    OpenCLKernel,
+    OpenCLMemory,
+    OpenCLPrepared,
+)
 from trilby.backend.opencl.opencl_queue import OpenCLQueue
+from trilby.codegen.cfamily import Generated
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
+from trilby.source import Location
 
 RANGE = "int max_x, int max_y, int max_z"
 
@@ -37,7 +42,7 @@ class Gate:
     def on(cls, backend: OpenCLBackend) -> "Gate":
         user = cl.UserEvent(backend.context)
         cl_device = backend.context.devices[0]
-        queue = OpenCLQueue(cl_device, backend.context, backend.device, backend.first_launches)
+        queue = OpenCLQueue(cl_device, backend.context, backend.device, backend.compute)
         queue.events.extend(zip((user,), queue.numbers, ("opening a gate",), strict=False))
         return cls(user, Ticket(queue, 1))
 
@@ -46,6 +51,18 @@ class Gate:
 
     def fail(self) -> None:
         self.user.set_status(cl.status_code.OUT_OF_RESOURCES)
+
+
+def build(
+    backend: OpenCLBackend,
+    text: str,
+    entry: str,
+    asserts: Sequence[tuple[str, Location]] = (),
+    *,
+    takes_pass: bool = False,
+) -> OpenCLKernel:
+    """A kernel of OpenCL C that was written by hand, as code generators would."""
+    return backend.build(Generated(text, entry, tuple(asserts), takes_pass))
 
 
 def upload(backend: OpenCLBackend, values: NDArray[Any]) -> OpenCLMemory:
@@ -63,7 +80,7 @@ def download(backend: OpenCLBackend, memory: Memory, like: NDArray[Any]) -> NDAr
 def scaling(backend: OpenCLBackend, memory: Memory, factor: int) -> OpenCLPrepared:
     """Multiplies every i32 of a memory."""
     arguments = [memory, Scalar(I32, factor)]
-    return backend.prepare(backend.build(SCALE, "scale"), NDRange(memory.nbytes // 4), arguments)
+    return backend.prepare(build(backend, SCALE, "scale"), NDRange(memory.nbytes // 4), arguments)
 
 
 def scale(

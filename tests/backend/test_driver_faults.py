@@ -29,9 +29,9 @@ import signal
 import numpy as np
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, f32, i32
-from trilby.backend.opencl import opencl_builds
+from trilby.backend.opencl import opencl_queue
 
-opencl_builds.SLOW_SECONDS = 0.5
+opencl_queue.SLOW_SECONDS = 0.5
 
 
 @tb.raw(opencl="vstore16(vload16(x, a) * 2, x, a); return 0;", reads=("a",), writes=("a",))

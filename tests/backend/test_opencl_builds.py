@@ -6,71 +6,56 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyopencl as cl
 import pytest
-from tests.backend.opencl_running import RANGE, SCALE, Gate
+from tests.backend.opencl_running import RANGE, SCALE, Gate, build
 from tests.runtime.interrupting import with_ctrl_c
 
-from trilby.backend.opencl import opencl_builds
-from trilby.backend.opencl.opencl_builds import FirstLaunches, build_where_ctrl_c_is_heard
+from trilby.backend.base import Ticket
+from trilby.backend.opencl import opencl_device, opencl_queue
 from trilby.backend.opencl.opencl_device import OpenCLBackend
+from trilby.backend.opencl.opencl_queue import wait_until_over
 from trilby.data.ndrange import NDRange
 from trilby.errors import DeviceError
 
 # ---------------------------------------------------------------------------------- slow builds
 
-SLOW = "the driver of a device has been compiling `k` for at least"
 
-
-def test_what_the_driver_says_is_raised() -> None:
-    def build() -> None:
-        raise ValueError("no such option")
-
-    with pytest.raises(ValueError, match="no such option"):
-        build_where_ctrl_c_is_heard(build, "k", "a device")
-
-
-def test_without_a_thread_it_is_built_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    built: list[int] = []
-    build_where_ctrl_c_is_heard(lambda: built.append(1), "k", "a device")
-    assert built == [1]
+def test_a_slow_wait_is_told_and_a_quick_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[int] = []
+    wait_until_over(lambda: 0, lambda: told.append(1))
+    assert told == []
+    monkeypatch.setattr(opencl_queue, "SLOW_SECONDS", 0.01)
+    wait_until_over(lambda: len(told) < 2, lambda: told.append(1))
+    assert told == [1, 1]
 
 
 def test_a_slow_build_is_logged_and_a_quick_one_is_not(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    opencl: OpenCLBackend, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.WARNING, "trilby")
-    build_where_ctrl_c_is_heard(lambda: None, "k", "a device")
+    build(opencl, SCALE, "scale")
     assert caplog.messages == []
-    monkeypatch.setattr(opencl_builds, "SLOW_SECONDS", 0.01)
-    is_logged = threading.Event()
-
-    class Heard(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            is_logged.set()
-
-    handler = Heard()
-    logging.getLogger("trilby").addHandler(handler)
-    build_where_ctrl_c_is_heard(is_logged.wait, "k", "a device")  # it ends when that was heard
-    logging.getLogger("trilby").removeHandler(handler)
-    assert [one.startswith(SLOW) for one in caplog.messages] == [True]
+    monkeypatch.setattr(opencl_queue, "SLOW_SECONDS", 0.0001)
+    build(opencl, SCALE + "typedef int another;", "scale")
+    assert "has been compiling `scale` for at least" in caplog.messages[0]
 
 
-def test_ctrl_c_ends_the_wait_for_a_build() -> None:
+def test_ctrl_c_ends_the_wait_for_a_build(
+    opencl: OpenCLBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
     go_on, over = threading.Event(), threading.Event()
 
-    def build() -> None:
+    def compile_for_long(*_: object) -> None:
         go_on.wait()
         over.set()
 
+    monkeypatch.setattr(opencl_device, "_build", compile_for_long)
     with pytest.raises(KeyboardInterrupt):
-        with_ctrl_c(lambda: build_where_ctrl_c_is_heard(build, "k", "a device"))
+        with_ctrl_c(lambda: build(opencl, SCALE, "scale"))
     assert not over.is_set()
     go_on.set()
     over.wait()
@@ -79,88 +64,85 @@ def test_ctrl_c_ends_the_wait_for_a_build() -> None:
 # -------------------------------------------------------------------------------- first launches
 
 
+@pytest.fixture
+def held(opencl: OpenCLBackend) -> Iterator[cl.UserEvent]:
+    """A first launch of `k` that does not begin."""
+    queue, event = opencl.compute, cl.UserEvent(opencl.context)
+    what = "running `k`", None, "k"
+    queue.events.extend(zip((event,), queue.numbers, (what,), strict=False))
+    yield event
+    if not opencl.compute.completed:
+        event.set_status(cl.command_execution_status.COMPLETE)
+
+
 def test_a_launch_that_does_not_begin_is_logged_once(
-    opencl: OpenCLBackend, caplog: pytest.LogCaptureFixture
+    opencl: OpenCLBackend, held: cl.UserEvent, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "trilby")
-    launches, before, launched = (
-        FirstLaunches("a device"),
-        cl.UserEvent(opencl.context),
-        cl.UserEvent(opencl.context),
-    )
-    launches.add(launched, [before], "k")
-    launches.tell_slow()
-    assert caplog.messages == []  # it waits for other work
-    before.set_status(cl.command_execution_status.COMPLETE)
-    launches.tell_slow()
-    launches.tell_slow()
-    assert [one.startswith(SLOW) for one in caplog.messages] == [True]
-    launched.set_status(cl.command_execution_status.COMPLETE)
+    opencl.compute.tell_if_compiling()
+    opencl.compute.tell_if_compiling()
+    assert ["has been compiling `k` for at least" in one for one in caplog.messages] == [True]
+    held.set_status(cl.command_execution_status.COMPLETE)
+    assert opencl.compute.compiled_kernel() == ""
 
 
 def test_a_device_is_given_up_if_ctrl_c_comes_while_its_driver_compiles(
-    opencl: OpenCLBackend, gate: Gate
+    opencl: OpenCLBackend, held: cl.UserEvent
 ) -> None:
-    launches = opencl.first_launches
-    launches.add(gate.user, None, "k")
-    launches.note_interrupt()  # nobody was told that it takes long
-    launches.check()
-    launches.tell_slow()
+    launch = Ticket(opencl.compute, 1)
+    copy = opencl.fill(opencl.allocate(4), 0, 4, 0, [launch])
     with pytest.raises(KeyboardInterrupt):
-        with_ctrl_c(gate.ticket.wait)
-    with pytest.raises(DeviceError, match="was compiling `k` when Ctrl-C came"):
-        gate.ticket.wait()
-    gate.open()
-    gate.ticket.wait()
+        with_ctrl_c(copy.wait)
+    assert not opencl.compute.given_up  # nobody was told that it takes long
+    opencl.compute.tell_if_compiling()
+    with pytest.raises(KeyboardInterrupt):
+        with_ctrl_c(copy.wait)
+    for ticket in (launch, copy):
+        with pytest.raises(DeviceError, match="was compiling `k` when Ctrl-C came"):
+            ticket.wait()
+    held.set_status(cl.command_execution_status.COMPLETE)
+    while not copy.done:
+        pass
+    copy.wait()
 
 
 def test_a_launch_that_is_over_is_not_logged(
-    opencl: OpenCLBackend, caplog: pytest.LogCaptureFixture
+    opencl: OpenCLBackend, held: cl.UserEvent, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "trilby")
-    launches, launched = FirstLaunches("a device"), cl.UserEvent(opencl.context)
-    launches.add(launched, None, "k")
-    launched.set_status(cl.command_execution_status.COMPLETE)
-    launches.tell_slow()
+    held.set_status(cl.command_execution_status.COMPLETE)
+    opencl.compute.tell_if_compiling()
     assert caplog.messages == []
 
 
 def test_the_first_launch_for_each_size_of_groups_is_noted(
-    opencl: OpenCLBackend, gate: Gate, monkeypatch: pytest.MonkeyPatch
+    opencl: OpenCLBackend, gate: Gate
 ) -> None:
-    noted: list[str] = []
-
-    def note(_launches: FirstLaunches, _event: object, _after: object, entry: str) -> None:
-        noted.append(entry)
-
-    monkeypatch.setattr(FirstLaunches, "add", note)
-    kernel = opencl.build(f"__kernel void k({RANGE}) {{}}", "k")
+    kernel = build(opencl, f"__kernel void k({RANGE}) {{}}", "k")
     for local in (1, 1, 2, 2):
         opencl.prepare(kernel, NDRange(8, local=local), []).submit(after=[gate.ticket])
-    assert noted == ["k", "k"]
     prepared = opencl.prepare(kernel, NDRange(8, local=4), [])
+    prepared.submit(after=[gate.ticket])
     prepared.submit(3)
-    prepared.submit(3)
-    assert noted == ["k", "k", "k"]
+    noted = [not isinstance(what, str) for *_, what in opencl.compute.events]
+    assert noted == [True, False, True, False, True, False, False, False]
 
 
 def test_a_launch_behind_others_is_not_taken_for_one_that_is_compiled(
-    opencl: OpenCLBackend, gate: Gate, caplog: pytest.LogCaptureFixture
+    opencl: OpenCLBackend, gate: Gate
 ) -> None:
-    caplog.set_level(logging.WARNING, "trilby")
-    first = opencl.build(f"__kernel void first({RANGE}) {{}}", "first")
-    later = opencl.build(f"__kernel void later({RANGE}) {{}}", "later")
-    opencl.prepare(first, NDRange(8), []).submit(after=[gate.ticket])
-    opencl.prepare(later, NDRange(8), []).submit()
-    opencl.first_launches.tell_slow()
-    assert caplog.messages == []
+    kernel = build(opencl, f"__kernel void k({RANGE}) {{}}", "k")
+    opencl.prepare(kernel, NDRange(8), []).submit().wait()
+    opencl.prepare(kernel, NDRange(8), []).submit(after=[gate.ticket])
+    opencl.prepare(kernel, NDRange(8, local=2), []).submit()
+    assert opencl.compute.compiled_kernel() == ""
 
 
 # ------------------------------------------------------------------------------ damaged entries
 
 LAUNCH = """
 import numpy as np
-from tests.backend.opencl_running import download, scaling, upload
+from tests.backend.opencl_running import build, download, scaling, upload
 from trilby.backend.opencl import OpenCLFamily
 opencl = OpenCLFamily().open(0)
 memory = upload(opencl, np.arange(4, dtype=np.int32))
@@ -202,6 +184,6 @@ def test_a_damaged_entry_of_the_drivers_cache_is_built_past(tmp_path: Path, size
 
 def test_a_kernel_that_never_comes_is_no_matter_of_bounds(opencl: OpenCLBackend) -> None:
     with pytest.raises(DeviceError, match="failed at preparing `other`") as caught:
-        opencl.build(SCALE, "other")
+        build(opencl, SCALE, "other")
     assert "bounds" not in caught.value.advice
     assert "POCL_CACHE_DIR" in caught.value.advice

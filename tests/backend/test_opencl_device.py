@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 import pytest
-from tests.backend.opencl_running import RANGE, SCALE, Gate, download, scale, scaling, upload
+from tests.backend.opencl_running import RANGE, SCALE, Gate, build, download, scale, scaling, upload
 from tests.model.samples import SQUARE, SQUARE_KERNEL, TYPES
 
 from trilby.analysis.reach import KernelGraph
@@ -62,7 +62,7 @@ def backend() -> Iterator[OpenCLBackend]:
 def test_every_work_item_of_a_range_runs_once(backend: OpenCLBackend, items: int) -> None:
     numbers = np.arange(items + 5, dtype=np.int32)
     memory = upload(backend, numbers)
-    scale = backend.build(SCALE, "scale")
+    scale = build(backend, SCALE, "scale")
     backend.prepare(scale, NDRange(items), [memory, Scalar(I32, 3)]).submit().wait()
     expected = np.where(numbers < items, numbers * 3, numbers)
     assert np.array_equal(download(backend, memory, numbers), expected)
@@ -84,7 +84,7 @@ def test_a_range_of_more_dimensions_is_laid_out_with_x_first(
     max_x, max_y, max_z = (*size, 1)[:3]
     z, y, x = np.indices((max_z, max_y, max_x), dtype=np.int32)
     memory = backend.allocate(4 * x.size)
-    kernel = backend.build(GRID, "grid")
+    kernel = build(backend, GRID, "grid")
     backend.prepare(kernel, NDRange(size, local), [memory]).submit().wait()
     assert np.array_equal(download(backend, memory, x), 10000 * z + 100 * y + x)
 
@@ -104,7 +104,7 @@ def test_the_group_of_a_launch(
     backend: OpenCLBackend, size: NDRange, expected: tuple[int, ...]
 ) -> None:
     memory = backend.allocate(12)
-    backend.prepare(backend.build(GROUPS, "groups"), size, [memory]).submit().wait()
+    backend.prepare(build(backend, GROUPS, "groups"), size, [memory]).submit().wait()
     assert tuple(download(backend, memory, np.zeros(3, np.int32))) == expected
 
 
@@ -135,7 +135,7 @@ def test_a_number_arrives_as_it_was_given(
     expected = np.array([value], numpy_type) if expected is None else expected
     memory = backend.allocate(expected.nbytes)
     backend.prepare(
-        backend.build(text, "put"), NDRange(1), [memory, Scalar(kind, value)]
+        build(backend, text, "put"), NDRange(1), [memory, Scalar(kind, value)]
     ).submit().wait()
     assert download(backend, memory, expected).tobytes() == expected.tobytes()
 
@@ -148,14 +148,14 @@ def test_an_ndarray_is_its_memory_and_then_its_shape(backend: OpenCLBackend) -> 
     """
     memory = backend.allocate(12)
     numbers = [Scalar(I32, 480), Scalar(I32, 640), Scalar(F32, 7.0)]
-    backend.prepare(backend.build(text, "shape"), NDRange(1), [memory, *numbers]).submit().wait()
+    backend.prepare(build(backend, text, "shape"), NDRange(1), [memory, *numbers]).submit().wait()
     assert list(download(backend, memory, np.zeros(3, np.int32))) == [480, 640, 7]
 
 
 def test_one_kernel_takes_new_arguments_at_each_launch(backend: OpenCLBackend) -> None:
     ones = np.ones(4, np.int32)
     first, second = upload(backend, ones), upload(backend, ones)
-    scale = backend.build(SCALE, "scale")
+    scale = build(backend, SCALE, "scale")
     started = [
         backend.prepare(scale, NDRange(4), [first, Scalar(I32, 2)]).submit(),
         backend.prepare(scale, NDRange(3), [second, Scalar(I32, 5)]).submit(),
@@ -167,7 +167,7 @@ def test_one_kernel_takes_new_arguments_at_each_launch(backend: OpenCLBackend) -
 
 
 def test_many_threads_may_launch_one_kernel(backend: OpenCLBackend) -> None:
-    scale = backend.build(SCALE, "scale")
+    scale = build(backend, SCALE, "scale")
     ones = np.ones(1000, np.int32)
     memories = [upload(backend, ones) for _ in range(8)]
 
@@ -192,7 +192,7 @@ def test_what_comes_after_waits(backend: OpenCLBackend) -> None:
     numbers = np.full(1 << 20, 2, np.int32)
     result = np.zeros_like(numbers)
     memory = backend.allocate(numbers.nbytes)
-    scale = backend.build(SCALE, "scale")
+    scale = build(backend, SCALE, "scale")
     event = backend.upload(memory, 0, numbers.data.cast("B"))
     for _ in range(5):
         event = backend.prepare(scale, NDRange(1 << 20), [memory, Scalar(I32, 3)]).submit(
@@ -255,7 +255,7 @@ def test_a_failure_of_another_device_is_raised_by_what_comes_after_it(
     ],
 )
 def test_impossible_ranges_are_refused(backend: OpenCLBackend, size: NDRange, problem: str) -> None:
-    kernel = backend.build(GROUPS, "groups")
+    kernel = build(backend, GROUPS, "groups")
     with pytest.raises(RangeError) as caught:
         backend.prepare(kernel, size, [backend.allocate(12)]).submit()
     assert caught.value.problem == problem.format(items=backend.device.max_group_items)
@@ -320,13 +320,13 @@ def test_a_copy_beyond_the_end_is_an_error(backend: OpenCLBackend, offset: int) 
 
 def test_too_much_memory_is_refused_with_figures() -> None:
     backend = OpenCLFamily().open(0)
-    backend.allocate(1000)
+    _in_use = backend.allocate(1000)
     with pytest.raises(OutOfDeviceMemoryError) as caught:
         backend.allocate(1 << 50)
     largest = cl.get_platforms()[0].get_devices()[0].max_mem_alloc_size
     assert caught.value.problem == (
         f"{backend.device.name} has no room for 1,125,899,906,842,624 bytes: its memory is "
-        f"{backend.device.memory_bytes:,} bytes in all, 1,024 of them in use, and one buffer may "
+        f"{backend.device.memory_bytes:,} bytes in all, 1,000 of them in use, and one buffer may "
         f"have {largest:,}"
     )
     assert caught.value.advice == (
@@ -342,7 +342,7 @@ def test_freed_memory_cannot_be_used(backend: OpenCLBackend) -> None:
         backend.fill(memory, 0, 16, 0)
     with pytest.raises(DeviceError, match=message):
         backend.prepare(
-            backend.build(SCALE, "scale"), NDRange(4), [memory, Scalar(I32, 2)]
+            build(backend, SCALE, "scale"), NDRange(4), [memory, Scalar(I32, 2)]
         ).submit()
     with pytest.raises(DeviceError, match=message):
         backend.free(memory)
@@ -352,7 +352,7 @@ def test_memory_may_be_freed_while_it_is_used(backend: OpenCLBackend) -> None:
     ones = np.ones(1 << 20, np.int32)
     memory = upload(backend, ones)
     result = np.zeros_like(ones)
-    scale = backend.build(SCALE, "scale")
+    scale = build(backend, SCALE, "scale")
     event = backend.prepare(scale, NDRange(1 << 20), [memory, Scalar(I32, 9)]).submit()
     copied = backend.download(memory, 0, result.data.cast("B"), [event])
     backend.free(memory)
@@ -383,21 +383,21 @@ def test_what_other_backends_made_is_refused(backend: OpenCLBackend) -> None:
     with pytest.raises(ArgumentTypeError, match="given `OpenCLMemory`"):
         other.fill(backend.allocate(4), 0, 4, 0)
     with pytest.raises(ArgumentTypeError, match="given `OpenCLKernel`"):
-        other.prepare(backend.build(SCALE, "scale"), NDRange(1), []).submit()
+        other.prepare(build(backend, SCALE, "scale"), NDRange(1), []).submit()
     other.close()
 
 
 def test_a_closed_device_says_so() -> None:
     opened = OpenCLFamily().open(0)
     memory = opened.allocate(16)
-    kernel = opened.build(SCALE, "scale")
+    kernel = build(opened, SCALE, "scale")
     opened.close()
     opened.close()
     message = re.escape(f"opencl:0 ({opened.device.name}) was closed")
     with pytest.raises(DeviceError, match=message):
         opened.allocate(16)
     with pytest.raises(DeviceError, match=message):
-        opened.build(SCALE, "scale")
+        build(opened, SCALE, "scale")
     with pytest.raises(DeviceError, match=message):
         opened.fill(memory, 0, 16, 0)
     with pytest.raises(DeviceError, match=message):
@@ -405,7 +405,7 @@ def test_a_closed_device_says_so() -> None:
     with pytest.raises(DeviceError, match=message):
         opened.share(memoryview(bytearray(64)))
     opened.free(memory)
-    assert opened.pool.held == 0
+    assert opened.pool.managed_bytes == 0
 
 
 # --------------------------------------------------------------------------------- builds
@@ -422,7 +422,7 @@ __kernel void broken(__global int *a, {RANGE}) {{
 }}
 """
     with pytest.raises(BuildError) as caught:
-        backend.build(text, "broken")
+        build(backend, text, "broken")
     error = caught.value
     name = backend.device.name
     assert (error.location and (error.location.file, error.location.line)) == (str(file), 3)
@@ -441,13 +441,13 @@ def test_a_device_without_halves_says_so(backend: OpenCLBackend) -> None:
         pytest.skip("this device has halves")
     text = f"__kernel void k(__global half *a, {RANGE}) {{ half h = a[0]; a[1] = h; }}"
     with pytest.raises(BuildError) as caught:
-        backend.build(text, "k")
+        build(backend, text, "k")
     assert caught.value.advice == (f"{backend.device.name} has no f16: use f32, or another device")
 
 
 def test_a_kernel_that_is_not_in_the_text_is_an_error(backend: OpenCLBackend) -> None:
     with pytest.raises(DeviceError, match="failed at preparing `other`"):
-        backend.build(SCALE, "other")
+        build(backend, SCALE, "other")
 
 
 def test_a_compiler_that_talks_is_not_heard(
@@ -456,7 +456,7 @@ def test_a_compiler_that_talks_is_not_heard(
     text = f"#warning listen\n__kernel void k(__global int *a, {RANGE}) {{ int unused; }}"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        backend.build(text, "k")
+        build(backend, text, "k")
     assert capfd.readouterr() == ("", "")
 
 
@@ -472,4 +472,4 @@ def test_a_model_is_compiled_and_runs(backend: OpenCLBackend) -> None:
 
 
 def test_the_source_can_be_read(backend: OpenCLBackend) -> None:
-    assert backend.build(SCALE, "scale").source == SCALE
+    assert build(backend, SCALE, "scale").source == SCALE

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.backend.opencl_running import RANGE, SCALE, Gate, download, scaling, upload
+from tests.backend.opencl_running import RANGE, SCALE, Gate, build, download, scaling, upload
 
 from trilby.backend.base import Scalar, StructArgument
 from trilby.backend.opencl.opencl_device import OpenCLBackend
@@ -50,7 +50,9 @@ def test_new_arguments_are_for_the_runs_to_come(opencl: OpenCLBackend, gate: Gat
 def test_a_struct_can_be_replaced(opencl: OpenCLBackend) -> None:
     memory = upload(opencl, ones())
     pairs = [StructArgument(PAIR, np.array(n, np.int32).tobytes()) for n in ((1, 2), (3, 4))]
-    prepared = opencl.prepare(opencl.build(ADD_PAIR, "add_pair"), NDRange(1, 1), [memory, pairs[0]])
+    prepared = opencl.prepare(
+        build(opencl, ADD_PAIR, "add_pair"), NDRange(1, 1), [memory, pairs[0]]
+    )
     prepared.submit().wait()
     prepared.replace(1, pairs[1])
     prepared.submit().wait()
@@ -59,7 +61,7 @@ def test_a_struct_can_be_replaced(opencl: OpenCLBackend) -> None:
 
 def test_launches_prepared_side_by_side_keep_their_arguments(opencl: OpenCLBackend) -> None:
     memories = [upload(opencl, ones()) for _ in range(3)]
-    kernel = opencl.build(SCALE, "scale")
+    kernel = build(opencl, SCALE, "scale")
     prepared = [
         opencl.prepare(kernel, NDRange(4 - n), [memory, Scalar(I32, n + 2)])
         for n, memory in enumerate(memories)
@@ -72,7 +74,7 @@ def test_launches_prepared_side_by_side_keep_their_arguments(opencl: OpenCLBacke
 
 
 def test_a_kernel_object_serves_one_prepared_launch_after_another(opencl: OpenCLBackend) -> None:
-    kernel = opencl.build(SCALE, "scale")
+    kernel = build(opencl, SCALE, "scale")
     memory, other = upload(opencl, ones()), upload(opencl, ones())
     prepared = opencl.prepare(kernel, NDRange(4), [memory, Scalar(I32, 7)])
     served = prepared.kernel
@@ -104,18 +106,8 @@ def test_memory_that_is_freed_makes_a_prepared_launch_useless(opencl: OpenCLBack
     assert download(opencl, other, ones()).tolist() == [3] * 4
 
 
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_arguments_that_are_missing_are_missed(opencl: OpenCLBackend, count: int) -> None:
-    kernel = opencl.build(SCALE, "scale")
-    memory = upload(opencl, ones())
-    opencl.prepare(kernel, NDRange(4), [memory, Scalar(I32, 2)]).submit().wait()
-    arguments = [memory, Scalar(I32, 5), Scalar(I32, 6)][:count]
-    with pytest.raises(DeviceError, match=f"`scale` takes 2 arguments, and {count} are given"):
-        opencl.prepare(kernel, NDRange(4), arguments)
-
-
 def test_a_launch_that_fails_leaves_the_queue_usable(opencl: OpenCLBackend) -> None:
-    kernel = opencl.build(SCALE, "scale")
+    kernel = build(opencl, SCALE, "scale")
     memory = upload(opencl, ones())
     with pytest.raises(DeviceError, match="failed at running `scale`"):
         opencl.prepare(kernel, NDRange(4), [memory, Scalar(F64, 2.0)])
@@ -131,7 +123,7 @@ def test_a_launch_that_fails_leaves_the_queue_usable(opencl: OpenCLBackend) -> N
 def test_a_closed_device_runs_nothing(opencl: OpenCLBackend) -> None:
     memory = upload(opencl, ones())
     prepared = scaling(opencl, memory, 2)
-    empty = opencl.prepare(opencl.build(f"__kernel void k({RANGE}) {{}}", "k"), NDRange(1), [])
+    empty = opencl.prepare(build(opencl, f"__kernel void k({RANGE}) {{}}", "k"), NDRange(1), [])
     empty.submit().wait()
     opencl.close()
     for each in (prepared, empty):

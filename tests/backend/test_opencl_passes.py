@@ -10,7 +10,7 @@ from types import FrameType
 import numpy as np
 import pyopencl as cl
 import pytest
-from tests.backend.opencl_running import RANGE, download, scaling, upload
+from tests.backend.opencl_running import RANGE, build, download, scaling, upload
 
 from trilby.backend.base import Scalar
 from trilby.backend.opencl import OpenCLFamily
@@ -52,7 +52,7 @@ def mixed(start: int, passes: range) -> int:
 def test_passes_are_numbered_and_in_order(backend: OpenCLBackend) -> None:
     ones = np.ones(1000, np.int32)
     memory = upload(backend, ones)
-    kernel = backend.build(STIR, "stir", takes_pass=True)
+    kernel = build(backend, STIR, "stir", takes_pass=True)
     prepared = backend.prepare(kernel, NDRange(1000), [memory])
     assert prepared.begun == 0
     for count in (1, 4, 300):
@@ -88,7 +88,7 @@ def test_another_number_is_for_the_passes_to_come(backend: OpenCLBackend) -> Non
 def test_a_plain_run_is_pass_0(backend: OpenCLBackend) -> None:
     ones = np.ones(4, np.int32)
     memory = upload(backend, ones)
-    kernel = backend.build(STIR, "stir", takes_pass=True)
+    kernel = build(backend, STIR, "stir", takes_pass=True)
     prepared = backend.prepare(kernel, NDRange(4), [memory])
     prepared.submit(1, 7)
     prepared.submit().wait()
@@ -100,7 +100,7 @@ def test_one_report_serves_a_portion_of_passes(backend: OpenCLBackend, good: int
     ones = np.ones(64, np.int32)
     memory = upload(backend, ones)
     asserts = [("x is not four", Location("app.py", 3))]
-    kernel = backend.build(CHECKED, "checked", asserts, takes_pass=True)
+    kernel = build(backend, CHECKED, "checked", asserts, takes_pass=True)
     prepared = backend.prepare(kernel, NDRange(64), [memory])
     before, failing = prepared.submit(good), prepared.submit(9, good)
     later = prepared.submit(2, 13)
@@ -114,7 +114,7 @@ def test_one_report_serves_a_portion_of_passes(backend: OpenCLBackend, good: int
 
 def test_freed_memory_cannot_be_used(backend: OpenCLBackend) -> None:
     memory = upload(backend, np.ones(4, np.int32))
-    kernel = backend.build(STIR, "stir", takes_pass=True)
+    kernel = build(backend, STIR, "stir", takes_pass=True)
     prepared = backend.prepare(kernel, NDRange(4), [memory])
     backend.free(memory, [prepared.submit(3)])
     with pytest.raises(DeviceError, match="freed"):
@@ -128,7 +128,7 @@ def test_a_driver_that_refuses_a_pass(
     """Those before it are counted, and done."""
     ones = np.ones(4, np.int32)
     memory = upload(backend, ones)
-    kernel = backend.build(STIR, "stir", takes_pass=True)
+    kernel = build(backend, STIR, "stir", takes_pass=True)
     prepared = backend.prepare(kernel, NDRange(4), [memory])
     enqueue, before, given = cl.enqueue_nd_range_kernel, backend.compute.submitted, 0
 
@@ -151,7 +151,7 @@ def test_a_driver_that_refuses_a_pass(
 def test_closing_waits_for_passes() -> None:
     opened = OpenCLFamily().open(0)
     memory = upload(opened, np.ones(1000, np.int32))
-    kernel = opened.build(STIR, "stir", takes_pass=True)
+    kernel = build(opened, STIR, "stir", takes_pass=True)
     passes = opened.prepare(kernel, NDRange(1000), [memory]).submit(500)
     opened.close()
     assert passes.done
@@ -227,7 +227,7 @@ def test_an_interrupt_leaves_all_runs_of_a_call_begun_or_none(
 ) -> None:
     values = np.arange(64, dtype=np.int32)
     memory = upload(backend, values)
-    kernel = backend.build(ADVANCE, "advance")
+    kernel = build(backend, ADVANCE, "advance")
     steps = [(3, 1), (5, 2)]
     launches = [
         backend.prepare(kernel, NDRange(64), [memory, Scalar(I32, factor), Scalar(I32, summand)])

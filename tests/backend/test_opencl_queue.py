@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.backend.opencl_running import RANGE, Gate, download, scale, scaling, upload
+from tests.backend.opencl_running import RANGE, Gate, build, download, scale, scaling, upload
 from tests.runtime.interrupting import with_ctrl_c
 
 from trilby.backend.base import Scalar, Ticket, Times
-from trilby.backend.opencl import opencl_launches, opencl_queue
+from trilby.backend.opencl import opencl_device, opencl_queue
 from trilby.backend.opencl.opencl_device import OpenCLBackend
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
@@ -139,7 +139,7 @@ def test_who_is_far_ahead_of_the_device_waits(
     for _ in range(1000):
         prepared.submit()
     assert gate.ticket.done
-    assert len(opencl.compute.events) <= 64 + opencl_launches.HURRY
+    assert len(opencl.compute.events) <= 64 + opencl_device.HURRY
     opener.join()
 
 
@@ -196,7 +196,7 @@ def test_the_last_measured_commands_are_remembered(opencl: OpenCLBackend) -> Non
 def test_order_is_kept_where_measuring_begins_and_ends(opencl: OpenCLBackend) -> None:
     memory = upload(opencl, np.ones(1 << 18, np.int32))
     prepared, expected = scaling(opencl, memory, 3), np.ones(1 << 18, np.int32)
-    other = opencl.prepare(opencl.build(ADD, "add"), NDRange(1 << 18), [memory])
+    other = opencl.prepare(build(opencl, ADD, "add"), NDRange(1 << 18), [memory])
     for turn in range(4):
         prepared.submit()
         opencl.compute.measure(turn % 2 == 0)
@@ -285,7 +285,7 @@ def test_a_failed_assertion_is_raised_by_the_wait_and_by_each_wait(
     opencl: OpenCLBackend, gate: Gate
 ) -> None:
     memory = upload(opencl, np.array([5, 1, 2, 3], np.int32))
-    prepared = opencl.prepare(opencl.build(CHECK, "check", ASSERTS), NDRange(4), [memory])
+    prepared = opencl.prepare(build(opencl, CHECK, "check", ASSERTS), NDRange(4), [memory])
     checked = prepared.submit(after=[gate.ticket])
     later = scale(opencl, memory, 2, [checked])
     assert not checked.done
@@ -303,7 +303,7 @@ def test_each_run_of_a_prepared_launch_reports_for_itself(
     opencl: OpenCLBackend, gate: Gate
 ) -> None:
     memory = upload(opencl, np.array([5, -8, 0, 3], np.int32))
-    prepared = opencl.prepare(opencl.build(CHECK, "check", ASSERTS), NDRange(4), [memory])
+    prepared = opencl.prepare(build(opencl, CHECK, "check", ASSERTS), NDRange(4), [memory])
     runs = [prepared.submit(after=[gate.ticket])]
     runs += [prepared.submit(after=[runs[0]])]  # now the second number is 2
     gate.open()
@@ -314,7 +314,7 @@ def test_each_run_of_a_prepared_launch_reports_for_itself(
 
 def test_a_launch_with_assertions_may_be_dropped(opencl: OpenCLBackend, gate: Gate) -> None:
     memory = upload(opencl, np.array([5, 1, 2, 3], np.int32))
-    prepared = opencl.prepare(opencl.build(CHECK, "check", ASSERTS), NDRange(4), [memory])
+    prepared = opencl.prepare(build(opencl, CHECK, "check", ASSERTS), NDRange(4), [memory])
     prepared.submit(after=[gate.ticket])
     gate.open()
     opencl.compute.finish()
@@ -324,7 +324,7 @@ def test_a_launch_with_assertions_may_be_dropped(opencl: OpenCLBackend, gate: Ga
 def test_what_a_kernel_prints_comes_between_what_the_host_prints(
     opencl: OpenCLBackend, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    kernel = opencl.build(TALK, "talk")
+    kernel = build(opencl, TALK, "talk")
     for n in range(3):
         print("host", n)  # noqa: T201
         opencl.prepare(kernel, NDRange(1, 1), [Scalar(I32, n)]).submit().wait()

@@ -19,6 +19,7 @@ from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Argument, Backend, Executable, Memory, Scalar
 from trilby.backend.interpreter import InterpreterFamily
 from trilby.backend.opencl import OpenCLFamily
+from trilby.codegen.cfamily import Generated
 from trilby.codegen.opencl_c import generate
 from trilby.data.buffer import Buffer
 from trilby.data.dtypes import I32, Number, ScalarType, scalar_of
@@ -222,7 +223,7 @@ def run_text(text: str, entry: str, arrays: Sequence[Array]) -> list[Array]:
     The kernel takes the arrays and then the three sizes of the range.
     """
     backend = OpenCLFamily().open(0)
-    executable = backend.build(text, entry)
+    executable = backend.build(Generated(text, entry))
     copies = [array.copy() for array in arrays]
     memories = [backend.allocate(copy.nbytes) for copy in copies]
     for memory, copy in zip(memories, copies, strict=True):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from trilby.backend.native.toolchain import BackgroundCall
+from trilby.backend.background import BackgroundCall
 
 
 def test_work_begins_at_once_and_is_done_once() -> None:

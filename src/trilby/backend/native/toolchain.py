@@ -7,18 +7,15 @@ here imports llvmlite until there is something to compile.
 import ctypes
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cache, partial
 from importlib.util import find_spec
-from threading import Thread
-from threading import enumerate as enumerate_threads
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
+from trilby.backend.background import BackgroundCall
 from trilby.backend.native.cache import Cache, users_cache
 from trilby.backend.native.linking import linked
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceUnavailableError
-from trilby.locks import hold_over_forks, new_rlock
 from trilby.messages import tell
 from trilby.options import symbols_folder
 from trilby.version import VERSION
@@ -51,57 +48,6 @@ class Processor:
     features: str
     llvm: str = ""
 
-
-# ------------------------------------------------------------------------------------------ threads
-
-T = TypeVar("T")
-
-_BEGINNING = new_rlock()
-"""Held while a thread is started, and during a fork: a child has none of the threads, but the locks
-that they held."""
-
-
-class BackgroundCall(Thread, Generic[T]):
-    """A thread that does some work from now on; a call waits for the result, or raises the error.
-
-    `BackgroundCall(lambda: 6 * 7)()` is 42. Where the system gives no thread, the call does the
-    work.
-    """
-
-    def __init__(self, work: Callable[[], T]) -> None:
-        super().__init__(name="trilby-compiler")
-        self._work = work
-        self._results: list[T] = []
-        self._failure: Exception | None = None
-        with _BEGINNING, suppress(RuntimeError):
-            self.start()
-
-    def __call__(self) -> T:
-        """The result, as soon as it is there."""
-        if self.ident is None:
-            return self._work()
-        self.join()
-        if self._failure is not None:
-            raise self._failure
-        return self._results[0]
-
-    def run(self) -> None:
-        """Do the work, in this thread."""
-        try:
-            self._results.append(self._work())
-        except Exception as error:  # noqa: BLE001 -- it is raised where the result is asked for
-            self._failure = error
-
-
-def _wait_for_all() -> None:
-    """Let no thread begin until the process was forked."""
-    _BEGINNING.acquire()
-    for thread in enumerate_threads():
-        if isinstance(thread, BackgroundCall) and thread.is_alive():  # Ctrl-C came before others
-            thread.join()
-
-
-hold_over_forks(1, _wait_for_all, _BEGINNING.release, _BEGINNING.release)
 
 # --------------------------------------------------------------------------------------------- LLVM
 

@@ -3,25 +3,21 @@
 The modules of this folder are the only ones that know pyopencl; `opencl_device` drives one device.
 """
 
-from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Iterator, Sequence
 
 import pyopencl as cl
 
-from trilby.backend.base import DeviceInfo
+from trilby.backend.base import DeviceInfo, Kind
 from trilby.backend.failures import none_left
 from trilby.backend.opencl import pocl
 from trilby.backend.opencl.opencl_device import OpenCLBackend
-from trilby.backend.opencl.opencl_drivers import check_drivers, use_drivers
+from trilby.backend.opencl.opencl_drivers import check_drivers
 from trilby.errors import DeviceUnavailableError
 from trilby.locks import computed_once
 from trilby.options import driver_variables, pocl_cache_folder
 
-_Kind: TypeAlias = Literal["cpu", "gpu", "accelerator", "software"]
-
-_RANK: dict[_Kind, int] = {"gpu": 0, "accelerator": 1, "cpu": 2, "software": 3}
-
-_DRIVER_ADVICE = "its hardware may be missing, in use, or without its kernel module"
+_ORDER: tuple[Kind, ...] = ("gpu", "accelerator", "cpu", "software")
+_WIDE_ATOMICS = {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"}
 
 
 class OpenCLFamily:
@@ -33,11 +29,12 @@ class OpenCLFamily:
     name = "opencl"
 
     @computed_once
-    def _listed(self) -> tuple[tuple[cl.Device, ...], tuple[DeviceUnavailableError, ...]]:
-        use_drivers()
-        refused: list[DeviceUnavailableError] = []
-        found = [device for platform in _platforms() for device in _usable(platform, refused)]
-        return tuple(sorted(found, key=_precedence)), tuple(refused)
+    def _listed(self) -> tuple[list[cl.Device], list[DeviceUnavailableError]]:
+        check_drivers(opening=True)
+        found = [one for platform in _platforms() for one in _devices_or_refusals(platform)]
+        refused = [one for one in found if isinstance(one, DeviceUnavailableError)]
+        devices = [one for one in found if not isinstance(one, DeviceUnavailableError)]
+        return sorted(devices, key=_precedence), refused
 
     def devices(self) -> Sequence[DeviceInfo]:
         """The devices that can be used."""
@@ -52,7 +49,8 @@ class OpenCLFamily:
         return self._listed[1]
 
     def open(self, index: int) -> OpenCLBackend:
-        """Make a context and a queue on a device."""
+        """Make a context and queues on a device."""
+        check_drivers(opening=True)
         infos = self.devices()
         if not 0 <= index < len(infos):
             raise DeviceUnavailableError(
@@ -79,39 +77,36 @@ def _platforms() -> Sequence[cl.Platform]:
         ) from error
 
 
-def _usable(platform: cl.Platform, refused: list[DeviceUnavailableError]) -> list[cl.Device]:
-    """The devices of a driver that can be used; `refused` takes the rest, with the reason."""
+def _devices_or_refusals(platform: cl.Platform) -> Iterator[cl.Device | DeviceUnavailableError]:
+    """The devices of a driver, with reasons in place of those that cannot be used."""
+    is_pocl = platform.name == pocl.PLATFORM
+    advice = "its hardware may be missing, in use, or without its kernel module"
     try:
         devices = platform.get_devices()
     except cl.Error as error:
         problem = f"the driver {platform.name} does not list its devices: {error}"
-        refused.append(DeviceUnavailableError(problem, advice=_DRIVER_ADVICE))
-        return []
+        yield DeviceUnavailableError(problem, advice=advice)
+        return
     if not devices:
-        advice = pocl.NO_DEVICES_ADVICE if platform.name == pocl.PLATFORM else _DRIVER_ADVICE
         problem = f"the driver {platform.name} has no devices"
-        refused.append(DeviceUnavailableError(problem, advice=advice))
-    reasons = [_refusal(device) for device in devices]
-    refused.extend(reason for reason in reasons if reason is not None)
-    return [device for device, reason in zip(devices, reasons, strict=True) if reason is None]
-
-
-def _refusal(device: cl.Device) -> DeviceUnavailableError | None:
-    if not device.available:
-        problem = f"{device.name.strip()} is not available, says its driver"
-        return DeviceUnavailableError(problem, advice=_DRIVER_ADVICE)
-    if device.platform.name != pocl.PLATFORM or not device.type & cl.device_type.CPU:
-        return None
-    version, target = device.platform.version, device.version.split()[-1]
-    return pocl.refusal(pocl.Setting(version, driver_variables(), pocl_cache_folder(), target))
+        yield DeviceUnavailableError(problem, advice=pocl.NO_DEVICES_ADVICE if is_pocl else advice)
+    for device in devices:
+        if not device.available:
+            problem = f"{device.name.strip()} is not available, says its driver"
+            yield DeviceUnavailableError(problem, advice=advice)
+        elif is_pocl and device.type & cl.device_type.CPU:
+            target, folder = device.version.split()[-1], pocl_cache_folder()
+            yield pocl.refusal(platform.version, target, driver_variables(), folder) or device
+        else:
+            yield device
 
 
 def _precedence(device: cl.Device) -> tuple[int, bool, str, str]:
-    platform = device.platform
-    return _RANK[_kind(device)], platform.name == pocl.PLATFORM, platform.name, platform.version
+    name, version = device.platform.name, device.platform.version
+    return _ORDER.index(_kind(device)), name == pocl.PLATFORM, name, version
 
 
-def _kind(device: cl.Device) -> _Kind:
+def _kind(device: cl.Device) -> Kind:
     name = f"{device.platform.name} {device.name}".lower()
     if "oclgrind" in name or "llvmpipe" in name:
         return "software"
@@ -121,6 +116,15 @@ def _kind(device: cl.Device) -> _Kind:
 
 
 def _describe(device: cl.Device, index: int) -> DeviceInfo:
+    extensions = frozenset(device.extensions.split())
+    has = {
+        "f64": "cl_khr_fp64" in extensions,
+        "f16": "cl_khr_fp16" in extensions,
+        "i64_atomics": extensions >= _WIDE_ATOMICS,
+        # Others copy behind the host's back, or keep caches of their own.
+        "shared_memory": _kind(device) == "cpu",
+    }
+    measures = device.queue_properties & cl.command_queue_properties.PROFILING_ENABLE
     return DeviceInfo(
         backend=OpenCLFamily.name,
         index=index,
@@ -131,26 +135,9 @@ def _describe(device: cl.Device, index: int) -> DeviceInfo:
         memory_bytes=device.global_mem_size,
         compute_units=device.max_compute_units,
         max_group_items=device.max_work_group_size,
-        features=_features(device),
+        features=frozenset(feature for feature, present in has.items() if present),
         buffer_bytes=device.max_mem_alloc_size,
         constant_bytes=device.max_constant_buffer_size,
         constant_arguments=device.max_constant_args,
-        clock="device" if _measures(device) else "none",
+        clock="device" if measures else "none",
     )
-
-
-def _measures(device: cl.Device) -> bool:
-    return bool(device.queue_properties & cl.command_queue_properties.PROFILING_ENABLE)
-
-
-def _features(device: cl.Device) -> frozenset[str]:
-    extensions = frozenset(device.extensions.split())
-    wide_atomics = {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"}
-    has = {
-        "f64": "cl_khr_fp64" in extensions,
-        "f16": "cl_khr_fp16" in extensions,
-        "i64_atomics": wide_atomics <= extensions,
-        # Others copy behind the host's back, or keep caches of their own.
-        "shared_memory": _kind(device) == "cpu",
-    }
-    return frozenset(feature for feature, present in has.items() if present)

@@ -1,15 +1,32 @@
-"""One OpenCL device that was opened: kernels as OpenCL C, buffers, copies, launches.
+"""One OpenCL device that was opened: its memory, copies, kernels as OpenCL C, and launches.
 
 What fails is said in our own errors: no error of OpenCL passes through, and no failure of a device
 takes the process with it.
+
+Most of the time of a loop that allocates, copies and frees goes into allocating: the pages of new
+memory are made at the first touch. So buffers come from a pool of pyopencl, which takes a buffer
+back when Python drops it. Memory that is freed while commands work on it is dropped only when they
+are done, because a command of its next owner could overtake them.
+
+A kernel object of OpenCL carries the arguments of its launches, and making one takes as long
+as a hundred launches. So every prepared launch has one to itself and, when it is dropped,
+leaves it to the next.
 """
 
-from collections.abc import Callable, Sequence
+import ctypes
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import field
 from functools import partial
-from typing import Any
+from itertools import chain, islice, repeat
+from operator import length_hint
+from typing import Any, cast
 
 import numpy as np
 import pyopencl as cl
+from pyopencl import tools
 
 # `cl.Program.build` sends whatever a compiler says through Python's warnings, which only a
 # filter for the whole process could stop. The program that it wraps does not.
@@ -24,60 +41,251 @@ from pyopencl._cl import (
 )
 
 from trilby.analysis.reach import KernelGraph
-from trilby.backend.base import Argument, DeviceInfo, Executable, Memory, Ticket
-from trilby.backend.failures import beyond, blamed, failed, foreign, not_prepared, refused_code
-from trilby.backend.group_size import GroupLimits
-from trilby.backend.opencl.opencl_builds import (
-    FirstLaunches,
-    build_where_ctrl_c_is_heard,
-    kernel_of,
+from trilby.backend import failures
+from trilby.backend.background import BackgroundCall
+from trilby.backend.base import (
+    Argument,
+    DeviceInfo,
+    Executable,
+    Memory,
+    Scalar,
+    StructArgument,
+    Ticket,
 )
-from trilby.backend.opencl.opencl_drivers import Drivers, keep_all, use_drivers
-from trilby.backend.opencl.opencl_launches import OpenCLKernel, OpenCLPrepared
-from trilby.backend.opencl.opencl_memory import MemoryPool, OpenCLMemory
-from trilby.backend.opencl.opencl_queue import OpenCLQueue
-from trilby.backend.work_memory import (
-    NO_ARRAYS,
-    WorkMemory,
-    checked_by_driver,
-    limited_by_stack,
-)
+from trilby.backend.group_size import GroupLimits, group_size, rounded_up
+from trilby.backend.opencl.opencl_drivers import Drivers, keep_all
+from trilby.backend.opencl.opencl_queue import ALL_NUMBERS, OpenCLQueue, explained, wait_until_over
+from trilby.backend.work_memory import NO_ARRAYS, WorkMemory, checked_by_driver, limited_by_stack
+from trilby.codegen.cfamily import Generated
 from trilby.codegen.identifiers import OWN
 from trilby.codegen.opencl_c import generate
 from trilby.data.ndrange import NDRange
 from trilby.data.ranges import Rows
 from trilby.data.segment import address_of
-from trilby.errors import BuildError
-from trilby.source import Location
+from trilby.dataclass import dataclass
+from trilby.errors import BuildError, TrilbyError
+from trilby.messages import tell
 from trilby.stages import stage
+
+KEPT_SHARE = 8
+"""Of the memory of a device, one part in so many may be kept for later."""
+
+_EXACT_BITS = 24
+"""The pool rounds sizes up to numbers of so many digits: 16 MiB are exact, 4 GiB to 256 bytes."""
+
+_WIDEST_NUMBER = 8
+"""Memory of the host begins where any number may; wider things see to their own places."""
+
+_PAUSE_SECONDS = 0.0002
+
+HURRY = 32
+"""After so many launches the driver is told to begin them; a wait tells it earlier."""
+
+REBUILDS = 3
+"""How often a program without its kernel is built again, each time as another program."""
 
 # Nothing here loosens the meaning of floats. Warnings would be about code that nobody
 # wrote by hand.
 _BUILD_OPTIONS = b"-cl-std=CL1.2 -w"
 
-_WIDEST_NUMBER = 8
-"""Memory of the host begins where any number may; wider things see to their own places."""
+_NO_SUCH_KERNEL = cast("int", cl.status_code.INVALID_KERNEL_NAME)
 
-_WRITE = partial(_enqueue_write_buffer, is_blocking=False)
-_WRITE_ROWS = partial(_enqueue_write_buffer_rect, is_blocking=False)
-_READ = partial(_enqueue_read_buffer, is_blocking=False)
-_READ_ROWS = partial(_enqueue_read_buffer_rect, is_blocking=False)
+_new_ticket: Callable[[Any], Ticket] = partial(tuple[Any].__new__, Ticket)
+"""Takes half as long as `Ticket`, which is written in Python."""
+
+
+@dataclass(slots=True, eq=False)
+class OpenCLMemory:
+    """A buffer of OpenCL, None once it is freed: drivers crash on released buffers."""
+
+    nbytes: int
+    context: cl.Context
+    buffer: cl.MemoryObjectHolder | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenCLKernel:
+    """A built kernel; `spare` are kernel objects that no prepared launch uses.
+
+    `launched` are the sizes of groups that the driver has compiled it for, or was asked to.
+    """
+
+    context: cl.Context
+    program: _Program
+    code: Generated
+    limits: GroupLimits
+    source: str
+    asserts: bool
+    prints: bool
+    spare: list[cl.Kernel]
+    launched: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
+
+
+def build_kernel(queue: OpenCLQueue, code: Generated) -> tuple[_Program, cl.Kernel]:
+    """Build a program and take its kernel; build past entries of the driver's cache without it.
+
+    A build that Ctrl-C came before goes on in its thread, and nobody hears of its result.
+    """
+    name, text = code.entry.removeprefix(OWN), code.text
+    context, device = queue.context, queue.device
+    for rebuild in range(1, REBUILDS + 2):
+        program = _Program(context, text)
+        build = BackgroundCall(partial(_build, program, context), daemon=True)
+        wait_until_over(build.is_alive, partial(queue.tell_slow, name))
+        try:
+            build()
+        except cl.Error as error:
+            log = program.get_build_info(context.devices[0], cl.program_build_info.LOG)
+            raise failures.refused_code(device, name, text, str(log or error)) from error
+        try:
+            return program, cl.Kernel(program, code.entry)
+        except cl.Error as error:
+            if error.code != _NO_SUCH_KERNEL or rebuild > REBUILDS:
+                raise failures.not_prepared(device, name, error) from error
+        tell("info", "the driver's cache of `%s` is damaged: it is built again", name)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(program))  # PoCL aborts where it is released
+        text += f"\ntypedef int trilby_built_again_{rebuild};\n"  # a comment makes no difference
+    raise AssertionError
+
+
+def _build(program: _Program, context: cl.Context) -> None:
+    program._build(_BUILD_OPTIONS, context.devices)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- see the import
+
+
+class OpenCLPrepared:
+    """A launch whose arguments are set, with a kernel object of its own.
+
+    `_checked` is the queue's moment at which its memory was there, and -1 where each run needs more
+    than to be enqueued. `_runs` gives what its runs do, and counts them. Each of `_steps` is a run.
+    """
+
+    def __init__(
+        self,
+        backend: "OpenCLBackend",
+        executable: OpenCLKernel,
+        size: NDRange,
+        arguments: Sequence[Argument],
+    ) -> None:
+        self.executable = executable
+        self._backend = backend
+        self._queue = backend.compute
+        self._extend = backend.compute.events.extend
+        self._numbers = backend.compute.numbers
+        self._memories: dict[int, Memory] = {}
+        self._checked = -1
+        self._name = executable.code.entry.removeprefix(OWN)
+        self._what = f"running `{self._name}`"
+        self._runs = repeat(self._what, sys.maxsize)
+        self._steps: Iterator[Any] = iter(())
+        self._local = group_size(size, executable.limits)
+        self._whole = rounded_up(size, self._local)
+        try:
+            self.kernel = executable.spare.pop()
+        except IndexError:
+            self.kernel = cl.Kernel(executable.program, executable.code.entry)
+        # `set_arg` takes 9 µs to find out that these are bytes, and this 0.2.
+        self._set_bytes: Callable[[int, Any], None] = self.kernel._set_arg_buf  # noqa: SLF001  # pyright: ignore -- not in its stubs
+        for position, argument in enumerate(arguments):
+            self.replace(position, argument)
+        for position, extent in enumerate(size.padded, len(arguments)):
+            self._set_bytes(position, np.int32(extent))
+        self._pass_position = len(arguments) + len(size.padded)
+
+    @property
+    def begun(self) -> int:
+        """The runs that the driver has."""
+        return sys.maxsize - length_hint(self._runs)
+
+    def submit(self, times: int = 1, first_pass: int = 0, after: Sequence[Ticket] = ()) -> Ticket:
+        """Run the kernel in whole groups; it leaves out the work items beyond the range."""
+        queue = self._queue
+        if after or times != 1 or self._checked != queue.moment or Drivers.are_lost:
+            return self._submit_checked(times, first_pass, after)
+        try:
+            with queue.lock:
+                self._extend(islice(self._steps, 1))
+                number = ALL_NUMBERS - 1 - length_hint(self._numbers)
+        except cl.Error as error:
+            raise failures.failed(queue.device, self._what, error) from error
+        if not number % HURRY or len(queue.events) == 1:
+            queue.keep_going()
+        return _new_ticket((queue, number, None))
+
+    def _submit_checked(self, times: int, first_pass: int, after: Sequence[Ticket]) -> Ticket:
+        queue, executable = self._queue, self.executable
+        moment = queue.moment
+        queue.check_open()
+        for memory in self._memories.values():  # OpenCL does not keep it for a kernel object
+            self._backend.buffer_of(memory)
+        if executable.prints and sys.stdout is not None:
+            sys.stdout.flush()  # what the host printed comes first
+        runs: Iterable[Any] = self._runs
+        is_new = self._local not in executable.launched  # then the driver may compile
+        executable.launched.add(self._local)
+        if is_new or executable.asserts:
+            finds = chain(repeat(None, times - 1), (self._report(),))
+            runs = zip(runs, finds, repeat(self._name if is_new else ""))
+        settings: Iterable[None] = repeat(None)
+        if executable.code.takes_pass:
+            passes = np.arange(first_pass, first_pass + times, dtype=np.int32)
+            settings = map(partial(self._set_bytes, self._pass_position), passes)
+        place = self.kernel, self._whole, self._local, None
+        command = cl.enqueue_nd_range_kernel
+        ticket = queue.submit(
+            self._what, after, command, *place, times=times, runs=runs, settings=settings
+        )
+        if executable.asserts or executable.prints or executable.code.takes_pass:
+            moment = -1
+        self._checked = moment
+        at_once = map(partial(command, queue.driver_queue, *place), repeat(None))
+        self._steps = zip(at_once, queue.numbers, self._runs, strict=False)
+        return ticket
+
+    def _report(self) -> Callable[[], TrilbyError | None] | None:
+        """Give the kernel four zeros, if it asserts; the result finds what failed in them."""
+        code = self.executable.code
+        if not code.asserts:
+            return None
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        with explained(self._queue.device, self._what):
+            report = cl.Buffer(self._queue.context, flags, hostbuf=np.zeros(4, np.int32))
+            self.kernel.set_arg(self._pass_position + code.takes_pass, report)
+        return partial(self._queue.failed_assertion, report, code.asserts)
+
+    def replace(self, position: int, argument: Argument) -> None:
+        """Set another argument for the runs to come; OpenCL has read those of the others."""
+        try:
+            if isinstance(argument, Scalar):
+                self._set_bytes(position, np.array(argument.value, argument.type.numpy))
+            elif isinstance(argument, StructArgument):
+                self._set_bytes(position, argument.content)
+            else:
+                self.kernel.set_arg(position, self._backend.buffer_of(argument))
+                self._memories[position] = argument
+        except cl.Error as error:
+            raise failures.failed(self._queue.device, self._what, error) from error
+
+    def __del__(self) -> None:
+        if hasattr(self, "kernel"):
+            self.executable.spare.append(self.kernel)
 
 
 class OpenCLBackend:
-    """One device with a context and three queues of its own."""
+    """One device with a context, three queues and a pool of memory of its own."""
 
     def __init__(self, cl_device: cl.Device, device: DeviceInfo) -> None:
-        use_drivers()
         self.device = device
         self.context = cl.Context([cl_device])
-        self.first_launches = FirstLaunches(device.name)
-        queue = partial(OpenCLQueue, cl_device, self.context, device, self.first_launches)
-        self.compute = queue()
-        self.upload_queue = queue()
-        self.download_queue = queue()
-        self.pool = MemoryPool(self.context, device)
+        self.compute = OpenCLQueue(cl_device, self.context, device)
+        self.upload_queue = OpenCLQueue(cl_device, self.context, device, self.compute)
+        self.download_queue = OpenCLQueue(cl_device, self.context, device, self.compute)
         self._cl_device = cl_device
+        self._memory_queue = cl.CommandQueue(self.context)
+        allocator = tools.ImmediateAllocator(self._memory_queue, cl.mem_flags.READ_WRITE)
+        self.pool = tools.MemoryPool(allocator, _EXACT_BITS)
+        # Finalisers free at any moment, also inside of a method of this class.
+        self._freed: dict[Memory, tuple[object, Sequence[Ticket]]] = {}
+        """Freed memory with its buffer and the commands that may still use it, the oldest first."""
 
     def compile(self, graph: KernelGraph, *, fast_math: bool = False) -> Callable[[], OpenCLKernel]:
         """Nothing can be begun: all is done later."""
@@ -86,93 +294,96 @@ class OpenCLBackend:
     def _compile(self, graph: KernelGraph, *, fast_math: bool) -> OpenCLKernel:
         arrays = checked_by_driver(graph, self.device, self._cl_device.local_mem_size)
         with stage("generate"):
-            made = generate(graph, fuses=fast_math)
+            code = generate(graph, fuses=fast_math)
         try:
             with stage("build"):
-                return self.build(made.text, made.entry, made.asserts, made.takes_pass, arrays)
+                return self.build(code, arrays)
         except BuildError as error:
-            raise blamed(error, graph) from error.__cause__
+            raise failures.blamed(error, graph) from error.__cause__
 
-    def build(
-        self,
-        text: str,
-        entry: str,
-        assertions: Sequence[tuple[str, Location]] = (),
-        takes_pass: bool = False,  # noqa: FBT001, FBT002 -- as the kernel's parameters
-        arrays: WorkMemory = NO_ARRAYS,
-    ) -> OpenCLKernel:
-        """Build the `__kernel` function `entry` of some OpenCL C.
-
-        Its last three parameters are the range, `int max_x, int max_y, int max_z`, before the
-        number of the pass and the report of assertions, where it takes these.
-        """
-        self.pool.check_open()
-        name = entry.removeprefix(OWN)
-        try:
-            program, kernel = kernel_of(partial(self._program, name=name), text, entry)
-            items = kernel.get_work_group_info(
-                cl.kernel_work_group_info.WORK_GROUP_SIZE, self._cl_device
-            )
-        except cl.Error as error:
-            raise not_prepared(self.device, name, error) from error
-        axes = tuple(self._cl_device.max_work_item_sizes)
+    def build(self, code: Generated, arrays: WorkMemory = NO_ARRAYS) -> OpenCLKernel:
+        """Build a kernel of OpenCL C."""
+        self.compute.check_open()
+        program, kernel = build_kernel(self.compute, code)
+        about = cl.kernel_work_group_info.WORK_GROUP_SIZE
+        items = kernel.get_work_group_info(about, self._cl_device)
+        limits = GroupLimits(items, tuple(self._cl_device.max_work_item_sizes))
         return OpenCLKernel(
             self.context,
             program,
-            entry,
-            text,
-            limited_by_stack(GroupLimits(items, axes), arrays, self.device),
-            f"running `{name}`",
-            kernel.num_args,
-            tuple(assertions),
-            prints="printf(" in text,
-            takes_pass=takes_pass,
+            code,
+            limited_by_stack(limits, arrays, self.device),
+            source=code.text,
+            asserts=bool(code.asserts),
+            prints="printf(" in code.text,
             spare=[kernel],
         )
 
-    def _program(self, text: str, name: str) -> _Program:
-        program = _Program(self.context, text)
-        build = partial(program._build, _BUILD_OPTIONS, [self._cl_device])  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- see the import
-        try:
-            build_where_ctrl_c_is_heard(build, name, self.device.name)
-        except cl.Error as error:
-            log = program.get_build_info(self._cl_device, cl.program_build_info.LOG)
-            raise refused_code(self.device, name, text, str(log or error)) from error
-        return program
-
     def allocate(self, nbytes: int) -> OpenCLMemory:
-        """A buffer that kernels may read and write."""
-        self.pool.check_open()
-        try:
-            return self.pool.take(nbytes)
-        except cl.Error as error:
-            raise failed(self.device, f"allocating {nbytes} bytes", error) from error
+        """A buffer that kernels may read and write, and that no command uses."""
+        self.compute.check_open()
+        size = max(nbytes, 1)  # OpenCL has no buffer of no bytes
+        for _ in range(2):
+            self._drop_unused()
+            # Drivers for CPUs give more than there is, and the system ends the process later.
+            has_room = self.pool.managed_bytes + size <= self.device.memory_bytes
+            if has_room and size <= self.device.buffer_bytes:
+                with explained(self.device, f"allocating {nbytes} bytes"), suppress(cl.MemoryError):
+                    return OpenCLMemory(nbytes, self.context, self._new_buffer(size))
+            while self._freed:  # until what works on it has ended, well or badly
+                time.sleep(_PAUSE_SECONDS)
+                self._drop_unused()
+            self.pool.free_held()
+        raise failures.no_room(self.device, nbytes, self.pool.active_bytes)
+
+    def _new_buffer(self, size: int) -> cl.MemoryObjectHolder:
+        if self.pool.alloc_size(self.pool.bin_number(size)) > self.device.buffer_bytes:
+            return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size)
+        buffer = self.pool.allocate(size)
+        self._memory_queue.finish()  # the driver makes new memory there
+        return buffer
 
     def share(self, source: memoryview) -> OpenCLMemory | None:
         """The host's bytes, which a CPU's kernels read and write where they are."""
-        self.pool.check_open()
+        self.compute.check_open()
+        self._drop_unused()
         if source.readonly or not source.nbytes or "shared_memory" not in self.device.features:
             return None
         if address_of(np.frombuffer(source, np.uint8)) % _WIDEST_NUMBER:
             return None
-        try:
-            return self.pool.share(source)
-        except cl.Error as error:
-            raise failed(self.device, f"sharing {source.nbytes} bytes", error) from error
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
+        with explained(self.device, f"sharing {source.nbytes} bytes"):
+            buffer = cl.Buffer(self.context, flags, hostbuf=source)  # which keeps them alive
+        return OpenCLMemory(source.nbytes, self.context, buffer)
 
     def free(self, memory: Memory, after: Sequence[Ticket] = ()) -> None:
         """Keep a buffer for later; also after `close`, when it is released."""
-        if not isinstance(memory, OpenCLMemory):
-            raise foreign(self.device, memory)
         self.compute.moment += 1
         if Drivers.are_lost:
             return
-        try:
-            self.pool.give(memory, after)
-            if not self.pool.is_open:
-                self.pool.trim()
-        except cl.Error as error:
-            raise failed(self.device, "giving memory back", error) from error
+        self._freed[memory] = self.buffer_of(memory), after
+        cast("OpenCLMemory", memory).buffer = None  # after it is noted: Ctrl-C loses nothing
+        self._drop_unused()
+
+    def _drop_unused(self) -> None:
+        """Give buffers back to the pool, or to the host, as long as no command uses the oldest."""
+        for memory in list(self._freed):
+            if not all(ticket.done for ticket in self._freed.get(memory, (None, ()))[1]):
+                break
+            self._freed.pop(memory, None)
+        if (
+            self.pool.managed_bytes - self.pool.active_bytes
+            > self.device.memory_bytes // KEPT_SHARE
+        ):
+            self.pool.free_held()
+
+    def buffer_of(self, memory: Memory) -> cl.MemoryObjectHolder:
+        """The buffer behind memory that was allocated here and not freed."""
+        if not isinstance(memory, OpenCLMemory) or memory.context is not self.context:
+            raise failures.foreign(self.device, memory)
+        if memory.buffer is None:
+            raise failures.freed(self.device, memory.nbytes)
+        return memory.buffer
 
     def upload(
         self,
@@ -184,10 +395,11 @@ class OpenCLBackend:
     ) -> Ticket:
         """Copy host bytes to `offset` in a buffer."""
         place = self._span(memory, offset, source.nbytes), source, *_where(rows, offset, source)
-        command = _WRITE_ROWS if rows else _WRITE
-        return self.upload_queue.submit(
-            "copying to the device", after, command, source.nbytes, *place
+        command = partial(
+            _enqueue_write_buffer_rect if rows else _enqueue_write_buffer, is_blocking=False
         )
+        what = "copying to the device"
+        return self.upload_queue.submit(what, after, command, *place, nbytes=source.nbytes)
 
     def download(
         self,
@@ -199,51 +411,50 @@ class OpenCLBackend:
     ) -> Ticket:
         """Copy bytes of a buffer from `offset` to the host."""
         place = self._span(memory, offset, target.nbytes), target, *_where(rows, offset, target)
-        command = _READ_ROWS if rows else _READ
-        return self.download_queue.submit(
-            "copying to the host", after, command, target.nbytes, *place
+        command = partial(
+            _enqueue_read_buffer_rect if rows else _enqueue_read_buffer, is_blocking=False
         )
+        what = "copying to the host"
+        return self.download_queue.submit(what, after, command, *place, nbytes=target.nbytes)
 
     def fill(
         self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Ticket] = ()
     ) -> Ticket:
         """Set every byte of a range."""
-        buffer = self._span(memory, offset, nbytes)
-        place = buffer, bytes((byte,)), offset, nbytes
+        place = self._span(memory, offset, nbytes), bytes((byte,)), offset, nbytes
         return self.upload_queue.submit(
-            "filling memory", after, _enqueue_fill_buffer, nbytes, *place
+            "filling memory", after, _enqueue_fill_buffer, *place, nbytes=nbytes
         )
+
+    def _span(self, memory: Memory, offset: int, nbytes: int) -> cl.MemoryObjectHolder:
+        self.compute.check_open()
+        buffer = self.buffer_of(memory)
+        if offset < 0 or nbytes < 0 or offset + nbytes > memory.nbytes:
+            raise failures.beyond(self.device, offset, nbytes, memory.nbytes)
+        return buffer
 
     def prepare(
         self, executable: Executable, size: NDRange, arguments: Sequence[Argument]
     ) -> OpenCLPrepared:
         """Decide on groups, in which the range is rounded up, and set the arguments."""
-        self.pool.check_open()
+        self.compute.check_open()
         if not isinstance(executable, OpenCLKernel) or executable.context is not self.context:
-            raise foreign(self.device, executable)
-        return OpenCLPrepared(self.pool, self.compute, executable, size, arguments)
+            raise failures.foreign(self.device, executable)
+        return OpenCLPrepared(self, executable, size, arguments)
 
     def close(self) -> None:
         """Wait for everything and give the device back; closing twice is no error."""
-        if not self.pool.is_open or Drivers.are_lost:
+        if not self.compute.is_open or Drivers.are_lost:
             return
-        self.pool.is_open = False
+        self.compute.is_open = False
         self.compute.moment += 1
-        if self.first_launches.given_up:
+        if self.compute.given_up:
             keep_all()
             return
-        try:
-            for queue in (self.compute, self.upload_queue, self.download_queue):
-                queue.finish()
-            self.pool.trim()
-        except cl.Error as error:
-            raise failed(self.device, "finishing its work", error) from error
-
-    def _span(self, memory: Memory, offset: int, nbytes: int) -> cl.Buffer:
-        buffer = self.pool.buffer_of(memory)
-        if offset < 0 or nbytes < 0 or offset + nbytes > memory.nbytes:
-            raise beyond(self.device, offset, nbytes, memory.nbytes)
-        return buffer
+        for queue in (self.compute, self.upload_queue, self.download_queue):
+            queue.finish()
+        self._freed.clear()
+        self.pool.stop_holding()
 
 
 def _where(rows: Rows | None, offset: int, host: memoryview) -> tuple[Any, ...]:

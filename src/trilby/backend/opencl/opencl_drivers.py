@@ -11,17 +11,14 @@ import gc
 import sys
 import threading
 import time
-from collections import deque
-from types import FrameType
+from traceback import walk_stack
 
 from trilby.at_exit import PROGRAM_END
 from trilby.errors import DeviceUnavailableError
 from trilby.locks import hold_over_forks
-from trilby.process import PROCESS
 
 _CALLERS = "trilby.backend.opencl"
 """Only modules whose names begin with this call drivers."""
-_CONTAINERS = (tuple, list, dict, set, deque)
 _LONGEST_WAIT = 2.0
 """Seconds. By then a thread is in a call that does not end, so nothing comes back from it."""
 
@@ -34,53 +31,36 @@ class Drivers:
     are_left = False
 
 
-def check_drivers() -> None:
-    """Raise in a child of a process that used OpenCL, and where its end was interrupted."""
-    if Drivers.are_lost and Drivers.are_left:
-        raise _ending()
+def check_drivers(*, opening: bool = False) -> None:
+    """Raise in a child of a process that used OpenCL, and where its end was interrupted.
+
+    Devices are not opened once the end has begun; when they are, the drivers are lost to children.
+    """
+    if Drivers.are_left and (opening or Drivers.are_lost):
+        raise DeviceUnavailableError(
+            "a device of OpenCL is used while the program ends",
+            advice="end threads, and work that `atexit` handlers begin, before that",
+        )
     if Drivers.are_lost:
         raise DeviceUnavailableError(
             "this process was forked from one that had used OpenCL: drivers do not survive that",
             advice='start processes with `multiprocessing.get_context("spawn")`, or fork before '
             'OpenCL is used; `Accelerator("native")` works in both',
         )
-
-
-def use_drivers() -> None:
-    """The drivers are about to be used: they are lost to children. Raises at the program's end."""
-    check_drivers()
-    if Drivers.are_left:
-        raise _ending()
     Drivers.are_used = True
 
 
-def _ending() -> DeviceUnavailableError:
-    return DeviceUnavailableError(
-        "a device of OpenCL is used while the program ends",
-        advice="end threads, and work that `atexit` handlers begin, before that",
-    )
-
-
 def _leave() -> None:
+    """Wait until no other thread is in a function that may call a driver."""
     Drivers.are_left = True
     latest = time.monotonic() + _LONGEST_WAIT
-    while _has_thread_inside() and time.monotonic() < latest:
+    while time.monotonic() < latest:
+        tops = sys._current_frames()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        del tops[threading.get_ident()]
+        frames = (frame for top in tops.values() for frame, _ in walk_stack(top))
+        if not any(frame.f_globals.get("__name__", "").startswith(_CALLERS) for frame in frames):
+            return
         time.sleep(0.001)
-
-
-def _has_thread_inside() -> bool:
-    """Whether another thread is in a function that may call a driver."""
-    this = threading.get_ident()
-    frames = sys._current_frames()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-    return any(_is_inside(frame) for thread, frame in frames.items() if thread != this)
-
-
-def _is_inside(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_globals.get("__name__", "").startswith(_CALLERS):
-            return True
-        frame = frame.f_back
-    return False
 
 
 def _lose() -> None:
@@ -88,7 +68,7 @@ def _lose() -> None:
     if Drivers.are_used:
         Drivers.are_lost = True
         gc.unfreeze()  # else they are not among all objects
-        PROCESS.driver_objects.extend(_driver_objects())
+        keep_all()
         gc.freeze()  # what is garbage now stays
 
 
@@ -96,10 +76,12 @@ def keep_all() -> None:
     """Never release what the drivers have: that would wait for work that somebody has given up.
 
     Python ends all objects when a program ends, but for those that are used once more than it
-    knows. Memory of the host that kernels may still write lives as long as they do.
+    knows. These here are the objects of the modules that call drivers, with all that they hold,
+    such as memory of the host that kernels may still write.
     """
-    for one in _driver_objects():
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
+    for one in gc.get_objects():
+        if str(getattr(type(one), "__module__", "")).startswith(_CALLERS):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
 
 
 def _give_up() -> None:
@@ -107,18 +89,6 @@ def _give_up() -> None:
     if Drivers.are_used:
         Drivers.are_lost = Drivers.are_left = True
         keep_all()
-
-
-def _driver_objects() -> list[object]:
-    """All that objects of the modules hold that call drivers, themselves or in containers."""
-    everything = gc.get_objects()
-    kinds = {kind for kind in set(map(type, everything)) if _is_caller(kind)}
-    held = gc.get_referents(*(one for one in everything if type(one) in kinds))
-    return [*held, *gc.get_referents(*(one for one in held if isinstance(one, _CONTAINERS)))]
-
-
-def _is_caller(kind: type) -> bool:
-    return str(getattr(kind, "__module__", "")).startswith(_CALLERS)
 
 
 hold_over_forks(3, lambda: None, lambda: None, _lose)

@@ -1,21 +1,25 @@
-"""In-order queues of an OpenCL device, and how to wait for their commands.
+"""In-order queues of an OpenCL device, and how to wait for their commands and for the compiler.
 
 OpenCL waits inside of the driver, where Ctrl-C is not heard. So Python asks again and again whether
-commands are over: at first without a pause, then with pauses that are a small part of what it
-waited, which costs as little time as waiting in the driver does.
+work is over: at first without a pause, then with pauses that are a small part of what it waited,
+which costs as little time as waiting in the driver does.
 
 Ctrl-C is heard between two steps of Python. Submitting a command, noting its event and counting it
 are one call of C: `events.extend(zip(map(enqueue, …), numbers, …))`. So none is lost.
+
+Drivers compile inside of a call, and some put a part of that off to the first launch of a kernel.
+PoCL 3.0 may do so for ever for vectors of 64 bytes, see `tests/backend/test_driver_faults.py`.
 """
 
-import os
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from functools import cache, partial
-from itertools import repeat
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import chain, repeat
+from operator import length_hint
+from typing import Any, cast
 
 import numpy as np
 import pyopencl as cl
@@ -24,64 +28,97 @@ import pyopencl as cl
 from pyopencl._cl import _enqueue_read_buffer as read_buffer  # pyright: ignore[reportPrivateUsage]
 
 from trilby.backend.base import DeviceInfo, Ticket, Times
-from trilby.backend.failures import assertion_failed, failed
-from trilby.backend.opencl.opencl_builds import FirstLaunches, Patience
+from trilby.backend.failures import assertion_failed, closed, failed
 from trilby.backend.opencl.opencl_drivers import Drivers, check_drivers
-from trilby.errors import TrilbyError
+from trilby.errors import DeviceError, TrilbyError
 from trilby.locks import if_free, new_lock, new_rlock
-from trilby.source import Location
+from trilby.messages import tell
 
 MOST_UNDER_WAY = 1 << 14
 """With so many commands under way, whoever submits another waits until half of them are over."""
 MOST_TIMES = 4096
 ALL_NUMBERS = sys.maxsize
 
-_STATUS = cl.event_info.COMMAND_EXECUTION_STATUS
-_COMPLETE = cast("int", cl.command_execution_status.COMPLETE)
-_status = cast("Callable[[cl.Event, cl.event_info], int]", cl.Event.get_info)
-_time_at = cast("Callable[[cl.Event, cl.profiling_info], int]", cl.Event.get_profiling_info)
-"""The properties of an event, such as `event.profile`, take thirty times as long."""
+SLOW_SECONDS = 5.0
+"""After so long a user is told what the driver is doing. It is the time of this process on the
+processor, since drivers compile there: a busy machine is no reason to warn of a driver."""
 
-_MOMENTS = cl.profiling_info.QUEUED, cl.profiling_info.START, cl.profiling_info.END
+SLOW_SHARE = 12
+"""So many times as long may pass by the clock, if nothing is computed."""
 
 _RESTLESS_SECONDS = 60e-6
 _PAUSE_SHARE = 1 / 32
 _LONGEST_PAUSE = 1e-3
-_LONG_SECONDS = 0.1
+
+_STATUS = cl.event_info.COMMAND_EXECUTION_STATUS
+_RUNNING = cast("int", cl.command_execution_status.RUNNING)
+_COMPLETE = cast("int", cl.command_execution_status.COMPLETE)
+_status = cast("Callable[[cl.Event, cl.event_info], int]", cl.Event.get_info)
+"""The properties of an event, such as `event.profile`, take thirty times as long."""
 
 
-class AssertReport(NamedTuple):
-    """Four numbers on the device, for the first `assert` that fails: which, and its work item."""
+def wait_until_over(left: Callable[[], int], when_slow: Callable[[], object]) -> None:
+    """Return when `left()` is 0 or less; call `when_slow()` whenever that takes long again."""
+    started, slow_at = time.perf_counter(), time.process_time() + SLOW_SECONDS
+    while left() > _COMPLETE:
+        waited = time.perf_counter() - started
+        if waited > _RESTLESS_SECONDS:
+            time.sleep(min(waited * _PAUSE_SHARE, _LONGEST_PAUSE))
+        if time.process_time() + waited / SLOW_SHARE > slow_at:
+            when_slow()
+            slow_at += SLOW_SECONDS
 
-    buffer: cl.Buffer
-    asserts: Sequence[tuple[str, Location]]
+
+@contextmanager
+def explained(device: DeviceInfo, what: str) -> Generator[None]:
+    """Raise an error of OpenCL as one that says what failed."""
+    try:
+        yield
+    except cl.Error as error:
+        raise failed(device, what, error) from error
 
 
 class OpenCLQueue:
     """One in-order queue: `(event, number, what it does)` of each command not known to be over.
 
-    What a command does is a text for errors, with the `AssertReport` of kernels that assert.
-    `moment` changes when launches that are prepared must be looked at again: memory was freed, the
-    device closed, or the driver's queue is another.
+    What a command does is a text for errors. For launches of kernels that assert, or that the
+    driver may have to compile, it is that text, a function that reads from the device which
+    `assert` failed, and the name of the kernel to compile. `moment` changes when launches that are
+    prepared must be looked at again: memory was freed, the device closed, or the driver's queue is
+    another. `compute` is the device's queue for launches.
+
+    Where Ctrl-C comes while the driver compiles for a first launch, and a user was told so, the
+    device is given up: nobody waits for that driver again, which may never return.
     """
 
     by_host_clock = False
 
     def __init__(
-        self, cl_device: cl.Device, context: cl.Context, device: DeviceInfo, first: FirstLaunches
+        self,
+        cl_device: cl.Device,
+        context: cl.Context,
+        device: DeviceInfo,
+        compute: "OpenCLQueue | None" = None,
     ) -> None:
         self.context = context
         self.device = device
-        self.first_launches = first
+        self.compute = compute or self
+        self.is_open = True
+        self.told_slow = ""
+        """The last kernel of which a user was told that the driver is compiling it."""
+        self.given_up = ""
+        """The kernel that the driver was compiling when Ctrl-C came."""
         self.moment = 0
         self.lock = new_rlock()
         """For submitting commands; reading and dropping those that are over needs `_polling`."""
         self.events: deque[tuple[Any, ...]] = deque()
         self.numbers = iter(range(1, ALL_NUMBERS))
-        self.numbers_left: Callable[[], int] = cast("Any", self.numbers).__length_hint__
-        self._spare_reports: list[cl.Buffer] = []
-        self._queue_that = cache(partial(_make_queue, context, cl_device))
-        self.driver_queue = self._queue_that(measures=False)
+        # Measuring costs time for each command: there is a queue for it, where the device can.
+        measuring = cl_device.queue_properties & cl.command_queue_properties.PROFILING_ENABLE
+        self.driver_queue = cl.CommandQueue(context, cl_device)
+        self._idle_queue = cl.CommandQueue(
+            context, cl_device, cast("cl.command_queue_properties", measuring)
+        )
         self._polling = new_lock()
         self._flushed = 0
         self._measuring = 0
@@ -91,7 +128,7 @@ class OpenCLQueue:
     @property
     def submitted(self) -> int:
         """The number of the last command that the driver has."""
-        return ALL_NUMBERS - 1 - self.numbers_left()
+        return ALL_NUMBERS - 1 - length_hint(self.numbers)
 
     @property
     def completed(self) -> int:
@@ -101,26 +138,37 @@ class OpenCLQueue:
         submitted = self.submitted  # before the events: other threads may submit in between
         return submitted - len(self.events)
 
+    def check_open(self) -> None:
+        """Raise after the device was closed, and in a forked child."""
+        check_drivers()
+        if not self.compute.is_open:
+            raise closed(self.device)
+
     def submit(
         self,
         what: str,
         after: Sequence[Ticket],
         command: Callable[..., cl.Event],
-        nbytes: int,
         *arguments: Any,
+        times: int = 1,
+        runs: Iterable[Any] | None = None,
+        settings: Iterable[None] | None = None,
+        nbytes: int | None = None,
     ) -> Ticket:
-        """Copy or fill: give the driver a command that takes the queue, arguments, a wait list."""
-        if not nbytes:
+        """Give the driver a command so often: it takes the queue, arguments, and a wait list.
+
+        Each of `runs` says what that run does, and each of `settings` is made before its run.
+        """
+        if nbytes == 0:
             return Ticket(self, self.submitted)
         waits = self.wait_list(after)
-        try:
-            with self.lock:
-                enqueue = partial(command, self.driver_queue, *arguments)
-                self.events.extend(zip(map(enqueue, (waits,)), self.numbers, repeat(what)))
-                number = self.submitted
-            self.keep_going()
-        except cl.Error as error:
-            raise failed(self.device, what, error) from error
+        with explained(self.device, what), self.lock:
+            enqueue = partial(command, self.driver_queue, *arguments)
+            enqueued = map(enqueue, chain((waits,), repeat(None, times - 1)))
+            steps = settings or repeat(None), enqueued, self.numbers, runs or repeat(what)
+            self.events.extend(zip(*steps, strict=False))
+            number = self.submitted
+        self.keep_going()
         return Ticket(self, number)
 
     def wait_list(self, after: Sequence[Ticket]) -> list[cl.Event] | None:
@@ -151,10 +199,8 @@ class OpenCLQueue:
         submitted = self.submitted
         if self._flushed < submitted:
             self._flushed = submitted
-            try:
+            with explained(self.device, "beginning its work"):
                 self.driver_queue.flush()
-            except cl.Error as error:
-                raise failed(self.device, "beginning its work", error) from error
 
     def keep_going(self) -> None:
         """See that the driver begins its commands, drop those that are over, and wait for some."""
@@ -166,7 +212,13 @@ class OpenCLQueue:
         """Return when a command is over; raise its failure, at every call."""
         check_drivers()
         if number > self.completed:
-            self.first_launches.check()
+            if self.compute.given_up:
+                raise DeviceError(
+                    f"the driver of {self.device.name} was compiling `{self.compute.given_up}` "
+                    "when Ctrl-C came, and nobody waits for it any more",
+                    advice="what only this device had is lost; start again with another device, "
+                    "or with a kernel that its driver compiles sooner",
+                )
             self._await(number)
         if number in self._failures:
             raise self._failures[number].with_traceback(None)
@@ -176,30 +228,37 @@ class OpenCLQueue:
         self._await(self.submitted)
 
     def _await(self, number: int) -> None:
+        compute = self.compute
         try:
-            self._poll(number)
+            while number > self.completed:
+                for event in self.pending(number):
+                    with suppress(cl.Error):  # the device is lost, as `completed` finds out
+                        wait_until_over(partial(_status, event, _STATUS), compute.tell_if_compiling)
         except BaseException:
-            self.first_launches.note_interrupt()
+            if compute.told_slow == compute.compiled_kernel():
+                compute.given_up = compute.told_slow
             raise
 
-    def _poll(self, number: int) -> None:
-        started = time.perf_counter()
-        patience: Patience | None = None
-        while number > self.completed:
-            waited = time.perf_counter() - started
-            if waited < _RESTLESS_SECONDS:
-                _give_way()
-                continue
-            time.sleep(min(waited * _PAUSE_SHARE, _LONGEST_PAUSE))
-            if waited > _LONG_SECONDS:
-                patience = self._after_a_while(patience or Patience())
+    def tell_slow(self, entry: str) -> None:
+        """Say that the driver has been compiling a kernel for long."""
+        said = (
+            "the driver of %s has been compiling `%s` for at least %g seconds; Ctrl-C stops waiting"
+        )
+        tell("warning", said, self.device.name, entry, SLOW_SECONDS)
 
-    def _after_a_while(self, patience: Patience) -> Patience:
-        """Say what the driver may be compiling, if somebody has waited for long."""
-        if not patience.is_over:
-            return patience
-        self.first_launches.tell_slow()
-        return Patience()
+    def tell_if_compiling(self) -> None:
+        """Say which kernel the driver seems to be compiling at its first launch, once."""
+        entry = self.compiled_kernel()
+        if entry and entry != self.told_slow:
+            self.tell_slow(entry)
+            self.told_slow = entry
+
+    def compiled_kernel(self) -> str:
+        """The kernel of the oldest command, if that is its first launch and has not begun."""
+        oldest = next(iter(self.events), None) if self.completed < self.submitted else None
+        if oldest is None or isinstance(oldest[-1], str):
+            return ""
+        return oldest[-1][2] if _status(oldest[-3], _STATUS) > _RUNNING else ""
 
     def times(self, number: int) -> Times | None:
         """What a command took; nothing where it was not measured."""
@@ -209,11 +268,10 @@ class OpenCLQueue:
     def measure(self, on: bool) -> None:  # noqa: FBT001 -- a switch
         """Give the next commands to a driver's queue that measures, or to one that does not."""
         with self.lock:
-            before = self._measuring
-            measuring = before + (1 if on else -1)
-            if bool(before) != bool(measuring):
+            measuring = self._measuring + (1 if on else -1)
+            if bool(measuring) != bool(self._measuring):
                 self.finish()
-                self.driver_queue = self._queue_that(measures=bool(measuring))
+                self.driver_queue, self._idle_queue = self._idle_queue, self.driver_queue
                 self.moment += 1
             self._measuring = measuring
 
@@ -229,66 +287,41 @@ class OpenCLQueue:
                 status = -1
             if status > _COMPLETE:
                 break
-            is_noted = status != _COMPLETE or self._measuring or command[-1].__class__ is not str
-            report = self._note_end(command, status) if is_noted else None
+            if status != _COMPLETE or self._measuring or command[-1].__class__ is not str:
+                self._note_end(*command[-3:], status)
             events.popleft()  # behind all that Ctrl-C may leave undone
-            if report is not None:
-                self._spare_reports.append(report.buffer)
 
-    def _note_end(self, command: Any, status: int) -> AssertReport | None:
-        """Remember how a command ended; the result is its report, if that can be used again."""
-        event, number, what = command[-3:]
-        what, report = (what, None) if isinstance(what, str) else what
+    def _note_end(self, event: cl.Event, number: int, what: Any, status: int) -> None:
+        """Remember how a command ended."""
+        what, find_failure, _ = (what, None, "") if isinstance(what, str) else what
         try:
             if status != _COMPLETE:
                 event.wait()  # raises what OpenCL has to say
-            failure = self._failed_assertion(report) if report else None
+            failure = find_failure() if find_failure else None
         except cl.Error as error:
             failure = failed(self.device, what, error)
         if failure is not None:
             self._failures[number] = failure
-            return None
-        if self._measuring:
+        elif self._measuring:
             self._times[number] = _times_of(event)
             if len(self._times) > MOST_TIMES:
                 del self._times[next(iter(self._times))]
-        return report
 
-    def take_report(self) -> cl.Buffer:
-        """Four zeros on the device."""
-        if self._spare_reports:
-            return self._spare_reports.pop()
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        return cl.Buffer(self.context, flags, hostbuf=np.zeros(4, np.int32))
-
-    def _failed_assertion(self, report: AssertReport) -> TrilbyError | None:
+    def failed_assertion(self, report: cl.Buffer, asserts: Sequence[Any]) -> TrilbyError | None:
+        """What a launch has to say: four numbers, which `assert` failed and in which work item."""
         found = np.zeros(4, np.int32)
-        idle = self._queue_that(measures=not self._measuring)  # the other one has later commands
-        read_buffer(idle, report.buffer, found, is_blocking=True)
-        number, x, y, z = found.tolist()
+        read_buffer(self._idle_queue, report, found, is_blocking=True)  # the other one goes on
+        number, *item = found.tolist()
         if not number:
             return None
-        message, location = report.asserts[number - 1]
-        return assertion_failed(message, (x, y, z), location)
-
-
-def _make_queue(context: cl.Context, device: cl.Device, *, measures: bool) -> cl.CommandQueue:
-    """A queue that measures commands, where the device can; that costs time for each of them."""
-    wanted = device.queue_properties & (cl.command_queue_properties.PROFILING_ENABLE * measures)
-    return cl.CommandQueue(context, device, cast("cl.command_queue_properties", wanted))
+        message, location = asserts[number - 1]
+        return assertion_failed(message, tuple(item), location)
 
 
 def _times_of(event: cl.Event) -> Times:
     try:
-        queued, start, end = (_time_at(event, moment) for moment in _MOMENTS)
+        profile = event.profile
+        queued, start, end = profile.queued, profile.start, profile.end
     except cl.Error:  # the device does not measure
         return Times(None, 0.0)
     return Times(start * 1e-9, max(end - start, 0) * 1e-9, max(start - queued, 0) * 1e-9)
-
-
-def _give_way() -> None:
-    """Let other threads run, for as short as possible: `sleep` takes 50 µs at least."""
-    if hasattr(os, "sched_yield"):
-        os.sched_yield()
-    else:
-        time.sleep(0)
