@@ -1,7 +1,7 @@
 """From boxes and indices to bytes: which ranges of a buffer some accesses touch in a launch."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import TypeAlias, cast
 
@@ -115,15 +115,16 @@ def _gaps_in_header(buffer: BufferType) -> Mapping[int, int]:
     return {start: stop - start for start, stop in Ranges.span(*found.hull) - found}
 
 
+@lru_cache(maxsize=256)
 def members_of(type_: Type, given: object) -> Mapping[str, MemberBytes]:
-    """The members of a buffer or n-d array with its lengths or its shape."""
-    if isinstance(type_, NDArrayType) and isinstance(given, tuple):
+    """The members of a buffer with its lengths, as pairs, or of an n-d array with its shape."""
+    if isinstance(type_, NDArrayType):
         shape = cast("tuple[int, ...]", given)
         strides = [type_.element.size * prod(shape[axis + 1 :]) for axis in range(len(shape))]
         axes = tuple(zip(shape, strides, strict=True))
         return {"": MemberBytes(0, type_.element.size * prod(shape), axes)}
-    if isinstance(type_, BufferType) and isinstance(given, Mapping):
-        slots = layout(type_, cast("Mapping[str, int]", given)).slots
+    if isinstance(type_, BufferType):
+        slots = layout(type_, dict(cast("tuple[tuple[str, int], ...]", given))).slots
         return {
             name: MemberBytes(
                 slot.offset,
@@ -132,7 +133,7 @@ def members_of(type_: Type, given: object) -> Mapping[str, MemberBytes]:
             )
             for name, slot in slots.items()
         }
-    raise TypeError(given)
+    raise TypeError(type_)
 
 
 # ------------------------------------------------------------------------------------------ regions
