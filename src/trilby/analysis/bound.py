@@ -34,6 +34,8 @@ def _found(func: Func) -> "_BoundNames":
 
 @dataclass(frozen=True, slots=True)
 class _BoundNames:
+    """A walk over a function: behind `a = 1` the names that are bound are `{a}`."""
+
     names: dict[Value, str]
     sure: set[Value] = field(default_factory=set[Value])
     before: dict[Op, frozenset[str]] = field(default_factory=dict[Op, frozenset[str]])
@@ -58,11 +60,6 @@ class _BoundNames:
                 return bound | {self.names[op.var]}
             case HostRun():
                 return bound - _deleted(op)
-            case _:
-                return self.compound(op, bound)
-
-    def compound(self, op: Op, bound: frozenset[str]) -> frozenset[str]:
-        match op:
             case HostIf():
                 ways = [self.block(op.then, bound), self.block(op.otherwise, bound)]
                 ends = [way for way in ways if way is not None]

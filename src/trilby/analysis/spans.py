@@ -14,7 +14,7 @@ from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, walk
 from trilby.model.ops import arith
 from trilby.model.ops.control import For, Ternary
-from trilby.model.ops.core import Constant, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.core import Constant, Var, VarLoad, VarStore, yielded
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.value import Value
@@ -22,7 +22,7 @@ from trilby.model.value import Value
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """All integers from `low` to `high`."""
+    """All integers from `low` to `high`: `Span(0, 2_147_483_646)` for an id."""
 
     low: int
     high: int
@@ -51,7 +51,13 @@ class Spans:
     def exact(self, op: arith.Binary) -> Span | None:
         """The bounds of `+`, `-` or `*` as if integers had no end; None for other ops."""
         compute = _EXACT.get(type(op))
-        return compute(self.of(op.left), self.of(op.right)) if compute else None
+        return self._between_ends(op, compute) if compute else None
+
+    def _between_ends(self, op: arith.Binary, compute: Callable[[int, int], int]) -> Span:
+        """The bounds of an operation that grows or falls evenly with each of its operands."""
+        left, right = self.of(op.left), self.of(op.right)
+        ends = [compute(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
+        return Span(min(ends), max(ends))
 
     def negated(self, op: arith.Unary) -> Span:
         """The bounds of `-a` as if integers had no end."""
@@ -91,15 +97,9 @@ class Spans:
                 source = self._sources.get(op.var)
                 return self._known.get(source) if source is not None else None
             case Ternary():
-                return self._yielded(op.then) | self._yielded(op.otherwise)
+                return self.of(yielded(op.then)) | self.of(yielded(op.otherwise))
             case _:
                 return self._computed(op)
-
-    def _yielded(self, block: Block) -> Span:
-        last = block.ops[-1]
-        if not isinstance(last, Yield):
-            raise TypeError(last)
-        return self.of(last.yielded)
 
     def _computed(self, op: Op) -> Span | None:
         match op:
@@ -123,28 +123,14 @@ class Spans:
         if isinstance(op, arith.Mod) and right.low >= 0:
             return Span(0, max(right.high - 1, 0))
         if isinstance(op, arith.FloorDiv) and right.low > 0:
-            ends = [a // b for a in (left.low, left.high) for b in (right.low, right.high)]
-            return Span(min(ends), max(ends))
+            return self._between_ends(op, operator.floordiv)
         return None
 
 
-def _sum(left: Span, right: Span) -> Span:
-    return Span(left.low + right.low, left.high + right.high)
-
-
-def _difference(left: Span, right: Span) -> Span:
-    return Span(left.low - right.high, left.high - right.low)
-
-
-def _product(left: Span, right: Span) -> Span:
-    ends = [operator.mul(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
-    return Span(min(ends), max(ends))
-
-
-_EXACT: Mapping[type[Op], Callable[[Span, Span], Span]] = {
-    arith.Add: _sum,
-    arith.Sub: _difference,
-    arith.Mul: _product,
+_EXACT: Mapping[type[Op], Callable[[int, int], int]] = {
+    arith.Add: operator.add,
+    arith.Sub: operator.sub,
+    arith.Mul: operator.mul,
 }
 # A range has no more than the highest i32 items along an axis, so an id is less than that.
 _ID = Span(0, I32.highest - 1)

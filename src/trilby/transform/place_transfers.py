@@ -6,6 +6,7 @@ made of, where that is possible, so that the emitted Python reads as if somebody
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from trilby.analysis.alias import Literally, PlainExpression, Reference, Reload
 from trilby.analysis.reach import ComputeGraph
@@ -13,11 +14,12 @@ from trilby.analysis.transfers.transfer_plan import Action, TransferPlan, When, 
 from trilby.dataclass import dataclass
 from trilby.model.build import Builder
 from trilby.model.host_code import HostCode
-from trilby.model.op import Block, Func, Op, block_fields, operands
+from trilby.model.op import Block, Func, Op, operands
 from trilby.model.ops.core import Constant, VarLoad
 from trilby.model.ops.host import HostIf, HostValue, HostView
 from trilby.model.ops.memory import Extent, Load, Place
 from trilby.model.ops.transfer import ToDevice, ToHost
+from trilby.model.rewrite import with_blocks
 from trilby.model.value import COMPUTE_CONTEXT, OBJECT, Value, VarType
 from trilby.source import Location
 
@@ -52,8 +54,9 @@ class _Placer:
         for number, op in enumerate(block.ops):
             for later in placed.get(number, ()):
                 self._act(self.plan.before[later], builder, later.location)
-            builder.emit(self._inner(op))
-        return builder.block(block.params)
+            builder.emit(with_blocks(op, partial(self.block, location=op.location)))
+        made = builder.block(block.params)
+        return block if made.ops == block.ops else made
 
     def _start(self, ops: tuple[Op, ...], number: int) -> int:
         """Where the ops begin that only make the operands of an op."""
@@ -79,16 +82,6 @@ class _Placer:
             return True
         is_simple = isinstance(op, Extent | Load | HostView | Place | HostValue)
         return op.result in wanted and is_simple and op not in self.plan.writers
-
-    def _inner(self, op: Op) -> Op:
-        """The op with its blocks rewritten."""
-        changed: dict[str, Block] = {}
-        for name in block_fields(type(op)):
-            block: Block = getattr(op, name)
-            new = self.block(block, op.location)
-            if new.ops != block.ops:
-                changed[name] = new
-        return replace(op, **changed) if changed else op
 
     def _act(
         self, actions: Iterable[Action], builder: Builder, location: Location | None = None

@@ -195,7 +195,7 @@ class FollowedCall:
         if counted:
             return self.made.opaque(counted)
         found: list[Target] = []
-        for number, path in sorted(self.following.aliases(self.function).of(var)):
+        for number, path in sorted(self.following.aliases(self.function).get(var, ())):
             place = below(self.made, self.arguments[number], self.function.params[number], path)
             found.extend(place)
         return unsure(self.made, found) or None

@@ -37,7 +37,6 @@ from trilby.analysis.host.trees import (
     sign_of,
     source_of,
 )
-from trilby.analysis.host.value_sorts import is_not_zero
 from trilby.dataclass import dataclass
 from trilby.model.host_code import Operand
 from trilby.model.op import Op, blocks, walk
@@ -285,7 +284,7 @@ class Trips:
 
 def trips_of(op: Op, ops: HostOps) -> Trips | None:
     """The iterations of a loop over `range`, if its bounds can be told in front of it."""
-    args = ops.range_of(op) if isinstance(op, HostFor) else None
+    args = ops.sorts.range_of(op) if isinstance(op, HostFor) else None
     if not isinstance(op, HostFor) or args is None or len(args) not in {1, 2}:
         return None
     target = ops.names.get(op.target.text)
@@ -328,7 +327,7 @@ def _is_arithmetic(node: ast.expr) -> bool:
             return all(map(_is_arithmetic, expressions_in(node)))
         case _:
             sign, parts = sign_of(node), expressions_in(node)
-            divides = sign in {"//", "%"} and not is_not_zero(parts[-1])
+            divides = sign in {"//", "%"} and not number_of(parts[-1])
             return bool(sign) and not divides and all(map(_is_arithmetic, parts))
 
 

@@ -31,8 +31,8 @@ from trilby.analysis.alias import (
     Seen,
     Thing,
 )
-from trilby.analysis.host.host_ops import Effects, HostOps
-from trilby.analysis.host.reader import HostTouch
+from trilby.analysis.host.host_ops import HostOps
+from trilby.analysis.host.reader import Effects, HostTouch
 from trilby.analysis.transfers.kernel_reads import KernelBuffer
 from trilby.analysis.transfers.overlap import takes_time
 from trilby.analysis.transfers.transfer_needs import (
