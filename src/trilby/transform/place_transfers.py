@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from trilby.analysis.alias import Literally, PlainExpression, Reference, Reload
-from trilby.analysis.reach import ComputeGraph
+from trilby.analysis.closure import ComputeClosure
 from trilby.analysis.transfers.transfer_plan import Action, TransferPlan, When, plan_transfers
 from trilby.dataclass import dataclass
 from trilby.model.build import Builder
@@ -24,10 +24,10 @@ from trilby.model.value import COMPUTE_CONTEXT, OBJECT, Value, VarType
 from trilby.source import Location
 
 
-def place_transfers(graph: ComputeGraph, *, ahead: bool = False) -> ComputeGraph:
-    """A graph in whose compute functions copies are placed; `ahead`: only those that gain time."""
-    plans = plan_transfers(graph, ahead=ahead)
-    return replace(graph, functions=tuple(carry_out(plans[f.name]) for f in graph.functions))
+def place_transfers(closure: ComputeClosure, *, ahead: bool = False) -> tuple[Func, ...]:
+    """The compute functions of a closure with copies; `ahead`: only with those that gain time."""
+    plans = plan_transfers(closure, ahead=ahead)
+    return tuple(carry_out(plans[func.name]) for func in closure.graph.functions)
 
 
 def carry_out(plan: TransferPlan) -> Func:

@@ -6,7 +6,7 @@ counts if its conditions hold there for any global size, any scalars and any len
 on data counts as true: only the launch itself can decide it, and needs the buffer for that.
 
 ```
-def scale(kc, a, b, n):        kernel_buffers(scale) == (
+def scale(kc, a, b, n):        kernel_buffers(scale, …) == (
     if n > 0:                      KernelBuffer(reads, surely_read=False, ...),   # a
         b[kc.x] += a[kc.x]         KernelBuffer(reads | writes, False, ...),      # b
                                    None)                                          # n
@@ -20,7 +20,6 @@ from trilby.analysis.access import AccessMode
 from trilby.analysis.measuring.affine import Number, ends
 from trilby.analysis.measuring.evaluate import Evaluation
 from trilby.analysis.reach import KernelGraph
-from trilby.analysis.touching.following import touches_of
 from trilby.analysis.touching.kernel_expressions import (
     ConditionScope,
     Does,
@@ -47,14 +46,16 @@ class KernelBuffer(NamedTuple):
     by_pass: bool
 
 
-def kernel_buffers(kernel: KernelGraph) -> tuple[KernelBuffer | None, ...]:
-    """What a kernel does with each argument; None for those that are no buffers.
+def kernel_buffers(
+    kernel: KernelGraph, touches: Sequence[KernelTouch]
+) -> tuple[KernelBuffer | None, ...]:
+    """What a kernel does with each argument, by its touches; None for those that are no buffers.
 
     To read what the same work item has written is no need of what was there before.
     """
     ops = (op for func in kernel.functions for op in walk(func.body))
     by_pass = any(isinstance(op, Grid) and op.field == "pass_id" for op in ops)
-    params, touches = kernel.entry.params, touches_of(kernel)
+    params = kernel.entry.params
     sure = sure_reads(params, touches)
     done: dict[int, AccessMode] = {}
     for touch in touches:

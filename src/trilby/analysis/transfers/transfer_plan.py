@@ -7,11 +7,11 @@ where that is certain. A copy of what is there already does nothing at run time,
 know more than "may be stale".
 
 ```
-plan = plan_transfers(graph)["squares.square_all"]
+plan = plan_transfers(closure)["squares.square_all"]
 plan.before == {<dispatch>: (PlannedCopy("device", Reload(<s32>), certain=True),)}
 ```
 
-`plan_transfers(graph, ahead=True)` keeps only the copies that gain something where the run time
+`plan_transfers(closure, ahead=True)` keeps only the copies that gain something where the run time
 tracks all accesses and copies what is missing anyway. Their use is certain, and either other work
 runs before it, or several launches would bring a part each. A copy that gains nothing is kept
 before another one that would go first otherwise.
@@ -30,8 +30,8 @@ from trilby.analysis.alias import (
     Reload,
     Thing,
 )
+from trilby.analysis.closure import ComputeClosure
 from trilby.analysis.host.host_ops import HostOps
-from trilby.analysis.reach import ComputeGraph
 from trilby.analysis.transfers.kernel_reads import KernelBuffer, kernel_buffers
 from trilby.analysis.transfers.overlap import takes_time
 from trilby.analysis.transfers.transfer_needs import (
@@ -96,12 +96,15 @@ class TransferPlan:
     writers: frozenset[Op] = frozenset()
 
 
-def plan_transfers(graph: ComputeGraph, *, ahead: bool = False) -> dict[str, TransferPlan]:
-    """The plan of every compute function of a graph, by its symbol."""
-    kernels = {symbol: kernel_buffers(kernel) for symbol, kernel in graph.kernels.items()}
+def plan_transfers(closure: ComputeClosure, *, ahead: bool = False) -> dict[str, TransferPlan]:
+    """The plan of every compute function of a closure, by its symbol."""
+    kernels = {
+        symbol: kernel_buffers(kernel, closure.footprints[symbol].touches)
+        for symbol, kernel in closure.graph.kernels.items()
+    }
     callees: dict[str, UseSummary] = {}
     plans: dict[str, TransferPlan] = {}
-    for func in graph.functions:  # callees come first
+    for func in closure.graph.functions:  # callees come first
         uses = _walked(func, kernels, callees)
         callees[func.name] = UseSummary.of(func, uses)
         plans[func.name] = _Placing.of(uses, ahead=ahead).plan()
