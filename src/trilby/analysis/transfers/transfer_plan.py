@@ -32,7 +32,7 @@ from trilby.analysis.alias import (
 )
 from trilby.analysis.closure import ComputeClosure
 from trilby.analysis.host.host_ops import HostOps
-from trilby.analysis.transfers.kernel_reads import KernelBuffer, kernel_buffers
+from trilby.analysis.transfers.kernel_reads import kernel_buffers
 from trilby.analysis.transfers.overlap import takes_time
 from trilby.analysis.transfers.transfer_needs import (
     CURRENT,
@@ -46,7 +46,7 @@ from trilby.analysis.transfers.transfer_needs import (
 )
 from trilby.analysis.transfers.uses_walk import UseEvents, UseSummary, UsesWalk
 from trilby.dataclass import dataclass
-from trilby.model.op import Block, Func, Op, block_fields, blocks, operands, walk
+from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Var
 from trilby.model.ops.host import HostFor, HostIf, HostWhile
@@ -105,37 +105,29 @@ def plan_transfers(closure: ComputeClosure, *, ahead: bool = False) -> dict[str,
     callees: dict[str, UseSummary] = {}
     plans: dict[str, TransferPlan] = {}
     for func in closure.graph.functions:  # callees come first
-        uses = _walked(func, kernels, callees)
+        ops, places = HostOps.of(func), _places(func)
+        uses = UsesWalk(ops, kernels, callees, lambda _op, _thing: False).run()
+        if uses.incomplete:  # what comes later matters for what is earlier
+            parameters = frozenset(ops.things.known[param] for param in func.params)
+            wanted = _Wanted(uses.events, places, parameters)
+            uses = UsesWalk(ops, kernels, callees, wanted.behind).run()
         callees[func.name] = UseSummary.of(func, uses)
-        plans[func.name] = _Placing.of(uses, ahead=ahead).plan()
+        plans[func.name] = _Placing.of(uses, places, ahead=ahead).plan()
     return plans
-
-
-def _walked(
-    func: Func,
-    kernels: Mapping[str, tuple[KernelBuffer | None, ...]],
-    callees: Mapping[str, UseSummary],
-) -> UsesWalk:
-    """Walk over a function, and once more where what comes later matters for what is earlier."""
-    ops = HostOps.of(func)
-    uses = UsesWalk(ops, kernels, callees, lambda _op, _thing: False).run()
-    if uses.incomplete:
-        parameters = frozenset(ops.things.known[param] for param in func.params)
-        wanted = _Wanted(uses.events, _places(func), parameters)
-        uses = UsesWalk(ops, kernels, callees, wanted.behind).run()
-    return uses
 
 
 class _OpPlace(NamedTuple):
     """Where an op stands: `block.ops[number]`, the op that has the block, and if a loop does.
 
-    The third op of a loop's body: `_OpPlace(<body>, 2, <for>, in_loop=True)`.
+    The third op of a loop's body, with which a statement begins:
+    `_OpPlace(<body>, 2, <for>, in_loop=True, begins=True)`.
     """
 
     block: Block
     number: int
     around: Op | None
     in_loop: bool
+    begins: bool
 
 
 def _places(func: Func) -> dict[Op, _OpPlace]:
@@ -143,12 +135,35 @@ def _places(func: Func) -> dict[Op, _OpPlace]:
     rest: list[tuple[Block, Op | None, bool]] = [(func.body, None, False)]
     while rest:
         block, around, in_loop = rest.pop()
+        inside = _inside_statements(block)
         for number, op in enumerate(block.ops):
-            found[op] = _OpPlace(block, number, around, in_loop)
-            if block_fields(type(op)):
-                is_loop = in_loop or isinstance(op, HostFor | HostWhile)
-                rest += [(inner, op, is_loop) for inner in blocks(op)]
+            found[op] = _OpPlace(block, number, around, in_loop, number not in inside)
+            is_loop = in_loop or isinstance(op, HostFor | HostWhile)
+            rest += [(inner, op, is_loop) for inner in blocks(op)]
     return found
+
+
+def _inside_statements(block: Block) -> set[int]:
+    """The places of a block where no statement begins: more than variables comes from before.
+
+    To declare a variable is no statement.
+    """
+    made: dict[Value, int] = {}
+    inside: set[int] = set()
+    for number, op in enumerate(block.ops):
+        for used in (value for one in _inside(op) for value in operands(one)):
+            if used in made:
+                inside.update(range(made[used] + 1, number + 1))
+        if isinstance(op, Var) and not op.init:
+            inside.add(number)
+        elif op.result and not isinstance(op, Var):
+            made[op.result] = number
+    return inside
+
+
+def _inside(op: Op) -> list[Op]:
+    """An op, and all ops in its blocks."""
+    return [op, *(inner for block in blocks(op) for inner in walk(block))]
 
 
 # ------------------------------------------------------------------------------- wanted by the host
@@ -169,7 +184,7 @@ class _Wanted(NamedTuple):
         """Whether a buffer is wanted behind an op, before the device writes to it again."""
         at: Op | None = op
         while at is not None:
-            block, number, around, _ = self.places[at]
+            block, number, around, *_ = self.places[at]
             answer = self._in_ops(block.ops[number + 1 :], thing)
             if answer is not None:
                 return answer
@@ -250,14 +265,11 @@ class _Placing:
     lasting: dict[Thing, str]
     """The names of the parameters that hold what was given, wherever they do."""
     starts: list[_Start] = field(default_factory=list[_Start])
-    statements: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
-    """Where statements begin, by the identity of the block."""
 
     @classmethod
-    def of(cls, uses: UsesWalk, *, ahead: bool) -> "_Placing":
+    def of(cls, uses: UsesWalk, places: dict[Op, _OpPlace], *, ahead: bool) -> "_Placing":
         """Make ready for a function."""
         ops = uses.ops
-        places = _places(ops.func)
         params = {
             op: ops.things.known[op.init[0]]
             for op in ops.func.body.ops
@@ -281,7 +293,7 @@ class _Placing:
         func, uses = self.uses.ops.func, self.uses
         if any(param.type == COMPUTE_CONTEXT for param in func.params):
             for key, need in uses.turn.needs.items():
-                self._place(key, self._in_front(key, need))
+                self._place(key, need)
         before: dict[Op, tuple[Action, ...]] = {}
         for one in self._gaining() if self.ahead else self.starts:
             before[one.op] = (*before.get(one.op, ()), *one.actions)
@@ -302,20 +314,22 @@ class _Placing:
 
     # ---------------------------------------------------------------------------------- copies
 
-    def _only(self, key: Key, need: TransferNeed) -> Thing | None:
-        """The one buffer that can be meant at the place of a need."""
-        things = need.things | self.uses.sites.get(key, NOTHING)
-        if isinstance(need.where, Reload) and key[0] in self.uses.entered:
-            things |= self.uses.entered[key[0]].held[need.where.var].things
-        return next(iter(things)) if single(things) else None
+    def _meant(self, key: Key, need: TransferNeed) -> tuple[Thing | None, Reference | None]:
+        """The one buffer that can be meant at the place of a need, and its name there.
 
-    def _in_front(self, key: Key, need: TransferNeed) -> TransferNeed:
-        """A need that left a loop, by the name of a parameter if a variable may be another."""
-        ops = self.uses.ops
-        params = [p for p in ops.func.params if frozenset({ops.things.known[p]}) == need.things]
-        if key[0] in self.uses.entered and params and self._only(key, need) is None:
-            return replace(need, where=params[0])
-        return need
+        In front of a loop, a parameter goes by its own name if a variable may be another one there.
+        """
+        ops, where = self.uses.ops, need.where
+        things = need.things | self.uses.sites.get(key, NOTHING)
+        if key[0] in self.uses.entered:
+            held = self.uses.entered[key[0]].held
+            named = things | held[where.var].things if isinstance(where, Reload) else things
+            params = [p for p in ops.func.params if frozenset({ops.things.known[p]}) == need.things]
+            if params and not single(named):
+                where = params[0]
+            else:
+                things = named
+        return next(iter(things)) if single(things) else None, where
 
     def _place(self, key: Key, need: TransferNeed) -> None:
         """Put the copy for a need where it starts.
@@ -323,13 +337,14 @@ class _Placing:
         Where two names may be one buffer, another copy starts earlier, in case they are not; but
         for what may be there already then.
         """
-        (op, side, _), thing = key, self._only(key, need)
-        if need.where is None or (self.ahead and not need.certain):
+        (op, side, _), (thing, where) = key, self._meant(key, need)
+        if where is None or (self.ahead and not need.certain):
             return
-        conditions, where = (*need.guards, *need.items), need.where
+        conditions = (*need.guards, *need.items)
         gains = need.gains or need.last is not None or (side == "device" and thing in self.shared)
         if thing and need.certain:
-            where = self._lasting_name(thing) or where
+            if thing in self.lasting:
+                where = Reload(self.uses.ops.names[self.lasting[thing]])
             surely, if_apart, apart, is_before_work = self._starts(key, need, where, thing)
             are_apart = self._are_apart(thing, where, apart)
             if are_apart and not need.bits & CURRENT:
@@ -427,7 +442,7 @@ class _Placing:
                 break
             apart |= met
             works = works or any(map(takes_time, _inside(block.ops[at])))
-            if at in self._statements(block):
+            if self.places[block.ops[at]].begins:
                 found, asked = block.ops[at], apart
                 if apart == need.apart:
                     surely, is_before_work = found, works
@@ -475,18 +490,7 @@ class _Placing:
             found |= causes
         return found
 
-    def _statements(self, block: Block) -> frozenset[int]:
-        found = self.statements.get(id(block))
-        if found is None:
-            found = self.statements[id(block)] = _statement_begins(block)
-        return found
-
     # ----------------------------------------------------------------------------------- names
-
-    def _lasting_name(self, thing: Thing) -> Reload | None:
-        """The variable that always holds a buffer, if there is one."""
-        name = self.lasting.get(thing)
-        return Reload(self.uses.ops.names[name]) if name else None
 
     def _are_apart(self, thing: Thing, where: Reference, others: Points) -> PlainExpression | None:
         """How to ask whether a buffer is none of some others; None if nobody has to, or can."""
@@ -499,28 +503,3 @@ class _Placing:
         asked = [lasting[other] for other in sorted(others, key=lambda one: one.number)]
         code = f"{context}.apart({', '.join((name, *asked))})"
         return PlainExpression(code, tuple(dict.fromkeys((context, name, *asked))))
-
-
-def _inside(op: Op) -> list[Op]:
-    """An op, and all ops in its blocks."""
-    if not block_fields(type(op)):
-        return [op]
-    return [op, *(inner for block in blocks(op) for inner in walk(block))]
-
-
-def _statement_begins(block: Block) -> frozenset[int]:
-    """The places of a block where a statement begins: only variables come from before.
-
-    To declare a variable is none.
-    """
-    made: dict[Value, int] = {}
-    inside: set[int] = set()
-    for number, op in enumerate(block.ops):
-        for used in (value for one in _inside(op) for value in operands(one)):
-            if used in made:
-                inside.update(range(made[used] + 1, number + 1))
-        if isinstance(op, Var) and not op.init:
-            inside.add(number)
-        elif op.result and not isinstance(op, Var):
-            made[op.result] = number
-    return frozenset(range(len(block.ops))) - inside
