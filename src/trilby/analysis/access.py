@@ -77,7 +77,7 @@ def _flows(op: Op, aliases: Aliases) -> Iterator[tuple[Value, frozenset[Root]]]:
 
 
 class AccessMode(Flag):
-    """What is done with some data; atomics do both."""
+    """What is done with some data: `b.array[i] += 1` is `BOTH`, as is an atomic update."""
 
     UNTOUCHED = 0
     READS = 1
@@ -90,7 +90,10 @@ class AccessMode(Flag):
 
 @dataclass(frozen=True, slots=True)
 class ParameterAccess:
-    """What a kernel does with one buffer parameter; `fields` has the paths it touches."""
+    """The access of a kernel to one buffer parameter; `fields` are the paths that it touches.
+
+    A kernel that reads `a.array[kc.x]` has `ParameterAccess("a", S32Array, {"array[]": READS})`.
+    """
 
     name: str
     type: Type
@@ -107,7 +110,10 @@ class ParameterAccess:
 
 @dataclass(frozen=True, slots=True)
 class AccessTable:
-    """The accesses of one kernel: an entry for each buffer parameter, in order."""
+    """The accesses of one kernel: an entry for each buffer parameter, in order.
+
+    `AccessTable("squares.square_kernel", (ParameterAccess("s32", S32Array, {"array[]": BOTH}),))`
+    """
 
     kernel: str
     parameters: tuple[ParameterAccess, ...]

@@ -41,12 +41,14 @@ from trilby.model.value import Value
 
 @dataclass(frozen=True, slots=True)
 class LaunchNumbers:
-    """What is known of a launch: its size, its group size, and its arguments.
+    """The numbers of a launch: its size, its group size, and its arguments.
 
     `size` has three entries, as does `local`, which is None where the device chooses.
     `arguments` has an entry for each parameter of the kernel after its context: the number of
     a scalar, the shape of an n-d array, the lengths of a buffer by name, and None for a struct
-    or a number that is not known. `pass_id` is the number of the pass, or those it may have.
+    or a number that is not known. `pass_id` is the number of the pass, or those it may have. A
+    launch over 1,024 items with a buffer and a scalar: `LaunchNumbers((1024, 1, 1), None,
+    ({"length": 1024}, 3))`.
     """
 
     size: tuple[int, int, int]

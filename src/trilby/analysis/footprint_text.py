@@ -26,7 +26,10 @@ UNKNOWN = "?"
 
 
 class Wording:
-    """Writes the expressions of one kernel, whose parameters have names."""
+    """Writes the expressions of one kernel: `x + 1`, where `x` is a parameter, an id or a loop's.
+
+    It adds up like terms: `x // w * w + x % w` is `x`.
+    """
 
     def __init__(self, parameters: tuple[Value, ...]) -> None:
         self._names = [param.hint or f"p{n}" for n, param in enumerate(parameters)]

@@ -21,7 +21,10 @@ Resolve = Callable[[str], Func]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelGraph:
-    """A kernel and every helper it reaches, callees before callers, the kernel last."""
+    """A kernel and every helper it reaches, callees before callers, the kernel last.
+
+    `KernelGraph((square, square_kernel))`
+    """
 
     functions: tuple[Func, ...]
 

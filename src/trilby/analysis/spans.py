@@ -8,8 +8,8 @@ looks at one function, in one pass; what it cannot see has the bounds of its typ
 import operator
 from collections.abc import Callable, Mapping
 
+from trilby.analysis.access import is_length
 from trilby.data.dtypes import BOOL, I32, ScalarType
-from trilby.data.schema import BufferType
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, walk
 from trilby.model.ops import arith
@@ -36,7 +36,10 @@ class Span:
 
 
 class Spans:
-    """The bounds of every integer of a function."""
+    """The bounds of every integer of a function.
+
+    `Spans(function).of(<kc.x + 1>)` is `Span(1, 2_147_483_647)`.
+    """
 
     def __init__(self, function: Func) -> None:
         self._known: dict[Value, Span] = {}
@@ -91,8 +94,9 @@ class Spans:
                 return _GRID.get(op.field, _ID)
             case Extent():
                 return Span(0, I32.highest)
-            case Load():
-                return _length(op)
+            case Load():  # lengths are not negative; nothing is known of data
+                is_known = is_length(op.base.type, op.path)
+                return Span(0, _scalar(op.value).highest) if is_known else None
             case VarLoad():
                 source = self._sources.get(op.var)
                 return self._known.get(source) if source is not None else None
@@ -156,13 +160,6 @@ def _whole(type_: object) -> Span:
     if not isinstance(type_, ScalarType) or not type_.is_integer:
         raise TypeError(type_)
     return Span(type_.lowest, type_.highest)
-
-
-def _length(op: Load) -> Span | None:
-    """Lengths are not negative; nothing is known of data."""
-    if isinstance(op.base.type, BufferType) and op.path in op.base.type.length_names:
-        return Span(0, _scalar(op.value).highest)
-    return None
 
 
 def _only_sources(function: Func) -> dict[Value, Value]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from trilby.analysis.access import is_length
 from trilby.analysis.alias import HostHeap, Seen
 from trilby.analysis.bound import bound_before
 from trilby.analysis.host.host_ops import HostOps
@@ -116,7 +117,7 @@ class _Injector:
         """What an op itself reads and writes, without the ops in its blocks."""
         match op:
             case Load(base, indices, path):
-                if not _is_length(base, path):
+                if not is_length(base.type, path):
                     yield from self.given(base)
                 yield from self.given(*indices)
             case Store(base, indices, stored, _):
@@ -242,10 +243,6 @@ def _is_stored_back(old: Load | HostView, new: Value, store: Op) -> bool:
         and store.stored is new
         and (store.base, store.indices, store.path) == (old.base, old.indices, old.path)
     )
-
-
-def _is_length(base: Value, path: str) -> bool:
-    return isinstance(base.type, BufferType) and path in base.type.length_names
 
 
 def _is_buffer(type_: Type) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import field, replace
 from typing import TypeAlias
 
+from trilby.analysis.access import is_length
 from trilby.analysis.alias import (
     ELSEWHERE,
     NOTHING,
@@ -147,7 +148,7 @@ class HostOps:
                 surely = seen.things.isdisjoint(stored.things)  # what is there is not read
                 touches.insert(0, HostTouch(stored, reads=True, writes=False, surely=surely))
             return Effects(touches, lasting="" if base.fresh else WRITES)
-        if self._is_length(op):
+        if is_length(op.base.type, op.path):
             return Effects()
         return Effects([HostTouch(seen, reads=True, writes=False)])
 
@@ -160,20 +161,15 @@ class HostOps:
             path = join_path(before.path, op.path)
             indices = (*before.indices, *map(self.reference, op.indices))
             spans = [self._span(index) for index in op.indices]
+            type_ = op.base.type
+            is_short = isinstance(type_, BufferType) and len(op.indices) < index_count(
+                type_, op.path
+            )
             is_view = isinstance(op, HostView) or any(span is not None for span in spans)
             whole = is_view and all(span is not None and is_whole_slice(span) for span in spans)
-            part = BufferPart(path, indices, is_view=is_view or self._is_short(op), whole=whole)
+            part = BufferPart(path, indices, is_view=is_view or is_short, whole=whole)
         where = base.where if part else None
         return Seen(base.things, is_part=True, part=part, where=where, fresh=base.fresh)
-
-    def _is_short(self, op: Access) -> bool:
-        return isinstance(op.base.type, BufferType) and len(op.indices) < index_count(
-            op.base.type, op.path
-        )
-
-    def _is_length(self, op: Load) -> bool:
-        type_ = op.base.type
-        return isinstance(type_, BufferType) and op.path in type_.length_names
 
     def _span(self, index: Value) -> ast.expr | None:
         maker = self.makers.get(index)
@@ -194,7 +190,7 @@ class HostOps:
                 tree = code.expression
                 is_plain = plain_names(tree) is not None and self.sorts.may_repeat(tree)
                 return PlainExpression(code.text, uses) if is_plain else value
-            case Load(base, (), path) if self._is_length(maker):
+            case Load(base, (), path) if is_length(base.type, path):
                 return self._member(base, path) or value
             case Extent(base, axis):
                 return self._member(base, f"shape[{axis}]") or value

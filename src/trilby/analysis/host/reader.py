@@ -357,16 +357,12 @@ class Reader:
         return Seen(inner, fresh=True) if sign in {"+", "*"} else NUMBER
 
     def function(self, *bodies: ast.AST) -> Seen:
-        """A function made on the spot: it sees some names whenever it runs, and not now."""
-        names = (name for body in bodies for name in names_within(body))
-        return self.display([self.at_any_time(name) for name in names], ordered=False)
-
-    def at_any_time(self, name: str) -> Seen:
-        """All that a variable ever holds."""
-        var = self.names.get(name)
-        if var is None:
-            return NUMBER
-        return Seen(self.ever.get(var, NOTHING) | self.memory.held.get(var, NUMBER).things)
+        """A function made on the spot: it sees what its variables ever hold, and not now."""
+        names = dict.fromkeys(name for body in bodies for name in names_within(body))
+        variables = [self.names[name] for name in names if name in self.names]
+        ever = [self.ever.get(var, NOTHING) for var in variables]
+        held = [self.memory.held.get(var, NUMBER).things for var in variables]
+        return self.display([Seen(NOTHING.union(*ever, *held))], ordered=False)
 
     def kept(self, name: str, seen: Seen) -> Seen:
         """A name that is set in the middle of expressions: it holds all that it ever did."""
@@ -525,24 +521,22 @@ class Reader:
         )
 
     def is_contexts(self, node: ast.expr) -> bool:
-        """A chain of calls that begins with the compute context: `cc.put(a).put(b)`."""
-        match node:
-            case ast.Call(func=ast.Attribute(value=owner, attr=method)):
-                # what is told of progress may do anything
-                tells = method == "dispatch" and {"progress", ""}.intersection(keywords(node))
-                is_ours = method in known_calls.CONTEXT_METHODS and not tells
-                return is_ours and (self.is_context(owner) or self.is_contexts(owner))
-            case _:
-                return False
+        """Whether a call is one of the compute context: `cc.put(a)`, `cc.put(a).put(b)`."""
+        return isinstance(node, ast.Call) and self.is_context(node)
 
     def is_context(self, node: ast.expr) -> bool:
-        """The compute context, or its accelerator."""
+        """The compute context, its accelerator, or what a chain of their calls gives back."""
         match node:
             case ast.Name() | Operand():
                 things = self.value(node).things
                 return bool(things) and all(thing.kind == "context" for thing in things)
             case ast.Attribute(value=owner, attr="accelerator"):
                 return self.is_context(owner)
+            case ast.Call(func=ast.Attribute(value=owner, attr=method)):
+                # what is told of progress may do anything
+                tells = method == "dispatch" and {"progress", ""}.intersection(keywords(node))
+                is_ours = method in known_calls.CONTEXT_METHODS and not tells
+                return is_ours and self.is_context(owner)
             case _:
                 return False
 

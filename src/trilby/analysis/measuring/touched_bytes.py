@@ -35,7 +35,8 @@ class Spot:
 
     The axes of the member itself have sizes that only a launch knows. `gaps` are the lengths
     of the padding in a `cell`, which is an element, by where it begins; where the member is no
-    array the cell is the buffer.
+    array the cell is the buffer. `array[].y`, where elements are structs of two `i32`, is
+    `Spot("array", (), offset=4, size=4, cell=8, gaps={})`.
     """
 
     member: str
@@ -48,7 +49,10 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class MemberBytes:
-    """A member of a buffer in a launch: its bytes, and its axes."""
+    """A member of a buffer in a launch: its bytes, and its axes.
+
+    An array of 8 `i32` behind its length: `MemberBytes(4, 36, ((8, 4),))`.
+    """
 
     start: int
     stop: int
@@ -153,7 +157,8 @@ class TouchedRegion:
     `surely` tells whether these are at most the bytes that are touched, or at least those.
     Accesses that go the same way, such as those to the members of a struct, are put together
     before they are spread out over the work items. `is_exact` stays true where no more and no
-    less than what was asked for has been taken in.
+    less than what was asked for has been taken in. With `array[kc.x]` and `array[kc.x + 1]` added
+    for 8 items, `ranges()` are the bytes of nine elements.
     """
 
     def __init__(self, space: Space, members: Mapping[str, MemberBytes], *, surely: bool) -> None:
@@ -282,7 +287,7 @@ class TouchedRegion:
 
 
 class _AccessFamily:
-    """Accesses that differ only by a constant number of bytes."""
+    """Accesses that differ only by a constant number of bytes: `a[kc.x]` and `a[kc.x + 1]`."""
 
     def __init__(
         self, spot: Spot, member: MemberBytes, terms: Mapping[int, int], boxes: list[Box]

@@ -37,7 +37,8 @@ from trilby.model.value import Value
 class KernelBuffer(NamedTuple):
     """A buffer that a kernel takes: its type, and what is done with it.
 
-    It is used `by_pass` where one pass may do something else with it than another.
+    It is used `by_pass` where one pass may do something else with it than another. The `a` of
+    `b[kc.x] = a[kc.x]` is `KernelBuffer(S32Array, READS, surely_read=True, by_pass=False)`.
     """
 
     type: Type
@@ -94,7 +95,8 @@ def _scopes(scope: ConditionScope | None) -> Iterator[ConditionScope]:
 class _FirstItem:
     """The first work item of any launch in which some lengths are not 0.
 
-    `lengths` are pairs of a parameter and the name of a length, or an axis.
+    `lengths` are pairs of a parameter and the name of a length, or an axis. It reaches what stands
+    under `if kc.x < a.length`, and perhaps not what stands under `if n > 0`.
     """
 
     def __init__(self, lengths: frozenset[tuple[int, object]]) -> None:

@@ -376,7 +376,10 @@ def _in_text(node: ast.expr, inputs: tuple[Value, ...], ops: HostOps) -> Conditi
         case Operand(number):
             return has_items(inputs[number], ops)
         case ast.Tuple(elts=items) | ast.List(elts=items):
-            return _all(_in_text(item, inputs, ops) for item in items)
+            found = [_in_text(item, inputs, ops) for item in items]
+            known = [conditions for conditions in found if conditions is not None]
+            each = dict.fromkeys(condition for conditions in known for condition in conditions)
+            return tuple(each) if len(known) == len(found) else None
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in OURS:
             return _in_text(arguments(node)[0], inputs, ops) if arguments(node) else None
         case ast.Attribute() | ast.Subscript(value=ast.Attribute(attr="shape")):
@@ -385,15 +388,6 @@ def _in_text(node: ast.expr, inputs: tuple[Value, ...], ops: HostOps) -> Conditi
             names = plain_names(node)
             is_constant = names is not None and ops.names.keys().isdisjoint(names)
             return () if is_constant else None
-
-
-def _all(found: Iterable[Conditions | None]) -> Conditions | None:
-    total: dict[PlainExpression, None] = {}
-    for conditions in found:
-        if conditions is None:
-            return None
-        total.update(dict.fromkeys(conditions))
-    return tuple(total)
 
 
 # -------------------------------------------------------------------------------------------- names

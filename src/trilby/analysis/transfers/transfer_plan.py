@@ -86,9 +86,10 @@ Action: TypeAlias = PlannedCopy | When
 
 @dataclass(frozen=True, slots=True)
 class TransferPlan:
-    """What to put before the ops of a function.
+    """The copies that are put before the ops of a function.
 
-    `writers` are the ops in which host or device may write: a copy must not move across them.
+    `writers` are the ops in which host or device may write: a copy must not move across them. For
+    `cc.dispatch(a.length, double, a)`: `before == {<dispatch>: (PlannedCopy("device", …),)}`.
     """
 
     func: Func
@@ -250,9 +251,10 @@ class _Start(NamedTuple):
 
 @dataclass(slots=True)
 class _Placing:
-    """The making of a plan from the needs that a walk found: `_Placing.of(uses).plan()`.
+    """The making of a plan from the needs of a walk; with `ahead`, only of copies that gain time.
 
-    With `ahead`, only of copies that gain time.
+    The need of `b` for the second of two launches becomes a copy before the first one, if that
+    writes another buffer.
     """
 
     uses: UsesWalk
