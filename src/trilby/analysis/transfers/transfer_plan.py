@@ -18,7 +18,7 @@ before another one that would go first otherwise.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import NamedTuple, TypeAlias
 
@@ -50,7 +50,7 @@ from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Var
 from trilby.model.ops.host import HostFor, HostIf, HostWhile
-from trilby.model.value import COMPUTE_CONTEXT, Value, VarType
+from trilby.model.value import Value, VarType
 
 # --------------------------------------------------------------------------------------------- plan
 
@@ -110,8 +110,8 @@ def plan_transfers(closure: ComputeClosure, *, ahead: bool = False) -> dict[str,
         uses = UsesWalk(ops, kernels, callees, lambda _op, _thing: False).run()
         if uses.incomplete:  # what comes later matters for what is earlier
             parameters = frozenset(ops.things.known[param] for param in func.params)
-            wanted = _Wanted(uses.events, places, parameters)
-            uses = UsesWalk(ops, kernels, callees, wanted.behind).run()
+            wanted = _wanted_behind(uses.events, places, parameters)
+            uses = UsesWalk(ops, kernels, callees, wanted).run()
         callees[func.name] = UseSummary.of(func, uses)
         plans[func.name] = _Placing.of(uses, places, ahead=ahead).plan()
     return plans
@@ -170,53 +170,53 @@ def _inside(op: Op) -> list[Op]:
 # ------------------------------------------------------------------------------- wanted by the host
 
 
-class _Wanted(NamedTuple):
-    """Whether all of a buffer is surely wanted by the host, or by the caller, behind a loop.
+def _wanted_behind(
+    events: UseEvents, places: Mapping[Op, _OpPlace], parameters: Points
+) -> Callable[[Op, Thing], bool]:
+    """How to ask whether all of a buffer is surely wanted by host or caller behind a loop.
 
     The answer is yes only if it is yes on every path: behind a loop that is followed by
     `return a.array.tolist()`, or by the end of a function with a parameter `a`, `a` is wanted.
     """
 
-    events: UseEvents
-    places: Mapping[Op, _OpPlace]
-    parameters: Points
-
-    def behind(self, op: Op, thing: Thing) -> bool:
+    def behind(op: Op, thing: Thing) -> bool:
         """Whether a buffer is wanted behind an op, before the device writes to it again."""
         at: Op | None = op
         while at is not None:
-            block, number, around, *_ = self.places[at]
-            answer = self._in_ops(block.ops[number + 1 :], thing)
+            block, number, around, *_ = places[at]
+            answer = in_ops(block.ops[number + 1 :], thing)
             if answer is not None:
                 return answer
-            if isinstance(around, HostFor | HostWhile) and self._writes(around, thing):
+            if isinstance(around, HostFor | HostWhile) and writes(around, thing):
                 return False  # in the next iteration
             at = around
-        return thing in self.parameters
+        return thing in parameters
 
-    def _in_ops(self, ops: Iterable[Op], thing: Thing) -> bool | None:
+    def in_ops(ops: Iterable[Op], thing: Thing) -> bool | None:
         """What ops decide, or None where it is still open."""
-        answers = (self._answer(op, thing) for op in ops)
+        answers = (in_op(op, thing) for op in ops)
         return next((answer for answer in answers if answer is not None), None)
 
-    def _answer(self, op: Op, thing: Thing) -> bool | None:
-        done = self.events.get(op, {})
+    def in_op(op: Op, thing: Thing) -> bool | None:
+        done = events.get(op, {})
         if isinstance(op, Return):
-            return thing in self.parameters or ("returns", thing) in done
+            return thing in parameters or ("returns", thing) in done
         if isinstance(op, Break | Continue):
             return False  # it could be followed, and is not worth it
         if isinstance(op, HostIf):
-            answers = {self._in_ops(block.ops, thing) for block in blocks(op)}
+            answers = {in_ops(block.ops, thing) for block in blocks(op)}
             if len(answers) == 1 and None not in answers:
                 return answers.pop()
         elif not any(blocks(op)) and done.get(("host reads", thing)):
             return True
-        return False if self._writes(op, thing) or ("host overwrites", thing) in done else None
+        return False if writes(op, thing) or ("host overwrites", thing) in done else None
 
-    def _writes(self, op: Op, thing: Thing) -> bool:
+    def writes(op: Op, thing: Thing) -> bool:
         """Whether the device may write to a buffer in an op, or inside of it."""
         keys = [("device writes", thing), ("device may write", thing)]
-        return any(key in self.events.get(one, {}) for one in _inside(op) for key in keys)
+        return any(key in events.get(one, {}) for one in _inside(op) for key in keys)
+
+    return behind
 
 
 # ------------------------------------------------------------------------------------- early starts
@@ -293,9 +293,8 @@ class _Placing:
     def plan(self) -> TransferPlan:
         """The whole plan."""
         func, uses = self.uses.ops.func, self.uses
-        if any(param.type == COMPUTE_CONTEXT for param in func.params):
-            for key, need in uses.turn.needs.items():
-                self._place(key, need)
+        for key, need in uses.turn.needs.items():
+            self._place(key, need)
         before: dict[Op, tuple[Action, ...]] = {}
         for one in self._gaining() if self.ahead else self.starts:
             before[one.op] = (*before.get(one.op, ()), *one.actions)
@@ -497,8 +496,7 @@ class _Placing:
     def _are_apart(self, thing: Thing, where: Reference, others: Points) -> PlainExpression | None:
         """How to ask whether a buffer is none of some others; None if nobody has to, or can."""
         ops, lasting = self.uses.ops, self.lasting
-        contexts = [param for param in ops.func.params if param.type == COMPUTE_CONTEXT]
-        context = lasting.get(ops.things.known[contexts[0]])
+        context = lasting.get(ops.things.known[ops.func.params[0]])
         name = ops.called.get(where.var) if isinstance(where, Reload) else lasting.get(thing)
         if not others or not context or not name or not others <= lasting.keys():
             return None
