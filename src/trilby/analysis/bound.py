@@ -1,4 +1,4 @@
-"""Which variables of a compute function surely have a value, and where.
+"""Which variables of a compute function an op sets, and which surely have a value, and where.
 
 Loading any other may raise `UnboundLocalError`, so it must happen in its turn, or not at all.
 Python's own question of definite assignment, on the structured blocks of a model.
@@ -14,9 +14,22 @@ from trilby.model.ops.host import HostFor, HostIf, HostRun, HostWhile, HostWith
 from trilby.model.value import Value
 
 
+def names_set(op: Op, names: Mapping[Value, str]) -> tuple[str, ...]:
+    """The names of the variables that an op itself sets or declares; `names` are by variable."""
+    match op:
+        case VarStore(var) if var in names:
+            return (names[var],)
+        case Var(name=name):
+            return (name,)
+        case HostRun() | HostFor() | HostWith():
+            return op.sets
+        case _:
+            return ()
+
+
 def sure_loads(func: Func) -> frozenset[Value]:
     """The results of the loads whose variables surely have a value."""
-    names = _names(func)
+    names = names_of(func)
     before = bound_before(func).items()
     loads = ((op, bound) for op, bound in before if isinstance(op, VarLoad))
     return frozenset(op.value for op, bound in loads if names[op.var] in bound)
@@ -27,7 +40,7 @@ def bound_before(func: Func) -> Mapping[Op, frozenset[str]]:
 
     In `a = 1; b = a` it is no name for the first op, and `a` for the last.
     """
-    names = _names(func)
+    names = names_of(func)
     before: dict[Op, frozenset[str]] = {}
 
     def behind(block: Block, bound: frozenset[str]) -> frozenset[str] | None:
@@ -72,7 +85,8 @@ def bound_before(func: Func) -> Mapping[Op, frozenset[str]]:
     return before
 
 
-def _names(func: Func) -> dict[Value, str]:
+def names_of(func: Func) -> dict[Value, str]:
+    """The names of a function's variables, by the variables."""
     return {op.value: op.name for op in walk(func.body) if isinstance(op, Var)}
 
 

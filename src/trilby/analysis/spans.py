@@ -127,7 +127,7 @@ class Spans:
         if isinstance(op, arith.Mod) and right.low >= 0:
             return Span(0, max(right.high - 1, 0))
         if isinstance(op, arith.FloorDiv) and right.low > 0:
-            return self._between_ends(op, operator.floordiv)
+            return self._between_ends(op, lambda a, b: a // b)
         return None
 
 

@@ -27,6 +27,7 @@ from trilby.analysis.alias import (
     Thing,
     Things,
 )
+from trilby.analysis.bound import names_of, names_set
 from trilby.analysis.host.reader import CHANGES, WRITES, Effects, HostTouch, Reader
 from trilby.analysis.host.trees import arguments, is_dotted, is_slice, is_whole_slice, plain_names
 from trilby.analysis.host.value_sorts import Sorts
@@ -362,20 +363,12 @@ def _imported(func: Func) -> set[str]:
     """The names of modules that nothing but their own import sets."""
     found: set[str] = set()
     others: set[str] = set()
-    names: dict[Value, str] = {}
+    names = names_of(func)
     for op in walk(func.body):
-        match op:
-            case Var(init, name):
-                names[op.value] = name
-                others.update([name] if init else ())
-            case VarStore(var):
-                others.add(names[var])
-            case HostRun() if all(map(_is_plain_import, op.code.statements)):
-                found.update(op.sets)
-            case HostRun() | HostFor() | HostWith():
-                others.update(op.sets)
-            case _:
-                pass
+        if isinstance(op, HostRun) and all(map(_is_plain_import, op.code.statements)):
+            found.update(op.sets)
+        elif not isinstance(op, Var) or op.init:
+            others.update(names_set(op, names))
     return found - others
 
 

@@ -12,7 +12,6 @@ from trilby.data.numpy_calls import argument_names, only_touches_arguments, writ
 from trilby.model.host_code import HostCode
 
 Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-Sequence: TypeAlias = ast.Tuple | ast.List
 
 _SIGNS: Mapping[type[ast.AST], str] = {
     ast.Add: "+",

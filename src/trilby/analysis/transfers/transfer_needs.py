@@ -12,7 +12,7 @@ for i in range(n):                    # Trips: i from 0 to n
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
@@ -39,9 +39,9 @@ from trilby.analysis.host.trees import (
 )
 from trilby.dataclass import dataclass
 from trilby.model.host_code import Operand
-from trilby.model.op import Op, blocks, walk
-from trilby.model.ops.core import Var, VarLoad, VarStore
-from trilby.model.ops.host import HostFor, HostRun, HostValue, HostWith
+from trilby.model.op import Op
+from trilby.model.ops.core import VarLoad
+from trilby.model.ops.host import HostFor, HostValue
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.value import Value
 
@@ -54,8 +54,6 @@ CURRENT = 2
 """On some path here, the side surely has everything."""
 WRITTEN = 4
 """The other side surely wrote in this function, on some path here."""
-PARTLY = 8
-"""Instead of stale: the device wrote to what it lacked, and only a launch can tell what is left."""
 
 Key: TypeAlias = tuple[Op, Side, object]
 """A need: the op before which it arises, the side, and which of several needs there it is."""
@@ -142,10 +140,8 @@ class PlanState:
         self.parts = frozenset(part for part in self.parts if part[0] not in touched)
         for thing in touched & self.looked.keys():
             del self.looked[thing]
-        for thing in things if only else ():
-            bits = self.of("device", thing)
-            if bits & STALE:
-                self.known["device", thing] = bits & ~STALE | PARTLY
+        for thing in things if only else ():  # only a launch can tell what the device still lacks
+            self.known["device", thing] = self.of("device", thing) & ~STALE
 
     def is_name(self, var: Value, thing: Thing) -> bool:
         """Whether a variable surely holds a buffer."""
@@ -391,25 +387,6 @@ def _in_text(node: ast.expr, inputs: tuple[Value, ...], ops: HostOps) -> Conditi
 
 
 # -------------------------------------------------------------------------------------------- names
-
-
-def names_bound(op: Op, ops: HostOps) -> Iterator[str]:
-    """The names of the variables that an op itself sets, declares or deletes."""
-    match op:
-        case VarStore(var) if var in ops.called:
-            yield ops.called[var]
-        case Var(name=name):
-            yield name
-        case HostRun() | HostFor() | HostWith():
-            yield from op.sets
-        case _:
-            pass
-
-
-def names_bound_inside(op: Op, ops: HostOps) -> frozenset[str]:
-    """The names of the variables that are set in the blocks of an op."""
-    inner = (one for block in blocks(op) for one in walk(block))
-    return frozenset(name for one in inner for name in names_bound(one, ops))
 
 
 def names_in(references: Iterable[Reference | None], ops: HostOps) -> frozenset[str]:

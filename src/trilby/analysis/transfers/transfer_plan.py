@@ -30,6 +30,7 @@ from trilby.analysis.alias import (
     Reload,
     Thing,
 )
+from trilby.analysis.bound import names_set
 from trilby.analysis.closure import ComputeClosure
 from trilby.analysis.host.host_ops import HostOps
 from trilby.analysis.transfers.kernel_reads import kernel_buffers
@@ -40,7 +41,6 @@ from trilby.analysis.transfers.transfer_needs import (
     Key,
     Side,
     TransferNeed,
-    names_bound,
     names_in,
     single,
 )
@@ -277,7 +277,7 @@ class _Placing:
             for op in ops.func.body.ops
             if isinstance(op, Var) and op.init and op.init[0] in ops.func.params
         }
-        changing = {name for op in places if op not in params for name in names_bound(op, ops)}
+        changing = {name for op in places if op not in params for name in names_set(op, ops.called)}
         lasting = {
             thing: op.name
             for op, thing in params.items()
@@ -470,7 +470,7 @@ class _Placing:
         for one in _inside(op):
             is_barrier = one in self.uses.barriers or isinstance(one, Return | Break | Continue)
             met = None if is_barrier else self._written(one, side, thing)
-            if met is None or not names.isdisjoint(names_bound(one, self.uses.ops)):
+            if met is None or not names.isdisjoint(names_set(one, self.uses.ops.called)):
                 return None
             found |= met
         return found
