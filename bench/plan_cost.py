@@ -58,12 +58,12 @@ def program(folder: Path, statements: int) -> ModuleType:
 
 def seconds(module: ModuleType) -> tuple[float, float]:
     """The shortest of some times: to plan, and to put the copies in."""
-    graph = analyse_compute(module.f).graph
+    closure = analyse_compute(module.f).closure
     planning: list[float] = []
     placing: list[float] = []
     for _ in range(REPEATS):
         start = time.perf_counter()
-        plans = plan_transfers(graph)
+        plans = plan_transfers(closure)
         planned = time.perf_counter()
         for plan in plans.values():
             carry_out(plan)

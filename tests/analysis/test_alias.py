@@ -22,9 +22,13 @@ S32: BufferType = S32Array.__schema__
 
 def arguments(function: Compute[..., Any]) -> list[set[str]]:
     """What the arguments of the last launch may be: `parameter a`, `created S32Array`."""
-    graph = analyse_compute(function).graph
+    closure = analyse_compute(function).closure
+    graph = closure.graph
     ops = HostOps.of(graph.entry)
-    kernels = {symbol: kernel_buffers(kernel) for symbol, kernel in graph.kernels.items()}
+    kernels = {
+        symbol: kernel_buffers(kernel, closure.footprints[symbol].touches)
+        for symbol, kernel in graph.kernels.items()
+    }
     for _ in range(2):  # what functions made on the spot see may be set later
         UsesWalk(ops, kernels, {}, lambda _op, _thing: False).run()
     *_, launch = (op for op in walk(graph.entry.body) if isinstance(op, Dispatch))

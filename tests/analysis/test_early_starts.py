@@ -4,10 +4,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.transform.planned_programs import double, fill, step
+from tests.transform.planned_programs import PROGRAMS, double, fill, step
 
 import trilby as tb
 from trilby import ComputeContext, F32Array, KernelContext, NDRange, S32Array, Transfers
+from trilby.analysis.transfers.overlap import can_overlap
+from trilby.analysis.transfers.transfer_plan import plan_transfers
 from trilby.codegen.python import to_python
 from trilby.reflect.functions import Compute
 from trilby.runtime.compile import analyse_compute
@@ -18,8 +20,8 @@ COUNT = 3
 
 def lines_of(function: Compute[..., Any]) -> list[str]:
     """The lines that run under AUTO, without those of the function itself."""
-    graph = analyse_compute(function).graph
-    done = run_transforms([graph.entry], compute_transforms(Transfers.AUTO, graph))
+    closure = analyse_compute(function).closure
+    done = run_transforms([closure.graph.entry], compute_transforms(Transfers.AUTO, closure))
     return [line.strip() for line in to_python(done.func).splitlines()[1:]]
 
 
@@ -241,3 +243,73 @@ def test_what_leaves_a_loop_is_asked_too_whether_it_is_apart() -> None:
         "if cc.apart(c, b):",
         "cc.to_device(c)",
     ]
+
+
+# ------------------------------------------------------------------------------- no plan at all
+
+
+@tb.kernel
+def copy_to(kc: KernelContext, a: S32Array, b: S32Array) -> None:
+    b.array[kc.x] = a.array[kc.x]
+
+
+@tb.compute
+def a_chain(cc: ComputeContext, a: S32Array, b: S32Array, c: S32Array) -> None:
+    cc.dispatch(a.length, copy_to, a, b)
+    cc.dispatch(NDRange(b.length), copy_to, b, c)
+
+
+@tb.compute
+def a_chain_that_reads_more(cc: ComputeContext, a: S32Array, b: S32Array, c: S32Array) -> None:
+    cc.dispatch(a.length, copy_to, a, b)
+    cc.dispatch(a.length, copy_to, c, b)
+
+
+@tb.compute
+def a_chain_that_reads_twice(cc: ComputeContext, a: S32Array, b: S32Array, c: S32Array) -> None:
+    cc.dispatch(a.length, copy_to, a, b)
+    cc.dispatch(a.length, copy_to, a, c)
+
+
+@tb.compute
+def a_chain_after_nothing_read(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
+    cc.dispatch(b.length, fill, b, 1)
+    cc.dispatch(a.length, copy_to, a, b)
+
+
+@tb.compute
+def a_chain_and_the_host(cc: ComputeContext, a: S32Array, b: S32Array, c: S32Array) -> int:
+    cc.dispatch(a.length, copy_to, a, b)
+    cc.dispatch(a.length, copy_to, b, c)
+    return b.array[0]
+
+
+@tb.compute
+def a_chain_of_another(cc: ComputeContext, a: S32Array, b: S32Array, c: S32Array) -> None:
+    cc.dispatch(a.length, copy_to, a, b)
+    b = c
+    cc.dispatch(a.length, copy_to, b, a)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (a_chain, False),
+        (a_chain_that_reads_more, True),
+        (a_chain_that_reads_twice, True),
+        (a_chain_after_nothing_read, True),
+        (a_chain_and_the_host, True),
+        (a_chain_of_another, True),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+def test_a_chain_of_launches_needs_no_plan(function: Compute[..., Any], expected: bool) -> None:  # noqa: FBT001
+    assert can_overlap(analyse_compute(function).closure) is expected
+
+
+@pytest.mark.parametrize("function", [a_chain, *PROGRAMS], ids=lambda function: function.name)
+def test_where_no_plan_is_made_it_would_be_empty(function: Compute[..., Any]) -> None:
+    closure = analyse_compute(function).closure
+    if not can_overlap(closure):
+        plans = plan_transfers(closure, ahead=True).values()
+        assert not any(plan.before for plan in plans)

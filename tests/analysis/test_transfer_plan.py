@@ -24,8 +24,8 @@ from trilby.transform.place_transfers import carry_out
 
 
 def plan_of(function: Compute[..., Any]) -> TransferPlan:
-    graph = analyse_compute(function).graph
-    return plan_transfers(graph)[graph.entry.name]
+    closure = analyse_compute(function).closure
+    return plan_transfers(closure)[closure.graph.entry.name]
 
 
 def text_of(function: Compute[..., Any]) -> str:

@@ -141,10 +141,10 @@ GOLDEN: Mapping[str, Compute[..., Any]] = {
 
 def text_of(function: Compute[..., Any]) -> str:
     """What a golden file holds: every compute function of the graph, the entry point first."""
-    graph = analyse_compute(function).graph
-    placed = {func.name: func for func in place_transfers(graph).functions}
+    closure = analyse_compute(function).closure
+    placed = {func.name: func for func in place_transfers(closure)}
     place = Transform("place_transfers", lambda func: placed[func.name], ("compute",))
-    done = [run_transforms([func], [place]) for func in reversed(graph.functions)]
+    done = [run_transforms([func], [place]) for func in reversed(closure.graph.functions)]
     return "\n\n".join(map(compute_section, done)) + "\n"
 
 

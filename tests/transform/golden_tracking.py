@@ -149,9 +149,9 @@ GOLDEN: Mapping[str, Compute[..., Any]] = {
 
 def text_of(function: Compute[..., Any]) -> str:
     """What a golden file holds."""
-    graph = analyse_compute(function).graph
-    transforms = compute_transforms(Transfers.TRACKED, graph)
-    return compute_section(run_transforms([graph.entry], transforms)) + "\n"
+    closure = analyse_compute(function).closure
+    transforms = compute_transforms(Transfers.TRACKED, closure)
+    return compute_section(run_transforms([closure.graph.entry], transforms)) + "\n"
 
 
 def write() -> None:

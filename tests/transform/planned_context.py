@@ -14,13 +14,13 @@ from typing import Any, cast
 import trilby as tb
 from trilby import Accelerator, Buffer, ComputeContext, NDArray
 from trilby.analysis.footprint import LaunchNumbers
-from trilby.analysis.reach import ComputeGraph
 from trilby.codegen.python import compile_compute
 from trilby.data.ndrange import as_range
 from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.data.touched import Touched
 from trilby.data.window import Window, exact_index, window_of
+from trilby.model.op import Func
 from trilby.model.verify import verify
 from trilby.reflect.functions import Compute, Kernel, is_compute
 from trilby.reflect.host_functions import reflect_compute
@@ -128,8 +128,7 @@ class PlannedAccelerator:
         if not is_compute(entry):
             quoted = quote(entry)
             entry, args, kwargs = quoted.target, quoted.args, quoted.kwargs
-        graph = analyse_compute(entry).graph
-        context = PlannedContext(self, place_transfers(graph))
+        context = PlannedContext(self, place_transfers(analyse_compute(entry).closure))
         with self.running():
             return context.run_compute(entry, args, kwargs)
 
@@ -190,9 +189,9 @@ def ranges_at(window: Window, key: Any) -> Ranges:
 class PlannedContext:
     """What a compute function behind the plan is given."""
 
-    def __init__(self, accelerator: PlannedAccelerator, graph: ComputeGraph) -> None:
+    def __init__(self, accelerator: PlannedAccelerator, functions: tuple[Func, ...]) -> None:
         self.accelerator = accelerator
-        self._functions = {func.name: func for func in graph.functions}
+        self._functions = {func.name: func for func in functions}
         self.passes_done = 0
 
     def run_compute(self, function: Compute[..., Any], args: Any, kwargs: Any) -> Any:

@@ -82,15 +82,15 @@ def test_a_listing_shows_what_is_gone() -> None:
 
 
 def test_values_keep_their_numbers() -> None:
-    graph = analyse_compute(mandel).graph
-    done = run_transforms([graph.entry], compute_transforms(Transfers.TRACKED, graph))
+    closure = analyse_compute(mandel).closure
+    done = run_transforms([closure.graph.entry], compute_transforms(Transfers.TRACKED, closure))
     kept = [line for line in changed_lines(done.steps[0]) if line[0] != "+"]
     assert kept == to_text(*done.original).splitlines()
 
 
 @pytest.mark.parametrize("strategy", [Transfers.ALWAYS, Transfers.BY_ACCESS])
 def test_copies_around_every_dispatch_need_no_transform(strategy: Transfers) -> None:
-    assert compute_transforms(strategy, analyse_compute(mandel).graph) == ()
+    assert compute_transforms(strategy, analyse_compute(mandel).closure) == ()
 
 
 TRACKING = ["pre_access", "post_access", "pre_mutate", "post_mutate"]
@@ -105,14 +105,14 @@ TRACKING = ["pre_access", "post_access", "pre_mutate", "post_mutate"]
     ],
 )
 def test_the_others_have_one(strategy: Transfers, name: str, calls: list[str]) -> None:
-    graph = analyse_compute(aliased).graph
-    transforms = compute_transforms(strategy, graph)
+    closure = analyse_compute(aliased).closure
+    transforms = compute_transforms(strategy, closure)
     assert [one.name for one in transforms] == [name]
-    text = to_python(run_transforms([graph.entry], transforms).func)
+    text = to_python(run_transforms([closure.graph.entry], transforms).func)
     known = [*TRACKING, "to_device", "to_host"]
     assert [call for call in known if f"cc.{call}(" in text] == calls
 
 
 def test_nothing_is_brought_early_to_a_device_that_shares_memory() -> None:
-    graph = analyse_compute(aliased).graph
-    assert compute_transforms(Transfers.AUTO, graph, shares=True) == ()
+    closure = analyse_compute(aliased).closure
+    assert compute_transforms(Transfers.AUTO, closure, shares=True) == ()

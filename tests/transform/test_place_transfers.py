@@ -76,11 +76,12 @@ def test_planned_programs_do_what_they_did(
 
 @pytest.mark.parametrize("function", programs.PROGRAMS, ids=lambda function: function.name)
 def test_the_original_stays_as_it_is(function: Compute[..., Any]) -> None:
-    graph = analyse_compute(function).graph
-    before = [to_text(func) for func in graph.functions]
-    placed = place_transfers(graph)
-    assert [to_text(func) for func in graph.functions] == before
-    assert [func.name for func in placed.functions] == [func.name for func in graph.functions]
+    closure = analyse_compute(function).closure
+    functions = closure.graph.functions
+    before = [to_text(func) for func in functions]
+    placed = place_transfers(closure)
+    assert [to_text(func) for func in functions] == before
+    assert [func.name for func in placed] == [func.name for func in functions]
 
 
 @tb.compute
@@ -89,14 +90,14 @@ def nothing_to_do(cc: ComputeContext, a: S32Array) -> object:
 
 
 def test_a_function_without_copies_is_the_same_object() -> None:
-    graph = analyse_compute(nothing_to_do).graph
-    assert place_transfers(graph).entry is graph.entry
+    closure = analyse_compute(nothing_to_do).closure
+    assert place_transfers(closure)[-1] is closure.entry
 
 
 def test_the_context_finds_what_a_plan_forgets() -> None:
     """The tests above mean something: without its copies a program is refused."""
-    graph = analyse_compute(programs.elements).graph
+    functions = analyse_compute(programs.elements).graph.functions
     accelerator = planned()
     a, b = S32Array.of([1, 2, 3]), S32Array.of([4, 5, 6])
     with pytest.raises(StaleError), accelerator.running():
-        PlannedContext(accelerator, graph).run_compute(programs.elements, (a, b, 2), {})
+        PlannedContext(accelerator, functions).run_compute(programs.elements, (a, b, 2), {})

@@ -7,7 +7,6 @@ when its buffer is created, so reading it is no access to data.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from enum import Flag
 from typing import TypeAlias
 
@@ -18,7 +17,7 @@ from trilby.dataclass import dataclass
 from trilby.errors import KernelTypeError
 from trilby.model.op import Func, Op, Raw, walk
 from trilby.model.ops.control import Ternary
-from trilby.model.ops.core import Call, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.core import Call, Var, VarLoad, VarStore, yielded
 from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Load, Place, Store
 from trilby.model.value import Value
 from trilby.source import NOWHERE
@@ -32,63 +31,53 @@ Root: TypeAlias = tuple[int, str]
 """A parameter, by its number, and a path below it."""
 
 
-@dataclass(slots=True)
-class Aliases:
-    """The places of every value that stands for any."""
-
-    roots: dict[Value, frozenset[Root]] = field(default_factory=dict[Value, frozenset[Root]])
-
-    def of(self, value: Value) -> frozenset[Root]:
-        """All that a value may stand for; nothing for numbers and for a work item's own arrays."""
-        return self.roots.get(value, frozenset())
-
-    def add(self, value: Value, more: frozenset[Root]) -> bool:
-        """Widen what a value may stand for; true where that was news."""
-        known = self.of(value)
-        self.roots[value] = known | more
-        return not more <= known
+Aliases: TypeAlias = Mapping[Value, frozenset[Root]]
+"""What a value may stand for; numbers, and a work item's own arrays, are not among the keys."""
 
 
 def aliases_of(function: Func) -> Aliases:
     """Follow the buffers of a function through its variables, references and choices."""
-    aliases = Aliases()
-    for number, param in enumerate(function.params):
-        if isinstance(param.type, BufferType | NDArrayType):
-            aliases.add(param, frozenset({(number, "")}))
-    # A loop may carry a buffer from a later statement to an earlier one: go round until calm.
+    found = {
+        param: frozenset({(number, "")})
+        for number, param in enumerate(function.params)
+        if isinstance(param.type, BufferType | NDArrayType)
+    }
     ops = tuple(walk(function.body))
-    while sum(_flows(aliases, op) for op in ops):
-        pass
-    return aliases
+    news = True
+    while news:  # a loop may carry a buffer from a later statement to an earlier one
+        news = False
+        for value, roots in (flow for op in ops for flow in _flows(op, found)):
+            if not roots <= found.get(value, frozenset()):
+                found[value] = found.get(value, frozenset()) | roots
+                news = True
+    return found
 
 
-def _flows(aliases: Aliases, op: Op) -> bool:
+def _flows(op: Op, aliases: Aliases) -> Iterator[tuple[Value, frozenset[Root]]]:
+    """The value that an op sets, and what comes into it."""
+    nothing = frozenset[Root]()
     match op:
         case Var(init=(content,)):
-            return aliases.add(op.value, aliases.of(content))
+            yield op.value, aliases.get(content, nothing)
         case VarLoad(var):
-            return aliases.add(op.value, aliases.of(var))
+            yield op.value, aliases.get(var, nothing)
         case VarStore(var, stored):
-            return aliases.add(var, aliases.of(stored))
+            yield var, aliases.get(stored, nothing)
         case Place(base, _, path):
-            below = frozenset((n, join_path(p, path)) for n, p in aliases.of(base))
-            return aliases.add(op.value, below)
+            below = frozenset((n, join_path(p, path)) for n, p in aliases.get(base, nothing))
+            yield op.value, below
         case Ternary(_, then, otherwise):
-            arms = [aliases.of(y) for y in (*_yields(then.ops), *_yields(otherwise.ops))]
-            return aliases.add(op.value, frozenset[Root]().union(*arms))
+            yield op.value, aliases.get(yielded(then), nothing)
+            yield op.value, aliases.get(yielded(otherwise), nothing)
         case _:
-            return False
-
-
-def _yields(ops: tuple[Op, ...]) -> Iterator[Value]:
-    return (op.yielded for op in ops if isinstance(op, Yield))
+            return
 
 
 # ------------------------------------------------------------------------------------------- access
 
 
 class AccessMode(Flag):
-    """What is done with some data; atomics do both."""
+    """What is done with some data: `b.array[i] += 1` is `BOTH`, as is an atomic update."""
 
     UNTOUCHED = 0
     READS = 1
@@ -101,7 +90,10 @@ class AccessMode(Flag):
 
 @dataclass(frozen=True, slots=True)
 class ParameterAccess:
-    """What a kernel does with one buffer parameter; `fields` has the paths it touches."""
+    """The access of a kernel to one buffer parameter; `fields` are the paths that it touches.
+
+    A kernel that reads `a.array[kc.x]` has `ParameterAccess("a", S32Array, {"array[]": READS})`.
+    """
 
     name: str
     type: Type
@@ -118,7 +110,10 @@ class ParameterAccess:
 
 @dataclass(frozen=True, slots=True)
 class AccessTable:
-    """The accesses of one kernel: an entry for each buffer parameter, in order."""
+    """The accesses of one kernel: an entry for each buffer parameter, in order.
+
+    `AccessTable("squares.square_kernel", (ParameterAccess("s32", S32Array, {"array[]": BOTH}),))`
+    """
 
     kernel: str
     parameters: tuple[ParameterAccess, ...]
@@ -137,15 +132,17 @@ Summary: TypeAlias = Mapping[Root, AccessMode]
 
 def access_table(graph: KernelGraph) -> AccessTable:
     """The side table of a kernel."""
-    summaries = summaries_of(graph)
     entry = graph.entry
+    fields: dict[int, dict[str, AccessMode]] = {
+        number: {}
+        for number, param in enumerate(entry.params)
+        if isinstance(param.type, BufferType | NDArrayType)
+    }
+    for (number, path), access in summaries_of(graph)[entry.name].items():
+        fields[number][path] = access
+    params = ((entry.params[number], found) for number, found in fields.items())
     return AccessTable(
-        entry.name,
-        tuple(
-            ParameterAccess(param.hint, param.type, _fields(summaries[entry.name], number))
-            for number, param in enumerate(entry.params)
-            if isinstance(param.type, BufferType | NDArrayType)
-        ),
+        entry.name, tuple(ParameterAccess(param.hint, param.type, found) for param, found in params)
     )
 
 
@@ -194,10 +191,6 @@ def _data_paths(type_: Type) -> Iterator[str]:
                 yield f"{field_.name}{INDEX}" if is_array else field_.name
 
 
-def _fields(summary: Summary, number: int) -> dict[str, AccessMode]:
-    return {path: access for (param, path), access in summary.items() if param == number}
-
-
 def _summary(function: Func, callees: Mapping[str, Summary]) -> Summary:
     aliases = aliases_of(function)
     found: dict[Root, AccessMode] = {}
@@ -228,7 +221,7 @@ def _accesses(
 def _at(
     aliases: Aliases, base: Value, path: str, access: AccessMode
 ) -> Iterator[tuple[Root, AccessMode]]:
-    for number, prefix in sorted(aliases.of(base)):
+    for number, prefix in sorted(aliases.get(base, ())):
         yield (number, join_path(prefix, path)), access
 
 

@@ -27,7 +27,9 @@ Kind: TypeAlias = Literal["parameter", "created", "filled", "found", "container"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Thing:
-    """An abstract object. `many` is true of one that stands for several: made in a loop.
+    """An abstract object of a points-to set. `many`: it stands for several, made in a loop.
+
+    For `def f(cc, a): b = [a]` there are `Thing("parameter", "a")`, `Thing("container", "list")`.
 
     | kind        | what it is                                                  |
     |-------------|-------------------------------------------------------------|
@@ -55,7 +57,11 @@ NOTHING: Points = frozenset()
 
 @dataclass(slots=True)
 class Things:
-    """All things of one function, each made once however often its op is looked at."""
+    """All abstract objects of one function, each made once however often its op is looked at.
+
+    For `def f(cc, a: S32Array)`: `known == {<cc>: context cc, <a>: parameter a}`, and `types` says
+    that `parameter a` is an `S32Array`.
+    """
 
     known: dict[Hashable, Thing] = field(default_factory=dict[Hashable, Thing])
     types: dict[Thing, Type] = field(default_factory=dict[Thing, Type])
@@ -139,14 +145,17 @@ def _family(type_: Type) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reload:
-    """The content of a variable, loaded where it is wanted."""
+    """The content of a variable, loaded where it is wanted: `Reload(<a>)` for `a`."""
 
     var: Value
 
 
 @dataclass(frozen=True, slots=True)
 class PlainExpression:
-    """A plain expression, evaluated where it is wanted; `type` if that matters."""
+    """An expression without effects, evaluated where it is wanted; `type` if that matters.
+
+    `PlainExpression("bufs[i % 2]", ("bufs", "i"))`
+    """
 
     code: str
     uses: tuple[str, ...]
@@ -155,7 +164,7 @@ class PlainExpression:
 
 @dataclass(frozen=True, slots=True)
 class Literally:
-    """A number."""
+    """A number: `Literally(0, I64)`."""
 
     number: bool | int | float
     type: Type
@@ -167,7 +176,7 @@ Reference: TypeAlias = Value | Reload | PlainExpression | Literally
 
 @dataclass(frozen=True, slots=True)
 class BufferPart:
-    """A place below a buffer, as in `load`.
+    """A place below a buffer: `BufferPart("array[]", (Reload(<i>),))` is `array[i]`.
 
     A view leaves indices out or slices them; a `whole` one leaves out nothing of its array.
     """
@@ -180,10 +189,12 @@ class BufferPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """What an expression stands for. Two are equal only if they are one: that is quick to ask.
+    """The abstract value of an expression. Two are equal only if they are one, quick to compare.
 
     `is_part` is true of a view or a struct in a buffer; `part` says which if that is known.
-    `where` names the buffer, or the view if `part` is not known. `number` is its number.
+    `where` names the buffer, or the view if `part` is not known. `number` is its number. For
+    `a.array[0]` of a parameter `a`: `Seen({a}, is_part=True, part=BufferPart("array[]", (0,)),
+    where=Reload(<a>))`.
     """
 
     things: Points = NOTHING
@@ -204,7 +215,10 @@ ELSEWHERE = Seen()
 
 @dataclass(slots=True)
 class HostHeap:
-    """What variables hold and containers have inside, at one point of a function."""
+    """The contents of variables and containers, at one point of a function.
+
+    Behind `b = [a]`: `held` says that `b` is the container, and `inside` that `a` is in it.
+    """
 
     held: dict[Value, Seen] = field(default_factory=dict[Value, Seen])
     inside: dict[Thing, Points] = field(default_factory=dict[Thing, Points])

@@ -118,6 +118,7 @@ class _TaintedLoops:
 
     `_known` are the values that no data has any part in, `_varied` the variables that hold data,
     or are set where data says so. `_data` are the parameters of each function that may be data.
+    It finds one in `for i in range(a[0])`, and none in `for i in range(n)`.
     """
 
     def __init__(self, function: Func, looping: frozenset[str], data: dict[str, set[int]]) -> None:

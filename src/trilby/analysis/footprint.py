@@ -38,18 +38,17 @@ from trilby.data.touched import Touched
 from trilby.dataclass import dataclass
 from trilby.model.value import Value
 
-MOST_KNOWN = 256
-"""The layouts of more buffers than this are not kept."""
-
 
 @dataclass(frozen=True, slots=True)
 class LaunchNumbers:
-    """What is known of a launch: its size, its group size, and its arguments.
+    """The numbers of a launch: its size, its group size, and its arguments.
 
     `size` has three entries, as does `local`, which is None where the device chooses.
     `arguments` has an entry for each parameter of the kernel after its context: the number of
     a scalar, the shape of an n-d array, the lengths of a buffer by name, and None for a struct
-    or a number that is not known. `pass_id` is the number of the pass, or those it may have.
+    or a number that is not known. `pass_id` is the number of the pass, or those it may have. A
+    launch over 1,024 items with a buffer and a scalar: `LaunchNumbers((1024, 1, 1), None,
+    ({"length": 1024}, 3))`.
     """
 
     size: tuple[int, int, int]
@@ -58,24 +57,38 @@ class LaunchNumbers:
     pass_id: int | range = 0
 
 
+PlacedTouches: TypeAlias = tuple[tuple[KernelTouch, Spot], ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelFootprint:
     """The footprint of a kernel: `touches` are its accesses, `at` gives the bytes of a launch.
 
-    `parameters` are those of the kernel, whose context is number 0; `buffers` are the numbers of
-    its buffers among them. `relevant` are the places in `LaunchNumbers.arguments` of the scalars
-    that `at` looks at.
+    `parameters` are those of the kernel, whose context is number 0. Of `b[kc.x] = a[kc.x] * 2` it
+    has two touches, and `at` says for 1,024 `i32` that bytes 0 to 4,096 of `a` are read, and those
+    of `b` written and covered.
     """
 
     kernel: str
     parameters: tuple[Value, ...]
     touches: tuple[KernelTouch, ...]
-    buffers: tuple[int, ...]
     relevant: frozenset[int]
-    _plan: "_EvaluationPlan" = field(repr=False)
-    _known: dict[object, Mapping[str, MemberBytes]] = field(
-        default_factory=dict[object, Mapping[str, MemberBytes]], repr=False
-    )
+    """The places in `LaunchNumbers.arguments` of the scalars that `at` looks at."""
+    looks_at_passes: bool
+    """Whether a launch touches other bytes in one pass than in another."""
+    expressions: tuple[Expr, ...] = field(repr=False)
+    """What is evaluated for a launch, in order."""
+    constants: Mapping[int, int] = field(repr=False)
+    """The numbers that are the same in every launch, by their expression."""
+    scopes: tuple[ConditionScope, ...] = field(repr=False)
+    """The conditions and loops around the touches, outer before inner."""
+    by_buffer: Mapping[int, tuple[PlacedTouches, PlacedTouches, PlacedTouches]] = field(repr=False)
+    """The touches of each buffer that read, write and cover, by the number of its parameter."""
+
+    @property
+    def buffers(self) -> tuple[int, ...]:
+        """The numbers of the buffers among the parameters."""
+        return tuple(self.by_buffer)
 
     def at(self, launch: LaunchNumbers) -> tuple[Touched, ...]:
         """The bytes that a launch touches: an entry for each buffer parameter, in order.
@@ -84,38 +97,25 @@ class KernelFootprint:
         what the buffer held before.
         """
         if not all(launch.size):
-            return tuple(Touched.NOTHING for _ in self.buffers)
-        evaluated = _Evaluated(self._plan, launch)
-        return tuple(
-            evaluated.touched(touches, self._members(number, launch))
-            for number, touches in self._plan.touches.items()
-        )
-
-    @property
-    def looks_at_passes(self) -> bool:
-        """Whether a launch touches other bytes in one pass than in another."""
-        return self._plan.looks_at_passes
+            return tuple(Touched.NOTHING for _ in self.by_buffer)
+        evaluated = _Evaluated(self, launch)
+        found: list[Touched] = []
+        for number, touches in self.by_buffer.items():
+            given = launch.arguments[number - 1]
+            known = tuple(given.items()) if isinstance(given, Mapping) else given
+            found.append(
+                evaluated.touched(*touches, members_of(self.parameters[number].type, known))
+            )
+        return tuple(found)
 
     def pass_kinds(self, launch: LaunchNumbers, last: int) -> PassKinds | None:
         """Which passes, up to a last one, touch the same bytes; None where it is not known."""
         if not all(launch.size):
             return PassKinds((0,), 1)
-        plan = self._plan
         used = [index for touch in self.touches for index in touch.indices]
-        for scope in plan.scopes:
+        for scope in self.scopes:
             used += [scope.loop.start, scope.loop.stop, scope.loop.step] if scope.loop else []
-        return pass_kinds(plan.expressions, used, _Evaluated(plan, launch).numbers, last)
-
-    def _members(self, number: int, launch: LaunchNumbers) -> Mapping[str, MemberBytes]:
-        """Where the members of a buffer lie; kept for the next launch."""
-        given = launch.arguments[number - 1]
-        key = (number, tuple(given.items()) if isinstance(given, Mapping) else given)
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = found = members_of(self.parameters[number].type, given)
-        return found
+        return pass_kinds(self.expressions, used, _Evaluated(self, launch).numbers, last)
 
     def __str__(self) -> str:
         from trilby.analysis.footprint_text import footprint_text  # noqa: PLC0415 -- for people
@@ -123,32 +123,21 @@ class KernelFootprint:
         return footprint_text(self.kernel, self.parameters, self.touches)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _EvaluationPlan:
-    """What is evaluated for a launch, in order: expressions, scopes, and touches by parameter.
+class _Evaluated:
+    """A footprint with the numbers of a launch put in: the work items for which each scope runs.
 
-    `constants` are the numbers that are the same in every launch, by their expression.
+    Of `if kc.x < n` with `n == 4`, `_may` and `_must` have the work items 0 to 3.
     """
 
-    expressions: tuple[Expr, ...]
-    constants: Mapping[int, int]
-    scopes: tuple[ConditionScope, ...]
-    touches: Mapping[int, "_ParameterTouches"]
-    looks_at_passes: bool
-
-
-class _Evaluated:
-    """A plan with the numbers of a launch put in."""
-
-    def __init__(self, plan: _EvaluationPlan, launch: LaunchNumbers) -> None:
+    def __init__(self, kernel: KernelFootprint, launch: LaunchNumbers) -> None:
         self.numbers = Evaluation(
-            launch.size, launch.local, launch.arguments, plan.constants, launch.pass_id
+            launch.size, launch.local, launch.arguments, kernel.constants, launch.pass_id
         )
-        self.numbers.run(plan.expressions)
+        self.numbers.run(kernel.expressions)
         self._space = Space(self.numbers.variables)
         self._may: dict[int, list[Box]] = {}
         self._must: dict[int, list[Box]] = {}
-        for scope in plan.scopes:
+        for scope in kernel.scopes:
             self._enter(scope)
 
     def _enter(self, scope: ConditionScope) -> None:
@@ -182,23 +171,25 @@ class _Evaluated:
         last = numbers.first + numbers.fewest - 1
         return may, [box.having(numbers.variable, numbers.first, last) for box in must]
 
-    def touched(self, touches: "_ParameterTouches", members: Mapping[str, MemberBytes]) -> Touched:
+    def touched(
+        self,
+        reading: PlacedTouches,
+        writing: PlacedTouches,
+        covering: PlacedTouches,
+        members: Mapping[str, MemberBytes],
+    ) -> Touched:
         """What the touches of one buffer come to."""
-        reads, _ = self._ranges(touches.reads, members, self._may)
-        covers, is_exact = self._ranges(touches.covers, members, self._must, surely=True)
-        if is_exact and touches.is_sure and self._is_sure(touches.covers):
-            writes = covers
-        else:
-            writes, _ = self._ranges(touches.writes, members, self._may)
+        reads, _ = self._ranges(reading, members, self._may)
+        covers, is_exact = self._ranges(covering, members, self._must, surely=True)
+        scopes = (touch.scope.number for touch, _ in covering)
+        if is_exact and writing == covering and all(self._may[n] is self._must[n] for n in scopes):
+            return Touched(reads, covers, covers)
+        writes, _ = self._ranges(writing, members, self._may)
         return Touched(reads, writes, covers)
-
-    def _is_sure(self, touches: "PlacedTouches") -> bool:
-        """True where what may be done is what is surely done."""
-        return all(self._may[t.scope.number] is self._must[t.scope.number] for t, _ in touches)
 
     def _ranges(
         self,
-        touches: "PlacedTouches",
+        touches: PlacedTouches,
         members: Mapping[str, MemberBytes],
         domains: Mapping[int, list[Box]],
         *,
@@ -216,45 +207,12 @@ class _Evaluated:
         return region.ranges(), region.is_exact
 
 
-PlacedTouches: TypeAlias = tuple[tuple[KernelTouch, Spot], ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _ParameterTouches:
-    """The touches of one buffer by what they do. Where `is_sure`, no others write."""
-
-    reads: PlacedTouches
-    writes: PlacedTouches
-    covers: PlacedTouches
-    is_sure: bool
-
-
-def _touches(type_: Type, touches: Iterable[KernelTouch]) -> _ParameterTouches:
-    spots: dict[str, Spot] = {}
-    placed: list[tuple[KernelTouch, Spot]] = []
-    for touch in touches:
-        if touch.path not in spots:
-            spots[touch.path] = spot_of(type_, touch.path)
-        placed.append((touch, spots[touch.path]))
-    reads, writes, covers = (
-        tuple(pair for pair in placed if does in pair[0].does)
-        for does in (Does.READS, Does.WRITES, Does.COVERS)
-    )
-    return _ParameterTouches(reads, writes, covers, writes == covers)
-
-
 def footprints(graph: KernelGraph) -> KernelFootprint:
     """The footprint of a kernel, through all its helpers."""
     touches = touches_of(graph)
     params = graph.entry.params
-    buffers = tuple(
-        n for n, param in enumerate(params) if isinstance(param.type, BufferType | NDArrayType)
-    )
     scopes = _scopes(touches)
     expressions = _expressions(touches, scopes)
-    by_parameter: dict[int, list[KernelTouch]] = {number: [] for number in buffers}
-    for touch in touches:
-        by_parameter[touch.parameter].append(touch)
     constants = {
         e.number: e.what
         for e in expressions
@@ -265,19 +223,29 @@ def footprints(graph: KernelGraph) -> KernelFootprint:
         graph.entry.name,
         params,
         touches,
-        buffers,
         frozenset(number - 1 for number in relevant if isinstance(number, int)),
-        _EvaluationPlan(
-            tuple(e for e in expressions if e.number not in constants),
-            constants,
-            scopes,
-            {
-                number: _touches(params[number].type, found)
-                for number, found in by_parameter.items()
-            },
-            looks_at_passes(expressions),
-        ),
+        looks_at_passes(expressions),
+        tuple(e for e in expressions if e.number not in constants),
+        constants,
+        scopes,
+        {
+            number: _placed(param.type, [touch for touch in touches if touch.parameter == number])
+            for number, param in enumerate(params)
+            if isinstance(param.type, BufferType | NDArrayType)
+        },
     )
+
+
+def _placed(
+    type_: Type, touches: Iterable[KernelTouch]
+) -> tuple[PlacedTouches, PlacedTouches, PlacedTouches]:
+    """The touches of one buffer that read, write and cover."""
+    spots = {path: spot_of(type_, path) for path in dict.fromkeys(t.path for t in touches)}
+    reads, writes, covers = (
+        tuple((touch, spots[touch.path]) for touch in touches if does in touch.does)
+        for does in (Does.READS, Does.WRITES, Does.COVERS)
+    )
+    return reads, writes, covers
 
 
 def _scopes(touches: Iterable[KernelTouch]) -> tuple[ConditionScope, ...]:

@@ -1,6 +1,6 @@
 """Footprints in words: `reads array[x - 1 … x + 1] where x < n`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import TypeAlias, cast
 
 from trilby.analysis.touching.kernel_expressions import (
@@ -26,7 +26,10 @@ UNKNOWN = "?"
 
 
 class Wording:
-    """Writes the expressions of one kernel, whose parameters have names."""
+    """Writes the expressions of one kernel: `x + 1`, where `x` is a parameter, an id or a loop's.
+
+    It adds up like terms: `x // w * w + x % w` is `x`.
+    """
 
     def __init__(self, parameters: tuple[Value, ...]) -> None:
         self._names = [param.hint or f"p{n}" for n, param in enumerate(parameters)]
@@ -93,11 +96,23 @@ class Wording:
         return loop.name or f"i{loop.number}"
 
     def _atom(self, expr: Expr) -> str:
-        write = _ATOMS.get(expr.op)
-        if write is not None:
-            return write(self, expr)
-        args = [self.number(arg) for arg in expr.args]
+        if isinstance(expr.what, RangeLoop):
+            name = self.loop_name(expr.what)
+            return name if expr.op == "index" else f"turns of {name}"
+        args = [self.number(arg) for arg in expr.args if arg.type is not BOOL]
         match expr.op:
+            case "grid":
+                return str(expr.what)
+            case "group_start":
+                return f"group_{expr.what} * local_max_{expr.what}"
+            case "scalar":
+                return self.parameter(cast("int", expr.what))
+            case "length" | "extent":
+                number, which = cast("tuple[int, object]", expr.what)
+                name = self.parameter(number)
+                return f"{name}.shape[{which}]" if expr.op == "extent" else f"{name}.{which}"
+            case "select":
+                return f"({args[0]} if {self.condition(expr.args[0])} else {args[1]})"
             case "floordiv":
                 return _quotient(*args)
             case "mod":
@@ -110,18 +125,6 @@ class Wording:
     def number(self, expr: Expr) -> str:
         """A number."""
         return text_of(self.sum(expr))
-
-    def choice(self, expr: Expr) -> str:
-        """`a if c else b`."""
-        condition, then, otherwise = expr.args
-        chosen = f"{self.number(then)} if {self.condition(condition)} else {self.number(otherwise)}"
-        return f"({chosen})"
-
-    def length(self, expr: Expr) -> str:
-        """`a.length` or `a.shape[0]`."""
-        number, which = cast("tuple[int, object]", expr.what)
-        name = self.parameter(number)
-        return f"{name}.shape[{which}]" if expr.op == "extent" else f"{name}.{which}"
 
     # -- conditions
 
@@ -147,16 +150,6 @@ class Wording:
 _SIGNS = {"lt": "<", "le": "<=", "eq": "==", "ne": "!="}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _OPPOSITES = {"lt": ">=", "le": ">", "eq": "!=", "ne": "=="}
-_ATOMS: Mapping[str, Callable[[Wording, Expr], str]] = {
-    "grid": lambda _, expr: cast("str", expr.what),
-    "group_start": lambda _, expr: f"group_{expr.what} * local_max_{expr.what}",
-    "scalar": lambda words, expr: words.parameter(cast("int", expr.what)),
-    "length": Wording.length,
-    "extent": Wording.length,
-    "index": lambda words, expr: words.loop_name(cast("RangeLoop", expr.what)),
-    "turns": lambda words, expr: f"turns of {words.loop_name(cast('RangeLoop', expr.what))}",
-    "select": Wording.choice,
-}
 
 
 def _compared(words: Wording, expr: Expr, sign: str) -> str:

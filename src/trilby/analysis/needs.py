@@ -43,6 +43,8 @@ _SYMBOLS: Mapping[type[Op], str] = {
 class FeatureNeed:
     """A feature, and the place that asks for it: an op, or the head of its function.
 
+    For `x / 2` with an `i32` called `x` in the kernel `k` it is `FeatureNeed("f64", <k>, <truediv>,
+    "`i32 / 2` is `f64`, as in NumPy", "write `f32(…)` around the integer, …")`.
     `why` is a clause, `advice` a sentence, both for the user; `calls` lead from the kernel to
     the function, innermost first.
     """
@@ -79,9 +81,13 @@ def needs(graph: KernelGraph) -> list[FeatureNeed]:
 def _of(function: Func, graph: KernelGraph) -> Iterator[FeatureNeed]:
     calls = tuple(_way_to(function, graph))
     for why in _head(function):
-        yield FeatureNeed("f64", function, None, why, _use_f32(function), calls)
+        advice = f"declare `f32` in `{short_name(function.name)}` and in what it is given"
+        yield FeatureNeed("f64", function, None, why, advice, calls)
     makers = {op.value: op for op in walk(function.body) if op.result}
-    users = {value: op for op in _backwards(function) for value in operands(op)}
+    users: dict[Value, Op] = {}
+    for op in walk(function.body):
+        for value in operands(op):
+            users.setdefault(value, op)
     for op in walk(function.body):
         if op.result and _holds_f64(op.result.type):
             why, advice = _reason(op, makers, users.get(op.result))
@@ -89,11 +95,6 @@ def _of(function: Func, graph: KernelGraph) -> Iterator[FeatureNeed]:
         if isinstance(op, AtomicUpdate | CompareExchange) and op.operand.type in {I64, U64}:
             why = f"an `{op.operand.type}` is changed in one step"
             yield FeatureNeed("i64_atomics", function, op, why, "use `i32` or `u32`", calls)
-
-
-def _backwards(function: Func) -> Iterator[Op]:
-    """So that the first use of a value is the one that a table keeps."""
-    return reversed(list(walk(function.body)))
 
 
 def _way_to(function: Func, graph: KernelGraph) -> Iterator[tuple[str, Location]]:
@@ -126,10 +127,6 @@ def _holds_f64(type_: Type) -> bool:
             return any(_holds_f64(field.type) for field in type_.fields)
         case _:
             return type_ is F64
-
-
-def _use_f32(function: Func) -> str:
-    return f"declare `f32` in `{short_name(function.name)}` and in what it is given"
 
 
 def _reason(op: Op, makers: Mapping[Value, Op], user: Op | None) -> tuple[str, str]:

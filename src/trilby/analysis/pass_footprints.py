@@ -21,7 +21,11 @@ Footprints = tuple[Touched, ...]
 
 
 class PassFootprints:
-    """The footprints of a launch with many passes; each kind of pass is worked out once."""
+    """The footprints of a launch with many passes; each kind of pass is worked out once.
+
+    For 100 passes that flip the buffers `a` and `b`, `over(range(100))` says that all of both is
+    written, and computes two passes for that.
+    """
 
     def __init__(self, kernel: KernelFootprint, launch: LaunchNumbers, passes: int) -> None:
         self._kernel = kernel

@@ -21,7 +21,10 @@ Resolve = Callable[[str], Func]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelGraph:
-    """A kernel and every helper it reaches, callees before callers, the kernel last."""
+    """A kernel and every helper it reaches, callees before callers, the kernel last.
+
+    `KernelGraph((square, square_kernel))`
+    """
 
     functions: tuple[Func, ...]
 
@@ -78,7 +81,26 @@ def as_on_device(graph: KernelGraph) -> KernelGraph:
 
 def kernel_graph(entry: Func, resolve: Resolve) -> KernelGraph:
     """Close over the helpers of a kernel. Recursion is refused: devices have no stack."""
-    return KernelGraph(tuple(_callees_first(entry, resolve, _helper_calls)))
+    done: dict[str, Func] = {}
+    active: list[str] = []
+
+    def visit(function: Func) -> None:
+        active.append(function.name)
+        for callee, location in _helper_calls(function):
+            if callee in active:
+                raise _recursion([*active[active.index(callee) :], callee], location)
+            if len(active) >= DEEPEST:
+                raise _too_deep(active[0], location)
+            if callee not in done:
+                try:
+                    visit(resolve(callee))
+                except TrilbyError as error:
+                    raise error.within(short_name(callee), location) from error.__cause__
+        active.pop()
+        done[function.name] = function
+
+    visit(entry)
+    return KernelGraph(tuple(done.values()))
 
 
 def compute_graph(
@@ -104,33 +126,6 @@ def _helper_calls(function: Func) -> Iterator[tuple[str, Location]]:
     for op in walk(function.body):
         if isinstance(op, Call):
             yield op.callee, op.location
-
-
-def _callees_first(
-    entry: Func,
-    resolve: Resolve,
-    calls: Callable[[Func], Iterator[tuple[str, Location]]],
-) -> Iterator[Func]:
-    done: set[str] = set()
-    active: list[str] = []
-
-    def visit(function: Func) -> Iterator[Func]:
-        active.append(function.name)
-        for callee, location in calls(function):
-            if callee in active:
-                raise _recursion([*active[active.index(callee) :], callee], location)
-            if len(active) >= DEEPEST:
-                raise _too_deep(active[0], location)
-            if callee not in done:
-                try:
-                    yield from visit(resolve(callee))
-                except TrilbyError as error:
-                    raise error.within(short_name(callee), location) from error.__cause__
-        active.pop()
-        done.add(function.name)
-        yield function
-
-    return visit(entry)
 
 
 def _too_deep(entry: str, location: Location) -> RecursionRefusedError:

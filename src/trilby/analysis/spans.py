@@ -8,13 +8,13 @@ looks at one function, in one pass; what it cannot see has the bounds of its typ
 import operator
 from collections.abc import Callable, Mapping
 
+from trilby.analysis.access import is_length
 from trilby.data.dtypes import BOOL, I32, ScalarType
-from trilby.data.schema import BufferType
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, blocks, walk
 from trilby.model.ops import arith
 from trilby.model.ops.control import For, Ternary
-from trilby.model.ops.core import Constant, Var, VarLoad, VarStore, Yield
+from trilby.model.ops.core import Constant, Var, VarLoad, VarStore, yielded
 from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.value import Value
@@ -22,7 +22,7 @@ from trilby.model.value import Value
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """All integers from `low` to `high`."""
+    """All integers from `low` to `high`: `Span(0, 2_147_483_646)` for an id."""
 
     low: int
     high: int
@@ -36,7 +36,10 @@ class Span:
 
 
 class Spans:
-    """The bounds of every integer of a function."""
+    """The bounds of every integer of a function.
+
+    `Spans(function).of(<kc.x + 1>)` is `Span(1, 2_147_483_647)`.
+    """
 
     def __init__(self, function: Func) -> None:
         self._known: dict[Value, Span] = {}
@@ -51,7 +54,13 @@ class Spans:
     def exact(self, op: arith.Binary) -> Span | None:
         """The bounds of `+`, `-` or `*` as if integers had no end; None for other ops."""
         compute = _EXACT.get(type(op))
-        return compute(self.of(op.left), self.of(op.right)) if compute else None
+        return self._between_ends(op, compute) if compute else None
+
+    def _between_ends(self, op: arith.Binary, compute: Callable[[int, int], int]) -> Span:
+        """The bounds of an operation that grows or falls evenly with each of its operands."""
+        left, right = self.of(op.left), self.of(op.right)
+        ends = [compute(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
+        return Span(min(ends), max(ends))
 
     def negated(self, op: arith.Unary) -> Span:
         """The bounds of `-a` as if integers had no end."""
@@ -85,21 +94,16 @@ class Spans:
                 return _GRID.get(op.field, _ID)
             case Extent():
                 return Span(0, I32.highest)
-            case Load():
-                return _length(op)
+            case Load():  # lengths are not negative; nothing is known of data
+                is_known = is_length(op.base.type, op.path)
+                return Span(0, _scalar(op.value).highest) if is_known else None
             case VarLoad():
                 source = self._sources.get(op.var)
                 return self._known.get(source) if source is not None else None
             case Ternary():
-                return self._yielded(op.then) | self._yielded(op.otherwise)
+                return self.of(yielded(op.then)) | self.of(yielded(op.otherwise))
             case _:
                 return self._computed(op)
-
-    def _yielded(self, block: Block) -> Span:
-        last = block.ops[-1]
-        if not isinstance(last, Yield):
-            raise TypeError(last)
-        return self.of(last.yielded)
 
     def _computed(self, op: Op) -> Span | None:
         match op:
@@ -123,28 +127,14 @@ class Spans:
         if isinstance(op, arith.Mod) and right.low >= 0:
             return Span(0, max(right.high - 1, 0))
         if isinstance(op, arith.FloorDiv) and right.low > 0:
-            ends = [a // b for a in (left.low, left.high) for b in (right.low, right.high)]
-            return Span(min(ends), max(ends))
+            return self._between_ends(op, lambda a, b: a // b)
         return None
 
 
-def _sum(left: Span, right: Span) -> Span:
-    return Span(left.low + right.low, left.high + right.high)
-
-
-def _difference(left: Span, right: Span) -> Span:
-    return Span(left.low - right.high, left.high - right.low)
-
-
-def _product(left: Span, right: Span) -> Span:
-    ends = [operator.mul(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
-    return Span(min(ends), max(ends))
-
-
-_EXACT: Mapping[type[Op], Callable[[Span, Span], Span]] = {
-    arith.Add: _sum,
-    arith.Sub: _difference,
-    arith.Mul: _product,
+_EXACT: Mapping[type[Op], Callable[[int, int], int]] = {
+    arith.Add: operator.add,
+    arith.Sub: operator.sub,
+    arith.Mul: operator.mul,
 }
 # A range has no more than the highest i32 items along an axis, so an id is less than that.
 _ID = Span(0, I32.highest - 1)
@@ -170,13 +160,6 @@ def _whole(type_: object) -> Span:
     if not isinstance(type_, ScalarType) or not type_.is_integer:
         raise TypeError(type_)
     return Span(type_.lowest, type_.highest)
-
-
-def _length(op: Load) -> Span | None:
-    """Lengths are not negative; nothing is known of data."""
-    if isinstance(op.base.type, BufferType) and op.path in op.base.type.length_names:
-        return Span(0, _scalar(op.value).highest)
-    return None
 
 
 def _only_sources(function: Func) -> dict[Value, Value]:

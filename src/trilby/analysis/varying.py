@@ -6,11 +6,12 @@ turn, the parts that the turns need make up a whole that had better move at once
 
 from collections.abc import Iterator, Mapping
 
+from trilby.analysis.bound import names_of, names_set
 from trilby.analysis.reach import ComputeGraph
 from trilby.data.schema import BufferType, NDArrayType
-from trilby.model.op import Block, Func, Op, block_fields, blocks, operands, walk
-from trilby.model.ops.core import Var, VarLoad, VarStore
-from trilby.model.ops.host import Dispatch, HostFor, HostRun, HostValue, HostWhile, HostWith
+from trilby.model.op import Block, Func, blocks, operands, walk
+from trilby.model.ops.core import VarLoad
+from trilby.model.ops.host import Dispatch, HostFor, HostValue, HostWhile
 from trilby.model.value import Value
 
 
@@ -18,7 +19,7 @@ def varying_dispatches(graph: ComputeGraph) -> frozenset[Dispatch]:
     """The dispatches whose range or numbers may differ between the turns of a loop."""
     found: set[Dispatch] = set()
     for function in graph.functions:
-        names = {op.result: op.name for op in walk(function.body) if isinstance(op, Var)}
+        names = names_of(function)
         sources = _sources(function, names)
         for changed, op in _in_loops(function.body, names, frozenset()):
             numbers = [op.range, *_numbers(op, graph)]
@@ -28,7 +29,7 @@ def varying_dispatches(graph: ComputeGraph) -> frozenset[Dispatch]:
 
 
 def _in_loops(
-    block: Block, names: Mapping[Value | None, str], changed: frozenset[str]
+    block: Block, names: Mapping[Value, str], changed: frozenset[str]
 ) -> Iterator[tuple[frozenset[str], Dispatch]]:
     """Every dispatch, with the names that the loops around it change."""
     for op in block.ops:
@@ -36,23 +37,13 @@ def _in_loops(
             yield changed, op
         inner = changed
         if isinstance(op, HostFor | HostWhile):
-            inner = changed | frozenset(_changes(op, names))
+            inside = (op, *(one for block in blocks(op) for one in walk(block)))
+            inner = changed.union(*(names_set(one, names) for one in inside))
         for nested in blocks(op):
             yield from _in_loops(nested, names, inner)
 
 
-def _changes(loop: Op, names: Mapping[Value | None, str]) -> Iterator[str]:
-    if isinstance(loop, HostFor):
-        yield from loop.sets
-    for name in block_fields(type(loop)):
-        for op in walk(getattr(loop, name)):
-            if isinstance(op, VarStore):
-                yield names[op.var]
-            elif isinstance(op, HostFor | HostRun | HostWith):
-                yield from op.sets
-
-
-def _sources(function: Func, names: Mapping[Value | None, str]) -> dict[Value, frozenset[str]]:
+def _sources(function: Func, names: Mapping[Value, str]) -> dict[Value, frozenset[str]]:
     """The names of the variables that each value comes from."""
     found: dict[Value, frozenset[str]] = {}
     for op in walk(function.body):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
+from trilby.analysis.closure import ComputeClosure
 from trilby.analysis.reach import ComputeGraph
 from trilby.analysis.transfers.transfer_plan import (
     Action,
@@ -34,12 +35,17 @@ class PlacedCopy:
 class ComputeFacts:
     """A compute function, as lints see it."""
 
-    graph: ComputeGraph
+    closure: ComputeClosure
     constants: Mapping[str, int] = field(default_factory=dict[str, int])
     """The integers of its module, by name."""
     is_explicit: bool = False
     """True where it says itself what moves."""
     _plans: dict[str, TransferPlan] = field(default_factory=dict[str, TransferPlan])
+
+    @property
+    def graph(self) -> ComputeGraph:
+        """The models of all functions."""
+        return self.closure.graph
 
     @property
     def name(self) -> str:
@@ -50,7 +56,7 @@ class ComputeFacts:
     def plans(self) -> dict[str, TransferPlan]:
         """Where copies would be placed, by function."""
         if not self._plans and not self.is_explicit:
-            self._plans = plan_transfers(self.graph)
+            self._plans = plan_transfers(self.closure)
         return self._plans
 
     def dispatches(self) -> Iterator[SeenDispatch]:

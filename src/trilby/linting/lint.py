@@ -164,7 +164,7 @@ def lint_compute(
     context: ContextOf, constants: Mapping[str, int], settings: LintSettings, location: Location
 ) -> Report:
     """Run the lints of compute functions, and those of kernels for every dispatch."""
-    facts = ComputeFacts(context.graph, constants, context.says_what_moves)
+    facts = ComputeFacts(context.closure, constants, context.says_what_moves)
     found = [finding for one in settings.lints("compute") for finding in one(facts)]
     assumptions: dict[str, None] = {}
     functions: list[Func] = list(context.graph.functions)

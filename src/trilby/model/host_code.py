@@ -6,13 +6,11 @@ carry such trees, and everybody who asks what host code does looks at the same o
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import field
 from typing import Any, TypeAlias, TypeVar, cast
 
-from trilby.dataclass import dataclass
 from trilby.syntax import parsed, parsed_expression
 
 _HOLES = re.compile(r"\{\{|\}\}|\{(\d+)\}")
@@ -239,49 +237,13 @@ def substituted(tree: NodeT, find: Callable[[ast.AST], ast.AST | None]) -> NodeT
 # Python's scoping rules on syntax trees. What is read may be a few names too many (a name that an
 # inner function shadows), never one too few.
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-_NAMING = (
-    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias, ast.ExceptHandler),
-    *(ast.MatchAs, ast.MatchStar, ast.MatchMapping),
-)
 
-
-@dataclass(frozen=True, slots=True)
-class SourceNames:
-    """The names of a piece of source, each kind in the order of appearance."""
-
-    touched: tuple[str, ...]
-    """What is read or set."""
-    reads: tuple[str, ...]
-    sets: tuple[str, ...]
-    declared: frozenset[str]
-    """Under `global` or `nonlocal`: not the function's own."""
-    nonlocals: frozenset[str]
-    """Under `nonlocal` anywhere: inner functions may set them whenever they run."""
-    wild: frozenset[str]
-    """Set in the middle of an expression or by an inner function: no statement shows when."""
-    deleted: frozenset[str]
-    """What `del` takes the value of, or the end of an `except`."""
-    words: frozenset[str]
-    """Every name, also those of inner functions: none of these may be taken for something else."""
-
-
-def names_in(*nodes: ast.AST) -> SourceNames:
+def names_in(*nodes: ast.AST) -> "SourceNames":
     """The names in some trees."""
-    finder = _Finder()
+    found = SourceNames()
     for node in nodes:
-        finder.visit(node)
-    touched = finder.touched
-    return SourceNames(
-        tuple(touched),
-        tuple(name for name in touched if name in finder.reads),
-        tuple(name for name in touched if name in finder.sets),
-        frozenset(finder.declared),
-        frozenset(finder.nonlocals),
-        frozenset(finder.wild),
-        frozenset(finder.deleted),
-        frozenset(finder.words),
-    )
+        found.visit(node)
+    return found
 
 
 def parameters(args: ast.arguments) -> list[ast.arg]:
@@ -307,114 +269,132 @@ def named_by(node: ast.AST) -> Iterator[str]:
             return
 
 
-@dataclass(slots=True)
-class _Finder:
-    """Walks a tree; `inner` counts the scopes between here and the function."""
+_NAMING = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.alias, ast.ExceptHandler),
+    *(ast.MatchAs, ast.MatchStar, ast.MatchMapping),
+)
 
-    touched: dict[str, None] = field(default_factory=dict[str, None])
-    reads: set[str] = field(default_factory=set[str])
-    sets: set[str] = field(default_factory=set[str])
-    declared: set[str] = field(default_factory=set[str])
-    nonlocals: set[str] = field(default_factory=set[str])
-    wild: set[str] = field(default_factory=set[str])
-    deleted: set[str] = field(default_factory=set[str])
-    words: set[str] = field(default_factory=set[str])
-    inner: int = 0
+
+class SourceNames(ast.NodeVisitor):
+    """The names of a piece of source, in the order of appearance.
+
+    Of `x = (y := a)` they are: `touched` is x, y, a; `sets` is x, y; `reads` is a; `wild` is y.
+    """
+
+    def __init__(self) -> None:
+        self.touched: dict[str, None] = {}
+        """What is read or set."""
+        self.declared: set[str] = set()
+        """Under `global` or `nonlocal`: not the function's own."""
+        self.nonlocals: set[str] = set()
+        """Under `nonlocal` anywhere: inner functions may set them whenever they run."""
+        self.wild: set[str] = set()
+        """Set in the middle of an expression or by an inner function: no statement shows when."""
+        self.deleted: set[str] = set()
+        """What `del` takes the value of, or the end of an `except`."""
+        self.words: set[str] = set()
+        """Every name, also those of inner functions: none may be taken for something else."""
+        self._reads: set[str] = set()
+        self._sets: set[str] = set()
+        self._scopes = 0
+        """How many scopes are between here and the function."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What is read."""
+        return tuple(name for name in self.touched if name in self._reads)
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """What is set."""
+        return tuple(name for name in self.touched if name in self._sets)
+
+    def _note_read(self, name: str) -> None:
+        self.touched[name] = None
+        self._reads.add(name)
+
+    def _note_set(self, *names: str) -> None:
+        self.touched.update(dict.fromkeys(names))
+        self._sets.update(names)
 
     def visit(self, node: ast.AST) -> None:
+        """Note the names in a tree."""
         if isinstance(node, _NAMING):
             bound = tuple(named_by(node))
             self.words.update(bound)
-            if not self.inner:
-                self.note_set(*bound)
+            if not self._scopes:
+                self._note_set(*bound)
         match node:
             case ast.Name():
-                self.name(node)
+                self._visit_name(node)
             case ast.AugAssign(target=ast.Name(id=name)):
-                self.note_read(name)
-                self.children(node)
+                self._note_read(name)
+                self.generic_visit(node)
             case ast.ExceptHandler(name=str(name)):
                 self.deleted.add(name)
-                self.children(node)
+                self.generic_visit(node)
             case ast.NamedExpr(target=target):
-                self.walrus(target.id)
+                self._visit_walrus(target.id)
                 self.visit(node.value)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
-                self.declare(node, names)
-            case _:
-                self.scopes(node)
-
-    def note_read(self, name: str) -> None:
-        self.touched[name] = None
-        self.reads.add(name)
-
-    def note_set(self, *names: str) -> None:
-        self.touched.update(dict.fromkeys(names))
-        self.sets.update(names)
-
-    def scopes(self, node: ast.AST) -> None:
-        match node:
+                self._declare(names, is_nonlocal=isinstance(node, ast.Nonlocal))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
-                self.function(node)
+                self._visit_function(node)
             case ast.ClassDef():
-                self.around_class(node)
+                outside = [*node.decorator_list, *node.bases, *(k.value for k in node.keywords)]
+                self._visit_scope(outside, node.body)
             case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                self.nested([node], walrus_leaves=True)
+                self._scopes += 1
+                self.generic_visit(node)
+                self._scopes -= 1
+                for part in ast.walk(node) if not self._scopes else ():
+                    if isinstance(part, ast.NamedExpr):
+                        self._visit_walrus(part.target.id)
             case _:
-                self.children(node)
+                self.generic_visit(node)
 
-    def children(self, node: ast.AST) -> None:
-        for child in ast.iter_child_nodes(node):
-            self.visit(child)
-
-    def name(self, node: ast.Name) -> None:
+    def _visit_name(self, node: ast.Name) -> None:
         self.words.add(node.id)
         if isinstance(node.ctx, ast.Del):
             self.deleted.add(node.id)
         if isinstance(node.ctx, ast.Load):
-            self.note_read(node.id)
-        elif not self.inner:
-            self.note_set(node.id)
+            self._note_read(node.id)
+        elif not self._scopes:
+            self._note_set(node.id)
 
-    def walrus(self, name: str) -> None:
+    def _visit_walrus(self, name: str) -> None:
         self.words.add(name)
-        if not self.inner:
-            self.note_set(name)
+        if not self._scopes:
+            self._note_set(name)
             self.wild.add(name)
 
-    def declare(self, node: ast.Global | ast.Nonlocal, names: Iterable[str]) -> None:
+    def _declare(self, names: Sequence[str], *, is_nonlocal: bool) -> None:
         self.words.update(names)
-        if isinstance(node, ast.Nonlocal):
+        if is_nonlocal:
             self.nonlocals.update(names)
-        if not self.inner:
+        if not self._scopes:
             self.declared.update(names)
-        elif isinstance(node, ast.Nonlocal):
+        elif is_nonlocal:
             # an inner function that sets a name of ours can do so at any later time
-            self.note_set(*names)
+            self._note_set(*names)
             self.wild.update(names)
 
-    def function(self, node: _Function | ast.Lambda) -> None:
+    def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
         outside = [*node.args.defaults, *(d for d in node.args.kw_defaults if d)]
         given = parameters(node.args)
         self.words.update(one.arg for one in given)
-        if not isinstance(node, ast.Lambda):
-            annotations = [*(one.annotation for one in given), node.returns]
-            outside += [*node.decorator_list, *(a for a in annotations if a)]
+        if isinstance(node, ast.Lambda):
+            self._visit_scope(outside, [node.body])
+            return
+        annotations = [*(one.annotation for one in given), node.returns]
+        outside += [*node.decorator_list, *(a for a in annotations if a)]
+        self._visit_scope(outside, node.body)
+
+    def _visit_scope(self, outside: Sequence[ast.AST], inside: Sequence[ast.AST]) -> None:
+        """A function or a class: what is evaluated where it stands, and its body."""
         for part in outside:
             self.visit(part)
-        self.nested([node.body] if isinstance(node, ast.Lambda) else node.body)
-
-    def around_class(self, node: ast.ClassDef) -> None:
-        for part in (*node.decorator_list, *node.bases, *(k.value for k in node.keywords)):
+        self._scopes += 1
+        for part in inside:
             self.visit(part)
-        self.nested(node.body)
-
-    def nested(self, nodes: Iterable[ast.AST], *, walrus_leaves: bool = False) -> None:
-        self.inner += 1
-        for node in nodes:
-            self.children(node) if walrus_leaves else self.visit(node)
-        self.inner -= 1
-        if walrus_leaves and not self.inner:
-            for part in (part for node in nodes for part in ast.walk(node)):
-                if isinstance(part, ast.NamedExpr):
-                    self.walrus(part.target.id)
+        self._scopes -= 1

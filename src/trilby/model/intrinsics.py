@@ -109,14 +109,6 @@ def _signed_infinity(base: float, exponent: float) -> float:
     return math.copysign(math.inf, base) if is_odd else math.inf
 
 
-def _python_min(left: float, right: float) -> float:
-    return min(left, right)
-
-
-def _python_max(left: float, right: float) -> float:
-    return max(left, right)
-
-
 def _float(name: str, function: Callable[..., float], ulps: int, doc: str) -> Intrinsic:
     """A function of one float."""
     return Intrinsic(name, ("x",), "float", _guarded(function), ulps, doc)
@@ -200,8 +192,8 @@ _ROWS = (
     ),
     _number("sign", math_functions.sign, "-1, 0 or 1; NaN stays NaN"),
     _number("abs", abs, "magnitude; the lowest integer stays itself"),
-    _choice("min", _python_min, "the smallest, as Python's `min`"),
-    _choice("max", _python_max, "the largest, as Python's `max`"),
+    _choice("min", min, "the smallest, as Python's `min`"),
+    _choice("max", max, "the largest, as Python's `max`"),
     _bits("popcount", math_functions.popcount, "how many bits are set"),
     _bits("clz", math_functions.clz, "zero bits before the first one"),
 )

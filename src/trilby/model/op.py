@@ -16,7 +16,7 @@ verifying follow from the roles alone:
 from collections.abc import Iterator
 from dataclasses import field, fields
 from functools import cache
-from typing import Any, ClassVar, Literal, TypeAlias, cast
+from typing import ClassVar, Literal, TypeAlias, cast
 
 from trilby.data.dtypes import Type
 from trilby.dataclass import dataclass
@@ -113,17 +113,13 @@ def roles(kind: type[Op]) -> tuple[tuple[str, Role], ...]:
     )
 
 
-def _get(op: Op, name: str) -> Any:
-    return getattr(op, name)
-
-
 def operands(op: Op) -> Iterator[Value]:
     """The values an op uses, in order."""
     for name, role in roles(type(op)):
         if role == "operand":
-            yield _get(op, name)
+            yield getattr(op, name)
         elif role == "operands":
-            yield from _get(op, name)
+            yield from getattr(op, name)
 
 
 @cache
@@ -135,7 +131,7 @@ def block_fields(kind: type[Op]) -> tuple[str, ...]:
 def blocks(op: Op) -> Iterator[Block]:
     """The blocks nested directly in an op, in order."""
     for name in block_fields(type(op)):
-        yield _get(op, name)
+        yield getattr(op, name)
 
 
 def walk(block: Block) -> Iterator[Op]:
@@ -143,4 +139,4 @@ def walk(block: Block) -> Iterator[Op]:
     for op in block.ops:
         yield op
         for name in block_fields(type(op)):
-            yield from walk(_get(op, name))
+            yield from walk(getattr(op, name))

@@ -23,7 +23,7 @@ from trilby.arguments import choice
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.build import Builder
-from trilby.model.op import Block, Func, Op, operands, roles, walk
+from trilby.model.op import Block, Func, Op, block_fields, operands, roles, walk
 from trilby.model.value import Value
 from trilby.source import NOWHERE, Location
 
@@ -104,6 +104,17 @@ def clone_block(block: Block, mapping: Mapping[Value, Value]) -> Block:
         return replace(copy, result=fresh(op.result)) if op.result else copy
 
     return clone(block)
+
+
+def with_blocks(op: Op, block: Callable[[Block], Block]) -> Op:
+    """The op with other blocks; the same op where nothing changes."""
+    changed: dict[str, Any] = {}
+    for name in block_fields(type(op)):
+        old: Block = getattr(op, name)
+        new = block(old)
+        if new is not old:
+            changed[name] = new
+    return replace(op, **changed) if changed else op
 
 
 def mapped(op: Op, value: Callable[[Value], Value], block: Callable[[Block], Block]) -> Op:

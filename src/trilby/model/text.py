@@ -86,8 +86,10 @@ class _Printer:
         return f" raw {declared}{''.join(bodies)}"
 
     def op(self, op: Op, depth: int) -> None:
-        margin = _margin(op)
-        words = [op.mnemonic, *map(self.name, operands(op)), *_attributes(op)]
+        margin = "+" if isinstance(op, TRANSFER_OPS) else "!" if is_buffer_access(op) else " "
+        attributes = (name for name, role in roles(type(op)) if role == "attribute")
+        literals = (f"@{_literal(getattr(op, name))}" for name in attributes)
+        words = [op.mnemonic, *map(self.name, operands(op)), *literals]
         result = f"{self.declared(op.result)} = " if op.result else ""
         head = f"{margin}{'  ' * depth}"[:-1] + result + " ".join(words)
         self.heads[op] = head
@@ -120,18 +122,6 @@ class _Printer:
         return f" loc({other}{at.line}:{at.column}-{at.end_line}:{at.end_column})"
 
 
-def _margin(op: Op) -> str:
-    if isinstance(op, TRANSFER_OPS):
-        return "+"
-    return "!" if is_buffer_access(op) else " "
-
-
-def _attributes(op: Op) -> list[str]:
-    return [
-        f"@{_literal(getattr(op, name))}" for name, role in roles(type(op)) if role == "attribute"
-    ]
-
-
 _ESCAPES = {code: f"\\u{code:04x}" for code in range(32)} | {
     ord(raw): f"\\{letter}" for raw, letter in zip('"\\\n\r\t\f\b', '"\\nrtfb', strict=True)
 }
@@ -159,9 +149,8 @@ def _escaped(text: str) -> str:
     """What ends a line somewhere, cannot be shown or has no bytes, in numbers as in JSON."""
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() else _units(one) for one in text)
-
-
-def _units(character: str) -> str:
-    content = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{content[at : at + 4]}" for at in range(0, len(content), 4))
+    shown: list[str] = []
+    for one in text:
+        content = "" if one.isprintable() else one.encode("utf-16-be", "surrogatepass").hex()
+        shown += [f"\\u{content[at : at + 4]}" for at in range(0, len(content), 4)] or [one]
+    return "".join(shown)

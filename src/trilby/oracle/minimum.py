@@ -6,7 +6,7 @@ every schedule.
 """
 
 from collections import Counter
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,17 +29,14 @@ DOWN = UP + 1  # one copy too, and told apart in the low half
 IMPOSSIBLE = 1 << 62
 
 
-class UpDown(NamedTuple):
-    """How many bytes, or copies, go to devices and come back from them."""
-
-    up: int
-    down: int
+UpDown: TypeAlias = tuple[int, int]
+"""How many bytes, or copies, go to devices, and how many come back from them."""
 
 
 def fewest_bytes(cells: Cells) -> UpDown:
     """The fewest bytes with which every touch finds current content."""
     if not len(cells):
-        return UpDown(0, 0)
+        return 0, 0
     costs = np.full((1 << len(cells.places), len(cells)), IMPOSSIBLE, np.int64)
     costs[cells.at_first(), np.arange(len(cells))] = 0
     for step in cells.changes:
@@ -49,7 +46,7 @@ def fewest_bytes(cells: Cells) -> UpDown:
         if access.writes.any():
             _write(costs, step.place, access.writes)
     total, down = np.divmod(costs.min(axis=0), UP)
-    return UpDown(int((total - down) @ cells.sizes), int(down @ cells.sizes))
+    return int((total - down) @ cells.sizes), int(down @ cells.sizes)
 
 
 def _need(costs: CellCosts, place: int, needed: Which) -> None:
@@ -124,7 +121,7 @@ def fewest_copies(cells: Cells) -> UpDown:
         if writes:
             costs = {(1 << step.place,): min(costs.values())}
     total, down = min(costs.values())
-    return UpDown(total - down, down)
+    return total - down, down
 
 
 def _with_copies(costs: StateCosts, devices: range) -> StateCosts:
@@ -186,7 +183,7 @@ def fewest_points(cells: Cells) -> UpDown:
     counts = Counter[str]()
     for (way, _), found in points.items():
         counts[way] += len(found) - 1
-    return UpDown(counts["up"], counts["down"])
+    return counts["up"], counts["down"]
 
 
 # ------------------------------------------------------------------------------------------ minimum
@@ -196,13 +193,17 @@ Granularity: TypeAlias = Literal["buffer", "range"]
 
 @dataclass(frozen=True, slots=True)
 class BufferMinimum:
-    """The least for one buffer."""
+    """The least for one buffer: `BufferMinimum("a", 1, 0, 4096, 0)` has to go to a device once."""
 
     name: str
     uploads: int
+    """Copies from the host to a device."""
     downloads: int
+    """Copies from a device to the host."""
     bytes_up: int
+    """Bytes that go from the host to devices."""
     bytes_down: int
+    """Bytes that go from devices to the host."""
 
     @property
     def nbytes(self) -> int:
@@ -211,48 +212,22 @@ class BufferMinimum:
 
 
 @dataclass(frozen=True, slots=True)
-class Minimum:
-    """The least for a whole run: `print(minimum(trace))` is a table."""
+class Minimum(BufferMinimum):
+    """The least for a whole run, all buffers together: `print(minimum(trace))` is a table."""
 
     granularity: Granularity
     buffers: tuple[BufferMinimum, ...]
     """One for each buffer of the trace, in its order."""
 
-    @property
-    def uploads(self) -> int:
-        """Copies from the host to a device."""
-        return sum(buffer.uploads for buffer in self.buffers)
-
-    @property
-    def downloads(self) -> int:
-        """Copies from a device to the host."""
-        return sum(buffer.downloads for buffer in self.buffers)
-
-    @property
-    def bytes_up(self) -> int:
-        """Bytes that go from the host to devices."""
-        return sum(buffer.bytes_up for buffer in self.buffers)
-
-    @property
-    def bytes_down(self) -> int:
-        """Bytes that go from devices to the host."""
-        return sum(buffer.bytes_down for buffer in self.buffers)
-
-    @property
-    def nbytes(self) -> int:
-        """Both ways together."""
-        return self.bytes_up + self.bytes_down
-
     def __str__(self) -> str:
         unit = "whole buffers" if self.granularity == "buffer" else "byte ranges"
-        total = BufferMinimum("all", self.uploads, self.downloads, self.bytes_up, self.bytes_down)
         width = max([8, *(len(buffer.name) for buffer in self.buffers)])
         head = f"{'buffer':{width}}  {'uploads':>8} {'bytes':>12}  {'downloads':>9} {'bytes':>12}"
         lines = [f"the least possible in {unit}", head]
         lines += [
             f"{row.name:{width}}  {row.uploads:8} {row.bytes_up:12,}"
             f"  {row.downloads:9} {row.bytes_down:12,}"
-            for row in (*self.buffers, total)
+            for row in (*self.buffers, self)
         ]
         return "\n".join(lines)
 
@@ -275,19 +250,21 @@ def minimum(trace: Trace, granularity: Granularity = "buffer") -> Minimum:
     one buffer at one point of the program, in one piece or several. With several devices the
     number of copies up and the number down are each the fewest by itself.
     """
-    of_one = _whole if granularity == "buffer" else _ranged
-    return Minimum(granularity, tuple(of_one(cells) for cells in cells_of(trace)))
-
-
-def _whole(cells: Cells) -> BufferMinimum:
-    copies = fewest_copies(cells)
-    size = int(cells.sizes.sum())
-    return BufferMinimum(
-        cells.buffer.name, copies.up, copies.down, copies.up * size, copies.down * size
+    buffers = tuple(_of_one(cells, granularity) for cells in cells_of(trace))
+    return Minimum(
+        "all",
+        sum(buffer.uploads for buffer in buffers),
+        sum(buffer.downloads for buffer in buffers),
+        sum(buffer.bytes_up for buffer in buffers),
+        sum(buffer.bytes_down for buffer in buffers),
+        granularity,
+        buffers,
     )
 
 
-def _ranged(cells: Cells) -> BufferMinimum:
-    points = fewest_points(cells)
-    moved = fewest_bytes(cells)
-    return BufferMinimum(cells.buffer.name, points.up, points.down, moved.up, moved.down)
+def _of_one(cells: Cells, granularity: Granularity) -> BufferMinimum:
+    if granularity == "range":
+        return BufferMinimum(cells.buffer.name, *fewest_points(cells), *fewest_bytes(cells))
+    up, down = fewest_copies(cells)
+    size = int(cells.sizes.sum())
+    return BufferMinimum(cells.buffer.name, up, down, up * size, down * size)

@@ -149,7 +149,7 @@ class ContextOf(Shown):
         """What its functions go through: no copies are planned where they say what moves."""
         if self.says_what_moves:
             return ()
-        return compute_transforms(transfers, self.graph, shares=shares)
+        return compute_transforms(transfers, self.closure, shares=shares)
 
     @property
     def models(self) -> dict[str, str]:

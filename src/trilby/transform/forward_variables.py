@@ -6,10 +6,10 @@ spaced), so the fewer reads there are, the better.
 
 from dataclasses import replace
 
-from trilby.model.op import Block, Func, Op, block_fields, walk
+from trilby.model.op import Block, Func, Op, blocks, walk
 from trilby.model.ops.control import For, While
 from trilby.model.ops.core import Var, VarLoad, VarStore
-from trilby.model.rewrite import mapped
+from trilby.model.rewrite import mapped, with_blocks
 from trilby.model.value import Value
 
 
@@ -17,27 +17,23 @@ def forward_variables(func: Func) -> Func:
     """The function with fewer reads of variables, and without variables that nobody reads."""
     if not any(isinstance(op, Var) for op in walk(func.body)):
         return func
-    body = _Forwarding().block(func.body, {})
-    read = {op.var for op in walk(body) if isinstance(op, VarLoad)}
-    return replace(func, body=_without_unread(body, read))
+    same: dict[Value, Value] = {}
+    """The results of the reads that are left out, and what they are."""
 
-
-class _Forwarding:
-    def __init__(self) -> None:
-        self._same: dict[Value, Value] = {}
-
-    def block(self, block: Block, content: dict[Value, Value]) -> Block:
+    def forwarded(block: Block, content: dict[Value, Value]) -> Block:
         """A block; `content` is what variables hold, and is kept up to date."""
-        ops = [made for op in block.ops if (made := self._op(op, content)) is not None]
+        ops = [made for op in block.ops if (made := forwarded_op(op, content)) is not None]
         return Block(tuple(ops), block.params)
 
-    def _op(self, op: Op, content: dict[Value, Value]) -> Op | None:
+    def forwarded_op(op: Op, content: dict[Value, Value]) -> Op | None:
         if isinstance(op, VarLoad) and op.var in content:
-            self._same[op.value] = content[op.var]
+            same[op.value] = content[op.var]
             return None
-        changed = _stored(op)
-        inside = {k: v for k, v in content.items() if k not in changed or not _repeats(op)}
-        made = mapped(op, self._current, lambda inner: self.block(inner, dict(inside)))
+        inner = (one for block in blocks(op) for one in walk(block))
+        changed = {one.var for one in inner if isinstance(one, VarStore)}
+        lost = changed if isinstance(op, For | While) else ()
+        inside = {var: value for var, value in content.items() if var not in lost}
+        made = mapped(op, lambda v: same.get(v, v), lambda block: forwarded(block, dict(inside)))
         for var in changed:
             content.pop(var, None)
         if isinstance(made, VarStore):
@@ -46,27 +42,15 @@ class _Forwarding:
             content[made.value] = made.init[0]
         return made
 
-    def _current(self, value: Value) -> Value:
-        return self._same.get(value, value)
+    body = forwarded(func.body, {})
+    read = {op.var for op in walk(body) if isinstance(op, VarLoad)}
 
+    def is_read(op: Op) -> bool:
+        var = op.var if isinstance(op, VarStore) else op.result
+        return not isinstance(op, Var | VarStore) or var in read
 
-def _stored(op: Op) -> set[Value]:
-    """The variables that are set within an op."""
-    blocks: list[Block] = [getattr(op, name) for name in block_fields(type(op))]
-    return {inner.var for b in blocks for inner in walk(b) if isinstance(inner, VarStore)}
+    def without_unread(block: Block) -> Block:
+        ops = tuple(with_blocks(op, without_unread) for op in block.ops if is_read(op))
+        return Block(ops, block.params)
 
-
-def _repeats(op: Op) -> bool:
-    return isinstance(op, For | While)
-
-
-def _without_unread(block: Block, read: set[Value]) -> Block:
-    ops: list[Op] = []
-    for op in block.ops:
-        if isinstance(op, Var) and op.value not in read:
-            continue
-        if isinstance(op, VarStore) and op.var not in read:
-            continue
-        inner = {name: _without_unread(getattr(op, name), read) for name in block_fields(type(op))}
-        ops.append(replace(op, **inner) if inner else op)
-    return Block(tuple(ops), block.params)
+    return replace(func, body=without_unread(body))

@@ -9,20 +9,22 @@ calls around it cannot show.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from trilby.analysis.access import is_length
 from trilby.analysis.alias import HostHeap, Seen
 from trilby.analysis.bound import bound_before
-from trilby.analysis.host.host_ops import Effects, HostOps
+from trilby.analysis.host.host_ops import HostOps
+from trilby.analysis.host.reader import Effects
 from trilby.data.dtypes import Type
 from trilby.data.schema import BufferType, NDArrayType
-from trilby.dataclass import dataclass
 from trilby.model.host_code import HostCode
-from trilby.model.op import Block, Func, Op, block_fields, walk
+from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.core import Constant, Var, VarLoad, Yield
 from trilby.model.ops.host import Dispatch, HostFor, HostIf, HostRun, HostValue, HostView
 from trilby.model.ops.memory import Extent, Load, Place, Store
 from trilby.model.ops.transfer import PostAccess, PostMutate, PreAccess, PreMutate
+from trilby.model.rewrite import with_blocks
 from trilby.model.value import COMPUTE_CONTEXT, OBJECT, Value, VarType
 
 Kernels: TypeAlias = Mapping[str, Func]
@@ -30,6 +32,9 @@ Kernels: TypeAlias = Mapping[str, Func]
 
 Root: TypeAlias = Value | str
 """How an op names a buffer: a value, or a variable that its code uses."""
+
+RootTouch: TypeAlias = tuple[Root, bool]
+"""One buffer that an op touches, and whether it writes."""
 
 
 def inject_tracking(func: Func, kernels: Kernels | None = None) -> Func:
@@ -42,14 +47,6 @@ def inject_tracking(func: Func, kernels: Kernels | None = None) -> Func:
         return func
     body = _Injector(func, kernels or {}).block(func.body)
     return func if body is func.body else replace(func, body=body)
-
-
-@dataclass(frozen=True, slots=True)
-class TouchedBuffer:
-    """One buffer that an op touches: a value, or what a variable holds then."""
-
-    what: Value | str
-    writes: bool
 
 
 class _Injector:
@@ -91,32 +88,21 @@ class _Injector:
             return
         before, after = self.calls(ops[0], list(self.touches(last)))
         yield from before
-        yield from (self.with_blocks(op) for op in ops)
+        yield from (with_blocks(op, self.block) for op in ops)
         yield from after
-
-    def with_blocks(self, op: Op) -> Op:
-        changed: dict[str, Any] = {}
-        for name in block_fields(type(op)):
-            old: Block = getattr(op, name)
-            new = self.block(old)
-            if new is not old:
-                changed[name] = new
-        return replace(op, **changed) if changed else op
 
     def tested(self, op: Yield | HostIf) -> Iterator[Op]:
         """A condition that is a view is read once, before what depends on it."""
         value = op.yielded if isinstance(op, Yield) else op.condition
         if not self.is_read_as_truth(value):
-            yield self.with_blocks(op)
+            yield with_blocks(op, self.block)
             return
         code = HostCode("not not {0}", 1)
         truth = HostValue((value,), code, (), result=Value(OBJECT), location=op.location)
-        before, after = self.calls(
-            op, [TouchedBuffer(one, writes=False) for one in self.origins(value)]
-        )
+        before, after = self.calls(op, [(one, False) for one in self.origins(value)])
         yield from (*before, truth, *after)
         name = "yielded" if isinstance(op, Yield) else "condition"
-        yield self.with_blocks(replace(op, **{name: truth.value}))
+        yield with_blocks(replace(op, **{name: truth.value}), self.block)
 
     def is_read_as_truth(self, value: Value) -> bool:
         return self.is_data(value) and not isinstance(value.type, BufferType)
@@ -127,11 +113,11 @@ class _Injector:
 
     # --------------------------------------------------------------------------- touches
 
-    def touches(self, op: Op) -> Iterator[TouchedBuffer]:
+    def touches(self, op: Op) -> Iterator[RootTouch]:
         """What an op itself reads and writes, without the ops in its blocks."""
         match op:
             case Load(base, indices, path):
-                if not _is_length(base, path):
+                if not is_length(base.type, path):
                     yield from self.given(base)
                 yield from self.given(*indices)
             case Store(base, indices, stored, _):
@@ -151,14 +137,14 @@ class _Injector:
 
     def rooted(
         self, op: HostValue | HostRun, touched: Iterable[Seen], *, writes: bool = False
-    ) -> Iterator[TouchedBuffer]:
+    ) -> Iterator[RootTouch]:
         """The operands and names through which code touches something."""
         for seen in touched:
             for root in self.roots(op, seen):
                 if isinstance(root, Value):
                     yield from self.given(root, writes=writes)
                 elif root in self.bound[op]:  # one without a value could not be asked for it
-                    yield TouchedBuffer(root, writes)
+                    yield root, writes
 
     def roots(self, op: HostValue | HostRun, seen: Seen) -> Iterator[Root]:
         """The operands and names of some code that may stand for the same things."""
@@ -170,12 +156,12 @@ class _Injector:
             if held is not None and not seen.things.isdisjoint(held.things):
                 yield name
 
-    def given(self, *values: Value, writes: bool = False) -> Iterator[TouchedBuffer]:
+    def given(self, *values: Value, writes: bool = False) -> Iterator[RootTouch]:
         """Operands that are buffers or parts of some, or that may be."""
         for value in values:
             may_be = writes and self.ops.things.buffers(self.ops.seen(value).things)
             if self.is_data(value) or may_be:
-                yield from (TouchedBuffer(one, writes) for one in self.origins(value))
+                yield from ((one, writes) for one in self.origins(value))
 
     def origins(self, value: Value) -> tuple[Value, ...]:
         """The buffers behind views and iterators that were made here."""
@@ -196,29 +182,29 @@ class _Injector:
 
     # ----------------------------------------------------------------------------- calls
 
-    def calls(self, op: Op, touches: Iterable[TouchedBuffer]) -> tuple[list[Op], list[Op]]:
+    def calls(self, op: Op, touches: Iterable[RootTouch]) -> tuple[list[Op], list[Op]]:
         """The calls before and after an op, one pair for each buffer."""
         before: list[Op] = []
         after: list[Op] = []
-        for touch in self.joined(touches):
-            loads, buffer = self.asked(touch.what, op)
-            pre, post = (PreMutate, PostMutate) if touch.writes else (PreAccess, PostAccess)
+        for what, writes in self.joined(touches):
+            loads, buffer = self.asked(what, op)
+            pre, post = (PreMutate, PostMutate) if writes else (PreAccess, PostAccess)
             before += [*loads, pre(self.context, buffer, location=op.location)]
             after.insert(0, post(self.context, buffer, location=op.location))
         return before, after
 
-    def joined(self, touches: Iterable[TouchedBuffer]) -> list[TouchedBuffer]:
+    def joined(self, touches: Iterable[RootTouch]) -> Iterable[RootTouch]:
         """One touch for each variable or value: a write includes a read."""
-        found: dict[Value | str, TouchedBuffer] = {}
-        for touch in touches:
-            maker = self.ops.makers.get(touch.what) if isinstance(touch.what, Value) else None
-            key: Value | str = maker.var if isinstance(maker, VarLoad) else touch.what
-            key = self.variables[key] if isinstance(key, str) else key
-            first = found.get(key, touch)
-            found[key] = TouchedBuffer(first.what, first.writes or touch.writes)
-        return list(found.values())
+        found: dict[Value, RootTouch] = {}
+        for what, writes in touches:
+            maker = self.ops.makers.get(what) if isinstance(what, Value) else None
+            variable = maker.var if isinstance(maker, VarLoad) else what
+            key = self.variables[variable] if isinstance(variable, str) else variable
+            first, wrote = found.get(key, (what, writes))
+            found[key] = first, wrote or writes
+        return found.values()
 
-    def asked(self, what: Value | str, op: Op) -> tuple[list[Op], Value]:
+    def asked(self, what: Root, op: Op) -> tuple[list[Op], Value]:
         """The value of a buffer, and the op that takes it out of its variable."""
         if isinstance(what, Value):
             return [], what
@@ -257,10 +243,6 @@ def _is_stored_back(old: Load | HostView, new: Value, store: Op) -> bool:
         and store.stored is new
         and (store.base, store.indices, store.path) == (old.base, old.indices, old.path)
     )
-
-
-def _is_length(base: Value, path: str) -> bool:
-    return isinstance(base.type, BufferType) and path in base.type.length_names
 
 
 def _is_buffer(type_: Type) -> bool:

@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from trilby.analysis.reach import KernelGraph, reaching, short_name
-from trilby.dataclass import dataclass
 from trilby.errors import BuildError
-from trilby.model.op import Block, Func, Op, block_fields, walk
+from trilby.model.op import Block, Func, Op, walk
 from trilby.model.ops.core import Call, Inlined
 from trilby.model.ops.grid import Barrier
-from trilby.model.rewrite import clone_block
+from trilby.model.rewrite import clone_block, with_blocks
 from trilby.source import NOWHERE
 
 LIMITS = (1000, 250, 60, 15)
@@ -38,10 +37,24 @@ def inline_calls(graph: KernelGraph) -> Callable[[Func], Func]:
     function of its own is an `inlined` op.
     """
     apart = _functions_apart(graph)
-    known = {function.name: function for function in graph.functions}
+    params = {function.name: function.params for function in graph.functions}
     bodies: dict[str, Block] = {}
+
+    def inlined(block: Block) -> Block:
+        ops = tuple(map(inlined_op, block.ops))
+        return block if ops == block.ops else Block(ops, block.params)
+
+    def inlined_op(op: Op) -> Op:
+        if not isinstance(op, Call):
+            return with_blocks(op, inlined)
+        if op.callee in apart:
+            return op
+        given = dict(zip(params[op.callee], op.args, strict=True))
+        body = clone_block(bodies[op.callee], given)
+        return Inlined(body, op.callee, result=op.result, location=op.location)
+
     for function in graph.functions:  # callees come first
-        bodies[function.name] = _without_calls(function.body, known, bodies, apart)
+        bodies[function.name] = inlined(function.body)
 
     def change(func: Func) -> Func:
         body = bodies[func.name]
@@ -50,37 +63,34 @@ def inline_calls(graph: KernelGraph) -> Callable[[Func], Func]:
     return change
 
 
-# -- which functions stay -----------------------------------------------------------------
-
-
 def _functions_apart(graph: KernelGraph) -> frozenset[str]:
+    """The functions that are not copied."""
     if len(graph.functions) == 1:
         return frozenset()
     own = {function.name: list(walk(function.body)) for function in graph.functions}
     waiting = reaching(graph, Barrier)
-    found = _Found(frozenset(), 0, 0)
+    apart, total, deepest = frozenset[str](), 0, 0
     for limit in LIMITS:
-        found = _found(graph, own, waiting, limit)
-        if found.total <= MOST:
+        apart, total, deepest = _apart_with(graph, own, waiting, limit)
+        if total <= MOST:
             break
     written = sum(map(len, own.values()))
-    if found.deepest > TOO_DEEP or found.total > max(TOO_MANY, 2 * written):
-        raise _too_long(graph, found)
-    return found.apart
+    if deepest <= TOO_DEEP and total <= max(TOO_MANY, 2 * written):
+        return apart
+    where = graph.entry.location
+    raise BuildError(
+        f"`{short_name(graph.entry.name)}` is too long for the native device: with a copy of each "
+        f"function that waits at a barrier for each of its calls, it has {total:,} "
+        f"operations, and calls lie {deepest} deep",
+        advice="call functions with barriers in a loop, or take the barriers out of them",
+        location=None if where == NOWHERE else where,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The functions that are not copied, and how many ops all others then become."""
-
-    apart: frozenset[str]
-    total: int
-    deepest: int
-
-
-def _found(
+def _apart_with(
     graph: KernelGraph, own: Mapping[str, list[Op]], waiting: frozenset[str], limit: int
-) -> _Found:
+) -> tuple[frozenset[str], int, int]:
+    """The functions that are not copied; how many ops there are then, and how deep calls lie."""
     calls = {name: [op.callee for op in ops if isinstance(op, Call)] for name, ops in own.items()}
     sites = Counter(callee for callees in calls.values() for callee in callees)
     apart: set[str] = set()
@@ -95,43 +105,4 @@ def _found(
             apart.add(name)
     apart.discard(graph.entry.name)
     total = sum(sizes[name] for name in (*apart, graph.entry.name))
-    return _Found(frozenset(apart), total, max(depths.values()))
-
-
-def _too_long(graph: KernelGraph, found: _Found) -> BuildError:
-    where = graph.entry.location
-    return BuildError(
-        f"`{short_name(graph.entry.name)}` is too long for the native device: with a copy of each "
-        f"function that waits at a barrier for each of its calls, it has {found.total:,} "
-        f"operations, and calls lie {found.deepest} deep",
-        advice="call functions with barriers in a loop, or take the barriers out of them",
-        location=None if where == NOWHERE else where,
-    )
-
-
-# -- copies -------------------------------------------------------------------------------
-
-
-def _without_calls(
-    block: Block, known: Mapping[str, Func], bodies: dict[str, Block], apart: frozenset[str]
-) -> Block:
-    ops = tuple(_without_call(op, known, bodies, apart) for op in block.ops)
-    return block if ops == block.ops else Block(ops, block.params)
-
-
-def _without_call(
-    op: Op, known: Mapping[str, Func], bodies: dict[str, Block], apart: frozenset[str]
-) -> Op:
-    if isinstance(op, Call):
-        if op.callee in apart:
-            return op
-        params = known[op.callee].params
-        body = clone_block(bodies[op.callee], dict(zip(params, op.args, strict=True)))
-        return Inlined(body, op.callee, result=op.result, location=op.location)
-    inner: dict[str, Block] = {}
-    for name in block_fields(type(op)):
-        before: Block = getattr(op, name)
-        after = _without_calls(before, known, bodies, apart)
-        if after is not before:
-            inner[name] = after
-    return replace(op, **inner) if inner else op
+    return frozenset(apart), total, max(depths.values())

@@ -18,7 +18,8 @@ from difflib import SequenceMatcher
 from functools import partial
 from typing import cast
 
-from trilby.analysis.reach import ComputeGraph, KernelGraph, kernel_graph
+from trilby.analysis.closure import ComputeClosure
+from trilby.analysis.reach import KernelGraph, kernel_graph
 from trilby.analysis.transfers.overlap import can_overlap
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError, TrilbyError
@@ -167,9 +168,9 @@ COMPUTE_TRANSFORMS: Mapping[str, Transfers] = {
 
 
 def compute_transforms(
-    strategy: Transfers, graph: ComputeGraph, *, shares: bool = False
+    strategy: Transfers, closure: ComputeClosure, *, shares: bool = False
 ) -> tuple[Transform, ...]:
-    """The transforms for the compute functions of a graph, as they were reflected.
+    """The transforms for the compute functions of a closure, as they were reflected.
 
     `ALWAYS` and `BY_ACCESS` have none: their copies stand around every dispatch. Nor does `AUTO`
     place any where a device shares the memory of the host: there is nothing to bring early.
@@ -178,32 +179,32 @@ def compute_transforms(
         case Transfers.ALWAYS | Transfers.BY_ACCESS:
             return ()
         case Transfers.TRACKED:
-            return (_tracking(graph),)
+            return (_tracking(closure),)
         case Transfers.PLANNED:
-            return (_placing(graph, "place_transfers", ahead=False),)
+            return (_placing(closure, "place_transfers", ahead=False),)
         case Transfers.AUTO:
             if shares:
                 return ()
-            return (_placing(graph, "place_certain_transfers", ahead=True),)
+            return (_placing(closure, "place_certain_transfers", ahead=True),)
 
 
-def _tracking(graph: ComputeGraph) -> Transform:
+def _tracking(closure: ComputeClosure) -> Transform:
     from trilby.transform.inject_tracking import inject_tracking  # noqa: PLC0415 -- see above
 
-    kernels = {symbol: kernel.entry for symbol, kernel in graph.kernels.items()}
+    kernels = {symbol: kernel.entry for symbol, kernel in closure.graph.kernels.items()}
     return Transform("inject_tracking", partial(inject_tracking, kernels=kernels), ("compute",))
 
 
-def _placing(graph: ComputeGraph, name: str, *, ahead: bool) -> Transform:
-    """Copies of a plan for the whole graph; a plan belongs to a model that nobody changed yet.
+def _placing(closure: ComputeClosure, name: str, *, ahead: bool) -> Transform:
+    """Copies of a plan for the whole closure; a plan belongs to a model that nobody changed yet.
 
     With `ahead` there is none where no copy could overlap with other work.
     """
-    if ahead and not can_overlap(graph):
+    if ahead and not can_overlap(closure):
         return Transform(name, lambda func: func, ("compute",))
     from trilby.transform.place_transfers import place_transfers  # noqa: PLC0415 -- see above
 
-    placed = {func.name: func for func in place_transfers(graph, ahead=ahead).functions}
+    placed = {func.name: func for func in place_transfers(closure, ahead=ahead)}
     return Transform(name, lambda func: placed[func.name], ("compute",))
 
 

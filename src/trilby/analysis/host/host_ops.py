@@ -7,10 +7,11 @@ to them.
 """
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import field, replace
 from typing import TypeAlias
 
+from trilby.analysis.access import is_length
 from trilby.analysis.alias import (
     ELSEWHERE,
     NOTHING,
@@ -26,7 +27,8 @@ from trilby.analysis.alias import (
     Thing,
     Things,
 )
-from trilby.analysis.host.reader import CHANGES, WRITES, HostTouch, Reader
+from trilby.analysis.bound import names_of, names_set
+from trilby.analysis.host.reader import CHANGES, WRITES, Effects, HostTouch, Reader
 from trilby.analysis.host.trees import arguments, is_dotted, is_slice, is_whole_slice, plain_names
 from trilby.analysis.host.value_sorts import Sorts
 from trilby.data.dtypes import ScalarType
@@ -42,25 +44,6 @@ from trilby.model.value import COMPUTE_CONTEXT, Value
 # ----------------------------------------------------------------------------------------- host ops
 
 Access: TypeAlias = Load | Store | HostView | Place
-
-
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """The effects of an op: its accesses, whether it may launch kernels or leave its block.
-
-    `unknown` where it runs code that is not known. `note(a)` with a buffer `a` has one touch that
-    reads and writes `a`, is `unknown`, and its `lasting` effect is "calls code that is not known".
-    """
-
-    touches: tuple[HostTouch, ...] = ()
-    launches: bool = False
-    leaves: bool = False
-    unknown: bool = False
-    lasting: str = ""
-    """What it does that cannot be undone; empty for nothing."""
-
-
-QUIET = Effects()
 
 
 @dataclass(slots=True)
@@ -108,10 +91,6 @@ class HostOps:
             ops.values[param] = Seen(frozenset({thing}), where=param, fresh=fresh)
         return ops
 
-    def parameter(self, number: int) -> Thing:
-        """The thing of a parameter by its number."""
-        return self.things.known[self.func.params[number]]
-
     def seen(self, value: Value) -> Seen:
         """What a value stands for."""
         if value in self.values:
@@ -140,7 +119,7 @@ class HostOps:
                 return self._run(op, memory, many=many)
             case _:
                 pass
-        return QUIET
+        return Effects()
 
     def _store(self, var: Value, seen: Seen, memory: HostHeap) -> None:
         memory.store(var, seen)
@@ -150,6 +129,11 @@ class HostOps:
         if points:
             self.ever[var] = self.ever.get(var, NOTHING) | points
 
+    def _note_names(self, names: Iterable[str], memory: HostHeap) -> None:
+        for name in names:
+            if name in self.names:
+                self._note(self.names[name], memory.held.get(self.names[name], NUMBER).things)
+
     # ------------------------------------------------------------------------------ accesses
 
     def _access(self, op: Access) -> Effects:
@@ -157,17 +141,17 @@ class HostOps:
         seen = self._below(op, base)
         if isinstance(op, HostView | Place):
             self.values[op.value] = seen
-            return QUIET
+            return Effects()
         if isinstance(op, Store):
             stored = self.seen(op.stored)
-            looks = self.things.are_buffers(stored.things)
-            surely = seen.things.isdisjoint(stored.things)  # to store what is there reads nothing
-            read = (HostTouch(stored, reads=True, writes=False, surely=surely),) if looks else ()
-            written = HostTouch(seen, reads=False, writes=True)
-            return Effects((*read, written), lasting="" if base.fresh else WRITES)
-        return (
-            QUIET if self._is_length(op) else Effects((HostTouch(seen, reads=True, writes=False),))
-        )
+            touches = [HostTouch(seen, reads=False, writes=True)]
+            if self.things.are_buffers(stored.things):
+                surely = seen.things.isdisjoint(stored.things)  # what is there is not read
+                touches.insert(0, HostTouch(stored, reads=True, writes=False, surely=surely))
+            return Effects(touches, lasting="" if base.fresh else WRITES)
+        if is_length(op.base.type, op.path):
+            return Effects()
+        return Effects([HostTouch(seen, reads=True, writes=False)])
 
     def _below(self, op: Access, base: Seen) -> Seen:
         """The place that an access names."""
@@ -178,20 +162,15 @@ class HostOps:
             path = join_path(before.path, op.path)
             indices = (*before.indices, *map(self.reference, op.indices))
             spans = [self._span(index) for index in op.indices]
+            type_ = op.base.type
+            is_short = isinstance(type_, BufferType) and len(op.indices) < index_count(
+                type_, op.path
+            )
             is_view = isinstance(op, HostView) or any(span is not None for span in spans)
             whole = is_view and all(span is not None and is_whole_slice(span) for span in spans)
-            part = BufferPart(path, indices, is_view=is_view or self._is_short(op), whole=whole)
+            part = BufferPart(path, indices, is_view=is_view or is_short, whole=whole)
         where = base.where if part else None
         return Seen(base.things, is_part=True, part=part, where=where, fresh=base.fresh)
-
-    def _is_short(self, op: Access) -> bool:
-        return isinstance(op.base.type, BufferType) and len(op.indices) < index_count(
-            op.base.type, op.path
-        )
-
-    def _is_length(self, op: Load) -> bool:
-        type_ = op.base.type
-        return isinstance(type_, BufferType) and op.path in type_.length_names
 
     def _span(self, index: Value) -> ast.expr | None:
         maker = self.makers.get(index)
@@ -212,7 +191,7 @@ class HostOps:
                 tree = code.expression
                 is_plain = plain_names(tree) is not None and self.sorts.may_repeat(tree)
                 return PlainExpression(code.text, uses) if is_plain else value
-            case Load(base, (), path) if self._is_length(maker):
+            case Load(base, (), path) if is_length(base.type, path):
                 return self._member(base, path) or value
             case Extent(base, axis):
                 return self._member(base, f"shape[{axis}]") or value
@@ -233,8 +212,18 @@ class HostOps:
         """What runs the code of an op."""
         seen = tuple(map(self.seen, operands))
         buffers = op.result is not None and isinstance(op.result.type, BufferType | NDArrayType)
-        fields = (op, self.things, memory, self.names, self.sorts, seen, self.ever, many)
-        return Reader(*fields, renamed=self.renamed, gives_buffer=buffers)
+        return Reader(
+            op,
+            self.things,
+            memory,
+            self.names,
+            self.sorts,
+            seen,
+            self.ever,
+            many,
+            renamed=self.renamed,
+            gives_buffer=buffers,
+        )
 
     def _value(self, op: HostValue, memory: HostHeap, *, many: bool) -> Effects:
         reader = self.reader(op, memory, op.inputs, many=many)
@@ -250,7 +239,7 @@ class HostOps:
             if found.where is None and found.part is None:
                 found = replace(found, where=op.result)
             self.values[op.result] = found
-        return _effects(reader)
+        return reader.effects
 
     def _changed(self, reader: Reader) -> Seen:
         """`old += operand`: arrays are changed in place, lists take more in."""
@@ -281,7 +270,7 @@ class HostOps:
         if maker not in {"create", "of"}:
             return None
         reader.look(*map(reader.value, arguments(tree)))
-        reader.launches = False
+        reader.effects.launches = False
         kind = "created" if maker == "create" else "filled"
         thing = self.things.make(op, kind, str(op.result.type), op.result.type, many=many)
         return Seen(frozenset({thing}), where=op.result, fresh=True)
@@ -308,10 +297,8 @@ class HostOps:
     def _run(self, op: HostRun, memory: HostHeap, *, many: bool) -> Effects:
         runner = self.reader(op, memory, op.inputs, many=many)
         runner.run(op.code.statements)
-        for name in op.sets:
-            if name in self.names:
-                self._note(self.names[name], memory.held.get(self.names[name], NUMBER).things)
-        return _effects(runner)
+        self._note_names(op.sets, memory)
+        return runner.effects
 
     def gives_context(self, value: Value, memory: HostHeap) -> bool:
         """Whether a value is what a method of the compute context gives: `cc.explicit()`."""
@@ -346,20 +333,14 @@ class HostOps:
             bound = Seen(memory.reach(self.seen(value).things), self.seen(value).is_part)
             if not self.things.are_buffers(self.seen(value).things):  # whatever it gives out
                 bound = replace(bound, things=bound.things | {runner.found("with")})
-        elif self.range_of(op):
+        elif self.sorts.range_of(op):
             bound = Seen(number=first)
         else:
             bound = runner.elements(self.seen(value))
         if op.target.text:
             runner.bind(op.target.target, bound)
-        for name in op.sets:
-            if name in self.names:
-                self._note(self.names[name], memory.held.get(self.names[name], NUMBER).things)
-        return Effects(tuple(runner.touches), lasting=runner.lasting)
-
-    def range_of(self, op: HostFor) -> tuple[ast.expr, ...] | None:
-        """The arguments of `range` that a loop runs over, if it does."""
-        return self.sorts.range_of(op)
+        self._note_names(op.sets, memory)
+        return Effects(runner.effects.touches, lasting=runner.effects.lasting)
 
     def is_whole(self, thing: Thing, seen: Seen) -> bool:
         """Whether a place is all the data of a buffer."""
@@ -378,30 +359,16 @@ class HostOps:
         return isinstance(type_, NDArrayType)
 
 
-def _effects(reader: Reader) -> Effects:
-    return Effects(
-        tuple(reader.touches), reader.launches, reader.leaves, reader.unknown, reader.lasting
-    )
-
-
 def _imported(func: Func) -> set[str]:
     """The names of modules that nothing but their own import sets."""
     found: set[str] = set()
     others: set[str] = set()
-    names: dict[Value, str] = {}
+    names = names_of(func)
     for op in walk(func.body):
-        match op:
-            case Var(init, name):
-                names[op.value] = name
-                others.update([name] if init else ())
-            case VarStore(var):
-                others.add(names[var])
-            case HostRun() if all(map(_is_plain_import, op.code.statements)):
-                found.update(op.sets)
-            case HostRun() | HostFor() | HostWith():
-                others.update(op.sets)
-            case _:
-                pass
+        if isinstance(op, HostRun) and all(map(_is_plain_import, op.code.statements)):
+            found.update(op.sets)
+        elif not isinstance(op, Var) or op.init:
+            others.update(names_set(op, names))
     return found - others
 
 

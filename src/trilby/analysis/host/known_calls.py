@@ -5,17 +5,6 @@ gave it another meaning, data is copied later than it could be, and never wrongl
 sees every access.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-
-from trilby.data.numpy_calls import (
-    argument_names,
-    only_touches_arguments,
-    written_parameters,
-)
-
 OURS = frozenset({"NDRange"})
 """Classes of Trilby that do not look at data; their module may go by any name."""
 
@@ -28,42 +17,6 @@ THIS_PACKAGE = frozenset({"tb", "trilby"})
 
 NOTHING = frozenset({"len", "id", "type", "isinstance", "hasattr", "callable", "hash", "range"})
 """Functions that do not look at data."""
-
-READING = frozenset(
-    {
-        "print",
-        "str",
-        "repr",
-        "format",
-        "list",
-        "tuple",
-        "sum",
-        "min",
-        "max",
-        "any",
-        "all",
-        "sorted",
-        "float",
-        "int",
-        "bool",
-        "abs",
-        "round",
-        "enumerate",
-        "zip",
-        "reversed",
-        "iter",
-        "next",
-        "map",
-        "filter",
-        "set",
-        "frozenset",
-        "dict",
-        "bytes",
-        "divmod",
-        "pow",
-    }
-)
-"""Functions that read and never write."""
 
 PASSING = frozenset(
     {
@@ -80,7 +33,30 @@ PASSING = frozenset(
         "dict",
     }
 )
-"""Functions among these whose result has inside what they are given."""
+"""Functions that read and never write, and whose result has inside what they are given."""
+
+READING = PASSING | {
+    "print",
+    "str",
+    "repr",
+    "format",
+    "sum",
+    "min",
+    "max",
+    "any",
+    "all",
+    "float",
+    "int",
+    "bool",
+    "abs",
+    "round",
+    "map",
+    "filter",
+    "bytes",
+    "divmod",
+    "pow",
+}
+"""Functions that read and never write."""
 
 HARMLESS = NOTHING | CLASSES | READING - {"print", "next", "map", "filter"}
 """Functions that leave no trace and call nothing that they are given."""
@@ -131,45 +107,22 @@ READING_METHODS = frozenset(
 )
 """Methods of buffers and views that read, and give something of their own."""
 
-CONTAINER_METHODS = frozenset(
-    {
-        "append",
-        "appendleft",
-        "extend",
-        "insert",
-        "pop",
-        "popleft",
-        "popitem",
-        "get",
-        "items",
-        "keys",
-        "values",
-        "setdefault",
-        "update",
-        "reverse",
-        "rotate",
-        "clear",
-        "add",
-        "discard",
-        "index",
-    }
-)
+CONTAINER_METHODS = LOOKING_METHODS | {
+    "append",
+    "appendleft",
+    "extend",
+    "insert",
+    "pop",
+    "popleft",
+    "popitem",
+    "get",
+    "setdefault",
+    "update",
+    "reverse",
+    "rotate",
+    "clear",
+    "add",
+    "discard",
+    "index",
+}
 """Methods of lists, dictionaries and sets: they pass buffers on and do not look at them."""
-
-
-def written_arguments(
-    module: str, function: str, positional: int, keywords: Sequence[str], *, unpacked: bool
-) -> frozenset[int] | None:
-    """The numbers of the arguments that a call of a module's function may write.
-
-    Keywords come after positional arguments. None where the function is not known, or arguments
-    are `unpacked`, so that nobody can say which is which.
-    """
-    if module in READING_MODULES:
-        return frozenset()
-    found: Any = getattr(np, function, None) if module in NUMPY else None
-    if unpacked or not only_touches_arguments(found):
-        return None
-    names = argument_names(found, positional, keywords)
-    written = written_parameters(found, names)
-    return frozenset(number for number, name in enumerate(names) if name in written)

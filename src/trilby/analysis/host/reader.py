@@ -78,8 +78,27 @@ class HostTouch:
 
 
 @dataclass(slots=True)
+class Effects:
+    """The effects of an op: its accesses, whether it may launch kernels or leave its block.
+
+    `note(a)` with a buffer `a` has one touch that reads and writes `a`, is `unknown`, and its
+    `lasting` effect is "calls code that is not known".
+    """
+
+    touches: list[HostTouch] = field(default_factory=list[HostTouch])
+    launches: bool = False
+    """Whether the compute context is used: kernels may run."""
+    leaves: bool = False
+    """Whether it may leave the block it stands in."""
+    unknown: bool = False
+    """Whether code runs that is not known: it may touch what nobody gave it."""
+    lasting: str = ""
+    """What it does first that cannot be undone; empty for nothing."""
+
+
+@dataclass(slots=True)
 class Reader:
-    """The abstract interpreter of the code of one op.
+    """The abstract interpreter of the code of one op, whose effects it collects.
 
     `names` are the variables by their names, `ever` what each may hold at any time (functions
     that are made see variables when they run). After `c = a if n else b` the variable `c` stands
@@ -94,15 +113,7 @@ class Reader:
     operands: tuple[Seen, ...] = ()
     ever: Mapping[Value, Points] = field(default_factory=dict[Value, Points])
     many: bool = False
-    touches: list[HostTouch] = field(default_factory=list[HostTouch])
-    launches: bool = False
-    """Whether the compute context is used: kernels may run."""
-    leaves: bool = False
-    """Whether it may leave the block it stands in."""
-    unknown: bool = False
-    """Whether code runs that is not known: it may touch what nobody gave it."""
-    lasting: str = ""
-    """What it does first that cannot be undone; empty for nothing."""
+    effects: Effects = field(default_factory=Effects)
     renamed: frozenset[str] = frozenset()
     """Well-known names that stand for something else."""
     gives_buffer: bool = False
@@ -113,11 +124,15 @@ class Reader:
 
     # ----------------------------------------------------------------------------- touching
 
+    def touch(self, seen: Seen, *, reads: bool, writes: bool, handed: bool = False) -> None:
+        """Note an access, which is sure where the code at hand surely runs."""
+        self.effects.touches.append(HostTouch(seen, reads, writes, self.surely, handed))
+
     def look(self, *seen: Seen) -> Seen:
         """Read some values; what comes out is a number."""
         for one in seen:
             if self.is_data(one):
-                self.touches.append(HostTouch(one, reads=True, writes=False, surely=self.surely))
+                self.touch(one, reads=True, writes=False)
         return NUMBER
 
     def tested(self, seen: Seen) -> Seen:
@@ -135,17 +150,12 @@ class Reader:
         """Give something to code that is not known."""
         for one in seen:
             if self.things.are_buffers(one.things):
-                self.touches.append(HostTouch(one, True, True, self.surely, handed=True))  # noqa: FBT003
+                self.touch(one, reads=True, writes=True, handed=True)
                 continue
-            for thing in self.memory.reach(one.things):
-                self.hand_inner(thing, listed=one.things)
-
-    def hand_inner(self, thing: Thing, listed: Points) -> None:
-        """What a container that is handed over has inside; found objects may be anything."""
-        if thing in self.things.types:
-            surely = all(holder.kind == "container" for holder in listed)
-            seen = Seen(frozenset({thing}))
-            self.touches.append(HostTouch(seen, surely, True, self.surely, handed=True))  # noqa: FBT003
+            # What a container has inside is surely given away; found objects may hold anything.
+            listed = all(holder.kind == "container" for holder in one.things)
+            for thing in self.things.buffers(self.memory.reach(one.things)):
+                self.touch(Seen(frozenset({thing})), reads=listed, writes=True, handed=True)
 
     def change(self, seen: Seen) -> None:
         """Write to something."""
@@ -153,11 +163,12 @@ class Reader:
         if known:
             written = replace(seen, things=known)
             surely = self.surely and known == seen.things
-            self.touches.append(HostTouch(written, reads=False, writes=True, surely=surely))
+            touch = HostTouch(written, reads=False, writes=True, surely=surely)
+            self.effects.touches.append(touch)
 
     def lasts(self, what: str) -> None:
         """Note something that cannot be undone."""
-        self.lasting = self.lasting or what
+        self.effects.lasting = self.effects.lasting or what
 
     def found(self, what: str) -> Thing:
         """The object that comes out of this op's code at the next place."""
@@ -346,16 +357,12 @@ class Reader:
         return Seen(inner, fresh=True) if sign in {"+", "*"} else NUMBER
 
     def function(self, *bodies: ast.AST) -> Seen:
-        """A function made on the spot: it sees some names whenever it runs, and not now."""
-        names = (name for body in bodies for name in names_within(body))
-        return self.display([self.at_any_time(name) for name in names], ordered=False)
-
-    def at_any_time(self, name: str) -> Seen:
-        """All that a variable ever holds."""
-        var = self.names.get(name)
-        if var is None:
-            return NUMBER
-        return Seen(self.ever.get(var, NOTHING) | self.memory.held.get(var, NUMBER).things)
+        """A function made on the spot: it sees what its variables ever hold, and not now."""
+        names = dict.fromkeys(name for body in bodies for name in names_within(body))
+        variables = [self.names[name] for name in names if name in self.names]
+        ever = [self.ever.get(var, NOTHING) for var in variables]
+        held = [self.memory.held.get(var, NUMBER).things for var in variables]
+        return self.display([Seen(NOTHING.union(*ever, *held))], ordered=False)
 
     def kept(self, name: str, seen: Seen) -> Seen:
         """A name that is set in the middle of expressions: it holds all that it ever did."""
@@ -426,10 +433,10 @@ class Reader:
         known = self.known_call(node, (name, method), owner, args)
         if known is not None:
             return known
-        self.unknown = True
+        self.effects.unknown = True
         self.hand(*(() if name and method else (owner,)), *args)
         given = self.memory.reach(NOTHING.union(owner.things, *(arg.things for arg in args)))
-        self.launches |= any(thing.kind == "context" for thing in given)
+        self.effects.launches |= any(thing.kind == "context" for thing in given)
         for arg in (owner, *args):
             self.memory.put(arg.things, given)
         self.memory.forget_items(self.things, given)
@@ -514,24 +521,22 @@ class Reader:
         )
 
     def is_contexts(self, node: ast.expr) -> bool:
-        """A chain of calls that begins with the compute context: `cc.put(a).put(b)`."""
-        match node:
-            case ast.Call(func=ast.Attribute(value=owner, attr=method)):
-                # what is told of progress may do anything
-                tells = method == "dispatch" and {"progress", ""}.intersection(keywords(node))
-                is_ours = method in known_calls.CONTEXT_METHODS and not tells
-                return is_ours and (self.is_context(owner) or self.is_contexts(owner))
-            case _:
-                return False
+        """Whether a call is one of the compute context: `cc.put(a)`, `cc.put(a).put(b)`."""
+        return isinstance(node, ast.Call) and self.is_context(node)
 
     def is_context(self, node: ast.expr) -> bool:
-        """The compute context, or its accelerator."""
+        """The compute context, its accelerator, or what a chain of their calls gives back."""
         match node:
             case ast.Name() | Operand():
                 things = self.value(node).things
                 return bool(things) and all(thing.kind == "context" for thing in things)
             case ast.Attribute(value=owner, attr="accelerator"):
                 return self.is_context(owner)
+            case ast.Call(func=ast.Attribute(value=owner, attr=method)):
+                # what is told of progress may do anything
+                tells = method == "dispatch" and {"progress", ""}.intersection(keywords(node))
+                is_ours = method in known_calls.CONTEXT_METHODS and not tells
+                return is_ours and self.is_context(owner)
             case _:
                 return False
 
@@ -571,7 +576,7 @@ class Reader:
                 if message:
                     self.perhaps(message)
             case ast.Expr() | ast.Return() | ast.Break() | ast.Continue() | ast.Raise():
-                self.leaves |= isinstance(node, _LEAVING)
+                self.effects.leaves |= isinstance(node, _LEAVING)
                 for value in expressions_in(node):
                     self.value(value)
             case _:
@@ -657,7 +662,7 @@ class Reader:
                 (ast.Tuple(elts=given) | ast.List(elts=given)),
             ) if len(items) == len(given):
                 # evaluated already: what each opposite stands for is asked once more, unnoticed
-                quiet = replace(self, touches=[])
+                quiet = replace(self, effects=Effects())
                 found = [quiet.entry(item) for item in given]
                 for item, one in zip(items, found, strict=True):
                     self.bind(item, one)

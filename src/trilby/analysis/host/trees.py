@@ -1,15 +1,17 @@
 """Questions about the syntax trees of host code that need not know what names stand for."""
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from trilby.analysis.host import known_calls
+from trilby.data.numpy_calls import argument_names, only_touches_arguments, written_parameters
 from trilby.model.host_code import HostCode
 
 Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
-Sequence: TypeAlias = ast.Tuple | ast.List
 
 _SIGNS: Mapping[type[ast.AST], str] = {
     ast.Add: "+",
@@ -116,10 +118,18 @@ def is_unpacked(call: ast.Call) -> bool:
 
 
 def written_by_module(call: ast.Call, name: str, method: str) -> frozenset[int] | None:
-    """The numbers of the arguments that a function of a module writes; None for an unknown one."""
-    return known_calls.written_arguments(
-        name, method, len(call.args), keywords(call), unpacked=is_unpacked(call)
-    )
+    """The numbers of the arguments that a function of a module writes.
+
+    None where the function is not known, or nobody can say which argument is which.
+    """
+    if name in known_calls.READING_MODULES:
+        return frozenset()
+    function: Any = getattr(np, method, None) if name in known_calls.NUMPY else None
+    if is_unpacked(call) or not only_touches_arguments(function):
+        return None
+    names = argument_names(function, len(call.args), keywords(call))
+    written = written_parameters(function, names)
+    return frozenset(number for number, name in enumerate(names) if name in written)
 
 
 def written_by(call: ast.Call, name: str, method: str) -> frozenset[int] | None:
@@ -181,12 +191,3 @@ def plain_names(node: ast.expr) -> tuple[str, ...] | None:
             return None
         found.update(dict.fromkeys(names))
     return tuple(found)
-
-
-def targets_in(node: ast.expr) -> Iterator[str]:
-    """The names that a target binds."""
-    if isinstance(node, ast.Name):
-        yield node.id
-    elif isinstance(node, ast.Tuple | ast.List | ast.Starred):
-        for part in expressions_in(node):
-            yield from targets_in(part)

@@ -103,15 +103,14 @@ class Sorts:
                 return self.known.get(value, "")
             case VarLoad(var):
                 return self.of(var)
-            case HostValue() as text:
-                return self._of_text(text)
+            case HostValue(inputs=inputs, code=code):
+                return (
+                    self._same(*map(self.of, inputs))
+                    if code.sign
+                    else self.of_tree(code.expression, inputs)
+                )
             case _:
                 return ""
-
-    def _of_text(self, op: HostValue) -> Sort:
-        if op.code.sign:
-            return self._same(*map(self.of, op.inputs))
-        return self.of_tree(op.code.expression, op.inputs)
 
     def of_tree(self, node: ast.expr, inputs: tuple[Value, ...] = ()) -> Sort:
         """What an expression surely is."""
@@ -168,7 +167,7 @@ class Sorts:
             return all(map(self.may_repeat, parts))
         if not sign or not all(map(self._is_number, parts)):
             return False
-        return sign not in _DIVIDING or is_not_zero(parts[-1])
+        return sign not in _DIVIDING or bool(number_of(parts[-1]))
 
     def may_be_index(self, node: ast.expr) -> bool:
         """Whether an expression is an index that may be used once more: a number, or a slice."""
@@ -193,11 +192,6 @@ class Sorts:
 
     def _is_number(self, node: ast.expr) -> bool:
         return self.of_tree(node) == "number" and self.may_repeat(node)
-
-
-def is_not_zero(node: ast.expr) -> bool:
-    """Whether an expression is a literal that one can divide by."""
-    return bool(number_of(node))
 
 
 def _stored(op: Op) -> Iterator[tuple[Value, Value]]:

@@ -13,7 +13,10 @@ from trilby.dataclass import dataclass
 
 
 class Form:
-    """`const` plus each variable of `terms` times its factor: a number from `low` to `high`."""
+    """`const` plus each variable of `terms` times its factor: a number from `low` to `high`.
+
+    `kc.x + 1` in a launch over 8 items is `Form(1, {0: 1}, 1, 8)`.
+    """
 
     __slots__ = ("const", "high", "low", "terms")
 
@@ -23,17 +26,16 @@ class Form:
         self.low = low
         self.high = high
 
-    def __repr__(self) -> str:
-        text = "".join(f" + {factor}·v{var}" for var, factor in self.terms.items())
-        return f"Form({self.const}{text} in {self.low}…{self.high})"
-
 
 Number: TypeAlias = int | Form
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A variable taken apart: `divisor * quotient + remainder`."""
+    """A variable taken apart: `divisor * quotient + remainder`.
+
+    Where a kernel has `kc.x // 16` and `kc.x % 16`, variable 0 is `Split(16, 3, 4)`.
+    """
 
     divisor: int
     quotient: int
@@ -45,7 +47,7 @@ class Variables:
 
     A variable is `free` where it takes every number between its bounds, whatever the others
     are; one that is not holds some number that nobody knows. Quotients and remainders have a
-    parent.
+    parent. In a launch over 8 items `low[0]` is 0 and `high[0]` is 7, for `kc.x`.
     """
 
     def __init__(self) -> None:
@@ -232,28 +234,28 @@ def ends(number: Number) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AtMostZero:
-    """`form <= 0`."""
+    """`form <= 0`: `kc.x < n` with `n == 5` is `kc.x - 4 <= 0`."""
 
     form: Form
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Zero:
-    """`form == 0`."""
+    """`form == 0`: `kc.x == 0`."""
 
     form: Form
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NotZero:
-    """`form != 0`."""
+    """`form != 0`: `kc.x != 0`."""
 
     form: Form
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Both:
-    """Two conditions at once."""
+    """Two conditions at once: `kc.x > 0 and kc.x < 5`."""
 
     left: "Condition"
     right: "Condition"
@@ -261,7 +263,7 @@ class Both:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Either:
-    """One of two conditions, or both."""
+    """One of two conditions, or both: `kc.x == 0 or kc.x == 5`."""
 
     left: "Condition"
     right: "Condition"

@@ -31,7 +31,7 @@ class Box:
 
     `split` are the variables whose quotient and remainder have bounds instead of themselves.
     `swept` are those that a loop over all work items has used up: of what depends on one of
-    them, nothing is sure any more.
+    them, nothing is sure any more. Where `kc.x < 5` holds: `Box({0: (0, 4)})`.
     """
 
     __slots__ = ("bounds", "split", "swept")
@@ -45,10 +45,6 @@ class Box:
         self.bounds = bounds
         self.split = split
         self.swept = swept
-
-    def __repr__(self) -> str:
-        text = ", ".join(f"v{var} in {low}…{high}" for var, (low, high) in self.bounds.items())
-        return f"Box({text})"
 
     def having(self, var: int, low: int, high: int) -> "Box":
         """The same box with other bounds for one variable."""
@@ -67,7 +63,8 @@ WHOLE = Box({})
 class Space:
     """Cuts boxes over the variables of one launch.
 
-    `loose` counts the cuts that left more than they should; others are exact.
+    `loose` counts the cuts that left more than they should; others are exact. `kc.x != 2` cuts
+    the box of the items 0 to 7 into one of 0 to 1 and one of 3 to 7.
     """
 
     def __init__(self, variables: Variables) -> None:

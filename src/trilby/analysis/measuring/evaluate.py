@@ -31,12 +31,13 @@ from trilby.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LoopTurns:
-    """A loop: its variable, the number of a turn, and how many turns there are.
+    """The numbers of a loop: its variable, the number of an iteration, and how many there are.
 
     `variable` takes part in boxes: it runs from `first` on, in steps of 1, for as many numbers
-    as there are turns, at least `fewest` and at most `most`. It is None where no such variable
+    as there are iterations, at least `fewest` and at most `most`. It is None where no such variable
     tells all about a loop. Where all work items together go through every number once, `swept`
-    is the variable that tells them apart: it is then no longer free to be looked at.
+    is the variable that tells them apart: it is then no longer free to be looked at. For
+    `range(2, 10)`, `first` is 2, and `fewest` and `most` are 8.
     """
 
     index: Number
@@ -136,7 +137,8 @@ Argument: TypeAlias = "float | tuple[int, ...] | Mapping[str, int] | None"
 class Evaluation:
     """The values of expressions in one launch, in one pass or in any of several.
 
-    `constants` are values that are known beforehand, by the numbers of their expressions.
+    `constants` are values that are known beforehand, by the numbers of their expressions. For the
+    expression `kc.x + 1` with number 5, in a launch over 8 items, `values[5]` is from 1 to 8.
     """
 
     def __init__(
@@ -358,18 +360,6 @@ def _select(at: Evaluation, expr: Expr) -> Number:
     return at.unknown(min(a, c), max(b, d))
 
 
-def _index(at: Evaluation, expr: Expr) -> Number:
-    return at.turns(cast("RangeLoop", expr.what)).index
-
-
-def _turn(at: Evaluation, expr: Expr) -> Number:
-    return at.turns(cast("RangeLoop", expr.what)).turn
-
-
-def _turns(at: Evaluation, expr: Expr) -> Number:
-    return at.turns(cast("RangeLoop", expr.what)).turns
-
-
 _NUMBERS: dict[str, Callable[[Evaluation, Expr], Number]] = {
     "opaque": _opaque,
     "scalar": _scalar,
@@ -387,21 +377,13 @@ _NUMBERS: dict[str, Callable[[Evaluation, Expr], Number]] = {
     "abs": _abs,
     "cast": _cast,
     "select": _select,
-    "index": _index,
-    "turn": _turn,
-    "turns": _turns,
+    "index": lambda at, expr: at.turns(cast("RangeLoop", expr.what)).index,
+    "turn": lambda at, expr: at.turns(cast("RangeLoop", expr.what)).turn,
+    "turns": lambda at, expr: at.turns(cast("RangeLoop", expr.what)).turns,
 }
 
 
 # -- truth values
-
-
-def _known(_at: Evaluation, expr: Expr) -> Condition:
-    return bool(expr.what)
-
-
-def _not_known(_at: Evaluation, _expr: Expr) -> Condition:
-    return None
 
 
 def _given(at: Evaluation, expr: Expr) -> Condition:
@@ -409,45 +391,30 @@ def _given(at: Evaluation, expr: Expr) -> Condition:
     return bool(given) if isinstance(given, int) else None
 
 
-def _less(at: Evaluation, expr: Expr) -> Condition:
-    return at_most_zero(shifted(at.variables.sum(*at.pair(expr), -1), 1))
+def _compared(at: Evaluation, expr: Expr) -> Condition:
+    """A comparison, as one of the difference of its operands with zero."""
+    return _COMPARISONS[expr.op](at.variables.sum(*at.pair(expr), -1))
 
 
-def _at_most(at: Evaluation, expr: Expr) -> Condition:
-    return at_most_zero(at.variables.sum(*at.pair(expr), -1))
+_COMPARISONS: dict[str, Callable[[Number], Condition]] = {
+    "lt": lambda way: at_most_zero(shifted(way, 1)),
+    "le": at_most_zero,
+    "eq": is_zero,
+    "ne": lambda way: negated(is_zero(way)),
+}
 
 
-def _equal(at: Evaluation, expr: Expr) -> Condition:
-    return is_zero(at.variables.sum(*at.pair(expr), -1))
-
-
-def _different(at: Evaluation, expr: Expr) -> Condition:
-    return negated(_equal(at, expr))
-
-
-def _and(at: Evaluation, expr: Expr) -> Condition:
-    left, right = expr.args
-    return both(at.conditions[left.number], at.conditions[right.number])
-
-
-def _or(at: Evaluation, expr: Expr) -> Condition:
-    left, right = expr.args
-    return either(at.conditions[left.number], at.conditions[right.number])
-
-
-def _not(at: Evaluation, expr: Expr) -> Condition:
-    return negated(at.conditions[expr.args[0].number])
+def _joined(at: Evaluation, expr: Expr) -> Condition:
+    left, right = (at.conditions[arg.number] for arg in expr.args)
+    return both(left, right) if expr.op == "and" else either(left, right)
 
 
 _TRUTHS: dict[str, Callable[[Evaluation, Expr], Condition]] = {
-    "constant": _known,
-    "opaque": _not_known,
+    "constant": lambda _, expr: bool(expr.what),
+    "opaque": lambda _at, _expr: None,
     "scalar": _given,
-    "lt": _less,
-    "le": _at_most,
-    "eq": _equal,
-    "ne": _different,
-    "and": _and,
-    "or": _or,
-    "not": _not,
+    **dict.fromkeys(_COMPARISONS, _compared),
+    "and": _joined,
+    "or": _joined,
+    "not": lambda at, expr: negated(at.conditions[expr.args[0].number]),
 }

@@ -21,7 +21,11 @@ _COMPARISONS = frozenset({"lt", "le", "eq", "ne"})
 
 @dataclass(frozen=True, slots=True)
 class PassKinds:
-    """The kinds of passes: `starts` cut them, and within a cut those `period` apart are one."""
+    """The kinds of passes: `starts` cut them, and within a cut those `period` apart are one.
+
+    A kernel that begins otherwise at `pass_id == 0`, and flips two buffers by `pass_id % 2`, has
+    `PassKinds((0, 1), 2)`.
+    """
 
     starts: tuple[int, ...]
     period: int
@@ -62,10 +66,10 @@ def pass_kinds(
 
 
 class _PassNumberUses:
-    """What becomes of the number of the pass.
+    """The uses of the number of the pass.
 
     `shifts` are the expressions that are this number and some other; `depending` are all that
-    depend on it.
+    depend on it. Of `(pass_id + 1) % 2` the sum is in `shifts` with 1, and `period` is 2.
     """
 
     def __init__(self, numbers: Evaluation, last: int) -> None:

@@ -1,7 +1,7 @@
 """From boxes and indices to bytes: which ranges of a buffer some accesses touch in a launch."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import TypeAlias, cast
 
@@ -35,7 +35,8 @@ class Spot:
 
     The axes of the member itself have sizes that only a launch knows. `gaps` are the lengths
     of the padding in a `cell`, which is an element, by where it begins; where the member is no
-    array the cell is the buffer.
+    array the cell is the buffer. `array[].y`, where elements are structs of two `i32`, is
+    `Spot("array", (), offset=4, size=4, cell=8, gaps={})`.
     """
 
     member: str
@@ -48,7 +49,10 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class MemberBytes:
-    """A member of a buffer in a launch: its bytes, and its axes."""
+    """A member of a buffer in a launch: its bytes, and its axes.
+
+    An array of 8 `i32` behind its length: `MemberBytes(4, 36, ((8, 4),))`.
+    """
 
     start: int
     stop: int
@@ -115,15 +119,16 @@ def _gaps_in_header(buffer: BufferType) -> Mapping[int, int]:
     return {start: stop - start for start, stop in Ranges.span(*found.hull) - found}
 
 
+@lru_cache(maxsize=256)
 def members_of(type_: Type, given: object) -> Mapping[str, MemberBytes]:
-    """The members of a buffer or n-d array with its lengths or its shape."""
-    if isinstance(type_, NDArrayType) and isinstance(given, tuple):
+    """The members of a buffer with its lengths, as pairs, or of an n-d array with its shape."""
+    if isinstance(type_, NDArrayType):
         shape = cast("tuple[int, ...]", given)
         strides = [type_.element.size * prod(shape[axis + 1 :]) for axis in range(len(shape))]
         axes = tuple(zip(shape, strides, strict=True))
         return {"": MemberBytes(0, type_.element.size * prod(shape), axes)}
-    if isinstance(type_, BufferType) and isinstance(given, Mapping):
-        slots = layout(type_, cast("Mapping[str, int]", given)).slots
+    if isinstance(type_, BufferType):
+        slots = layout(type_, dict(cast("tuple[tuple[str, int], ...]", given))).slots
         return {
             name: MemberBytes(
                 slot.offset,
@@ -132,7 +137,7 @@ def members_of(type_: Type, given: object) -> Mapping[str, MemberBytes]:
             )
             for name, slot in slots.items()
         }
-    raise TypeError(given)
+    raise TypeError(type_)
 
 
 # ------------------------------------------------------------------------------------------ regions
@@ -152,7 +157,8 @@ class TouchedRegion:
     `surely` tells whether these are at most the bytes that are touched, or at least those.
     Accesses that go the same way, such as those to the members of a struct, are put together
     before they are spread out over the work items. `is_exact` stays true where no more and no
-    less than what was asked for has been taken in.
+    less than what was asked for has been taken in. With `array[kc.x]` and `array[kc.x + 1]` added
+    for 8 items, `ranges()` are the bytes of nine elements.
     """
 
     def __init__(self, space: Space, members: Mapping[str, MemberBytes], *, surely: bool) -> None:
@@ -281,7 +287,7 @@ class TouchedRegion:
 
 
 class _AccessFamily:
-    """Accesses that differ only by a constant number of bytes."""
+    """Accesses that differ only by a constant number of bytes: `a[kc.x]` and `a[kc.x + 1]`."""
 
     def __init__(
         self, spot: Spot, member: MemberBytes, terms: Mapping[int, int], boxes: list[Box]

@@ -26,10 +26,12 @@ DEEPEST_LOOK = 32
 
 @dataclass(frozen=True, slots=True)
 class _LoopEffects:
-    """What a loop does to the function around it.
+    """The effects of a loop on the function around it.
 
-    `stored` are the variables that it sets, `breaks` tells whether a turn may be its last for
-    another reason than its condition, `leaves` whether one may be the function's last.
+    `stored` are the variables that it sets, `breaks` tells whether an iteration may be its last for
+    another reason than its condition, `leaves` whether one may be the function's last, and `skips`
+    whether one may end early. A loop with `s += 1` and `break` has `_LoopEffects((<s>,), True,
+    False, False)`.
     """
 
     stored: tuple[Value, ...]
@@ -110,7 +112,10 @@ def _growth(look: "_Look", store: VarStore) -> Expr | None:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Looks ahead into a block of a loop for values that are the same in every turn."""
+    """Looks ahead into a block of a loop for values that are the same in every iteration.
+
+    In `while i < n: i += 2` it finds 2, and `n`, but not `i`.
+    """
 
     call: FollowedCall
     made_by: Mapping[Value, Op]
@@ -228,7 +233,10 @@ def _while(call: FollowedCall, op: While) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class _CountedWhile:
-    """A `while` that counts like a range; `only` is false where its test says more than that."""
+    """A `while` that counts like a range; `only` is false where its test says more than that.
+
+    `while i < n: i += 2` counts `i` over `range(i, n, 2)`.
+    """
 
     var: Value
     loop: RangeLoop

@@ -38,7 +38,10 @@ Rule: TypeAlias = "Callable[[FollowedCall, Any], Expr | None]"
 
 @dataclass(slots=True)
 class Following:
-    """One kernel while it is followed."""
+    """The symbolic execution of one kernel: its graph, and the touches that were found so far.
+
+    Behind `b[kc.x] = a[kc.x]` there are two `touches`: a read of `a` and a write of `b`.
+    """
 
     graph: KernelGraph
     rules: Mapping[type[Op], Rule]
@@ -103,10 +106,11 @@ class Following:
 
 @dataclass(slots=True)
 class FollowedArm:
-    """What following a block under a condition has shown.
+    """The effects of a block that was followed under a condition.
 
     `falls` is when control comes to its end, `changes` are the variables that it sets, and
-    `touches` where its accesses stand in the list of all.
+    `touches` where its accesses stand in the list of all. Of the block under `if n > 0: s = 1`,
+    `falls` is true and `changes` is `{<s>: 1}`.
     """
 
     scope: ConditionScope
@@ -118,10 +122,11 @@ class FollowedArm:
 
 @dataclass(slots=True)
 class FollowedCall:
-    """One call of a function, or the kernel itself.
+    """The symbolic execution of one call of a function, or of the kernel itself.
 
     `here` is the condition under which control gets here from the function's beginning,
     `leaves` the one under which it comes back to its caller, `loops` how many loops are around.
+    Behind `if kc.x >= n: return`, `here` is `not kc.x >= n`.
     """
 
     following: Following
@@ -195,7 +200,7 @@ class FollowedCall:
         if counted:
             return self.made.opaque(counted)
         found: list[Target] = []
-        for number, path in sorted(self.following.aliases(self.function).of(var)):
+        for number, path in sorted(self.following.aliases(self.function).get(var, ())):
             place = below(self.made, self.arguments[number], self.function.params[number], path)
             found.extend(place)
         return unsure(self.made, found) or None

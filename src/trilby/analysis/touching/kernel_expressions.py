@@ -57,7 +57,7 @@ class Expr:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RangeLoop:
-    """A loop over `range(start, stop, step)`.
+    """A loop over `range(start, stop, step)`: of `for i in range(n)` the `name` is `i`.
 
     `counts` is true where a `while` counts by itself: its variable wraps, a range's does not.
     """
@@ -74,7 +74,7 @@ Key: TypeAlias = tuple[str, tuple[int, ...], object, ScalarType]
 
 
 class Expressions:
-    """Makes expressions, each of them once."""
+    """Makes expressions, each of them once: `constant(1)` is the same object each time."""
 
     def __init__(self) -> None:
         self._made: dict[Key, Expr] = {}
@@ -184,7 +184,7 @@ class Does(Flag):
     """What an access does to its place: reads it, may write it, surely writes it.
 
     `REREADS` is a read of what the same work item has surely written before: it sees nothing
-    of what the buffer held when the kernel was launched.
+    of what the buffer held when the kernel was launched. `b[i] = 1` is `WRITES | COVERS`.
     """
 
     NOTHING = 0
@@ -196,9 +196,10 @@ class Does(Flag):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConditionScope:
-    """When something happens, within a parent scope; the outermost has none.
+    """The condition or loop around some accesses, within a parent scope; the outermost has none.
 
-    Where `guard` is true, or once in every turn of `loop`.
+    Where `guard` is true, or once in every iteration of `loop`: under `if kc.x < n` the guard is
+    `kc.x < n`.
     """
 
     number: int = 0
@@ -209,7 +210,10 @@ class ConditionScope:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A place in a parameter of the kernel that a value stands for where `condition` holds."""
+    """A place in a parameter of the kernel that a value stands for where `condition` holds.
+
+    In `c = a if n else b`, `c` is `Target(1, "", (), n)` or `Target(2, "", (), not n)`.
+    """
 
     parameter: int
     path: str
@@ -224,7 +228,10 @@ Known: TypeAlias = Expr | tuple[Target, ...] | Leaves | None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelTouch:
-    """One access: to which parameter (by its number), at which path and indices, and when."""
+    """One access: to which parameter (by its number), at which path and indices, and when.
+
+    `a.array[kc.x]` of the first buffer is `KernelTouch(1, "array[]", (<kc.x>,), Does.READS, …)`.
+    """
 
     parameter: int
     path: str

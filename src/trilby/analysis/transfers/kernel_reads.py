@@ -6,7 +6,7 @@ counts if its conditions hold there for any global size, any scalars and any len
 on data counts as true: only the launch itself can decide it, and needs the buffer for that.
 
 ```
-def scale(kc, a, b, n):        kernel_buffers(scale) == (
+def scale(kc, a, b, n):        kernel_buffers(scale, …) == (
     if n > 0:                      KernelBuffer(reads, surely_read=False, ...),   # a
         b[kc.x] += a[kc.x]         KernelBuffer(reads | writes, False, ...),      # b
                                    None)                                          # n
@@ -20,7 +20,6 @@ from trilby.analysis.access import AccessMode
 from trilby.analysis.measuring.affine import Number, ends
 from trilby.analysis.measuring.evaluate import Evaluation
 from trilby.analysis.reach import KernelGraph
-from trilby.analysis.touching.following import touches_of
 from trilby.analysis.touching.kernel_expressions import (
     ConditionScope,
     Does,
@@ -38,7 +37,8 @@ from trilby.model.value import Value
 class KernelBuffer(NamedTuple):
     """A buffer that a kernel takes: its type, and what is done with it.
 
-    It is used `by_pass` where one pass may do something else with it than another.
+    It is used `by_pass` where one pass may do something else with it than another. The `a` of
+    `b[kc.x] = a[kc.x]` is `KernelBuffer(S32Array, READS, surely_read=True, by_pass=False)`.
     """
 
     type: Type
@@ -47,14 +47,16 @@ class KernelBuffer(NamedTuple):
     by_pass: bool
 
 
-def kernel_buffers(kernel: KernelGraph) -> tuple[KernelBuffer | None, ...]:
-    """What a kernel does with each argument; None for those that are no buffers.
+def kernel_buffers(
+    kernel: KernelGraph, touches: Sequence[KernelTouch]
+) -> tuple[KernelBuffer | None, ...]:
+    """What a kernel does with each argument, by its touches; None for those that are no buffers.
 
     To read what the same work item has written is no need of what was there before.
     """
     ops = (op for func in kernel.functions for op in walk(func.body))
     by_pass = any(isinstance(op, Grid) and op.field == "pass_id" for op in ops)
-    params, touches = kernel.entry.params, touches_of(kernel)
+    params = kernel.entry.params
     sure = sure_reads(params, touches)
     done: dict[int, AccessMode] = {}
     for touch in touches:
@@ -93,7 +95,8 @@ def _scopes(scope: ConditionScope | None) -> Iterator[ConditionScope]:
 class _FirstItem:
     """The first work item of any launch in which some lengths are not 0.
 
-    `lengths` are pairs of a parameter and the name of a length, or an axis.
+    `lengths` are pairs of a parameter and the name of a length, or an axis. It reaches what stands
+    under `if kc.x < a.length`, and perhaps not what stands under `if n > 0`.
     """
 
     def __init__(self, lengths: frozenset[tuple[int, object]]) -> None:

@@ -12,7 +12,7 @@ for i in range(n):                    # Trips: i from 0 to n
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
@@ -37,12 +37,11 @@ from trilby.analysis.host.trees import (
     sign_of,
     source_of,
 )
-from trilby.analysis.host.value_sorts import is_not_zero
 from trilby.dataclass import dataclass
 from trilby.model.host_code import Operand
-from trilby.model.op import Op, blocks, walk
-from trilby.model.ops.core import Var, VarLoad, VarStore
-from trilby.model.ops.host import HostFor, HostRun, HostValue, HostWith
+from trilby.model.op import Op
+from trilby.model.ops.core import VarLoad
+from trilby.model.ops.host import HostFor, HostValue
 from trilby.model.ops.memory import Extent, Load
 from trilby.model.value import Value
 
@@ -55,8 +54,6 @@ CURRENT = 2
 """On some path here, the side surely has everything."""
 WRITTEN = 4
 """The other side surely wrote in this function, on some path here."""
-PARTLY = 8
-"""Instead of stale: the device wrote to what it lacked, and only a launch can tell what is left."""
 
 Key: TypeAlias = tuple[Op, Side, object]
 """A need: the op before which it arises, the side, and which of several needs there it is."""
@@ -143,10 +140,8 @@ class PlanState:
         self.parts = frozenset(part for part in self.parts if part[0] not in touched)
         for thing in touched & self.looked.keys():
             del self.looked[thing]
-        for thing in things if only else ():
-            bits = self.of("device", thing)
-            if bits & STALE:
-                self.known["device", thing] = bits & ~STALE | PARTLY
+        for thing in things if only else ():  # only a launch can tell what the device still lacks
+            self.known["device", thing] = self.of("device", thing) & ~STALE
 
     def is_name(self, var: Value, thing: Thing) -> bool:
         """Whether a variable surely holds a buffer."""
@@ -285,7 +280,7 @@ class Trips:
 
 def trips_of(op: Op, ops: HostOps) -> Trips | None:
     """The iterations of a loop over `range`, if its bounds can be told in front of it."""
-    args = ops.range_of(op) if isinstance(op, HostFor) else None
+    args = ops.sorts.range_of(op) if isinstance(op, HostFor) else None
     if not isinstance(op, HostFor) or args is None or len(args) not in {1, 2}:
         return None
     target = ops.names.get(op.target.text)
@@ -328,7 +323,7 @@ def _is_arithmetic(node: ast.expr) -> bool:
             return all(map(_is_arithmetic, expressions_in(node)))
         case _:
             sign, parts = sign_of(node), expressions_in(node)
-            divides = sign in {"//", "%"} and not is_not_zero(parts[-1])
+            divides = sign in {"//", "%"} and not number_of(parts[-1])
             return bool(sign) and not divides and all(map(_is_arithmetic, parts))
 
 
@@ -377,7 +372,10 @@ def _in_text(node: ast.expr, inputs: tuple[Value, ...], ops: HostOps) -> Conditi
         case Operand(number):
             return has_items(inputs[number], ops)
         case ast.Tuple(elts=items) | ast.List(elts=items):
-            return _all(_in_text(item, inputs, ops) for item in items)
+            found = [_in_text(item, inputs, ops) for item in items]
+            known = [conditions for conditions in found if conditions is not None]
+            each = dict.fromkeys(condition for conditions in known for condition in conditions)
+            return tuple(each) if len(known) == len(found) else None
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in OURS:
             return _in_text(arguments(node)[0], inputs, ops) if arguments(node) else None
         case ast.Attribute() | ast.Subscript(value=ast.Attribute(attr="shape")):
@@ -388,35 +386,7 @@ def _in_text(node: ast.expr, inputs: tuple[Value, ...], ops: HostOps) -> Conditi
             return () if is_constant else None
 
 
-def _all(found: Iterable[Conditions | None]) -> Conditions | None:
-    total: dict[PlainExpression, None] = {}
-    for conditions in found:
-        if conditions is None:
-            return None
-        total.update(dict.fromkeys(conditions))
-    return tuple(total)
-
-
 # -------------------------------------------------------------------------------------------- names
-
-
-def names_bound(op: Op, ops: HostOps) -> Iterator[str]:
-    """The names of the variables that an op itself sets, declares or deletes."""
-    match op:
-        case VarStore(var) if var in ops.called:
-            yield ops.called[var]
-        case Var(name=name):
-            yield name
-        case HostRun() | HostFor() | HostWith():
-            yield from op.sets
-        case _:
-            pass
-
-
-def names_bound_inside(op: Op, ops: HostOps) -> frozenset[str]:
-    """The names of the variables that are set in the blocks of an op."""
-    inner = (one for block in blocks(op) for one in walk(block))
-    return frozenset(name for one in inner for name in names_bound(one, ops))
 
 
 def names_in(references: Iterable[Reference | None], ops: HostOps) -> frozenset[str]:

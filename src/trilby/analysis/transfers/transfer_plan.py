@@ -7,18 +7,18 @@ where that is certain. A copy of what is there already does nothing at run time,
 know more than "may be stale".
 
 ```
-plan = plan_transfers(graph)["squares.square_all"]
+plan = plan_transfers(closure)["squares.square_all"]
 plan.before == {<dispatch>: (PlannedCopy("device", Reload(<s32>), certain=True),)}
 ```
 
-`plan_transfers(graph, ahead=True)` keeps only the copies that gain something where the run time
+`plan_transfers(closure, ahead=True)` keeps only the copies that gain something where the run time
 tracks all accesses and copies what is missing anyway. Their use is certain, and either other work
 runs before it, or several launches would bring a part each. A copy that gains nothing is kept
 before another one that would go first otherwise.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import NamedTuple, TypeAlias
 
@@ -30,9 +30,10 @@ from trilby.analysis.alias import (
     Reload,
     Thing,
 )
+from trilby.analysis.bound import names_set
+from trilby.analysis.closure import ComputeClosure
 from trilby.analysis.host.host_ops import HostOps
-from trilby.analysis.reach import ComputeGraph
-from trilby.analysis.transfers.kernel_reads import KernelBuffer, kernel_buffers
+from trilby.analysis.transfers.kernel_reads import kernel_buffers
 from trilby.analysis.transfers.overlap import takes_time
 from trilby.analysis.transfers.transfer_needs import (
     CURRENT,
@@ -40,17 +41,16 @@ from trilby.analysis.transfers.transfer_needs import (
     Key,
     Side,
     TransferNeed,
-    names_bound,
     names_in,
     single,
 )
 from trilby.analysis.transfers.uses_walk import UseEvents, UseSummary, UsesWalk
 from trilby.dataclass import dataclass
-from trilby.model.op import Block, Func, Op, block_fields, blocks, operands, walk
+from trilby.model.op import Block, Func, Op, blocks, operands, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return, Var
 from trilby.model.ops.host import HostFor, HostIf, HostWhile
-from trilby.model.value import COMPUTE_CONTEXT, Value, VarType
+from trilby.model.value import Value, VarType
 
 # --------------------------------------------------------------------------------------------- plan
 
@@ -86,9 +86,10 @@ Action: TypeAlias = PlannedCopy | When
 
 @dataclass(frozen=True, slots=True)
 class TransferPlan:
-    """What to put before the ops of a function.
+    """The copies that are put before the ops of a function.
 
-    `writers` are the ops in which host or device may write: a copy must not move across them.
+    `writers` are the ops in which host or device may write: a copy must not move across them. For
+    `cc.dispatch(a.length, double, a)`: `before == {<dispatch>: (PlannedCopy("device", …),)}`.
     """
 
     func: Func
@@ -96,43 +97,38 @@ class TransferPlan:
     writers: frozenset[Op] = frozenset()
 
 
-def plan_transfers(graph: ComputeGraph, *, ahead: bool = False) -> dict[str, TransferPlan]:
-    """The plan of every compute function of a graph, by its symbol."""
-    kernels = {symbol: kernel_buffers(kernel) for symbol, kernel in graph.kernels.items()}
+def plan_transfers(closure: ComputeClosure, *, ahead: bool = False) -> dict[str, TransferPlan]:
+    """The plan of every compute function of a closure, by its symbol."""
+    kernels = {
+        symbol: kernel_buffers(kernel, closure.footprints[symbol].touches)
+        for symbol, kernel in closure.graph.kernels.items()
+    }
     callees: dict[str, UseSummary] = {}
     plans: dict[str, TransferPlan] = {}
-    for func in graph.functions:  # callees come first
-        uses = _walked(func, kernels, callees)
+    for func in closure.graph.functions:  # callees come first
+        ops, places = HostOps.of(func), _places(func)
+        uses = UsesWalk(ops, kernels, callees, lambda _op, _thing: False).run()
+        if uses.incomplete:  # what comes later matters for what is earlier
+            parameters = frozenset(ops.things.known[param] for param in func.params)
+            wanted = _wanted_behind(uses.events, places, parameters)
+            uses = UsesWalk(ops, kernels, callees, wanted).run()
         callees[func.name] = UseSummary.of(func, uses)
-        plans[func.name] = _Placing.of(uses, ahead=ahead).plan()
+        plans[func.name] = _Placing.of(uses, places, ahead=ahead).plan()
     return plans
-
-
-def _walked(
-    func: Func,
-    kernels: Mapping[str, tuple[KernelBuffer | None, ...]],
-    callees: Mapping[str, UseSummary],
-) -> UsesWalk:
-    """Walk over a function, and once more where what comes later matters for what is earlier."""
-    ops = HostOps.of(func)
-    uses = UsesWalk(ops, kernels, callees, lambda _op, _thing: False).run()
-    if uses.incomplete:
-        parameters = frozenset(ops.things.known[param] for param in func.params)
-        wanted = _Wanted(uses.events, _places(func), parameters)
-        uses = UsesWalk(ops, kernels, callees, wanted.behind).run()
-    return uses
 
 
 class _OpPlace(NamedTuple):
     """Where an op stands: `block.ops[number]`, the op that has the block, and if a loop does.
 
-    The third op of a loop's body: `_OpPlace(<body>, 2, <for>, in_loop=True)`.
+    The third op of a loop's body, with which a statement begins:
+    `_OpPlace(<body>, 2, <for>, in_loop=True, begins=True)`.
     """
 
     block: Block
     number: int
     around: Op | None
     in_loop: bool
+    begins: bool
 
 
 def _places(func: Func) -> dict[Op, _OpPlace]:
@@ -140,64 +136,87 @@ def _places(func: Func) -> dict[Op, _OpPlace]:
     rest: list[tuple[Block, Op | None, bool]] = [(func.body, None, False)]
     while rest:
         block, around, in_loop = rest.pop()
+        inside = _inside_statements(block)
         for number, op in enumerate(block.ops):
-            found[op] = _OpPlace(block, number, around, in_loop)
-            if block_fields(type(op)):
-                is_loop = in_loop or isinstance(op, HostFor | HostWhile)
-                rest += [(inner, op, is_loop) for inner in blocks(op)]
+            found[op] = _OpPlace(block, number, around, in_loop, number not in inside)
+            is_loop = in_loop or isinstance(op, HostFor | HostWhile)
+            rest += [(inner, op, is_loop) for inner in blocks(op)]
     return found
+
+
+def _inside_statements(block: Block) -> set[int]:
+    """The places of a block where no statement begins: more than variables comes from before.
+
+    To declare a variable is no statement.
+    """
+    made: dict[Value, int] = {}
+    inside: set[int] = set()
+    for number, op in enumerate(block.ops):
+        for used in (value for one in _inside(op) for value in operands(one)):
+            if used in made:
+                inside.update(range(made[used] + 1, number + 1))
+        if isinstance(op, Var) and not op.init:
+            inside.add(number)
+        elif op.result and not isinstance(op, Var):
+            made[op.result] = number
+    return inside
+
+
+def _inside(op: Op) -> list[Op]:
+    """An op, and all ops in its blocks."""
+    return [op, *(inner for block in blocks(op) for inner in walk(block))]
 
 
 # ------------------------------------------------------------------------------- wanted by the host
 
 
-class _Wanted(NamedTuple):
-    """Whether all of a buffer is surely wanted by the host, or by the caller, behind a loop.
+def _wanted_behind(
+    events: UseEvents, places: Mapping[Op, _OpPlace], parameters: Points
+) -> Callable[[Op, Thing], bool]:
+    """How to ask whether all of a buffer is surely wanted by host or caller behind a loop.
 
     The answer is yes only if it is yes on every path: behind a loop that is followed by
     `return a.array.tolist()`, or by the end of a function with a parameter `a`, `a` is wanted.
     """
 
-    events: UseEvents
-    places: Mapping[Op, _OpPlace]
-    parameters: Points
-
-    def behind(self, op: Op, thing: Thing) -> bool:
+    def behind(op: Op, thing: Thing) -> bool:
         """Whether a buffer is wanted behind an op, before the device writes to it again."""
         at: Op | None = op
         while at is not None:
-            block, number, around, _ = self.places[at]
-            answer = self._in_ops(block.ops[number + 1 :], thing)
+            block, number, around, *_ = places[at]
+            answer = in_ops(block.ops[number + 1 :], thing)
             if answer is not None:
                 return answer
-            if isinstance(around, HostFor | HostWhile) and self._writes(around, thing):
+            if isinstance(around, HostFor | HostWhile) and writes(around, thing):
                 return False  # in the next iteration
             at = around
-        return thing in self.parameters
+        return thing in parameters
 
-    def _in_ops(self, ops: Iterable[Op], thing: Thing) -> bool | None:
+    def in_ops(ops: Iterable[Op], thing: Thing) -> bool | None:
         """What ops decide, or None where it is still open."""
-        answers = (self._answer(op, thing) for op in ops)
+        answers = (in_op(op, thing) for op in ops)
         return next((answer for answer in answers if answer is not None), None)
 
-    def _answer(self, op: Op, thing: Thing) -> bool | None:
-        done = self.events.get(op, {})
+    def in_op(op: Op, thing: Thing) -> bool | None:
+        done = events.get(op, {})
         if isinstance(op, Return):
-            return thing in self.parameters or ("returns", thing) in done
+            return thing in parameters or ("returns", thing) in done
         if isinstance(op, Break | Continue):
             return False  # it could be followed, and is not worth it
         if isinstance(op, HostIf):
-            answers = {self._in_ops(block.ops, thing) for block in blocks(op)}
+            answers = {in_ops(block.ops, thing) for block in blocks(op)}
             if len(answers) == 1 and None not in answers:
                 return answers.pop()
         elif not any(blocks(op)) and done.get(("host reads", thing)):
             return True
-        return False if self._writes(op, thing) or ("host overwrites", thing) in done else None
+        return False if writes(op, thing) or ("host overwrites", thing) in done else None
 
-    def _writes(self, op: Op, thing: Thing) -> bool:
+    def writes(op: Op, thing: Thing) -> bool:
         """Whether the device may write to a buffer in an op, or inside of it."""
         keys = [("device writes", thing), ("device may write", thing)]
-        return any(key in self.events.get(one, {}) for one in _inside(op) for key in keys)
+        return any(key in events.get(one, {}) for one in _inside(op) for key in keys)
+
+    return behind
 
 
 # ------------------------------------------------------------------------------------- early starts
@@ -232,9 +251,10 @@ class _Start(NamedTuple):
 
 @dataclass(slots=True)
 class _Placing:
-    """The making of a plan from the needs that a walk found: `_Placing.of(uses).plan()`.
+    """The making of a plan from the needs of a walk; with `ahead`, only of copies that gain time.
 
-    With `ahead`, only of copies that gain time.
+    The need of `b` for the second of two launches becomes a copy before the first one, if that
+    writes another buffer.
     """
 
     uses: UsesWalk
@@ -247,20 +267,17 @@ class _Placing:
     lasting: dict[Thing, str]
     """The names of the parameters that hold what was given, wherever they do."""
     starts: list[_Start] = field(default_factory=list[_Start])
-    statements: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
-    """Where statements begin, by the identity of the block."""
 
     @classmethod
-    def of(cls, uses: UsesWalk, *, ahead: bool) -> "_Placing":
+    def of(cls, uses: UsesWalk, places: dict[Op, _OpPlace], *, ahead: bool) -> "_Placing":
         """Make ready for a function."""
         ops = uses.ops
-        places = _places(ops.func)
         params = {
             op: ops.things.known[op.init[0]]
             for op in ops.func.body.ops
             if isinstance(op, Var) and op.init and op.init[0] in ops.func.params
         }
-        changing = {name for op in places if op not in params for name in names_bound(op, ops)}
+        changing = {name for op in places if op not in params for name in names_set(op, ops.called)}
         lasting = {
             thing: op.name
             for op, thing in params.items()
@@ -276,9 +293,8 @@ class _Placing:
     def plan(self) -> TransferPlan:
         """The whole plan."""
         func, uses = self.uses.ops.func, self.uses
-        if any(param.type == COMPUTE_CONTEXT for param in func.params):
-            for key, need in uses.turn.needs.items():
-                self._place(key, self._in_front(key, need))
+        for key, need in uses.turn.needs.items():
+            self._place(key, need)
         before: dict[Op, tuple[Action, ...]] = {}
         for one in self._gaining() if self.ahead else self.starts:
             before[one.op] = (*before.get(one.op, ()), *one.actions)
@@ -299,20 +315,22 @@ class _Placing:
 
     # ---------------------------------------------------------------------------------- copies
 
-    def _only(self, key: Key, need: TransferNeed) -> Thing | None:
-        """The one buffer that can be meant at the place of a need."""
-        things = need.things | self.uses.sites.get(key, NOTHING)
-        if isinstance(need.where, Reload) and key[0] in self.uses.entered:
-            things |= self.uses.entered[key[0]].held[need.where.var].things
-        return next(iter(things)) if single(things) else None
+    def _meant(self, key: Key, need: TransferNeed) -> tuple[Thing | None, Reference | None]:
+        """The one buffer that can be meant at the place of a need, and its name there.
 
-    def _in_front(self, key: Key, need: TransferNeed) -> TransferNeed:
-        """A need that left a loop, by the name of a parameter if a variable may be another."""
-        ops = self.uses.ops
-        params = [p for p in ops.func.params if frozenset({ops.things.known[p]}) == need.things]
-        if key[0] in self.uses.entered and params and self._only(key, need) is None:
-            return replace(need, where=params[0])
-        return need
+        In front of a loop, a parameter goes by its own name if a variable may be another one there.
+        """
+        ops, where = self.uses.ops, need.where
+        things = need.things | self.uses.sites.get(key, NOTHING)
+        if key[0] in self.uses.entered:
+            held = self.uses.entered[key[0]].held
+            named = things | held[where.var].things if isinstance(where, Reload) else things
+            params = [p for p in ops.func.params if frozenset({ops.things.known[p]}) == need.things]
+            if params and not single(named):
+                where = params[0]
+            else:
+                things = named
+        return next(iter(things)) if single(things) else None, where
 
     def _place(self, key: Key, need: TransferNeed) -> None:
         """Put the copy for a need where it starts.
@@ -320,13 +338,14 @@ class _Placing:
         Where two names may be one buffer, another copy starts earlier, in case they are not; but
         for what may be there already then.
         """
-        (op, side, _), thing = key, self._only(key, need)
-        if need.where is None or (self.ahead and not need.certain):
+        (op, side, _), (thing, where) = key, self._meant(key, need)
+        if where is None or (self.ahead and not need.certain):
             return
-        conditions, where = (*need.guards, *need.items), need.where
+        conditions = (*need.guards, *need.items)
         gains = need.gains or need.last is not None or (side == "device" and thing in self.shared)
         if thing and need.certain:
-            where = self._lasting_name(thing) or where
+            if thing in self.lasting:
+                where = Reload(self.uses.ops.names[self.lasting[thing]])
             surely, if_apart, apart, is_before_work = self._starts(key, need, where, thing)
             are_apart = self._are_apart(thing, where, apart)
             if are_apart and not need.bits & CURRENT:
@@ -424,7 +443,7 @@ class _Placing:
                 break
             apart |= met
             works = works or any(map(takes_time, _inside(block.ops[at])))
-            if at in self._statements(block):
+            if self.places[block.ops[at]].begins:
                 found, asked = block.ops[at], apart
                 if apart == need.apart:
                     surely, is_before_work = found, works
@@ -451,7 +470,7 @@ class _Placing:
         for one in _inside(op):
             is_barrier = one in self.uses.barriers or isinstance(one, Return | Break | Continue)
             met = None if is_barrier else self._written(one, side, thing)
-            if met is None or not names.isdisjoint(names_bound(one, self.uses.ops)):
+            if met is None or not names.isdisjoint(names_set(one, self.uses.ops.called)):
                 return None
             found |= met
         return found
@@ -472,52 +491,15 @@ class _Placing:
             found |= causes
         return found
 
-    def _statements(self, block: Block) -> frozenset[int]:
-        found = self.statements.get(id(block))
-        if found is None:
-            found = self.statements[id(block)] = _statement_begins(block)
-        return found
-
     # ----------------------------------------------------------------------------------- names
-
-    def _lasting_name(self, thing: Thing) -> Reload | None:
-        """The variable that always holds a buffer, if there is one."""
-        name = self.lasting.get(thing)
-        return Reload(self.uses.ops.names[name]) if name else None
 
     def _are_apart(self, thing: Thing, where: Reference, others: Points) -> PlainExpression | None:
         """How to ask whether a buffer is none of some others; None if nobody has to, or can."""
         ops, lasting = self.uses.ops, self.lasting
-        contexts = [param for param in ops.func.params if param.type == COMPUTE_CONTEXT]
-        context = lasting.get(ops.things.known[contexts[0]])
+        context = lasting.get(ops.things.known[ops.func.params[0]])
         name = ops.called.get(where.var) if isinstance(where, Reload) else lasting.get(thing)
         if not others or not context or not name or not others <= lasting.keys():
             return None
         asked = [lasting[other] for other in sorted(others, key=lambda one: one.number)]
         code = f"{context}.apart({', '.join((name, *asked))})"
         return PlainExpression(code, tuple(dict.fromkeys((context, name, *asked))))
-
-
-def _inside(op: Op) -> list[Op]:
-    """An op, and all ops in its blocks."""
-    if not block_fields(type(op)):
-        return [op]
-    return [op, *(inner for block in blocks(op) for inner in walk(block))]
-
-
-def _statement_begins(block: Block) -> frozenset[int]:
-    """The places of a block where a statement begins: only variables come from before.
-
-    To declare a variable is none.
-    """
-    made: dict[Value, int] = {}
-    inside: set[int] = set()
-    for number, op in enumerate(block.ops):
-        for used in (value for one in _inside(op) for value in operands(one)):
-            if used in made:
-                inside.update(range(made[used] + 1, number + 1))
-        if isinstance(op, Var) and not op.init:
-            inside.add(number)
-        elif op.result and not isinstance(op, Var):
-            made[op.result] = number
-    return frozenset(range(len(block.ops))) - inside

@@ -31,8 +31,9 @@ from trilby.analysis.alias import (
     Seen,
     Thing,
 )
-from trilby.analysis.host.host_ops import Effects, HostOps
-from trilby.analysis.host.reader import HostTouch
+from trilby.analysis.bound import names_set
+from trilby.analysis.host.host_ops import HostOps
+from trilby.analysis.host.reader import Effects, HostTouch
 from trilby.analysis.transfers.kernel_reads import KernelBuffer
 from trilby.analysis.transfers.overlap import takes_time
 from trilby.analysis.transfers.transfer_needs import (
@@ -47,8 +48,6 @@ from trilby.analysis.transfers.transfer_needs import (
     Trips,
     has_items,
     joined,
-    names_bound,
-    names_bound_inside,
     names_in,
     single,
     trips_of,
@@ -56,7 +55,7 @@ from trilby.analysis.transfers.transfer_needs import (
 from trilby.data.dtypes import Type
 from trilby.data.schema import INDEX, BufferType, NDArrayType
 from trilby.dataclass import dataclass
-from trilby.model.op import Block, Func, Op
+from trilby.model.op import Block, Func, Op, blocks, walk
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Return
 from trilby.model.ops.host import (
@@ -334,7 +333,7 @@ class UsesWalk:
     def is_named_before(self, op: Op, seen: Seen) -> bool:
         """Whether the names of a place mean the same in front of an op: it sets none of them."""
         names = names_in((seen.where, *(seen.part.indices if seen.part else ())), self.ops)
-        return names.isdisjoint(names_bound(op, self.ops))
+        return names.isdisjoint(names_set(op, self.ops.called))
 
     # -------------------------------------------------------------------------------- launches
 
@@ -433,7 +432,8 @@ class UsesWalk:
         self.turn, self.surely = outer, surely
         turns = (first, rest) if peeled and before else (rest,)
         if trips and peeled and isinstance(op, HostFor):
-            inside = names_bound_inside(op, self.ops)
+            inner = (one for block in blocks(op) for one in walk(block))
+            inside = frozenset(name for one in inner for name in names_set(one, self.ops.called))
             self.hoist(op, entry, trips, (first, rest), inside | {*op.sets})
             if before is not None and inside.isdisjoint({op.target.text, *trips.uses}):
                 self.fetch_in_last_turn(op, trips, before, rest)
