@@ -5,7 +5,6 @@ from os import PathLike
 
 from trilby.model.text import to_text
 from trilby.runtime.tracing import TracedRun
-from trilby.tools.dataflow import dataflow_of
 from trilby.tools.explanation import (
     ExplainedFunction,
     ExplainedKernel,
@@ -13,9 +12,9 @@ from trilby.tools.explanation import (
     SourceLine,
     short_file,
 )
-from trilby.tools.html.bytes_svg import bytes_svg
 from trilby.tools.html.code import Language, block, changes, coloured
 from trilby.tools.html.elements import Html, joined, page, section, table, tag
+from trilby.tools.html.moved import bytes_svg
 from trilby.tools.html.report import ledger_section, run_figures
 from trilby.tools.margin import SIGNS, Note
 from trilby.tools.movements import movements
@@ -85,12 +84,12 @@ def _remark(note: Note) -> Html:
 
 
 def _run(run: TracedRun) -> Iterator[Html]:
-    rows, names = movements(run.ledger), dict(dataflow_of(run.ledger).buffers)
+    rows = movements(run.ledger)
     note = (
         f"On {run.place}, {run.device.name}. The line across a bar is the least that had to move."
     )
     if rows:
-        yield section("The run against the optimum", bytes_svg(rows, names), note=note)
+        yield section("The run against the optimum", bytes_svg(rows), note=note)
     yield ledger_section(run.ledger.copies)
 
 
