@@ -35,12 +35,7 @@ def value_names(func: Func) -> Callable[[Value], str]:
 
 def kernels_of(context: ContextOf) -> Mapping[str, AnalysedKernel]:
     """The kernels behind an entry point by their symbols."""
-    return {
-        symbol: analysed
-        for symbol, graph in context.graph.kernels.items()
-        for analysed in context.kernels
-        if analysed.graph is graph
-    }
+    return dict(zip(context.graph.kernels, context.kernels, strict=True))
 
 
 def launch_of(

@@ -4,13 +4,16 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 
 from trilby.model.text import to_text
+from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.tracing import TracedRun
 from trilby.tools.explanation import (
     ExplainedFunction,
-    ExplainedKernel,
     Explanation,
     SourceLine,
+    native_models,
+    opencl_code,
     short_file,
+    source_lines,
 )
 from trilby.tools.html.code import Language, block, changes, coloured
 from trilby.tools.html.elements import Html, joined, page, section, table, tag
@@ -93,25 +96,25 @@ def _run(run: TracedRun) -> Iterator[Html]:
     yield ledger_section(run.ledger.copies)
 
 
-def _kernel(kernel: ExplainedKernel) -> Html:
+def _kernel(kernel: AnalysedKernel) -> Html:
     access = table(
         ("buffer", "type", "field", "access"),
         [
             (tag("span", one.name, class_="name"), str(one.type), tag("code", path), str(what))
-            for one in kernel.analysed.access.parameters
+            for one in kernel.access.parameters
             for path, what in one.fields.items()
         ],
     )
-    source = "\n".join(line.text for line in kernel.source)
-    footprint = str(kernel.analysed.footprint).partition("\n")[2]
+    source = "\n".join(line.text for line in source_lines(kernel.kernel))
+    footprint = str(kernel.footprint).partition("\n")[2]
     return section(
-        f"Kernel {kernel.name}",
+        f"Kernel {kernel.kernel.name}",
         block(source, "python"),
         tag("h3", "What it accesses"),
         access,
         _folded("What each work item touches", footprint, "text"),
-        *_steps(kernel.transformed, is_open=False),
-        _folded("The OpenCL that a device gets", kernel.code.strip(), "c"),
+        *_steps(native_models(kernel), is_open=False),
+        _folded("The OpenCL that a device gets", opencl_code(kernel).strip(), "c"),
     )
 
 
