@@ -61,7 +61,7 @@ class ComputeFacts:
         """Every copy that the plan places."""
         for plan in self.plans.values():
             for op, loops, every in _walked(plan.func.body, (), every=True):
-                for copy, is_sure in _copies(plan.before.get(op, ()), sure=True):
+                for copy, is_sure in _copies(plan.before.get(op, ())):
                     writer = _writer(plan, loops[-1]) if loops else None
                     yield PlacedCopy(copy, op, plan.func, loops, every and is_sure, writer)
 
@@ -90,19 +90,16 @@ def _walked(
                 yield from _walked(inner, loops, every=sure)
 
 
-def _copies(actions: tuple[Action, ...], *, sure: bool) -> Iterator[tuple[PlannedCopy, bool]]:
+def _copies(actions: tuple[Action, ...]) -> Iterator[tuple[PlannedCopy, bool]]:
+    """The copies of some actions, and whether each is made on every way."""
     for action in actions:
         if isinstance(action, PlannedCopy):
-            yield action, sure and not action.sometimes
+            yield action, not action.sometimes
         else:
-            arms = [
-                [c for c, _ in _copies(arm, sure=sure)] for arm in (action.then, action.otherwise)
-            ]
-            shared = sure and all(arms)
+            arms = [[copy for copy, _ in _copies(arm)] for arm in (action.then, action.otherwise)]
             for copy in sorted((*arms[0], *arms[1]), key=lambda one: not one.indices):
-                yield copy, shared and all(any(_is_alike(copy, c) for c in arm) for arm in arms)
-
-
-def _is_alike(one: PlannedCopy, other: PlannedCopy) -> bool:
-    """Whether both bring something of the same buffer to the same side."""
-    return one.to == other.to and one.what == other.what
+                alike = [
+                    any(other.to == copy.to and other.what == copy.what for other in arm)
+                    for arm in arms
+                ]
+                yield copy, all(alike)

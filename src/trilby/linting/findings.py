@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from trilby.data.schema import ArrayType, NDArrayType, path_steps, step_into
 from trilby.dataclass import dataclass
 from trilby.linting.accesses import MemoryAccess
-from trilby.linting.decide.question import Witness, range_text
+from trilby.linting.decide.question import Witness
 from trilby.model.op import Func
 from trilby.source import Location, line_text
 
@@ -104,12 +104,6 @@ def element_text(access: MemoryAccess, indices: Sequence[int]) -> str:
             text += f".{step}"
         here = step_into(here, step) or here
     return text
-
-
-def launch_text(witness: Witness) -> str:
-    """The launch in which something happens: `range=2 with n=1`."""
-    numbers = ", ".join(f"{name}={number}" for name, number in witness.arguments.items())
-    return range_text(witness.range) + (f" with {numbers}" if numbers else "")
 
 
 # ------------------------------------------------------------------------------------------ silence

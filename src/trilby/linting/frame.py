@@ -6,7 +6,7 @@ Branches are followed here; the rules for all other ops are in `walk` and `walk_
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.kernel_expressions import Expr
@@ -80,21 +80,23 @@ class KernelWalk:
         return self.sites.setdefault(key, len(self.sites) + 1)
 
 
+class Way(NamedTuple):
+    """How a block is left early: the condition since its beginning, and the state there."""
+
+    condition: Expr
+    variables: "Mapping[Value, Known]"
+    phases: Mapping[str, Phases]
+    """The barriers that were passed last."""
+    returned: "Known" = None
+
+
 @dataclass(slots=True)
 class LoopExits:
-    """Where a turn ends early: the condition since its beginning, and the variables there."""
+    """Where a turn of a loop ends early; `depth` is how many conditions hold where it begins."""
 
     depth: int
-    continues: list[tuple[Expr, dict[Value, Known]]] = field(
-        default_factory=list[tuple[Expr, "dict[Value, Known]"]]
-    )
-    continued: list[tuple[Expr, "Mapping[str, Phases]"]] = field(
-        default_factory=list[tuple[Expr, "Mapping[str, Phases]"]]
-    )
-    """The barriers that were passed last where a turn is left for the next."""
-    breaks: list[tuple[Expr, dict[Value, Known]]] = field(
-        default_factory=list[tuple[Expr, "dict[Value, Known]"]]
-    )
+    continues: list[Way] = field(default_factory=list[Way])
+    breaks: list[Way] = field(default_factory=list[Way])
     returns: bool = False
 
 
@@ -121,11 +123,7 @@ class Frame:
     calls: Calls = ()
     values: dict[Value, Known] = field(default_factory=dict[Value, "Known"])
     variables: dict[Value, Known] = field(default_factory=dict[Value, "Known"])
-    returned: list[tuple[Expr, Known]] = field(default_factory=list[tuple[Expr, "Known"]])
-    left: list[tuple[Expr, Mapping[str, Phases]]] = field(
-        default_factory=list[tuple[Expr, "Mapping[str, Phases]"]]
-    )
-    """The barriers that were passed last at each return."""
+    returns: list[Way] = field(default_factory=list[Way])
     exits: list[LoopExits] = field(default_factory=list[LoopExits])
     may_have_returned: bool = False
     base_guards: int = field(init=False)
@@ -217,6 +215,27 @@ class Frame:
             found[var] = self.variables[var]
             self.variables[var] = before
 
+    # -- ways out
+
+    def way(self, depth: int, returned: Known = None) -> Way:
+        """The way by which a block is left here that began where so many conditions held."""
+        condition = self.terms.all_of(self.here[depth:])
+        return Way(condition, dict(self.variables), dict(self.phases), returned)
+
+    def phases_where_ways_meet(self, ways: Sequence[Way], falls: Expr) -> dict[str, Phases]:
+        """The barriers passed last behind a block that is left by these ways or by its end."""
+        if not ways:
+            return self.phases
+        ends = [(way.condition, way.phases) for way in ways]
+        if falls is not self.terms.false:
+            ends.append((falls, self.phases))
+        found: dict[str, Phases] = {}
+        for scope in ORDERED:
+            choices = [(condition, phases[scope]) for condition, phases in ends]
+            is_one = all(phases == choices[0][1] for _, phases in choices)
+            found[scope] = choices[0][1] if is_one else joined_phases(self.terms, *choices)
+        return found
+
 
 def beginning(terms: Terms) -> dict[str, Phases]:
     """No barrier has been passed."""
@@ -279,14 +298,6 @@ def joined_phases(terms: Terms, *choices: tuple[Expr, Phases]) -> Phases:
         if terms.both(condition, phase.guard) is not terms.false
     )
     return found if len(found) <= MOST_PHASES else (Phase(terms.true, ANYWHERE),)
-
-
-def phases_of_ways(terms: Terms, ways: Sequence[tuple[Expr, Phases]]) -> Phases:
-    """The barriers that may have been passed last where several ways come together."""
-    if not ways:
-        return (Phase(terms.true, ANYWHERE),)
-    first = ways[0][1]
-    return first if all(phases == first for _, phases in ways) else joined_phases(terms, *ways)
 
 
 def _after(

@@ -18,7 +18,6 @@ from trilby.linting.compute_facts import ComputeFacts
 from trilby.linting.contract import contract_of, local_sizes, used_axes
 from trilby.linting.decide.confirm import Examples
 from trilby.linting.decide.plain import PlainDecider
-from trilby.linting.decide.question import Decider
 from trilby.linting.decide.z3_decider import Z3Decider
 from trilby.linting.decide.z3_terms import z3_module
 from trilby.linting.dispatches import LaunchFacts, SeenDispatch, launch_of
@@ -154,7 +153,7 @@ def lint_kernel(
     graph: KernelGraph, launch: LaunchFacts | None, settings: LintSettings, location: Location
 ) -> Report:
     """Run the lints of kernels."""
-    facts = kernel_facts(graph, launch, decider())
+    facts = kernel_facts(graph, launch)
     found = [finding for one in settings.lints("kernel") for finding in one(facts)]
     name = short_name(graph.entry.name)
     return _report(name, found, facts.assumptions, graph.functions, settings, location)
@@ -170,7 +169,7 @@ def lint_compute(
     functions: list[Func] = list(context.graph.functions)
     for seen in _different(facts.dispatches()):
         graph = context.graph.kernels[seen.op.kernel]
-        kernel = kernel_facts(graph, seen.launch, decider())
+        kernel = kernel_facts(graph, seen.launch)
         for one in settings.lints("kernel"):
             found += _dispatched(one(kernel), seen)
         assumptions |= kernel.assumptions
@@ -221,18 +220,18 @@ def _report(
     return Report(name, tuple(kept), tuple(assumptions), len(spoken) - len(kept), location)
 
 
-def decider() -> Decider:
+def decider() -> PlainDecider:
     """The solver that is installed, or what does without."""
     return PlainDecider() if z3_module() is None else Z3Decider()
 
 
-def kernel_facts(graph: KernelGraph, launch: LaunchFacts | None, decides: Decider) -> KernelFacts:
+def kernel_facts(graph: KernelGraph, launch: LaunchFacts | None) -> KernelFacts:
     """What lints are told of a kernel; what is not given of its launch is read off it."""
     first = walk_kernel(graph)
     launch = _completed(graph, first, launch)
     walked = walk_kernel(graph, launch.known, launch.same, launch.scalars)
     contract = contract_of(walked, launch)
-    facts = KernelFacts(graph, walked, launch, decides, Examples(graph, launch), contract)
+    facts = KernelFacts(graph, walked, launch, decider(), Examples(graph, launch), contract)
     facts.assumptions |= dict.fromkeys(contract.told)
     return facts
 

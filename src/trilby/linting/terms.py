@@ -26,6 +26,7 @@ DEEPEST = 300
 """Conditions that are nested deeper than this are unknown."""
 
 Level: TypeAlias = Literal["item", "group", "launch"]
+LEVELS: tuple[Level, ...] = ("item", "group", "launch")
 """How far a number is the same: for one work item, for all of a group, or of a launch."""
 
 Ticket: TypeAlias = tuple[str, int, str, tuple[object, ...]]
@@ -219,14 +220,12 @@ def leaves_of(roots: Iterable[Expr]) -> Iterator[Expr]:
 
 def level_of(terms: Terms, term: Expr) -> Level:
     """How far a term is the same, for work items in the same turns of the same loops."""
-    lowest: Level = "launch"
-    for leaf in leaves_of((term,)):
-        own = _leaf_level(terms, leaf)
-        if own == "item":
-            return "item"
-        if own == "group":
-            lowest = "group"
-    return lowest
+    return lowest_level(_leaf_level(terms, leaf) for leaf in leaves_of((term,)))
+
+
+def lowest_level(levels: Iterable[Level]) -> Level:
+    """How far something is the same that is made of parts of these levels."""
+    return min(levels, key=LEVELS.index, default="launch")
 
 
 def _leaf_level(terms: Terms, leaf: Expr) -> Level:

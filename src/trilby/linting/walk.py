@@ -18,7 +18,6 @@ from trilby.linting.accesses import (
     Lost,
     MemoryAccess,
     Phase,
-    Phases,
     Stop,
 )
 from trilby.linting.frame import (
@@ -29,7 +28,6 @@ from trilby.linting.frame import (
     Known,
     Rule,
     beginning,
-    phases_of_ways,
 )
 from trilby.linting.terms import Terms, Ticket, Unknown, folded
 from trilby.linting.walk_loops import LOOP_RULES
@@ -350,32 +348,22 @@ def _call(frame: Frame, op: Call) -> Expr:
         falls = frame.terms.true
     else:
         falls = inner.block(callee.body)
-    frame.phases = _phases_behind(inner, falls)
+    frame.phases = inner.phases_where_ways_meet(inner.returns, falls)
     if op.result is not None:
         frame.values[op.result] = _result(frame, inner, op.result)
-    return frame.terms.true if inner.returned else falls
-
-
-def _phases_behind(inner: Frame, falls: Expr) -> dict[str, Phases]:
-    """The barriers that may have been passed last when a helper is left, by any of its returns."""
-    ways = [*inner.left, *([(falls, inner.phases)] if falls is not inner.terms.false else [])]
-    return {
-        scope: phases_of_ways(inner.terms, [(when, phases[scope]) for when, phases in ways])
-        for scope in ORDERED
-    }
+    return frame.terms.true if inner.returns else falls
 
 
 def _result(frame: Frame, inner: Frame, result: Value) -> Known:
     """What a helper returns: a choice by the conditions of its returns."""
-    first, *_ = inner.returned or [(frame.terms.true, None)]
-    if all(known is first[1] for _, known in inner.returned) and inner.returned:
-        return first[1]
-    chosen = inner.returned[-1][1] if inner.returned else None
-    for condition, known in reversed(inner.returned[:-1]):
-        if not isinstance(known, Expr) or not isinstance(chosen, Expr):
+    chosen = inner.returns[-1].returned if inner.returns else None
+    if inner.returns and all(way.returned is chosen for way in inner.returns):
+        return chosen
+    for way in reversed(inner.returns[:-1]):
+        if not isinstance(way.returned, Expr) or not isinstance(chosen, Expr):
             chosen = None
             break
-        chosen = frame.terms.select(condition, known, chosen)
+        chosen = frame.terms.select(way.condition, way.returned, chosen)
     if isinstance(chosen, Expr) or not isinstance(result.type, ScalarType):
         return chosen
     return frame.unknown(result.type, "what a helper returns")
@@ -389,9 +377,7 @@ def _return(frame: Frame, op: Return) -> Expr:
         why = Unknown("loop", "what is returned out of a loop", loops=frame.loops)
         known = frame.terms.unknown(known.type, why)
     # Every guard since the beginning of the function is a reason to return here.
-    own = frame.terms.all_of(frame.here[frame.base_guards :])
-    frame.returned.append((own, known))
-    frame.left.append((own, dict(frame.phases)))
+    frame.returns.append(frame.way(frame.base_guards, known))
     frame.may_have_returned = True
     return frame.terms.false
 

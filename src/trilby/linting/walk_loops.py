@@ -5,7 +5,7 @@ amount, one whose numbers can be counted out beforehand, one that only shrinks. 
 unknown, and the same for all work items of a group where everything that they are made of is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import BOOL, I64, ScalarType
@@ -16,10 +16,19 @@ from trilby.linting.frame import (
     Known,
     LoopExits,
     Rule,
+    joined,
     joined_phases,
-    phases_of_ways,
 )
-from trilby.linting.terms import Level, LoopMark, Terms, Unknown, evaluated, leaves_of, level_of
+from trilby.linting.terms import (
+    Level,
+    LoopMark,
+    Terms,
+    Unknown,
+    evaluated,
+    leaves_of,
+    level_of,
+    lowest_level,
+)
 from trilby.model.op import Op, blocks, walk
 from trilby.model.ops.control import Break, Continue, For, While
 from trilby.model.ops.core import VarStore, Yield
@@ -213,14 +222,15 @@ class LoopWalk:
             exits.depth = len(frame.here)
             falls = frame.block(self.op.body)
             after = {var: frame.variables.get(var) for var in self.stored}
-            for condition, variables in exits.continues:
+            for way in exits.continues:
                 after = {
-                    var: _either(terms, condition, variables.get(var), after[var]) for var in after
+                    var: joined(terms, way.condition, way.variables.get(var), after[var])
+                    for var in after
                 }
             if falls is terms.false and not exits.continues:
                 after = dict.fromkeys(after)
         self.after = after
-        self.phases = _phases_at_the_end(frame, exits, falls)
+        self.phases = frame.phases_where_ways_meet(exits.continues, falls)
         walk_.trying -= 1
         frame.exits.pop()
         frame.phases, frame.loops = phases, loops
@@ -336,20 +346,26 @@ class LoopWalk:
 
     def _levels(self) -> dict[Value, Level]:
         """How far each variable is the same: as far as all that it is made of."""
-        terms, unknowns = self.terms, self.terms.unknowns
+        unknowns = self.terms.unknowns
         levels: dict[Value, Level] = dict.fromkeys(self.before, "launch")
         changed = True
         while changed:
             changed = False
             for var, term in self.before.items():
-                made_of = [self.start[var], self.after[var], self.goes_on]
-                level = lowest_level(terms, made_of)
+                level = self._level((self.start[var], self.after[var], self.goes_on))
                 if level != levels[var] and levels[var] != "item":
                     levels[var] = level
                     old = unknowns[term.number]
                     unknowns[term.number] = Unknown(old.kind, old.reason, level, old.loops)
                     changed = True
         return levels
+
+    def _level(self, made_of: Iterable[Known]) -> Level:
+        """How far something is the same that is made of all of these."""
+        terms = self.terms
+        return lowest_level(
+            level_of(terms, part) if isinstance(part, Expr) else "item" for part in made_of
+        )
 
     # -- counting out
 
@@ -408,8 +424,8 @@ class LoopWalk:
         frame, terms = self.frame, self.terms
         here, loops, before = frame.here, frame.loops, dict(frame.phases)
         turns = self.turns
-        level = lowest_level(terms, [self.goes_on, *(c for c, _ in self.exits.breaks)])
-        terms.levels[turns.number] = level
+        stops = (self.goes_on, *(way.condition for way in self.exits.breaks))
+        terms.levels[turns.number] = self._level(stops)
         frame.loops = self.mark.all
         turn = self.turn
         frame.phases = {scope: self._phases_after(scope, before[scope], turn) for scope in ORDERED}
@@ -451,8 +467,8 @@ class LoopWalk:
         terms, found = self.terms, self.behind[var]
         if not exits.breaks:
             return found
-        broken = {id(variables.get(var)): variables.get(var) for _, variables in exits.breaks}
-        (known, *others) = broken.values()
+        broken = [way.variables.get(var) for way in exits.breaks]
+        known, others = broken[0], any(one is not broken[0] for one in broken)
         if others or not isinstance(known, Expr) or not isinstance(found, Expr):
             return self.frame.anything(var)
         there = terms.put_in(known, {self.turn.number: self.turns}, terms.count)
@@ -507,57 +523,20 @@ def scalar_of(var: Value) -> ScalarType | None:
     return of if isinstance(of, ScalarType) else None
 
 
-def _phases_at_the_end(frame: Frame, exits: LoopExits, falls: Expr) -> dict[str, Phases]:
-    """The barriers that may have been passed last when a turn ends, also by `continue`."""
-    if not exits.continued:
-        return frame.phases
-    ways = [*exits.continued, *([(falls, frame.phases)] if falls is not frame.terms.false else [])]
-    return {
-        scope: phases_of_ways(frame.terms, [(when, phases[scope]) for when, phases in ways])
-        for scope in ORDERED
-    }
-
-
-def _either(terms: Terms, condition: Expr, then: Known, otherwise: Known) -> Known:
-    if isinstance(then, Expr) and isinstance(otherwise, Expr):
-        return terms.select(condition, then, otherwise)
-    return then if then is otherwise else None
-
-
-def lowest_level(terms: Terms, made_of: list[Known]) -> Level:
-    """How far something is the same that is made of all of these."""
-    lowest: Level = "launch"
-    for term in made_of:
-        level = level_of(terms, term) if isinstance(term, Expr) else "item"
-        if level == "item":
-            return "item"
-        if level == "group":
-            lowest = "group"
-    return lowest
-
-
 def _loop(frame: Frame, op: For | While) -> Expr:
     return LoopWalk(frame, op).run()
 
 
-def _break(frame: Frame, _op: Break) -> Expr:
+def _leave_turn(frame: Frame, op: Break | Continue) -> Expr:
     exits = frame.exits[-1]
-    condition = frame.terms.all_of(frame.here[exits.depth :])
-    exits.breaks.append((condition, dict(frame.variables)))
-    return frame.terms.false
-
-
-def _continue(frame: Frame, _op: Continue) -> Expr:
-    exits = frame.exits[-1]
-    condition = frame.terms.all_of(frame.here[exits.depth :])
-    exits.continues.append((condition, dict(frame.variables)))
-    exits.continued.append((condition, dict(frame.phases)))
+    ways = exits.breaks if isinstance(op, Break) else exits.continues
+    ways.append(frame.way(exits.depth))
     return frame.terms.false
 
 
 LOOP_RULES: dict[type[Op], Rule] = {
     For: _loop,
     While: _loop,
-    Break: _break,
-    Continue: _continue,
+    Break: _leave_turn,
+    Continue: _leave_turn,
 }

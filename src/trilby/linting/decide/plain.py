@@ -16,7 +16,7 @@ from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
 from trilby.linting.accesses import ANYWHERE, Phase
 from trilby.linting.contract import linear
-from trilby.linting.decide.question import Example, ItemPart, Outcome, Proved, Question, Undecided
+from trilby.linting.decide.question import Example, ItemPart, Outcome, Question
 from trilby.linting.dispatches import AXES, LaunchFacts
 from trilby.linting.terms import evaluated, leaves_of, level_of
 
@@ -238,20 +238,19 @@ GIVEN_UP = "there is no solver: install trilby[lint] to have it decided"
 
 
 class PlainDecider:
-    """Proves what is plain, and tries small launches."""
-
-    name = "plain"
+    """Answers questions: proves what is plain, and tries small launches."""
 
     def decide(self, question: Question) -> Outcome:
-        """Proved where there is no such launch, an example where there is."""
+        """None where there is no such launch, an example where there is, or why nobody knows."""
         if is_plain(question):
-            return Proved()
-        if not question.wants_example:
-            return Undecided(GIVEN_UP)
-        return next(examples(question), Undecided(GIVEN_UP))
+            return None
+        return next(examples(question), GIVEN_UP) if question.wants_example else GIVEN_UP
 
     def fits(self, question: Question) -> bool | None:
-        """True where a small launch was found that fits; not known otherwise."""
+        """Whether there is a launch in which no work item does what is asked; None: not known.
+
+        Its arguments are positive, and some work item comes to where it could happen.
+        """
         return True if fits_a_small_launch(question) else None
 
 

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.ndrange import NDRange
 from trilby.linting.accesses import ANYWHERE
-from trilby.linting.decide.plain import is_plain
-from trilby.linting.decide.question import Cover, Example, Outcome, Proved, Question, Undecided
+from trilby.linting.decide.plain import PlainDecider, is_plain
+from trilby.linting.decide.question import Cover, Example, Outcome, Question
 from trilby.linting.decide.z3_terms import Encoding, ItemTerms, Session
 from trilby.linting.dispatches import LaunchFacts
 from trilby.linting.terms import LoopMark, Terms, evaluated, leaves_of, level_of
@@ -95,9 +95,7 @@ class Fitting:
     def _is_well(self, number: int, place: dict[str, int]) -> Any:
         z3, item = self.z3, ItemTerms(self.encoding, number, place)
         conditions = [item.truth(condition) for condition in self.part.conditions]
-        well = (
-            item.truth(self.part.fails) if self.part.fails is not None else z3.BoolVal(value=False)
-        )
+        well = item.truth(self.part.fails) if self.part.fails is not None else z3.BoolVal(val=False)
         holds = z3.Implies(z3.And(*conditions, *item.facts()), well)
         return z3.ForAll(item.variables, holds) if item.variables else holds
 
@@ -193,7 +191,6 @@ class CountedCovers:
 # ------------------------------------------------------------------------------------------- solver
 
 EFFORT = 2_000_000
-SECONDS = 20.0
 
 SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)
 """How large a launch is tried for a witness, the smallest first."""
@@ -203,27 +200,21 @@ MOST_TURNS = 64
 """Loops of more turns than this are not looked at turn by turn."""
 
 
-class Z3Decider:
+class Z3Decider(PlainDecider):
     """Asks z3, each time for so much effort, and never for longer than some seconds.
 
     Effort is counted in z3's own steps, so that a busy machine gives the same answers.
     """
 
-    name = "z3"
-
-    def __init__(self, effort: int = EFFORT, seconds: float = SECONDS) -> None:
-        self._effort = effort
-        self._seconds = seconds
-
     def decide(self, question: Question) -> Outcome:
-        """Proved where there is no such launch, an example where there is."""
+        """None where there is no such launch, an example where there is, or why nobody knows."""
         if is_plain(question):
-            return Proved()
+            return None
         first = self._asked(question, abstract=True)
-        if not isinstance(first, Undecided) or not question.wants_example:
+        if not isinstance(first, str) or not question.wants_example:
             return first
-        quick = self._asked(question, abstract=False, effort=self._effort // 20)
-        if not isinstance(quick, Undecided):
+        quick = self._asked(question, abstract=False, effort=EFFORT // 20)
+        if not isinstance(quick, str):
             return quick
         for small in _small_launches(question.launch):
             found = self._asked(replace(question, launch=small), abstract=False)
@@ -231,22 +222,22 @@ class Z3Decider:
                 return found
         return self._asked(question, abstract=False)
 
-    def _asked(self, question: Question, *, abstract: bool, effort: int = 0) -> Outcome:
+    def _asked(self, question: Question, *, abstract: bool, effort: int = EFFORT) -> Outcome:
         z3 = Session()
         asked = _Asked(z3, question, abstract=abstract)
-        solver = z3.solver(effort or self._effort, self._seconds)
+        solver = z3.solver(effort)
         solver.add(*asked.conditions())
         found = solver.check()
         if found == z3.unsat:
-            return Proved()
+            return None
         if found == z3.sat and not question.wants_example:
-            return Undecided("it may be")
+            return "it may be"
         if found == z3.sat and (not abstract or asked.is_exact):
             return asked.smallest(solver)
-        return Undecided("z3 gave up: the index arithmetic is too hard for it")
+        return "z3 gave up: the index arithmetic is too hard for it"
 
     def fits(self, question: Question) -> bool | None:
-        """Whether there is a launch in which no work item does what is asked."""
+        """Whether there is a launch in which no work item does what is asked; None: not known."""
         for positive in (True, False):
             z3 = Session()
             fitting = Fitting(z3, question, positive=positive)
@@ -272,7 +263,7 @@ class Z3Decider:
         return False
 
     def _checked(self, z3: Session, conditions: list[Any]) -> Any:
-        solver = z3.solver(self._effort, self._seconds)
+        solver = z3.solver(EFFORT)
         solver.add(*conditions)
         return solver.check()
 
@@ -410,7 +401,7 @@ class _Asked:
     def _in_one_group(self) -> Any:
         one, other = self.items
         if not self.question.launch.has_groups:
-            return self.z3.BoolVal(value=True)
+            return self.z3.BoolVal(val=True)
         return self.z3.And(*[a == b for a, b in zip(one.groups(), other.groups(), strict=True)])
 
     def _same_phase(self) -> Any:

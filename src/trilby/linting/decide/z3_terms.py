@@ -7,7 +7,7 @@ hard question depends on what the context has seen before.
 import importlib
 import operator
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from typing import Any
 
@@ -27,49 +27,34 @@ def z3_module() -> Any:
         return None
 
 
+SECONDS = 20
+
+
 class Session:
-    """The functions of z3 that make things in a context, and by attribute all others."""
+    """The functions of z3 that make things in a context of its own, and by attribute all others."""
 
     def __init__(self) -> None:
         self._z3 = z3_module()
         self._context = self._z3.Context()
+        for name in ("Int", "Bool", "IntVal", "BoolVal", "IntSort"):
+            setattr(self, name, partial(getattr(self._z3, name), ctx=self._context))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._z3, name)
 
-    def Int(self, name: str) -> Any:  # noqa: N802 -- z3's spelling, as are those below
-        """An unknown integer."""
-        return self._z3.Int(name, self._context)
-
-    def Bool(self, name: str) -> Any:  # noqa: N802
-        """An unknown truth value."""
-        return self._z3.Bool(name, self._context)
-
-    def IntVal(self, value: object) -> Any:  # noqa: N802
-        """A number."""
-        return self._z3.IntVal(value, self._context)
-
-    def BoolVal(self, value: object) -> Any:  # noqa: N802
-        """A truth value."""
-        return self._z3.BoolVal(bool(value), self._context)
-
-    def IntSort(self) -> Any:  # noqa: N802
-        """The integers."""
-        return self._z3.IntSort(self._context)
-
-    def And(self, *parts: Any) -> Any:  # noqa: N802
+    def And(self, *parts: Any) -> Any:  # noqa: N802 -- z3's spelling
         """All hold; true where there are none."""
-        return self._z3.And(*parts, self.BoolVal(value=True))
+        return self._z3.And(*parts, self.BoolVal(val=True))
 
-    def Or(self, *parts: Any) -> Any:  # noqa: N802
+    def Or(self, *parts: Any) -> Any:  # noqa: N802 -- z3's spelling
         """One holds; false where there are none."""
-        return self._z3.Or(*parts, self.BoolVal(value=False))
+        return self._z3.Or(*parts, self.BoolVal(val=False))
 
-    def solver(self, effort: int, seconds: float) -> Any:
-        """A solver that gives up after so many steps, or so much time."""
+    def solver(self, effort: int) -> Any:
+        """A solver that gives up after so many steps, or at last after so many seconds."""
         solver = self._z3.Solver(ctx=self._context)
         solver.set("rlimit", effort)
-        solver.set("timeout", int(seconds * 1000))
+        solver.set("timeout", SECONDS * 1000)
         return solver
 
 

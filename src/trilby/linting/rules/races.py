@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from trilby.linting.findings import Finding, element_text, launch_text
+from trilby.linting.findings import Finding, element_text
 from trilby.linting.kernel_facts import Collision, KernelFacts, RaceKind
 from trilby.linting.lint_registry import Lint, kernel_lint
 
@@ -106,9 +106,9 @@ def _finding(facts: KernelFacts, one: Collision, lint: Lint) -> Finding:
             f"work item {one_item} {_VERBS[first.does]} and {other} {_VERBS[second.does]} "
             f"`{element}`"
         )
-    told = f"{what} in {launch_text(witness)}, and nothing orders them"
+    told = f"{what} in {witness.launch}, and nothing orders them"
     if one.is_benign:
-        told = f"benign: {what} in {launch_text(witness)}, all with the same value"
+        told = f"benign: {what} in {witness.launch}, all with the same value"
     return lint.bug(
         told,
         first.location,
