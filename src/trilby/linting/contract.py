@@ -19,7 +19,7 @@ from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import I32
 from trilby.dataclass import dataclass
 from trilby.linting.accesses import MemoryAccess
-from trilby.linting.dispatches import AXES, LaunchFacts, extents_of
+from trilby.linting.dispatches import AXES, LaunchFacts, extents_of, in_kernel, lengths_in
 from trilby.linting.frame import KernelWalk
 from trilby.linting.terms import Terms, leaves_of, wraps
 
@@ -137,7 +137,7 @@ def contract_of(walked: KernelWalk, launch: LaunchFacts) -> Contract:
         terms.compare(
             "eq",
             terms.make(relation.kind, (), relation.what, I32),
-            relation.number.term(terms, launch.parameters),
+            in_kernel(relation.number, terms, launch.parameters),
         )
         for relation in launch.relations
     ]
@@ -159,7 +159,7 @@ def _is_told(launch: LaunchFacts, condition: Expr) -> bool:
     """Whether the dispatch says how a range and a length are related."""
     size, extent = condition.args or (condition, condition)
     return any(
-        relation.what == size.what and extent.what in relation.number.keys(launch.parameters)
+        relation.what == size.what and extent.what in lengths_in(relation.number, launch.parameters)
         for relation in launch.relations
     )
 

@@ -320,31 +320,15 @@ def joined(terms: Terms, condition: Expr, then: Known, otherwise: Known) -> Know
         return terms.select(condition, then, otherwise)
     if not isinstance(then, tuple) or not isinstance(otherwise, tuple):
         return None
-    found = _merged(
-        terms,
-        (*_where(terms, condition, then), *_where(terms, terms.negated(condition), otherwise)),
-    )
-    return found if len(found) <= MOST_PLACES else None
-
-
-def _merged(terms: Terms, places: tuple[AccessedPlace, ...]) -> tuple[AccessedPlace, ...]:
-    """Each place once, where one of its conditions holds."""
     found: dict[object, AccessedPlace] = {}
-    for place in places:
-        key = (place.memory, place.path, place.indices)
-        known = found.get(key)
-        either = terms.either(known.condition, place.condition) if known else place.condition
-        found[key] = AccessedPlace(place.memory, place.path, place.indices, either)
-    return tuple(found.values())
-
-
-def _where(
-    terms: Terms, condition: Expr, places: tuple[AccessedPlace, ...]
-) -> tuple[AccessedPlace, ...]:
-    return tuple(
-        AccessedPlace(p.memory, p.path, p.indices, terms.both(condition, p.condition))
-        for p in places
-    )
+    for places, when in ((then, condition), (otherwise, terms.negated(condition))):
+        for place in places:
+            key = (place.memory, place.path, place.indices)
+            holds = terms.both(when, place.condition)
+            if key in found:
+                holds = terms.either(found[key].condition, holds)
+            found[key] = AccessedPlace(place.memory, place.path, place.indices, holds)
+    return tuple(found.values()) if len(found) <= MOST_PLACES else None
 
 
 def _short_circuit(frame: Frame, op: AndThen | OrElse) -> None:

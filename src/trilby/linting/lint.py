@@ -3,6 +3,7 @@
 import tomllib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -167,7 +168,12 @@ def lint_compute(
     found = [finding for one in settings.lints("compute") for finding in one(facts)]
     assumptions: dict[str, None] = {}
     functions: list[Func] = list(context.graph.functions)
-    for seen in _different(facts.dispatches()):
+    done: list[object] = []
+    for seen in facts.dispatches():
+        launch = (seen.op.kernel, seen.launch, seen.if_same)
+        if launch in done:
+            continue
+        done.append(launch)
         graph = context.graph.kernels[seen.op.kernel]
         kernel = kernel_facts(graph, seen.launch)
         for one in settings.lints("kernel"):
@@ -176,16 +182,6 @@ def lint_compute(
         functions += graph.functions
     name = short_name(context.entry.func.name)
     return _report(name, found, assumptions, functions, settings, location)
-
-
-def _different(dispatches: Iterable[SeenDispatch]) -> Iterator[SeenDispatch]:
-    """The dispatches without those that launch a kernel as an earlier one does."""
-    known: list[object] = []
-    for seen in dispatches:
-        one = (seen.op.kernel, seen.launch, seen.if_same)
-        if one not in known:
-            known.append(one)
-            yield seen
 
 
 def _dispatched(found: Iterable[Finding], seen: SeenDispatch) -> Iterator[Finding]:
@@ -286,19 +282,12 @@ def assert_clean(
 def functions_of(module: ModuleType) -> list[Lintable]:
     """The compute functions of a module, and the kernels that none of them dispatches."""
     own = [thing for thing in _functions(module) if thing.function.__module__ == module.__name__]
-    computes: list[Lintable] = [thing for thing in own if is_compute(thing)]
-    dispatched = {kernel for compute in computes for kernel in _kernels_of(compute)}
+    computes = [thing for thing in own if is_compute(thing)]
+    dispatched: set[object] = set()
+    for compute in computes:
+        with suppress(TrilbyError):  # where it is refused, linting it tells so
+            dispatched.update(kernel.kernel for kernel in analyse_compute(compute).kernels)
     return [*computes, *(thing for thing in own if is_kernel(thing) and thing not in dispatched)]
-
-
-def _kernels_of(function: Lintable) -> list[object]:
-    """The kernels of a compute function; none where it is refused, which linting it tells."""
-    if not is_compute(function):
-        return []
-    try:
-        return [kernel.kernel for kernel in analyse_compute(function).kernels]
-    except TrilbyError:
-        return []
 
 
 def _functions(module: ModuleType) -> Iterator[Reflectable]:

@@ -65,27 +65,19 @@ def bitwise(terms: Terms, op: Op, args: tuple[Expr, ...], type_: ScalarType) -> 
     bits = right.what if right.op == "constant" else None
     if not isinstance(bits, int) or bits < 0 or bits.bit_count() > MOST_BITS:
         return None
+    one, two = terms.constant(1, type_), terms.constant(2, type_)
     found = terms.constant(0, type_) if isinstance(op, BitAnd) else left
     for place in range(bits.bit_length()):
-        if bits >> place & 1:
-            found = terms.plus(found, _change(terms, op, _bit(terms, left, place, type_), place))
+        if not bits >> place & 1:
+            continue
+        size = terms.constant(1 << place, type_)
+        shifted = terms.make("floordiv", (left, size), None, type_) if place else left
+        added = bit = terms.make("mod", (shifted, two), None, type_)
+        if not isinstance(op, BitAnd):
+            lost = bit if isinstance(op, BitOr) else terms.times(bit, two)
+            added = terms.make("sub", (one, lost), None, type_)
+        found = terms.plus(found, terms.times(added, size))
     return found
-
-
-def _bit(terms: Terms, number: Expr, place: int, type_: ScalarType) -> Expr:
-    """0 or 1."""
-    two, size = terms.constant(2, type_), terms.constant(1 << place, type_)
-    shifted = number if place == 0 else terms.make("floordiv", (number, size), None, type_)
-    return terms.make("mod", (shifted, two), None, type_)
-
-
-def _change(terms: Terms, op: Op, bit: Expr, place: int) -> Expr:
-    """What one bit adds to the result."""
-    one, two, size = (terms.constant(n, bit.type) for n in (1, 2, 1 << place))
-    if isinstance(op, BitAnd):
-        return terms.times(bit, size)
-    lost = bit if isinstance(op, BitOr) else terms.times(bit, two)
-    return terms.times(terms.make("sub", (one, lost), None, bit.type), size)
 
 
 # -------------------------------------------------------------------------------------- walk memory
@@ -114,25 +106,22 @@ def _grid(frame: Frame, op: Grid) -> None:
 
 def _arithmetic(frame: Frame, op: Op) -> None:
     """An integer that is understood, or a function of its operands that nobody looks into."""
-    if not isinstance(op.value.type, ScalarType):
+    type_, terms = op.value.type, frame.terms
+    if not isinstance(type_, ScalarType):
         return
     args = tuple(frame.term(operand) for operand in operands(op))
-    frame.values[op.value] = arithmetic_term(frame, op, args, op.value.type)
-
-
-def arithmetic_term(frame: Frame, op: Op, args: tuple[Expr, ...], type_: ScalarType) -> Expr:
-    """The term of an arithmetic op."""
-    terms = frame.terms
-    by_operand = dict(zip(operands(op), args, strict=True))
+    found = None
     if all(not arg.type.is_float for arg in args) and counted_type(op.value):
         before = terms.count
-        found = computed(terms, op, by_operand.get)
+        found = computed(terms, op, dict(zip(operands(op), args, strict=True)).get)
         if found is None or _is_new_unknown(found, before):
             found = bitwise(terms, op, args, type_)
-        if found is not None and not _is_new_unknown(found, before):
-            return _folded(frame, found)
+        if found is not None and _is_new_unknown(found, before):
+            found = None
     name = f"math.{op.function}" if isinstance(op, Math) else op.mnemonic
-    return terms.make("fn", args, name, type_)
+    frame.values[op.value] = (
+        _folded(frame, found) if found is not None else terms.make("fn", args, name, type_)
+    )
 
 
 def _is_new_unknown(found: Expr, before: int) -> bool:

@@ -99,33 +99,9 @@ def picked_leaves(before: Expr, after: Expr) -> list[Expr] | None:
     return found if len(found) <= MOST_PICKED else None
 
 
-def shrinks(before: Expr, after: Expr) -> bool:
-    """True for `v // c` with a number c of 1 or more: between 0 and what it was."""
-    match after.op, after.args:
-        case "floordiv", (left, right) if left is before and right.op == "constant":
-            return isinstance(right.what, int) and right.what >= 1
-        case _:
-            return False
-
-
-def below(after: Expr) -> int | None:
-    """`c` for `… % c`: a turn leaves a number from 0 to below it."""
-    match after.op, after.args:
-        case "mod", (_, right) if right.op == "constant" and isinstance(right.what, int):
-            return right.what if right.what > 0 else None
-        case _:
-            return None
-
-
-def multiplies(before: Expr, after: Expr) -> bool:
-    """True for `v * c` with a number c of 1 or more: never less than it was, if positive."""
-    match after.op, after.args:
-        case "mul", (left, right):
-            other = right if left is before else left if right is before else None
-            what = other.what if other is not None and other.op == "constant" else None
-            return isinstance(what, int) and what >= 1
-        case _:
-            return False
+def _count(term: Expr) -> int:
+    """A constant of 1 or more; 0 for any other term."""
+    return max(term.what, 0) if term.op == "constant" and isinstance(term.what, int) else 0
 
 
 def depends_on(term: Expr, leaves: frozenset[int]) -> bool:
@@ -288,21 +264,27 @@ class LoopWalk:
             low, high = (terms.times(turn, terms.number(by)) for by in growth)
             terms.fact(found, terms.compare("le", terms.plus(start, low), found))
             terms.fact(found, terms.compare("le", found, terms.plus(start, high)))
-        if shrinks(before, after):
-            within = terms.both(terms.compare("le", zero, found), terms.compare("le", found, start))
-            terms.fact(found, terms.implies(terms.compare("le", zero, start), within))
-        most = below(after)
-        if most is not None:
-            within = terms.both(
-                terms.compare("le", zero, found), terms.compare("lt", found, terms.number(most))
-            )
-            terms.fact(found, terms.either(is_first, within))
+        was_positive = terms.compare("le", zero, start)
+        match after.op, after.args:
+            case "floordiv", (left, by) if left is before and _count(by):
+                shrunk = terms.both(
+                    terms.compare("le", zero, found), terms.compare("le", found, start)
+                )
+                terms.fact(found, terms.implies(was_positive, shrunk))
+            case "mod", (_, by) if _count(by):
+                below = terms.compare("lt", found, terms.number(_count(by)))
+                within = terms.both(terms.compare("le", zero, found), below)
+                terms.fact(found, terms.either(is_first, within))
+            case "mul", (left, right) if _count(right if left is before else left):
+                if before in (left, right):
+                    terms.fact(
+                        found, terms.implies(was_positive, terms.compare("le", start, found))
+                    )
+            case _:
+                pass
         picked = picked_leaves(before, after)
         if picked is not None:
             terms.fact(found, self._picked(found, start, picked, turn))
-        if multiplies(before, after):
-            grown = terms.compare("le", start, found)
-            terms.fact(found, terms.implies(terms.compare("le", zero, start), grown))
         return found
 
     def _picked(self, found: Expr, start: Expr, picked: list[Expr], turn: Expr) -> Expr:

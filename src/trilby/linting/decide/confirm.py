@@ -11,7 +11,7 @@ from trilby.backend.base import Scalar, StructArgument
 from trilby.backend.interpreter.item_recording import ItemRecording, Recorded, barrier_scope, record
 from trilby.backend.interpreter.kernel_arguments import Given, InterpreterMemory, bind
 from trilby.backend.interpreter.translate import KernelProgram, translate
-from trilby.data.dtypes import ScalarType, Type
+from trilby.data.dtypes import ScalarType
 from trilby.data.layout import layout, numpy_dtype, size_of
 from trilby.data.schema import (
     ArrayType,
@@ -104,31 +104,21 @@ class Examples:
         """Buffers and numbers as an example has them; every number in a buffer is `fill`."""
         memories: dict[int, InterpreterMemory] = {}
         for number, param in enumerate(self.graph.entry.params):
-            if number:
-                yield from self._argument(example, number, param.type, fill, memories)
-
-    def _argument(
-        self,
-        example: Example,
-        number: int,
-        type_: Type,
-        fill: int,
-        memories: dict[int, InterpreterMemory],
-    ) -> Iterator[Given]:
-        if isinstance(type_, BufferType | NDArrayType):
-            source = self.launch.same.get(number, number)
-            lengths = self._lengths(example, source)
-            if source not in memories:
-                content = _content(type_, lengths, fill)
-                memories[source] = InterpreterMemory(len(content), None, content)
-            yield memories[source]
-            sizes = zip(sizes_of(type_).values(), lengths.values(), strict=True)
-            yield from (Scalar(size, length) for size, length in sizes)
-        elif isinstance(type_, ScalarType):
-            given = self.launch.scalars.get(number, 1)
-            yield Scalar(type_, example.scalars.get(number, given))
-        elif isinstance(type_, StructType):
-            yield StructArgument(type_, bytes(size_of(type_)))
+            type_ = param.type
+            if isinstance(type_, BufferType | NDArrayType):
+                source = self.launch.same.get(number, number)
+                lengths = self._lengths(example, source)
+                if source not in memories:
+                    content = _content(type_, lengths, fill)
+                    memories[source] = InterpreterMemory(len(content), None, content)
+                yield memories[source]
+                sizes = zip(sizes_of(type_).values(), lengths.values(), strict=True)
+                yield from (Scalar(size, length) for size, length in sizes)
+            elif isinstance(type_, ScalarType):
+                given = self.launch.scalars.get(number, 1)
+                yield Scalar(type_, example.scalars.get(number, given))
+            elif isinstance(type_, StructType):
+                yield StructArgument(type_, bytes(size_of(type_)))
 
     def _lengths(self, example: Example, number: int) -> dict[object, int]:
         """Those of the example; others are as large as anything in it."""

@@ -102,19 +102,11 @@ def _small_launches(
     for size, group in product(range(1, most + 1), (2, 4) if launch.has_groups else (1,)):
         local = {axis: launch.local.get(axis, group) for axis in launch.axes}
         sizes = {axis: launch.size.get(axis, size * local[axis]) for axis in launch.axes}
-        for numbers in product(*(_choices(question, leaf) for leaf in free.values())):
+        choices = ((1, 2, 4) if leaf.op == "scalar" else (8, 1, 2, 3) for leaf in free.values())
+        for numbers in product(*choices):
             by_name = dict(zip(free, numbers, strict=True))
             shared = {leaf.number: by_name[leaf.what] for leaf in leaves if leaf.op in _FREE}
             yield replace(question, launch=replace(launch, size=sizes, local=local)), shared
-
-
-def _choices(question: Question, leaf: Expr) -> tuple[int, ...]:
-    launch = question.launch
-    if leaf.op == "scalar":
-        given = next((n for key, n in launch.scalars.items() if key == leaf.what), None)
-        return (1, 2, 4) if given is None else (given,)
-    given = next((n for key, n in launch.lengths.items() if key == leaf.what), None)
-    return (8, 1, 2, 3) if given is None else (given,)
 
 
 def _items(

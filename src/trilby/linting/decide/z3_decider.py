@@ -4,7 +4,7 @@ Numbers are integers without bounds: that the index arithmetic of a kernel does 
 at 32 bits is assumed of signed ones; subtractions of unsigned ones and narrow types do wrap.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from math import prod
@@ -61,16 +61,15 @@ class Fitting:
         return [*found, *item.facts(), *self.assumed(), *self.encoding.facts]
 
     def fixed(self, length: int, scalar: int) -> list[Any]:
-        """All lengths and arguments are these numbers, where they are not given."""
-        lengths = [one for one in self.encoding.lengths.values() if not isinstance(one, int)]
-        scalars = self.encoding.integer_scalars()
-        return [*(one == length for one in lengths), *(one == scalar for one in scalars)]
+        """All lengths and arguments are these numbers."""
+        lengths = [one == length for one in self.encoding.lengths.values()]
+        return [*lengths, *(one == scalar for one in self.encoding.integer_scalars)]
 
     def someone(self) -> list[Any]:
         """Some item comes to where it could happen, with arguments that are usual."""
         found = [self._someone(1000, self.part.conditions, fail=False)]
         if self.positive:
-            found += [scalar >= 1 for scalar in self.encoding.integer_scalars()]
+            found += [scalar >= 1 for scalar in self.encoding.integer_scalars]
         return [*found, *self.encoding.facts]
 
     def _places(self) -> list[dict[str, int]]:
@@ -133,59 +132,6 @@ def boxes_of(places: Sequence[tuple[int, ...]]) -> list[Box]:
         open_ = {box: started.get(box, first) for box in inner}
         last = first
     return found + [((start, last), *box) for box, start in open_.items() if last is not None]
-
-
-class CountedCovers:
-    """The elements that covers fill, where ids and turns are numbers.
-
-    What the only item of the question is subject to as well, in the same turns, need not be
-    looked at: it holds.
-    """
-
-    def __init__(self, question: Question) -> None:
-        self._question = question
-        self._held = {condition.number for condition in question.items[0].conditions}
-        self._leaves: dict[Cover, list[Expr]] = {}
-        self._left: dict[Cover, tuple[Expr, ...]] = {}
-        self.filled: dict[tuple[int, ...], None] = {}
-
-    def add(self, cover: Cover, place: Mapping[str, int], turns: Mapping[int, int]) -> bool:
-        """Count an item in a turn; false where that takes a solver."""
-        numbers = dict(turns)
-        for leaf in self._all_leaves(cover):
-            if leaf.op == "grid" and leaf.what in place:
-                numbers[leaf.number] = place[str(leaf.what)]
-        holds = [evaluated(condition, numbers) for condition in self._conditions(cover)]
-        if 0 in holds:
-            return True
-        at = [evaluated(index, numbers) for index in cover.indices]
-        known = tuple(index for index in at if index is not None)
-        if None in holds or len(known) < len(at):
-            return False
-        self.filled[known] = None
-        return True
-
-    def boxes(self) -> list[Box]:
-        """The elements that are filled, as few boxes of neighbours."""
-        return boxes_of(sorted(self.filled))
-
-    def _all_leaves(self, cover: Cover) -> list[Expr]:
-        if cover not in self._leaves:
-            self._leaves[cover] = list(leaves_of((*cover.conditions, *cover.indices)))
-        return self._leaves[cover]
-
-    def _conditions(self, cover: Cover) -> tuple[Expr, ...]:
-        """The conditions that do not hold for the reader already."""
-        if cover not in self._left:
-            self._left[cover] = tuple(c for c in cover.conditions if not self._is_shared(cover, c))
-        return self._left[cover]
-
-    def _is_shared(self, cover: Cover, condition: Expr) -> bool:
-        if condition.number not in self._held:
-            return False
-        turns = (leaf.what for leaf in leaves_of((condition,)) if leaf.op == "turn")
-        in_same = all(turn in cover.same_turns for turn in turns)
-        return in_same and level_of(self._question.terms, condition) != "item"
 
 
 # ------------------------------------------------------------------------------------------- solver
@@ -254,7 +200,7 @@ class Z3Decider(PlainDecider):
         fitting = Fitting(z3, question, positive=positive)
         violation = fitting.violation()
         well = [*fitting.someone(), *fitting.exercised(), *fitting.assumed()]
-        scalars = (1, size) if fitting.encoding.integer_scalars() else (1,)
+        scalars = (1, size) if fitting.encoding.integer_scalars else (1,)
         for length, scalar in product((4 * size, size, size + 1, size + 2), scalars):
             fixed = fitting.fixed(length, scalar)
             is_well = self._checked(z3, [*violation, *fixed]) == z3.unsat
@@ -348,19 +294,41 @@ class _Asked:
         z3, terms, reader = self.z3, self.question.terms, self.items[0]
         axes = self.question.launch.axes
         here = dict(zip((f"group_{a}" for a in axes), reader.groups(), strict=True))
-        counted = CountedCovers(self.question)
+        leaves = {cover: list(leaves_of((*cover.conditions, *cover.indices))) for cover in covers}
+        conditions = {cover: self._own_conditions(cover) for cover in covers}
+        filled: set[tuple[int, ...]] = set()
         found: list[Any] = []
         for place, cover in product(self._local_places(), covers):
+            ids = {x.number: place[str(x.what)] for x in leaves[cover] if x.what in place}
             for turns in self._turns(cover):
                 known = {terms.turn(m).number: n for m, n in turns.items() if isinstance(n, int)}
-                if not counted.add(cover, place, known):
+                numbers = ids | known
+                holds = [evaluated(condition, numbers) for condition in conditions[cover]]
+                if 0 in holds:
+                    continue
+                at = [evaluated(index, numbers) for index in cover.indices]
+                element = tuple(index for index in at if index is not None)
+                if None in holds or len(element) < len(at):
                     writer = ItemTerms(self.encoding, 100 + len(found), {**here, **place})
                     found.append(self._never(writer, cover, turns))
-        at = [reader.number(index) for index in self.question.items[0].indices]
-        for box in counted.boxes():
-            sides = zip(at, box, strict=True)
+                else:
+                    filled.add(element)
+        where = [reader.number(index) for index in self.question.items[0].indices]
+        for box in boxes_of(sorted(filled)):
+            sides = zip(where, box, strict=True)
             found.append(z3.Or(*[z3.Or(one < low, one > high) for one, (low, high) in sides]))
         return found
+
+    def _own_conditions(self, cover: Cover) -> list[Expr]:
+        """Those that do not hold already because the item is subject to them in the same turns."""
+        held = self.question.items[0].conditions
+
+        def is_shared(condition: Expr) -> bool:
+            turns = (leaf.what for leaf in leaves_of((condition,)) if leaf.op == "turn")
+            in_same = condition in held and all(turn in cover.same_turns for turn in turns)
+            return in_same and level_of(self.question.terms, condition) != "item"
+
+        return [condition for condition in cover.conditions if not is_shared(condition)]
 
     def _never(self, writer: ItemTerms, cover: Cover, turns: dict[LoopMark, Any]) -> Any:
         z3, terms = self.z3, self.question.terms

@@ -185,7 +185,7 @@ class Encoding:
         self.facts: list[Any] = []
         self.lengths: dict[tuple[int, object], Any] = {}
         self.scalars: dict[object, Any] = {}
-        self._integers: list[Any] = []
+        self.integer_scalars: list[Any] = []
         self._sizes: dict[str, Any] = {}
         self._functions: dict[object, Any] = {}
         for axis in launch.axes:
@@ -230,32 +230,20 @@ class Encoding:
 
     def scalar(self, leaf: Expr) -> Any:
         """The number of a parameter; one of a float is a name for it."""
-        key: Any = leaf.what
-        found = self.scalars.get(key)
-        if found is None:
-            given = self.launch.scalars.get(key)
-            found = self.scalars[key] = given if given is not None else self.z3.Int(f"s{key}")
-            if given is None:
-                self.facts += _within(found, leaf.type)
+        if leaf.what not in self.scalars:
+            found = self.scalars[leaf.what] = self.z3.Int(f"s{leaf.what}")
+            self.facts += _within(found, leaf.type)
             if leaf.type.is_integer:
-                self._integers.append(key)
-        return found
-
-    def integer_scalars(self) -> list[Any]:
-        """The arguments that are integers and not given."""
-        return [self.scalars[key] for key in self._integers if key not in self.launch.scalars]
+                self.integer_scalars.append(found)
+        return self.scalars[leaf.what]
 
     def length(self, leaf: Expr) -> Any:
         """The length or extent of a buffer."""
         key: Any = leaf.what
-        found = self.lengths.get(key)
-        if found is None:
-            given = self.launch.lengths.get(key)
-            found = given if given is not None else self.z3.Int(f"n{key}")
-            self.lengths[key] = found
-            if given is None:
-                self.facts += [found >= 1, found <= LARGEST]
-        return found
+        if key not in self.lengths:
+            found = self.lengths[key] = self.z3.Int(f"n{key}")
+            self.facts += [found >= 1, found <= LARGEST]
+        return self.lengths[key]
 
     def function(self, key: object, arity: int) -> Any:
         """A function that is the same for all work items."""
@@ -273,11 +261,9 @@ class Encoding:
             if name.startswith("local_max") and not isinstance(size, int):
                 found.append(size <= 2)
         for scalar in self.scalars.values():
-            if not isinstance(scalar, int):
-                found += [scalar >= 1, scalar <= 8]
+            found += [scalar >= 1, scalar <= 8]
         for length in self.lengths.values():
-            if not isinstance(length, int):
-                found += [length <= 4096, length >= 64]
+            found += [length <= 4096, length >= 64]
         return found
 
     def read(self, model: Any, term: Any) -> int:
@@ -423,8 +409,17 @@ class ItemTerms:
                 found = encoding.products.xor(*[self.number(arg) for arg in term.args])
             case "opaque" | "turn" | "turns" | "fn":
                 found = self._unknown(term)
+            case "and":
+                found = self.z3.And(*[self.truth(arg) for arg in term.args])
+            case "or":
+                found = self.z3.Or(*[self.truth(arg) for arg in term.args])
+            case "not":
+                found = self.z3.Not(self.truth(term.args[0]))
+            case "select":
+                condition, then, otherwise = term.args
+                found = self.z3.If(self.truth(condition), self.number(then), self.number(otherwise))
             case _:
-                found = self._operation(term)
+                found = self._arithmetic(term, [self.number(arg) for arg in term.args])
         return found
 
     def _function(self, term: Expr) -> Any:
@@ -437,30 +432,11 @@ class ItemTerms:
         name = f"{term.op}{term.number}_{self.number_}"
         made = self.z3.Bool(name) if term.type is BOOL else self.z3.Int(name)
         self.variables.append(made)
-        if term.type is BOOL:
-            return made
-        found = made
-        if term.op in {"opaque", "fn"}:
-            self._facts += _within(found, term.type)
-        else:
-            self._facts += [found >= 0, found <= LARGEST]
-        return found
-
-    def _operation(self, term: Expr) -> Any:
-        z3 = self.z3
-        match term.op:
-            case "and":
-                return z3.And(*[self.truth(arg) for arg in term.args])
-            case "or":
-                return z3.Or(*[self.truth(arg) for arg in term.args])
-            case "not":
-                return z3.Not(self.truth(term.args[0]))
-            case "select":
-                condition, then, otherwise = term.args
-                return z3.If(self.truth(condition), self.number(then), self.number(otherwise))
-            case _:
-                args = [self.number(arg) for arg in term.args]
-                return self._arithmetic(term, args)
+        if term.op in {"turn", "turns"}:
+            self._facts += [made >= 0, made <= LARGEST]
+        elif term.type is not BOOL:
+            self._facts += _within(made, term.type)
+        return made
 
     def _arithmetic(self, term: Expr, args: list[Any]) -> Any:
         match term.op:

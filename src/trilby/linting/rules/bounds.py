@@ -14,7 +14,7 @@ from trilby.linting.decide.question import (
     missing_data,
     missing_rest,
 )
-from trilby.linting.dispatches import AXES, extents_of
+from trilby.linting.dispatches import AXES, extents_of, lengths_in
 from trilby.linting.findings import Finding, element_text
 from trilby.linting.kernel_facts import KernelFacts
 from trilby.linting.lint_registry import kernel_lint
@@ -140,14 +140,12 @@ def _is_meant(facts: KernelFacts, asked: Overrun) -> bool:
     axis = id_index(asked.index, asked.extent)
     launch = facts.launch
     for relation in launch.relations:
-        keys = relation.number.keys(launch.parameters)
+        keys = lengths_in(relation.number, launch.parameters)
         if relation.what == f"max_{axis}" and asked.extent.what in keys:
             return True
     if launch.parameters:  # a dispatch that was seen, of a range that has to do with other things
         return False
-    if launch.is_given and not launch.lengths:
-        return axis != ""
-    return axis != "" and _counts_on_contract(asked)
+    return axis != "" and (launch.is_given or _counts_on_contract(asked))
 
 
 def _fits_some_launch(facts: KernelFacts, asked: Overrun, inside: Expr) -> bool | None:
