@@ -1,6 +1,6 @@
 """The facts that kernel lints are given: accesses of a kernel, which of them meet, and a launch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from itertools import combinations_with_replacement
 from typing import Literal, TypeAlias
@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.dataclass import dataclass
-from trilby.linting.accesses import MemoryAccess
+from trilby.linting.accesses import Does, MemoryAccess
 from trilby.linting.contract import Contract
 from trilby.linting.decide.confirm import Examples
 from trilby.linting.decide.plain import PlainDecider
@@ -90,6 +90,14 @@ class KernelFacts:
 
 RaceKind: TypeAlias = Literal["write-write", "read-write", "plain-atomic"]
 
+_KINDS: Mapping[frozenset[Does], RaceKind] = {
+    frozenset({"write"}): "write-write",
+    frozenset({"read", "write"}): "read-write",
+    frozenset({"atomic", "read"}): "plain-atomic",
+    frozenset({"atomic", "write"}): "plain-atomic",
+}
+"""What two accesses that meet are to each other, by what they do."""
+
 
 @dataclass(frozen=True, slots=True)
 class Collision:
@@ -111,24 +119,13 @@ def _collisions(facts: KernelFacts) -> Iterator[Collision]:
     shared = [access for access in facts.of_kind("global", "local") if access.does]
     tickets = _counters(facts)
     for first, second in combinations_with_replacement(shared, 2):
-        kind = _kind(first, second)
+        kind = _KINDS.get(frozenset((first.does, second.does)))
         common = common_indices(first, second)
-        if kind is None or common is None or _are_apart(facts, first, second, common):
+        if kind is None or common is None:
             continue
         found = _collision(facts, kind, (first, second), common, tickets)
         if found is not None:
             yield found
-
-
-def _kind(first: MemoryAccess, second: MemoryAccess) -> RaceKind | None:
-    does = {first.does, second.does}
-    if does == {"write"}:
-        return "write-write"
-    if does == {"read", "write"}:
-        return "read-write"
-    if "atomic" in does and len(does) == 2:
-        return "plain-atomic"
-    return None
 
 
 def _collision(
@@ -170,16 +167,6 @@ def _collision(
         return Collision(kind, first, second, outcome, is_benign=benign)
     why = missing_rest(terms, (*first.guards, *second.guards), "they meet")
     return Collision(kind, first, second, None, why, benign)
-
-
-def _are_apart(facts: KernelFacts, first: MemoryAccess, second: MemoryAccess, common: int) -> bool:
-    """True where both are at the same indices, and every id is one of them."""
-    indices, others = first.indices[:common], second.indices[:common]
-    if any(a is not b for a, b in zip(indices, others, strict=True)):
-        return False
-    ids = {index.what for index in indices if index.op == "grid"}
-    is_local = first.memory.kind == "local"
-    return all((f"local_{axis}" if is_local else axis) in ids for axis in facts.launch.axes)
 
 
 def _same_value(terms: Terms, first: MemoryAccess, second: MemoryAccess) -> bool:

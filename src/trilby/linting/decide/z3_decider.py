@@ -4,11 +4,11 @@ Numbers are integers without bounds: that the index arithmetic of a kernel does 
 at 32 bits is assumed of signed ones; subtractions of unsigned ones and narrow types do wrap.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.ndrange import NDRange
@@ -102,36 +102,6 @@ class Fitting:
         item = ItemTerms(self.encoding, number)
         met = self.z3.And(*[item.truth(condition) for condition in conditions])
         return self.z3.And(self.z3.Not(met) if fail else met, *item.facts())
-
-
-# ------------------------------------------------------------------------------------------- covers
-# Elements that a group surely fills, counted out: what spares a solver much work.
-
-Box: TypeAlias = tuple[tuple[int, int], ...]
-"""The first and the last index along each axis."""
-
-
-def boxes_of(places: Sequence[tuple[int, ...]]) -> list[Box]:
-    """Places, sorted, as boxes: runs along the last axis, and runs of equal ones before it."""
-    if not places or not places[0]:
-        return [()] if places else []
-    rows: dict[int, list[tuple[int, ...]]] = {}
-    for first, *rest in places:
-        rows.setdefault(first, []).append(tuple(rest))
-    found: list[Box] = []
-    open_: dict[Box, int] = {}
-    last = None
-    for first, row in rows.items():
-        inner = set(boxes_of(row))
-        started = open_ if last is not None and first == last + 1 else {}
-        found += [
-            ((open_[box], last), *box)
-            for box in open_
-            if last is not None and not (box in inner and started)
-        ]
-        open_ = {box: started.get(box, first) for box in inner}
-        last = first
-    return found + [((start, last), *box) for box, start in open_.items() if last is not None]
 
 
 # ------------------------------------------------------------------------------------------- solver
@@ -314,9 +284,9 @@ class _Asked:
                 else:
                     filled.add(element)
         where = [reader.number(index) for index in self.question.items[0].indices]
-        for box in boxes_of(sorted(filled)):
-            sides = zip(where, box, strict=True)
-            found.append(z3.Or(*[z3.Or(one < low, one > high) for one, (low, high) in sides]))
+        for element in sorted(filled):
+            pairs = zip(where, element, strict=True)
+            found.append(z3.Or(*[one != index for one, index in pairs]))
         return found
 
     def _own_conditions(self, cover: Cover) -> list[Expr]:
