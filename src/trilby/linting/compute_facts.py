@@ -12,6 +12,7 @@ from trilby.analysis.transfers.transfer_plan import (
 )
 from trilby.dataclass import dataclass
 from trilby.linting.dispatches import SeenDispatch, seen_dispatches
+from trilby.locks import computed_once
 from trilby.model.op import Block, Func, Op, blocks
 from trilby.model.ops.host import HostFor, HostIf, HostWhile
 from trilby.model.ops.memory import Store
@@ -30,7 +31,7 @@ class PlacedCopy:
     """For a copy to the device: what the host writes in each turn of the innermost loop."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class ComputeFacts:
     """A compute function, as lints see it."""
 
@@ -39,19 +40,16 @@ class ComputeFacts:
     """The integers of its module, by name."""
     is_explicit: bool = False
     """True where it says itself what moves."""
-    _plans: dict[str, TransferPlan] = field(default_factory=dict[str, TransferPlan])
 
     @property
     def name(self) -> str:
         """The symbol of the function."""
         return self.graph.entry.name
 
-    @property
+    @computed_once
     def plans(self) -> dict[str, TransferPlan]:
         """Where copies would be placed, by function."""
-        if not self._plans and not self.is_explicit:
-            self._plans = plan_transfers(self.graph)
-        return self._plans
+        return {} if self.is_explicit else plan_transfers(self.graph)
 
     def dispatches(self) -> Iterator[SeenDispatch]:
         """Every dispatch, with what is known of its launches."""

@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from itertools import combinations
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from trilby.analysis.host.trees import (
     number_of,
@@ -155,47 +155,39 @@ def common_indices(left: MemoryAccess, right: MemoryAccess) -> int | None:
 # called with one buffer twice make one of them; `b = a if flag else c` may.
 
 
-@dataclass(frozen=True, slots=True)
-class BufferChoice:
-    """One of two buffers, by a test."""
+class BufferChoice(NamedTuple):
+    """One of two buffers, by a test; without one both are the same."""
 
-    test: str
-    arms: tuple[object, object]
+    test: str | None
+    then: object
+    otherwise: object
 
-    def may_be(self, other: "BufferChoice | object") -> bool:
+    def may_be(self, other: "BufferChoice") -> bool:
         """Whether both can be one buffer at the same time."""
-        if not isinstance(other, BufferChoice):
-            return other in self.arms
-        if self.test == other.test:
-            return any(a == b for a, b in zip(self.arms, other.arms, strict=True))
-        return bool(set(self.arms) & set(other.arms))
+        if self.test is not None and self.test == other.test:
+            return self.then == other.then or self.otherwise == other.otherwise
+        return bool({self.then, self.otherwise} & {other.then, other.otherwise})
 
 
-@dataclass
 class HostBuffers:
-    """Names the buffers of one compute function; `same` are parameters that are another one."""
+    """Names the buffers of one compute function; `same` are parameters that are another one.
 
-    func: Func
-    same: Mapping[str, str] = field(default_factory=dict[str, str])
-    made: dict[Value, Op] = field(default_factory=dict[Value, Op])
-    names: dict[Value, str] = field(default_factory=dict[Value, str])
-    inits: dict[str, Value] = field(default_factory=dict[str, Value])
-    """What the names are that are set once."""
-    changed: set[str] = field(default_factory=set[str])
-    """The names that are set again."""
+    `inits` has what the names are that are set once, `changed` those that are set again.
+    """
 
-    def __post_init__(self) -> None:
-        ops = list(walk(self.func.body))
+    def __init__(self, func: Func, same: Mapping[str, str] | None = None) -> None:
+        ops = list(walk(func.body))
+        self.same = same or {}
         self.made = {op.result: op for op in ops if op.result is not None}
         self.names = {op.value: op.name for op in ops if isinstance(op, Var)}
+        self.changed: set[str] = set()
         for op in ops:
             if isinstance(op, VarStore):
                 self.changed.add(self.names.get(op.var, ""))
             elif isinstance(op, HostFor | HostRun | HostWith):
                 self.changed.update(op.sets)
-        for op in ops:
-            if isinstance(op, Var) and op.init and op.name not in self.changed:
-                self.inits[op.name] = op.init[0]
+        variables = (op for op in ops if isinstance(op, Var) and op.init)
+        self.inits = {op.name: op.init[0] for op in variables if op.name not in self.changed}
 
     def key(self, value: Value) -> object:
         """What names the buffer of a value; equal keys at one dispatch are one buffer."""
@@ -224,17 +216,16 @@ class HostBuffers:
         """The tree of an expression; None for any other op, and for a change in place."""
         return op.code.expression if isinstance(op, HostValue) and not op.code.sign else None
 
-    def choice(self, value: Value) -> BufferChoice | object:
-        """A choice of two buffers, or the key of the only one."""
+    def choice(self, value: Value) -> BufferChoice:
+        """The two buffers that a value may be, or the only one twice."""
         op = self.made.get(value)
         if isinstance(op, VarLoad) and self.names.get(op.var) in self.inits:
             op = self.made.get(self.inits[self.names[op.var]])
         node = self.tree(op)
         if not isinstance(node, ast.IfExp) or not isinstance(op, HostValue):
-            return self.key(value)
-        test = node.test if plain_names(node.test) is not None else None
-        arms = (self._arm(node.body, op), self._arm(node.orelse, op))
-        return BufferChoice(source_of(test) if test else "", arms)
+            return BufferChoice(None, self.key(value), self.key(value))
+        test = source_of(node.test) if plain_names(node.test) is not None else ""
+        return BufferChoice(test, self._arm(node.body, op), self._arm(node.orelse, op))
 
     def _arm(self, node: ast.expr, op: HostValue) -> object:
         match node:
@@ -248,13 +239,8 @@ class HostBuffers:
     def may_be_one(self, values: Mapping[int, Value]) -> Iterator[tuple[int, int]]:
         """The numbers of arguments that are one buffer if a test goes that way."""
         for (first, one), (second, other) in combinations(values.items(), 2):
-            chosen, against = self.choice(one), self.choice(other)
-            if self.key(one) == self.key(other) or _kind(one) != _kind(other):
-                continue
-            if isinstance(chosen, BufferChoice):
-                if chosen.may_be(against):
-                    yield first, second
-            elif isinstance(against, BufferChoice) and against.may_be(chosen):
+            are_alike = _kind(one) == _kind(other) and self.key(one) != self.key(other)
+            if are_alike and self.choice(one).may_be(self.choice(other)):
                 yield first, second
 
 
@@ -408,13 +394,12 @@ class HostNumbers:
 
 @dataclass(frozen=True, slots=True)
 class SeenDispatch:
-    """A dispatch, the function in which it stands, and what is known of its launches.
+    """A dispatch, and what is known of its launches.
 
     `if_same` are two arguments that are taken for one buffer here, and may be two.
     """
 
     op: Dispatch
-    func: Func
     launch: LaunchFacts
     if_same: tuple[str, str] | None = None
 
@@ -427,7 +412,7 @@ def seen_dispatches(graph: ComputeGraph, constants: Mapping[str, int]) -> Iterat
             buffers = HostBuffers(func, same)
             for op in walk(func.body):
                 if isinstance(op, Dispatch) and op.kernel in graph.kernels:
-                    yield from _seen(graph, HostNumbers(buffers, constants, terms), func, op)
+                    yield from _seen(graph, HostNumbers(buffers, constants, terms), op)
 
 
 def _callers(graph: ComputeGraph, func: Func) -> list[dict[str, str]]:
@@ -447,11 +432,9 @@ def _callers(graph: ComputeGraph, func: Func) -> list[dict[str, str]]:
     return found
 
 
-def _seen(
-    graph: ComputeGraph, numbers: HostNumbers, func: Func, op: Dispatch
-) -> Iterator[SeenDispatch]:
+def _seen(graph: ComputeGraph, numbers: HostNumbers, op: Dispatch) -> Iterator[SeenDispatch]:
     launch = _launch(graph, numbers, op)
-    yield SeenDispatch(op, func, launch)
+    yield SeenDispatch(op, launch)
     params = graph.kernels[op.kernel].entry.params
     given = {
         number: value
@@ -460,7 +443,7 @@ def _seen(
     }
     for first, second in numbers.buffers.may_be_one(given):
         names = (params[first].hint, params[second].hint)
-        yield SeenDispatch(op, func, replace(launch, same={**launch.same, second: first}), names)
+        yield SeenDispatch(op, replace(launch, same={**launch.same, second: first}), names)
 
 
 def _launch(graph: ComputeGraph, numbers: HostNumbers, op: Dispatch) -> LaunchFacts:

@@ -14,10 +14,8 @@ from trilby.data.dtypes import BOOL, I64, ScalarType, Type
 from trilby.dataclass import dataclass
 from trilby.linting.accesses import (
     ANYWHERE,
-    BEGINNING,
     AccessedMemory,
     AccessedPlace,
-    Calls,
     Lost,
     MemoryAccess,
     Phase,
@@ -120,7 +118,8 @@ class Frame:
     here: tuple[Expr, ...]
     loops: tuple[LoopMark, ...]
     phases: dict[str, Phases]
-    calls: Calls = ()
+    calls: tuple[Location, ...] = ()
+    """The helper calls that led here, innermost first."""
     values: dict[Value, Known] = field(default_factory=dict[Value, "Known"])
     variables: dict[Value, Known] = field(default_factory=dict[Value, "Known"])
     returns: list[Way] = field(default_factory=list[Way])
@@ -235,11 +234,6 @@ class Frame:
             is_one = all(phases == choices[0][1] for _, phases in choices)
             found[scope] = choices[0][1] if is_one else joined_phases(self.terms, *choices)
         return found
-
-
-def beginning(terms: Terms) -> dict[str, Phases]:
-    """No barrier has been passed."""
-    return {scope: (Phase(terms.true, BEGINNING),) for scope in ORDERED}
 
 
 # ------------------------------------------------------------------------------------ walk branches

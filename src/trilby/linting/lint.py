@@ -25,7 +25,7 @@ from trilby.linting.dispatches import LaunchFacts, SeenDispatch, launch_of
 from trilby.linting.findings import Finding, Report, Severity, is_silenced
 from trilby.linting.frame import KernelWalk
 from trilby.linting.kernel_facts import KernelFacts
-from trilby.linting.lint_registry import Lint, all_lints
+from trilby.linting.lint_registry import Lint, all_lints, lint_named
 from trilby.linting.walk import walk_kernel
 from trilby.model.op import Func
 from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
@@ -49,12 +49,8 @@ class LintSettings:
     severity: Mapping[str, Severity] = field(default_factory=dict[str, Severity])
 
     def __post_init__(self) -> None:
-        known = {lint.id for lint in all_lints()}
         for name in (*self.select, *self.ignore, *self.severity):
-            if name not in known:
-                raise ArgumentValueError(
-                    f"there is no lint `{name}`", advice=f"use one of {', '.join(sorted(known))}"
-                )
+            lint_named(name)
 
     def lints(self, subject: str) -> list[Lint]:
         """Those that run."""
@@ -69,17 +65,13 @@ class LintSettings:
 
 def settings_for(file: str) -> LintSettings:
     """The settings of the project in which a file lies."""
-    return _read(_project(Path(file).absolute().parent))
+    return _settings_in(Path(file).absolute().parent)
 
 
 @lru_cache(maxsize=256)
-def _project(folder: Path) -> Path | None:
+def _settings_in(folder: Path) -> LintSettings:
     places = (parent / FILE for parent in (folder, *folder.parents))
-    return next((place for place in places if place.is_file()), None)
-
-
-@lru_cache(maxsize=64)
-def _read(place: Path | None) -> LintSettings:
+    place = next((place for place in places if place.is_file()), None)
     if place is None:
         return LintSettings()
     try:

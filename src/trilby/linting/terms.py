@@ -20,7 +20,6 @@ from typing import Literal, TypeAlias
 from trilby.analysis.touching.kernel_expressions import Expr, Expressions
 from trilby.data.dtypes import BOOL, I64, ScalarType
 from trilby.dataclass import dataclass
-from trilby.source import NOWHERE, Location
 
 DEEPEST = 300
 """Conditions that are nested deeper than this are unknown."""
@@ -40,9 +39,7 @@ class LoopMark:
     """A loop of a kernel, as it is met on one way through the helpers; `outer` are around it."""
 
     number: int
-    name: str
     outer: "tuple[LoopMark, ...]"
-    location: Location = NOWHERE
 
     @property
     def all(self) -> "tuple[LoopMark, ...]":
@@ -225,7 +222,8 @@ def level_of(terms: Terms, term: Expr) -> Level:
 
 def lowest_level(levels: Iterable[Level]) -> Level:
     """How far something is the same that is made of parts of these levels."""
-    return min(levels, key=LEVELS.index, default="launch")
+    found = set(levels)
+    return next((level for level in LEVELS if level in found), "launch")
 
 
 def _leaf_level(terms: Terms, leaf: Expr) -> Level:

@@ -6,12 +6,13 @@ Numbers are terms; the rules here follow variables, arithmetic, memory, barriers
 from collections.abc import Mapping
 
 from trilby.analysis.access import AccessMode, access_table, is_length
-from trilby.analysis.reach import KernelGraph, short_name
+from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.integers import computed, counted_type
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import BOOL, I64, ScalarType
 from trilby.data.schema import BufferType, NDArrayType, StructType, join_path, leaves
 from trilby.linting.accesses import (
+    BEGINNING,
     AccessedMemory,
     AccessedPlace,
     Does,
@@ -27,7 +28,6 @@ from trilby.linting.frame import (
     KernelWalk,
     Known,
     Rule,
-    beginning,
 )
 from trilby.linting.terms import Terms, Ticket, Unknown, folded
 from trilby.linting.walk_loops import LOOP_RULES
@@ -191,7 +191,6 @@ def _touch(
                 frame.loops,
                 frame.phases[scope],
                 op.location,
-                frame.calls,
                 stored if isinstance(stored, Expr) else None,
                 op.change if isinstance(op, AtomicUpdate) else "",
             )
@@ -315,11 +314,8 @@ def _unpack(frame: Frame, op: Unpack) -> None:
 
 def _barrier(frame: Frame, op: Barrier) -> None:
     walk = frame.walk
-    stop = Stop(
-        op.scope, frame.here, frame.loops, op.location, frame.calls, frame.may_have_returned
-    )
-    walk.stops.append(stop)
-    site = walk.site((*(where for _, where in frame.calls), id(op)))
+    walk.stops.append(Stop(op.scope, frame.here, frame.loops, op.location, frame.may_have_returned))
+    site = walk.site((*frame.calls, id(op)))
     turns = tuple(frame.terms.turn(loop) for loop in frame.loops)
     for scope in ORDERED if op.scope == "both" else (op.scope,):
         frame.phases[scope] = (Phase(frame.terms.true, site, turns),)
@@ -329,7 +325,7 @@ def _call(frame: Frame, op: Call) -> Expr:
     walk = frame.walk
     callee = walk.functions[op.callee]
     arguments = [frame.values.get(argument) for argument in op.args]
-    calls = ((short_name(op.callee), op.location), *frame.calls)
+    calls = (op.location, *frame.calls)
     inner = Frame(walk, callee, arguments, frame.here, frame.loops, frame.phases, calls)
     if callee.raw or walk.budget < 0:
         why = "raw code is not looked into" if callee.raw else "the kernel is too large"
@@ -419,7 +415,8 @@ def walk_kernel(
         _argument(walk, number, same, param, (scalars or {}).get(number))
         for number, param in enumerate(entry.params)
     ]
-    frame = Frame(walk, entry, arguments, (), (), beginning(walk.terms))
+    begun = {scope: (Phase(walk.terms.true, BEGINNING),) for scope in ORDERED}
+    frame = Frame(walk, entry, arguments, (), (), begun)
     if entry.raw:
         walk.lose(entry.location, "raw code is not looked into")
     frame.block(entry.body)

@@ -120,7 +120,8 @@ class LoopWalk:
 
     Of the turn that was tried: the variables `before` and `after`, when it begins (`goes_on`), and
     how it ends (`exits`, `phases`); `since` is the number of its first term. `inside` has the
-    variables in any turn, `behind` after the last. `counted` is the number of turns, if known.
+    variables in any turn, `behind` after the last. `turn` is the term of how many turns are behind,
+    `turns` of how many it takes, and `counted` that number, if known.
     """
 
     since: int
@@ -133,8 +134,8 @@ class LoopWalk:
     def __init__(self, frame: Frame, op: For | While) -> None:
         self.frame, self.op, self.terms = frame, op, frame.terms
         frame.walk.loops += 1
-        name = op.body.params[0].hint if isinstance(op, For) else ""
-        self.mark = LoopMark(frame.walk.loops, name, frame.loops, op.location)
+        self.mark = LoopMark(frame.walk.loops, frame.loops)
+        self.turn, self.turns = self.terms.turn(self.mark), self.terms.turns(self.mark)
         set_inside = (
             inner.var
             for block in blocks(op)
@@ -153,16 +154,6 @@ class LoopWalk:
         self._try_turn()
         self._find_contents()
 
-    @property
-    def turn(self) -> Expr:
-        """How many turns are behind."""
-        return self.terms.turn(self.mark)
-
-    @property
-    def turns(self) -> Expr:
-        """How many turns it takes."""
-        return self.terms.turns(self.mark)
-
     def _begin_turn(self) -> Expr:
         """Set the variable that counts, run the test; gives when the body runs."""
         if isinstance(self.op, While):
@@ -174,7 +165,12 @@ class LoopWalk:
         start, stop, step = self.bounds
         index = self.terms.plus(start, self.terms.times(self.turn, step))
         self.frame.values[self.op.body.params[0]] = index
-        return _in_range(self.terms, index, stop, step)
+        terms, zero = self.terms, self.terms.number(0)
+        rises, falls = terms.compare("lt", index, stop), terms.compare("lt", stop, index)
+        return terms.either(
+            terms.both(terms.compare("lt", zero, step), rises),
+            terms.both(terms.compare("lt", step, zero), falls),
+        )
 
     def _try_turn(self) -> None:
         """Follow one turn with variables of which nothing is known, and forget what it touched."""
@@ -386,16 +382,11 @@ class LoopWalk:
             self.inside[var] = terms.plus(start, terms.times(turn, by))
             return
         found = self._unknown(var, turn)
-        rows = [
-            terms.both(
-                terms.compare("eq", turn, terms.number(k)),
-                terms.compare("eq", found, terms.constant(n, type_)),
-            )
-            for k, n in enumerate(numbers[:-1])
-        ]
         either = terms.false
-        for row in rows:
-            either = terms.either(either, row)
+        for k, n in enumerate(numbers[:-1]):
+            in_turn = terms.compare("eq", turn, terms.number(k))
+            is_number = terms.compare("eq", found, terms.constant(n, type_))
+            either = terms.either(either, terms.both(in_turn, is_number))
         terms.fact(found, either)
         self.inside[var] = found
 
@@ -460,15 +451,11 @@ class LoopWalk:
         return terms.select(terms.unknown(BOOL, why), there, found)
 
     def _phases_behind(self, before: dict[str, Phases]) -> dict[str, Phases]:
-        turns = self.turns
-        found = {scope: self._phases_after(scope, before[scope], turns) for scope in ORDERED}
-        if not self.exits.breaks:
-            return found
-        anywhere = (Phase(self.terms.true, ANYWHERE),)
-        return {
-            scope: phases if phases is before[scope] else anywhere
-            for scope, phases in found.items()
-        }
+        found = {scope: self._phases_after(scope, before[scope], self.turns) for scope in ORDERED}
+        for scope in ORDERED if self.exits.breaks else ():
+            if found[scope] is not before[scope]:
+                found[scope] = (Phase(self.terms.true, ANYWHERE),)
+        return found
 
     def _phases_after(self, scope: str, before: Phases, turns: Expr) -> Phases:
         """What was passed last after some turns: something in the last of them, or before all."""
@@ -488,15 +475,6 @@ class LoopWalk:
         )
         is_first = terms.compare("eq", turns, terms.number(0))
         return joined_phases(terms, (is_first, before), (terms.negated(is_first), moved))
-
-
-def _in_range(terms: Terms, index: Expr, stop: Expr, step: Expr) -> Expr:
-    rises, falls = terms.compare("lt", index, stop), terms.compare("lt", stop, index)
-    zero = terms.number(0)
-    return terms.either(
-        terms.both(terms.compare("lt", zero, step), rises),
-        terms.both(terms.compare("lt", step, zero), falls),
-    )
 
 
 def scalar_of(var: Value) -> ScalarType | None:

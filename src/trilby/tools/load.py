@@ -23,7 +23,14 @@ def load_function(spec: str) -> Reflectable:
         found = getattr(found, part, None)
     if isinstance(found, Reflectable):
         return found
-    raise _no_function(path, name, list(_functions(module)))
+    names = list(_functions(module))
+    close = closest(name, names)
+    hint = f"did you mean `{close}`? " if close else ""
+    problem = f"has no kernel, func or compute function called `{name}`"
+    raise ArgumentValueError(
+        f"`{path}` {problem if name else 'names a file and no function in it'}",
+        advice=f"{hint}it has {', '.join(names) or 'none'}; write FILE:FUNCTION",
+    )
 
 
 def load_transform(spec: str) -> Transform:
@@ -87,16 +94,6 @@ def _functions(module: ModuleType) -> Iterator[str]:
             yield from (f"{name}.{m}" for m, inner in members if isinstance(inner, Reflectable))
 
 
-def _no_function(path: Path, name: str, names: list[str]) -> ArgumentValueError:
-    close = closest(name, names)
-    hint = f"did you mean `{close}`? " if close else ""
-    problem = f"has no kernel, func or compute function called `{name}`"
-    return ArgumentValueError(
-        f"`{path}` {problem}" if name else f"`{path}` names a file and no function in it",
-        advice=f"{hint}it has {', '.join(names) or 'none'}; write FILE:FUNCTION",
-    )
-
-
 def _fails(path: Path, error: BaseException) -> SourceError:
     """What goes wrong in a file, and on which of its lines."""
     lines = [
@@ -106,13 +103,13 @@ def _fails(path: Path, error: BaseException) -> SourceError:
     ]
     if isinstance(error, SyntaxError) and error.filename == str(path):
         lines.append(error.lineno)
-    line = lines[-1] if lines else None
+    where = Location(str(path), 1)
+    if lines and lines[-1]:
+        where = Location(str(path), lines[-1], 0, lines[-1], sys.maxsize)
     problem = error.problem if isinstance(error, TrilbyError) else f"{error}"
     return SourceError(
         f"this file cannot be imported: {type(error).__name__}: {problem}",
         advice=f"see to it that `python {path.name}` starts without errors, and that what it "
         'does stands under `if __name__ == "__main__":`',
-        location=Location(str(path), line, 0, line, sys.maxsize)
-        if line
-        else Location(str(path), 1),
+        location=where,
     )

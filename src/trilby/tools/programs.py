@@ -44,29 +44,17 @@ def exit_code_of(path: Path, arguments: Sequence[str]) -> int:
     try:
         run_file(path, arguments)
     except SystemExit as ended:
-        return _code(ended.code)
-    except KeyboardInterrupt as error:
-        _show(error)
-        return _INTERRUPTED
-    except Exception as error:  # noqa: BLE001 -- what Python does at the end of a program
-        _show(error)
+        if ended.code is None or isinstance(ended.code, int):
+            return ended.code or 0
+        sys.stderr.write(f"{ended.code}\n")  # a text is an error that is printed
         return 1
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- what Python does at the end of a program
+        steps = error.__traceback__
+        while steps is not None and steps.tb_frame.f_code.co_filename in _NOT_THE_PROGRAMS:
+            steps = steps.tb_next
+        traceback.print_exception(error.with_traceback(steps))
+        return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
-
-
-def _code(given: object) -> int:
-    """The code of `sys.exit(given)`: a text is an error that is printed."""
-    if given is None or isinstance(given, int):
-        return given or 0
-    sys.stderr.write(f"{given}\n")
-    return 1
-
-
-def _show(error: BaseException) -> None:
-    steps = error.__traceback__
-    while steps is not None and steps.tb_frame.f_code.co_filename in _NOT_THE_PROGRAMS:
-        steps = steps.tb_next
-    traceback.print_exception(error.with_traceback(steps))
 
 
 NEEDS = MappingProxyType({"PIL": "pillow", "cv2": "opencv-python-headless<5"})

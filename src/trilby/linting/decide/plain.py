@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice, product
 from math import gcd, prod
-from typing import cast
+from typing import Any
 
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.ndrange import NDRange
@@ -207,21 +207,18 @@ def _example(
 ) -> Example:
     launch = question.launch
     local = tuple(launch.local[a] for a in launch.axes) if launch.has_groups else None
-    named = {leaf: shared[leaf.number] for leaf in leaves if leaf.op in _FREE}
+    lengths: dict[Any, int] = {
+        leaf.what: shared[leaf.number] for leaf in leaves if leaf.op in {"length", "extent"}
+    }
+    scalars = {leaf.what: shared[leaf.number] for leaf in leaves if leaf.op == "scalar"}
     ids = [tuple(item.at.get(axis, 0) for axis in AXES) for item in items]
     return Example(
         NDRange(tuple(launch.size[a] for a in launch.axes), local),
         tuple((x, y, z) for x, y, z in ids),
         tuple(items[0].of(index) or 0 for index in question.items[0].indices),
-        {_length(leaf): n for leaf, n in named.items() if leaf.op != "scalar"},
-        {leaf.what: n for leaf, n in named.items() if isinstance(leaf.what, int)},
+        lengths,
+        {what: n for what, n in scalars.items() if isinstance(what, int)},
     )
-
-
-def _length(leaf: Expr) -> tuple[int, object]:
-    """Which length a leaf is: of which parameter, by name or axis."""
-    number, which = cast("tuple[int, object]", leaf.what)
-    return number, which
 
 
 # ------------------------------------------------------------------------------------ plain decider
@@ -278,7 +275,10 @@ def _proved(question: Question) -> bool:
         )
     if len(question.items) == 1 and question.uncovered is None:
         return _always_holds(question)
-    return _is_shared(question)
+    if len(question.items) != 2:
+        return False
+    asked = question.items[1].fails  # of a barrier: is it the same for all items of a group?
+    return asked is not None and level_of(question.terms, asked) != "item"
 
 
 def _is_fixed(question: Question, term: Expr) -> bool:
@@ -418,11 +418,3 @@ def _is_positive(term: Expr) -> bool:
         factor > 0 and leaf.op in {"grid", "turn", "turns", "length", "extent"}
         for leaf, factor in parts
     )
-
-
-def _is_shared(question: Question) -> bool:
-    """Whether a barrier's condition is the same for all items of a group."""
-    if len(question.items) != 2 or question.meets:
-        return False
-    asked = question.items[1].fails
-    return asked is not None and level_of(question.terms, asked) != "item"

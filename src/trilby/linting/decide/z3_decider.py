@@ -263,7 +263,7 @@ class _Asked:
         """No item of the group of the first one fills the indices at which that one is."""
         z3, terms, reader = self.z3, self.question.terms, self.items[0]
         axes = self.question.launch.axes
-        here = dict(zip((f"group_{a}" for a in axes), reader.groups(), strict=True))
+        here = dict(zip((f"group_{a}" for a in axes), reader.ids("group_"), strict=True))
         leaves = {cover: list(leaves_of((*cover.conditions, *cover.indices))) for cover in covers}
         conditions = {cover: self._own_conditions(cover) for cover in covers}
         filled: set[tuple[int, ...]] = set()
@@ -340,7 +340,9 @@ class _Asked:
         one, other = self.items
         if not self.question.launch.has_groups:
             return self.z3.BoolVal(val=True)
-        return self.z3.And(*[a == b for a, b in zip(one.groups(), other.groups(), strict=True)])
+        return self.z3.And(
+            *[a == b for a, b in zip(one.ids("group_"), other.ids("group_"), strict=True)]
+        )
 
     def _same_phase(self) -> Any:
         """Both items are behind the same barrier, in the same turns."""
@@ -362,8 +364,8 @@ class _Asked:
         z3, terms = self.z3, self.question.terms
         one, other = self.items
         found: list[Any] = []
-        for leaf in one.leaves():
-            if leaf.op not in {"opaque", "turns", "fn"} or not other.has(leaf):
+        for number, leaf in list(one.leaves.items()):
+            if leaf.op not in {"opaque", "turns", "fn"} or number not in other.leaves:
                 continue
             level, loops = one.sharing(leaf)
             if level == "item":
@@ -383,7 +385,7 @@ class _Asked:
         """The numbers of a small launch in which the conditions hold."""
         z3, encoding = self.z3, self.encoding
         best = solver.model()
-        sizes = [encoding.size(axis) for axis in self.question.launch.axes]
+        sizes = [encoding.grid(f"max_{axis}") for axis in self.question.launch.axes]
         free = [size for size in sizes if not isinstance(size, int)]
         if free:
             total = z3.Sum(*free)
@@ -413,10 +415,10 @@ class _Asked:
 
     def _example(self, model: Any) -> Example:
         encoding, axes = self.encoding, self.question.launch.axes
-        size = tuple(encoding.read(model, encoding.size(axis)) for axis in axes)
+        size = tuple(encoding.read(model, encoding.grid(f"max_{axis}")) for axis in axes)
         local = None
         if self.question.launch.has_groups:
-            local = tuple(encoding.read(model, encoding.local(axis)) for axis in axes)
+            local = tuple(encoding.read(model, encoding.grid(f"local_max_{axis}")) for axis in axes)
         indices = [self.items[0].number(index) for index in self.question.items[0].indices]
         return Example(
             NDRange(size, local),

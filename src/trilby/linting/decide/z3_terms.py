@@ -6,7 +6,7 @@ hard question depends on what the context has seen before.
 
 import importlib
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from itertools import combinations, product
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import BOOL, ScalarType
 from trilby.linting.decide.question import Item
-from trilby.linting.dispatches import AXES, LaunchFacts
+from trilby.linting.dispatches import LaunchFacts
 from trilby.linting.terms import Level, LoopMark, Terms, leaves_of, level_of, wraps
 
 
@@ -136,23 +136,19 @@ class Products:
 
     def laws(self) -> list[Any]:
         """What holds of the products that were met."""
-        found = self._xor_laws()
+        z3, found = self._z3, self._xor_laws()
         for a, b, result in self._made.values():
-            found += self._of_one(a, b, result)
+            found += [
+                z3.Implies(z3.Or(a == 0, b == 0), result == 0),
+                z3.Implies(a == 1, result == b),
+                z3.Implies(b == 1, result == a),
+                z3.Implies(z3.And(a >= 1, b >= 1), z3.And(result >= a, result >= b)),
+                z3.Implies(z3.And(a <= -1, b >= 1), z3.And(result <= a, result <= -b)),
+                z3.Implies(z3.And(b <= -1, a >= 1), z3.And(result <= b, result <= -a)),
+            ]
         for one, other in combinations(self._made.values(), 2):
             found += self._of_two(one, other)
         return found
-
-    def _of_one(self, a: Any, b: Any, result: Any) -> list[Any]:
-        z3 = self._z3
-        return [
-            z3.Implies(z3.Or(a == 0, b == 0), result == 0),
-            z3.Implies(a == 1, result == b),
-            z3.Implies(b == 1, result == a),
-            z3.Implies(z3.And(a >= 1, b >= 1), z3.And(result >= a, result >= b)),
-            z3.Implies(z3.And(a <= -1, b >= 1), z3.And(result <= a, result <= -b)),
-            z3.Implies(z3.And(b <= -1, a >= 1), z3.And(result <= b, result <= -a)),
-        ]
 
     def _of_two(self, one: tuple[Any, Any, Any], other: tuple[Any, Any, Any]) -> list[Any]:
         """Two multiples of one number are equal, or at least that number apart."""
@@ -213,16 +209,8 @@ class Encoding:
             whole = self.products.times(groups, local)
             self.facts += [size <= whole, size > whole - local]
 
-    def size(self, axis: str) -> Any:
-        """The size of the range along an axis."""
-        return self._sizes[f"max_{axis}"]
-
-    def local(self, axis: str) -> Any:
-        """The size of a group along an axis."""
-        return self._sizes[f"local_max_{axis}"]
-
     def grid(self, name: str) -> Any:
-        """A field of the kernel context that is the same for all."""
+        """A field of the kernel context that is the same for all, such as `max_x`."""
         if name not in self._sizes:
             found = self._sizes[name] = self.z3.Int(name)
             self.facts.append(found >= 0)
@@ -305,20 +293,21 @@ class ItemTerms:
         self._known: dict[int, Any] = {}
         self._ids: dict[str, Any] = {}
         self._facts: list[Any] = []
-        self._leaves: dict[int, Expr] = {}
+        self.leaves: dict[int, Expr] = {}
+        """The unknown numbers that were met."""
         self._divisions: dict[tuple[int, int], tuple[Any, ...]] = {}
         for axis in encoding.launch.axes:
             self._axis(axis)
 
     def _axis(self, axis: str) -> None:
         encoding = self.encoding
-        size = encoding.size(axis)
+        size = encoding.grid(f"max_{axis}")
         if not encoding.launch.has_groups:
             place = self._ids[axis] = self._variable(axis)
             self._facts += [place >= 0, place < size]
             return
         local, group = self._variable(f"local_{axis}"), self._variable(f"group_{axis}")
-        width, groups = encoding.local(axis), encoding.grid(f"group_max_{axis}")
+        width, groups = encoding.grid(f"local_max_{axis}"), encoding.grid(f"group_max_{axis}")
         self._facts += [local >= 0, local < width, group >= 0, group < groups]
         start = encoding.products.times(group, width)
         place = start + local
@@ -340,24 +329,17 @@ class ItemTerms:
 
     def place(self) -> list[Any]:
         """What tells the item from others."""
-        names = [f"local_{axis}" for axis in self.encoding.launch.axes]
-        if not self.encoding.launch.has_groups:
-            return [self._ids[axis] for axis in self.encoding.launch.axes]
-        return [self._ids[name] for name in names] + self.groups()
+        in_groups = self.encoding.launch.has_groups
+        return self.ids("local_") + self.ids("group_") if in_groups else self.ids()
 
-    def ids(self) -> list[Any]:
-        """Its global ids."""
-        return [self._ids[axis] for axis in self.encoding.launch.axes]
-
-    def groups(self) -> list[Any]:
-        """The ids of its group."""
-        return [self._ids[f"group_{axis}"] for axis in self.encoding.launch.axes]
+    def ids(self, kind: str = "") -> list[Any]:
+        """Its ids along each axis: the global ones, `local_` or `group_`."""
+        return [self._ids[f"{kind}{axis}"] for axis in self.encoding.launch.axes]
 
     def id_in(self, model: Any) -> Item:
         """Its global ids in an example."""
-        axes = self.encoding.launch.axes
-        read = self.encoding.read
-        x, y, z = (read(model, self._ids[a]) if a in axes else 0 for a in AXES)
+        ids = [self.encoding.read(model, place) for place in self.ids()]
+        x, y, z = (*ids, 0, 0)[:3]
         return x, y, z
 
     # -- terms
@@ -374,10 +356,6 @@ class ItemTerms:
         is_truth = self.z3.is_expr(found) and self.z3.is_bool(found)
         return self.z3.If(found, 1, 0) if is_truth else found
 
-    def has(self, leaf: Expr) -> bool:
-        """Whether a leaf was met."""
-        return leaf.number in self._known
-
     def value(self, term: Expr) -> Any:
         """A term as z3 knows it."""
         found = self._known.get(term.number)
@@ -386,7 +364,7 @@ class ItemTerms:
             found = self.z3.IntVal(made) if isinstance(made, int) else made
             self._known[term.number] = found
             if term.op in {"opaque", "turns", "turn", "data", "fn"}:
-                self._leaves[term.number] = term
+                self.leaves[term.number] = term
         return found
 
     def _made(self, term: Expr) -> Any:
@@ -505,17 +483,13 @@ class ItemTerms:
         """What holds of this item and of every unknown number in its terms."""
         done: set[int] = set()
         while True:
-            waiting = [n for n in self._leaves if n not in done]
+            waiting = [n for n in self.leaves if n not in done]
             if not waiting:
                 return self._facts
             for number in waiting:
                 done.add(number)
                 for fact in self.encoding.terms.facts.get(number, []):
                     self._facts.append(self.truth(fact))
-
-    def leaves(self) -> Iterable[Expr]:
-        """The unknown numbers that were met."""
-        return list(self._leaves.values())
 
     def sharing(self, leaf: Expr) -> tuple[Level, tuple[LoopMark, ...]]:
         """How far an unknown number is the same, and in which loops."""
@@ -542,5 +516,7 @@ class ItemTerms:
 
     def tickets(self, counters: frozenset[object]) -> list[tuple[Expr, object]]:
         """The numbers that were drawn from some counters."""
-        found = [(leaf, self.encoding.terms.unknowns.get(leaf.number)) for leaf in self.leaves()]
+        found = [
+            (leaf, self.encoding.terms.unknowns.get(leaf.number)) for leaf in self.leaves.values()
+        ]
         return [(leaf, why.ticket) for leaf, why in found if why and why.ticket in counters]

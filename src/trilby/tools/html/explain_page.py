@@ -16,10 +16,10 @@ from trilby.tools.explanation import (
     source_lines,
 )
 from trilby.tools.html.code import Language, block, changes, coloured
-from trilby.tools.html.elements import Html, joined, page, section, table, tag
+from trilby.tools.html.elements import Html, page, section, table, tag
 from trilby.tools.html.moved import bytes_svg
 from trilby.tools.html.report import ledger_section, run_figures
-from trilby.tools.margin import SIGNS, Note
+from trilby.tools.margin import SIGNS
 from trilby.tools.movements import movements
 from trilby.tools.output_files import write_output
 from trilby.transform.pipelines import Transformed, changed_lines
@@ -58,10 +58,10 @@ def _sections(explanation: Explanation) -> Iterator[Html]:
 
 
 def _note(explanation: Explanation) -> str:
-    signs = (
+    text = (
         f"{SIGNS['launch']} is a launch, {SIGNS['up']} a copy to the device and {SIGNS['down']} "
+        "one to the host, as they were placed before it ran"
     )
-    text = f"{signs}one to the host, as they were placed before it ran"
     if explanation.runs:
         text += f"; {SIGNS['ran-up']} and {SIGNS['ran-down']} are those that the run has made"
     return f"{text}."
@@ -73,17 +73,16 @@ def _listing(lines: Sequence[SourceLine]) -> Html:
     cells: list[Html] = []
     for line, text in zip(lines, code, strict=True):
         marked = " marked" if line.notes else ""
+        notes: list[Html] = []
+        for note in line.notes:
+            sign = tag("b", SIGNS[note.kind], class_=_COLOURS.get(note.kind, "quiet"))
+            notes.append(tag("p", sign, f" {note.text}", class_=f"note-{note.kind}"))
         cells += [
             tag("div", line.number, class_=f"line{marked}"),
             tag("div", Html(text or " "), class_=f"source{marked}"),
-            tag("div", *map(_remark, line.notes), class_=f"margin{marked}"),
+            tag("div", *notes, class_=f"margin{marked}"),
         ]
-    return tag("div", joined(cells), class_="listing")
-
-
-def _remark(note: Note) -> Html:
-    sign = tag("b", SIGNS[note.kind], class_=_COLOURS.get(note.kind, "quiet"))
-    return tag("p", sign, f" {note.text}", class_=f"note-{note.kind}")
+    return tag("div", *cells, class_="listing")
 
 
 def _run(run: TracedRun) -> Iterator[Html]:
